@@ -1,0 +1,1 @@
+"""Multi-agent text environments."""

@@ -1,0 +1,105 @@
+"""What the parts of an environment hand to one another: frozen, picklable, free of behaviour.
+
+An environment holds its state as a task and the turns played so far, nothing else. That is what
+makes it forkable, picklable, batchable and rescorable.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from mlrl_envs.sandbox import Sandbox
+
+__all__ = ["AgentID", "Attempt", "Json", "Score", "Task", "TaskFamily", "Turn"]
+
+AgentID = str
+Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One row of a data set. Families add what their rows hold.
+
+    Attributes:
+        task_id: Unique and stable within a data set, e.g. `"HumanEval/3"`.
+    """
+
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The verdict on one joint action.
+
+    Attributes:
+        components: For each agent, named parts of its reward; their sum **is** the reward.
+        solved: Whether the task is done: every test passes, the answer is right.
+        diagnostics: For each agent, public facts that feedback may show. Deterministic, JSON
+            values only; never a hidden test, an answer, a time or an address.
+    """
+
+    components: Mapping[AgentID, Mapping[str, float]]
+    solved: bool
+    diagnostics: Mapping[AgentID, Mapping[str, Json]] = field(default_factory=dict)
+
+    def reward(self, agent: AgentID) -> float:
+        """Return the agent's reward, the exact sum of its components."""
+        return math.fsum(self.components[agent].values())
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One joint action that was played, and its score."""
+
+    actions: Mapping[AgentID, str]
+    score: Score
+
+
+TaskT = TypeVar("TaskT", bound=Task)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt(Generic[TaskT]):
+    """One joint action to be scored, with the turns that led to it."""
+
+    task: TaskT
+    turns: Sequence[Turn]
+    actions: Mapping[AgentID, str]
+
+
+class TaskFamily(Protocol[TaskT]):
+    """A family of tasks as pure functions; `mlrl_envs.base` puts the PettingZoo shell around it.
+
+    Attributes:
+        agents: Roles, in a fixed order.
+        tasks: Every task of the chosen split.
+        max_turns: Joint actions an episode may have, at least 1.
+        reward_range: Lowest and highest reward of one turn, for every agent.
+    """
+
+    @property
+    def agents(self) -> tuple[AgentID, ...]: ...
+    @property
+    def tasks(self) -> Sequence[TaskT]: ...
+    @property
+    def max_turns(self) -> int: ...
+    @property
+    def reward_range(self) -> tuple[float, float]: ...
+
+    def observe(self, task: TaskT, turns: Sequence[Turn], agent: AgentID) -> str:
+        """Return what `agent` reads before the next turn."""
+        ...
+
+    def score(self, attempts: Sequence[Attempt[TaskT]], sandbox: "Sandbox") -> list[Score]:
+        """Score many attempts as one batch, in order.
+
+        Raises:
+            InfraError: If the sandbox fails; model output never raises.
+        """
+        ...
+
+    def reference(self, task: TaskT) -> Mapping[AgentID, str] | None:
+        """Return a joint action known to be right, or None where the data has none."""
+        ...

@@ -1,0 +1,181 @@
+"""What learners and the loop exchange: completions, rollout trees and two protocols.
+
+Shape letters used throughout: `B` rows, `T` tokens, `G` samples a group, `N` agents, `V` vocabulary.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+from mlrl_learners.errors import ConfigError
+
+__all__ = [
+    "Actor",
+    "AgentID",
+    "Branching",
+    "Completion",
+    "JointMode",
+    "JointStep",
+    "Learner",
+    "Node",
+    "Rollout",
+    "RolloutConfig",
+]
+
+AgentID = str
+JointMode = Literal["aligned", "cross"]
+Branching = Literal["tree", "chain"]
+FinishReason = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """One sampled answer; its tokens and log-probabilities travel with the text.
+
+    Attributes:
+        text: Decoded answer, without special tokens.
+        prompt_ids: Token ids the model read, padding excluded. Empty for actors without tokens.
+        token_ids: Sampled ids, the end-of-sequence token included where it was sampled.
+        logprobs: Natural log-probability of each of `token_ids` under the temperature-scaled
+            distribution it was drawn from, before top-p or top-k truncation.
+        finish_reason: `"stop"` when the model ended by itself, `"length"` when it was cut.
+    """
+
+    text: str
+    prompt_ids: tuple[int, ...] = ()
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+    finish_reason: FinishReason = "stop"
+
+
+@dataclass(frozen=True, slots=True)
+class JointStep:
+    """One joint action played at a node, and what came of it.
+
+    Attributes:
+        samples: For each agent, which of the node's completions it played.
+        rewards: For each agent, the reward of this step.
+        components: For each agent, named parts of the reward.
+        infos: For each agent, what else the environment said (JSON values).
+        terminated: The task ended here by itself; nothing follows.
+        truncated: The turn limit was reached here.
+        child: The node that follows, or None where the episode ended or was not walked further.
+    """
+
+    samples: Mapping[AgentID, int]
+    rewards: Mapping[AgentID, float]
+    components: Mapping[AgentID, Mapping[str, float]]
+    infos: Mapping[AgentID, Mapping[str, object]]
+    terminated: bool
+    truncated: bool
+    child: "Node | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A decision point: one prompt an agent, G completions of it, the joint actions made of them.
+
+    Attributes:
+        turn: 0 at the root.
+        observations: What each agent read.
+        completions: For each agent, its G samples for that same prompt.
+        steps: The joint actions that were played.
+    """
+
+    turn: int
+    observations: Mapping[AgentID, str]
+    completions: Mapping[AgentID, tuple[Completion, ...]]
+    steps: tuple[JointStep, ...]
+
+    def walk(self) -> Iterator["Node"]:
+        """Yield this node and every node below it, parents first."""
+        yield self
+        for step in self.steps:
+            if step.child is not None:
+                yield from step.child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """A tree of joint steps that share one task; a chain has one child a node."""
+
+    env_id: str
+    task_id: str
+    agents: tuple[AgentID, ...]
+    root: Node
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class RolloutConfig:
+    """How episodes are walked; learners never see it.
+
+    Attributes:
+        num_samples: Completions an agent at each node, G, at least 1.
+        joint_mode: `"aligned"` plays the j-th answers together (G joint actions); `"cross"` plays
+            every combination (G to the power of the number of agents).
+        branching: `"tree"` goes on from every joint action, `"chain"` from one drawn at random.
+    """
+
+    num_samples: int = 4
+    joint_mode: JointMode = "aligned"
+    branching: Branching = "tree"
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ConfigError: If a value is outside its range.
+        """
+        if self.num_samples < 1:
+            raise ConfigError(f"num_samples must be at least 1, got {self.num_samples}")
+        if self.joint_mode not in ("aligned", "cross"):
+            raise ConfigError(f"joint_mode must be aligned or cross, got {self.joint_mode!r}")
+        if self.branching not in ("tree", "chain"):
+            raise ConfigError(f"branching must be tree or chain, got {self.branching!r}")
+
+
+@runtime_checkable
+class Actor(Protocol):
+    """Anything that can play: a model, a script, an endpoint."""
+
+    def act(
+        self,
+        observations: Sequence[Mapping[AgentID, str]],
+        *,
+        num_samples: int = 1,
+        explore: bool = True,
+    ) -> list[Mapping[AgentID, list[Completion]]]:
+        """Answer many joint observations at once.
+
+        Args:
+            observations: One mapping a node, agents to what they read.
+            num_samples: Answers an agent gives to each observation.
+            explore: Sample when true, answer greedily when false.
+
+        Returns:
+            One mapping an observation, in order: agents to exactly `num_samples` completions.
+        """
+        ...
+
+
+@runtime_checkable
+class Learner(Actor, Protocol):
+    """An actor that improves.
+
+    It may offer an attribute `rollout: RolloutConfig`, the way it wants episodes walked; the loop
+    uses it unless the caller says otherwise.
+    """
+
+    def update(self, rollouts: Sequence[Rollout]) -> Mapping[str, float]:
+        """Learn from rollouts and return metrics, plain finite floats by name."""
+        ...
+
+    def save(self, path: Path) -> None:
+        """Write everything that `load` needs to go on exactly here into the folder `path`."""
+        ...
+
+    def load(self, path: Path) -> None:
+        """Restore what `save` wrote."""
+        ...
