@@ -1,0 +1,149 @@
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
+from mlrl_learners.loggers import JsonlFile, JsonlLogger, Logger, WandbLogger
+
+
+def test_records_come_back_in_order(tmp_path):
+    file = JsonlFile(tmp_path / "deep" / "a.jsonl")
+    for step in range(3):
+        file.append({"step": step})
+    assert list(JsonlFile(file.path).records()) == [{"step": 0}, {"step": 1}, {"step": 2}]
+
+
+@given(text=st.text(st.characters(codec=None), max_size=30))
+def test_any_text_survives_lone_surrogates_included(text, tmp_path_factory):
+    file = JsonlFile(tmp_path_factory.mktemp("text") / "a.jsonl")
+    file.append({"text": text})
+    assert next(iter(file.records()))["text"] == text
+    assert file.path.read_bytes().count(b"\n") == 1
+
+
+@pytest.mark.parametrize("torn", ['{"step": 1', '{"step": 1, "x": "' + "y" * 200_000, "\0\0\0"])
+def test_a_torn_last_line_is_trimmed_when_opening(tmp_path, torn):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"step": 0}\n' + torn)
+    file = JsonlFile(path)
+    file.append({"step": 2})
+    assert list(file.records()) == [{"step": 0}, {"step": 2}]
+
+
+def test_a_finished_record_without_its_newline_is_kept(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"step": 0}\n{"step": 1}')
+    assert list(JsonlFile(path).records()) == [{"step": 0}, {"step": 1}]
+    assert path.read_text().endswith("\n")
+
+
+def test_a_file_of_one_torn_line_becomes_empty(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"step"')
+    assert list(JsonlFile(tmp_path / "a.jsonl").records()) == []
+
+
+def test_a_broken_line_in_the_middle_is_named(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"step": 0}\nnonsense\n{"step": 1}\n')
+    with pytest.raises(RunDirError, match=r"a\.jsonl:2"):
+        list(JsonlFile(path).records())
+
+
+def test_a_value_that_is_not_finite_is_refused_by_name_and_nothing_is_written(tmp_path):
+    file = JsonlFile(tmp_path / "a.jsonl")
+    with pytest.raises(NumericsError, match=r"agents\.main\[1\]"):
+        file.append({"agents": {"main": [0.0, float("nan")]}})
+    assert file.path.read_bytes() == b""
+
+
+def test_a_full_disk_leaves_whole_lines_and_names_the_file(tmp_path):
+    path = tmp_path / "a.jsonl"
+    script = f"""
+        import resource
+        from mlrl_learners.errors import RunDirError
+        from mlrl_learners.loggers import JsonlFile
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+        file = JsonlFile({str(path)!r})
+        file.append({{"step": 0}})
+        try:
+            file.append({{"text": "x" * 500}})
+        except RunDirError as error:
+            print(error)
+        file.append({{"step": 1}})
+    """
+    # A limit on file size stops a write half-way, as a full disk does.
+    result = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
+    )
+    assert str(path) in result.stdout
+    assert len(result.stdout.strip().splitlines()) == 1
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [
+        {"step": 0},
+        {"step": 1},
+    ]
+
+
+def test_a_path_that_cannot_be_written_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunDirError, match="file"):
+        JsonlFile(tmp_path / "file" / "a.jsonl")
+
+
+def test_keep_moves_superseded_records_aside_and_loses_none(tmp_path):
+    file = JsonlFile(tmp_path / "metrics.jsonl")
+    for step in range(4):
+        file.append({"step": step})
+    assert file.keep(lambda record: record["step"] < 3) == 1
+    assert file.keep(lambda record: record["step"] < 2) == 1
+    assert [r["step"] for r in file.records()] == [0, 1]
+    aside = JsonlFile(tmp_path / "metrics.abandoned.jsonl")
+    assert [r["step"] for r in aside.records()] == [3, 2]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "metrics.abandoned.jsonl",
+        "metrics.jsonl",
+    ]
+
+
+def test_keep_of_everything_touches_nothing(tmp_path):
+    file = JsonlFile(tmp_path / "metrics.jsonl")
+    file.append({"step": 0})
+    assert file.keep(lambda _: True) == 0
+    assert [p.name for p in tmp_path.iterdir()] == ["metrics.jsonl"]
+
+
+def test_the_jsonl_logger_writes_the_step_beside_the_metrics(tmp_path):
+    logger = JsonlLogger(tmp_path / "metrics.jsonl")
+    assert isinstance(logger, Logger)
+    logger.log({"loss": 0.5}, step=3)
+    logger.close()
+    assert list(JsonlFile(tmp_path / "metrics.jsonl").records()) == [{"step": 3, "loss": 0.5}]
+
+
+def test_a_missing_wandb_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(ConfigError, match=r"mlrl\[wandb\]"):
+        WandbLogger(tmp_path)
+
+
+def test_an_unknown_wandb_mode_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="'on'"):
+        WandbLogger(tmp_path, mode="on")
+
+
+@pytest.mark.slow
+def test_wandb_offline_writes_below_the_run_directory_and_resumes_the_same_run(tmp_path, capfd):
+    pytest.importorskip("wandb")
+    for step in range(2):
+        logger = WandbLogger(tmp_path, config={"seed": 0})
+        logger.log({"team_return": 0.5}, step=step)
+        logger.close()
+    run_id = (tmp_path / "wandb" / "run_id").read_text().strip()
+    runs = list((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
+    assert len(runs) == 2
+    assert {path.stem for path in runs} == {f"run-{run_id}"}
+    assert capfd.readouterr().out == ""
