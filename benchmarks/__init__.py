@@ -1,0 +1,1 @@
+"""Benchmarks: figures of speed side by side with peers, and the demo."""
