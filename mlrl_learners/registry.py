@@ -1,0 +1,209 @@
+"""Learners by name: built in, registered at run time, or offered by an installed package.
+
+A factory is called as `factory(agents=..., model=..., **options)` and returns a `Learner`. It is
+kept as `"module:function"` and imported when its learner is made, so that naming learners costs
+nothing. Packages offer theirs through the entry-point group `mlrl.learners`; a name that is
+registered here wins over an entry point of the same name.
+"""
+
+import dataclasses
+import importlib
+import importlib.metadata
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.types import AgentID, Learner
+
+__all__ = ["LearnerFactory", "LearnerSpec", "check_options", "make", "register", "registry"]
+
+ENTRY_POINT_GROUP = "mlrl.learners"
+
+LearnerFactory = Callable[..., Learner]
+
+
+@dataclass(frozen=True, slots=True)
+class LearnerSpec:
+    """How a learner is made.
+
+    Attributes:
+        name: Name under which it is registered.
+        factory: `"module:function"`, or the function itself.
+        summary: One line for people.
+    """
+
+    name: str
+    factory: str | LearnerFactory
+    summary: str = ""
+
+    def load(self) -> LearnerFactory:
+        """Import the factory.
+
+        Raises:
+            ConfigError: If it cannot be imported.
+        """
+        if callable(self.factory):
+            return self.factory
+        module, _, attribute = self.factory.partition(":")
+        try:
+            return cast("LearnerFactory", getattr(importlib.import_module(module), attribute))
+        except ImportError as error:
+            raise _cannot_import(self, error) from error
+        except AttributeError as error:
+            raise ConfigError(f"learner {self.name!r}: {module} has no {attribute!r}") from error
+
+
+class _Registry(Mapping[str, LearnerSpec]):
+    """Names to specs; entry points are read once, on first use."""
+
+    def __init__(self) -> None:
+        self._registered: dict[str, LearnerSpec] = {}
+        self._offered: dict[str, LearnerSpec] | None = None
+
+    def add(self, spec: LearnerSpec) -> None:
+        self._registered[spec.name] = spec
+
+    def _all(self) -> dict[str, LearnerSpec]:
+        if self._offered is None:
+            self._offered = _entry_points()
+        return {**self._offered, **self._registered}
+
+    def __getitem__(self, name: str) -> LearnerSpec:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+_REGISTRY = _Registry()
+
+registry: Mapping[str, LearnerSpec] = _REGISTRY
+"""Every learner that can be made, by name."""
+
+
+def register(
+    name: str, factory: str | LearnerFactory, *, summary: str = "", replace: bool = False
+) -> None:
+    """Make a learner known under a name.
+
+    Args:
+        name: What `make` and configurations call it.
+        factory: `"module:function"`, imported on first use, or the function itself. It is called
+            with `agents`, `model` if one was given, and the options, all by keyword.
+        summary: One line for `mlrl list`.
+        replace: Whether the name may already stand for something else.
+
+    Raises:
+        ConfigError: If the factory is not of that form, or the name is taken.
+    """
+    if isinstance(factory, str) and not all(factory.partition(":")):
+        raise ConfigError(f"factory must be 'module:function', got {factory!r}")
+    taken = _REGISTRY.get(name)
+    if taken is not None and taken.factory != factory and not replace:
+        raise ConfigError(
+            f"learner {name!r} is already {taken.factory}; pass replace=True to replace it"
+        )
+    _REGISTRY.add(LearnerSpec(name, factory, summary))
+
+
+def make(
+    name: str,
+    *,
+    agents: Sequence[AgentID],
+    model: object = None,
+    **options: Any,  # noqa: ANN401 - each learner checks its own options
+) -> Learner:
+    """Make a learner.
+
+    Args:
+        name: One of `registry`.
+        agents: Roles of the environment it will play in.
+        model: What the learner's agents start from: for the built-in ones a model's name or
+            folder, or a mapping of agents to such. Left out for learners without models.
+        **options: The learner's own.
+
+    Raises:
+        UnknownNameError: If there is no such learner, or it has no such option.
+        ConfigError: If a value is outside its range.
+    """
+    if name not in registry:
+        raise unknown_name("learner", name, registry)
+    factory = registry[name].load()
+    arguments = {**options, "agents": tuple(agents)}
+    if model is not None:
+        arguments["model"] = model
+    _check_signature(name, factory, arguments)
+    return factory(**arguments)
+
+
+def check_options(owner: str, options: Mapping[str, object], config_type: type) -> None:
+    """Check option names against the fields of a configuration dataclass.
+
+    Args:
+        owner: Whose options they are, for the message.
+        options: What the caller passed.
+        config_type: A dataclass whose fields are the known options.
+
+    Raises:
+        UnknownNameError: Naming the first unknown option and the nearest known one.
+    """
+    _check_names(owner, options, [field.name for field in dataclasses.fields(config_type)])
+
+
+def _check_names(owner: str, options: Iterable[str], known: Sequence[str]) -> None:
+    for option in options:
+        if option not in known:
+            raise unknown_name(f"option of {owner}", option, known)
+
+
+def _check_signature(name: str, factory: LearnerFactory, arguments: Mapping[str, object]) -> None:
+    """Turn the `TypeError` of a wrong keyword into the error for users."""
+    parameters = inspect.signature(factory).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return
+    _check_names(name, arguments, [parameter.name for parameter in parameters])
+
+
+def _entry_points() -> dict[str, LearnerSpec]:
+    found = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+    return {
+        point.name: LearnerSpec(point.name, point.value, f"from {_distribution(point)}")
+        for point in sorted(found, key=lambda point: point.name)
+    }
+
+
+def _distribution(point: importlib.metadata.EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value
+
+
+def _cannot_import(spec: LearnerSpec, error: ImportError) -> ConfigError:
+    fix = "install it, or pip install 'mlrl[learners]' for the built-in learners"
+    return ConfigError(f"learner {spec.name!r} needs {error.name or spec.factory!r}: {fix}")
+
+
+_MAGRPO = "mlrl_learners.algorithms.magrpo"
+register(
+    "magrpo",
+    f"{_MAGRPO}:make_magrpo",
+    summary="group-relative, no critic: advantage = return - mean of the group",
+)
+register(
+    "mareinforce",
+    f"{_MAGRPO}:make_mareinforce",
+    summary="magrpo without a baseline: advantage = return",
+)
+register(
+    "marloo",
+    f"{_MAGRPO}:make_marloo",
+    summary="magrpo with a leave-one-out baseline",
+)
+register(
+    "maremax",
+    f"{_MAGRPO}:make_maremax",
+    summary="magrpo with the group's best return as baseline",
+)
