@@ -1,6 +1,7 @@
 """What learners and the loop exchange: completions, rollout trees and two protocols.
 
-Shape letters used throughout: `B` rows, `T` tokens, `G` samples a group, `N` agents, `V` vocabulary.
+Shape letters used throughout: `B` rows, `T` tokens, `G` samples a group, `N` agents,
+`V` vocabulary.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +16,9 @@ __all__ = [
     "AgentID",
     "Branching",
     "Completion",
+    "Episode",
+    "EpisodeTurn",
+    "FailedEpisode",
     "JointMode",
     "JointStep",
     "Learner",
@@ -105,6 +109,43 @@ class Rollout:
     agents: tuple[AgentID, ...]
     root: Node
     seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeTurn:
+    """One turn of a line of play."""
+
+    observations: Mapping[AgentID, str]
+    completions: Mapping[AgentID, Completion]
+    rewards: Mapping[AgentID, float]
+    components: Mapping[AgentID, Mapping[str, float]]
+    infos: Mapping[AgentID, Mapping[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One line of play from reset to the end.
+
+    Attributes:
+        returns: For each agent, the undiscounted sum of its rewards.
+    """
+
+    task_id: str
+    seed: int
+    turns: tuple[EpisodeTurn, ...]
+    solved: bool
+    returns: Mapping[AgentID, float]
+
+
+@dataclass(frozen=True, slots=True)
+class FailedEpisode:
+    """An episode that infrastructure broke; kept out of training and out of every mean."""
+
+    env_id: str
+    task_id: str
+    seed: int
+    error: str
+    message: str
 
 
 @dataclass(frozen=True)

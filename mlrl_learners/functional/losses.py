@@ -1,0 +1,112 @@
+"""Policy-gradient losses over flat token vectors: there is no padding to mask.
+
+Every tensor named `[T]` holds the completion tokens of all rows of a batch, one after the other;
+`rows` says which row a token belongs to. A loss is a weighted sum over tokens, and the weights are
+what tells one "mean" from another, so a batch may be split anywhere without changing the total.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+__all__ = ["KlEstimator", "LossKind", "PolicyLoss", "kl_estimate", "policy_loss", "token_weights"]
+
+LossKind = Literal["grpo", "token_mean", "dr_grpo", "sequence", "gspo"]
+KlEstimator = Literal["k1", "k2", "k3"]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyLoss:
+    """A loss to minimise and what is worth logging of it, summed over tokens.
+
+    Attributes:
+        loss: Scalar with a gradient.
+        kl_sum: Sum over tokens of the k3 estimate of KL(old || new), no gradient.
+        clipped: Number of tokens (rows for `gspo`) whose ratio was clipped away.
+    """
+
+    loss: Tensor
+    kl_sum: Tensor
+    clipped: Tensor
+
+
+def token_weights(
+    lengths: Sequence[int], kind: LossKind, *, num_rows: int, max_tokens: int, num_tokens: int
+) -> list[float]:
+    """Return the weight of each row's tokens in the loss.
+
+    - `grpo`, `gspo`: 1 / (rows * length), the mean over rows of the mean over tokens
+    - `token_mean`: 1 / all tokens, every token alike (DAPO, arXiv 2503.14476)
+    - `dr_grpo`: 1 / (rows * max_tokens), free of a length bias (arXiv 2503.20783)
+    - `sequence`: 1 / rows, the sum over tokens
+
+    Args:
+        lengths: Completion tokens of each row.
+        kind: Which mean.
+        num_rows: Rows of the **whole** update, also those in other micro-batches or filtered out.
+        max_tokens: Longest completion that sampling allows.
+        num_tokens: Completion tokens of the whole update.
+    """
+    if kind == "token_mean":
+        return [1.0 / num_tokens] * len(lengths)
+    if kind == "dr_grpo":
+        return [1.0 / (num_rows * max_tokens)] * len(lengths)
+    if kind == "sequence":
+        return [1.0 / num_rows] * len(lengths)
+    return [1.0 / (num_rows * length) for length in lengths]
+
+
+def policy_loss(
+    logprobs: Tensor,  # [T]
+    old_logprobs: Tensor,  # [T]
+    advantages: Tensor,  # [T], a row's advantage repeated for its tokens
+    weights: Tensor,  # [T], from token_weights
+    rows: Tensor,  # [T], row numbers from 0
+    *,
+    kind: LossKind = "grpo",
+    clip_low: float = 0.2,
+    clip_high: float = 0.2,
+) -> PolicyLoss:
+    """Return the clipped surrogate -sum(w * min(rho * A, clip(rho, 1 - low, 1 + high) * A)).
+
+    The ratio rho = exp(log pi - log pi_old) is a token's own, or for `gspo` (arXiv 2507.18071) its
+    row's: the exponential of the mean over the row's tokens.
+    """
+    delta = logprobs - old_logprobs
+    ratio = torch.exp(_row_mean(delta, rows) if kind == "gspo" else delta)
+    clipped_ratio = ratio.clamp(1.0 - clip_low, 1.0 + clip_high)
+    surrogate = torch.minimum(ratio * advantages, clipped_ratio * advantages)
+    with torch.no_grad():
+        kl_sum = (torch.exp(delta) - delta - 1.0).sum()
+        clipped = (clipped_ratio * advantages < ratio * advantages).sum()
+    return PolicyLoss(-(weights * surrogate).sum(), kl_sum, clipped)
+
+
+def kl_estimate(logprobs: Tensor, reference_logprobs: Tensor, kind: KlEstimator) -> Tensor:
+    """Return a per-token estimate of KL(pi || pi_ref) from tokens drawn from pi.
+
+    With d = log pi_ref - log pi: k1 = -d, k2 = d^2 / 2, k3 = exp(d) - d - 1
+    (Schulman, "Approximating KL divergence", 2020). k3 is unbiased and never negative.
+
+    Args:
+        logprobs: Log-probabilities under pi, `[T]`.
+        reference_logprobs: The same tokens under the reference, `[T]`.
+        kind: Which estimator.
+    """
+    delta = reference_logprobs - logprobs
+    if kind == "k1":
+        return -delta
+    if kind == "k2":
+        return 0.5 * delta.square()
+    return torch.exp(delta) - delta - 1.0
+
+
+def _row_mean(values: Tensor, rows: Tensor) -> Tensor:
+    """Replace each token's value by the mean of its row, `[T] -> [T]`."""
+    num_rows = int(rows.max()) + 1
+    totals = values.new_zeros(num_rows).index_add(0, rows, values)
+    counts = values.new_zeros(num_rows).index_add(0, rows, torch.ones_like(values))
+    return (totals / counts)[rows]

@@ -1,0 +1,76 @@
+"""Returns over rollout trees, and the groups that advantages are taken within. Free of torch."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
+
+__all__ = ["Group", "joint_returns", "rollout_groups", "sample_returns"]
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """G answers of one agent to one prompt at one turn, and the return of each.
+
+    A group never mixes prompts, agents or turns: it is read off a single node.
+    """
+
+    agent: AgentID
+    turn: int
+    completions: tuple[Completion, ...]
+    returns: tuple[float, ...]
+
+
+def joint_returns(node: Node, agent: AgentID, gamma: float) -> list[float]:
+    """Return R_j = r_j + gamma * mean(child R) for each joint action j played at `node`.
+
+    Where the episode went on but only a sibling was walked further (a chain), the walked child
+    stands in for what would have followed: it is the only estimate there is, and giving it to one
+    joint action alone would favour that one for having been picked.
+
+    Args:
+        node: Where the joint actions were played.
+        agent: Whose rewards are summed.
+        gamma: Discount a turn, in [0, 1].
+    """
+    walked = [_value(step.child, agent, gamma) for step in node.steps if step.child is not None]
+    expected = _mean(walked) if walked else 0.0
+    return [_joint_return(step, agent, gamma, expected) for step in node.steps]
+
+
+def sample_returns(node: Node, agent: AgentID, gamma: float) -> list[float]:
+    """Return, for each of the agent's samples, the mean return of the joint actions it is part of.
+
+    In `aligned` mode that is the return of the one joint action; in `cross` mode the mean over
+    all the answers of its teammates.
+    """
+    by_sample: list[list[float]] = [[] for _ in node.completions[agent]]
+    for step, joint_return in zip(node.steps, joint_returns(node, agent, gamma), strict=True):
+        by_sample[step.samples[agent]].append(joint_return)
+    return [_mean(returns) for returns in by_sample]
+
+
+def rollout_groups(rollouts: Sequence[Rollout], gamma: float) -> Iterator[Group]:
+    """Yield every group of every rollout: one a node and agent."""
+    for rollout in rollouts:
+        for node in rollout.root.walk():
+            for agent in rollout.agents:
+                returns = tuple(sample_returns(node, agent, gamma))
+                yield Group(agent, node.turn, tuple(node.completions[agent]), returns)
+
+
+def _joint_return(step: JointStep, agent: AgentID, gamma: float, expected: float) -> float:
+    if step.child is not None:
+        return step.rewards[agent] + gamma * _value(step.child, agent, gamma)
+    if step.terminated or step.truncated:
+        return step.rewards[agent]
+    return step.rewards[agent] + gamma * expected
+
+
+def _value(node: Node, agent: AgentID, gamma: float) -> float:
+    return _mean(joint_returns(node, agent, gamma))
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,184 @@
+"""Sampling many answers to many prompts from one model, in as few forward passes as possible.
+
+Each prompt is read once and its keys and values serve all of its samples; rows that have ended
+leave the batch; a row's tokens do not depend on the rows beside it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.cache_utils import DynamicCache
+
+from mlrl_learners.policies.cache import grow_in_place
+from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens, greedy_tokens
+
+__all__ = ["SampledTokens", "generate"]
+
+ALIVE_SHARE = 0.75  # compacting copies the cache: worth it once a quarter of the rows have ended
+
+
+@dataclass(frozen=True, slots=True)
+class SampledTokens:
+    """One answer as tokens; `ended` tells whether its last token is an end of sequence."""
+
+    token_ids: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    ended: bool
+
+
+@torch.no_grad()
+def generate(
+    model: Any,  # noqa: ANN401 - transformers ships no types
+    prompts: Sequence[Sequence[int]],
+    num_samples: int,
+    sampling: SamplingConfig,
+    *,
+    eos_ids: Sequence[int],
+    generator: torch.Generator | None,
+    max_rows: int = 64,
+) -> list[list[SampledTokens]]:
+    """Draw `num_samples` answers to each prompt.
+
+    Args:
+        model: A `transformers` causal language model.
+        prompts: Token ids of each prompt, at least one each.
+        num_samples: Answers a prompt, G.
+        sampling: How tokens are drawn.
+        eos_ids: Ids that end an answer; the one drawn is part of it.
+        generator: CPU generator that the uniform numbers come from; None answers greedily.
+        max_rows: Most rows that are decoded at once.
+
+    Returns:
+        For each prompt, in order, its answers.
+    """
+    uniforms = None
+    if generator is not None:
+        shape = (len(prompts), num_samples, sampling.max_new_tokens)
+        uniforms = torch.rand(shape, generator=generator)
+    answers: list[list[SampledTokens]] = [[] for _ in prompts]
+    for batch in _prompt_batches(prompts, max(1, max_rows // num_samples)):
+        decoder = _Decoder(model, [prompts[i] for i in batch], num_samples, sampling, eos_ids)
+        rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
+        for position, prompt in enumerate(batch):
+            answers[prompt] = rows[position * num_samples : (position + 1) * num_samples]
+    return answers
+
+
+def _prompt_batches(prompts: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
+    by_length = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
+    for start in range(0, len(by_length), size):
+        yield by_length[start : start + size]
+
+
+class _Decoder:
+    """Decodes one batch; the state of the rows that are still being written."""
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401
+        prompts: Sequence[Sequence[int]],
+        num_samples: int,
+        sampling: SamplingConfig,
+        eos_ids: Sequence[int],
+    ) -> None:
+        self.model = model
+        self.sampling = sampling
+        self.device = next(model.parameters()).device
+        self.eos_ids = torch.tensor(list(eos_ids), device=self.device)
+        self.logits, self.cache = self._read(prompts, num_samples)
+        num_rows = len(prompts) * num_samples
+        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
+        self.positions = lengths.repeat_interleave(num_samples)  # [B], of the next token
+        self.mask = self._mask(lengths).repeat_interleave(num_samples, 0)  # [B, width + new]
+        self.padded = bool((lengths != lengths.max()).any())
+        self.width = int(lengths.max())
+        self.rows = torch.arange(num_rows, device=self.device)  # [B], who is in the batch
+        self.ended = torch.zeros(num_rows, dtype=torch.bool, device=self.device)  # [B]
+        shape = (num_rows, sampling.max_new_tokens)
+        self.tokens = torch.zeros(shape, dtype=torch.long, device=self.device)
+        self.logprobs = torch.zeros(shape, device=self.device)
+        self.counts = torch.full((num_rows,), sampling.max_new_tokens, device=self.device)
+
+    def run(self, uniforms: Tensor | None) -> list[SampledTokens]:
+        """Decode until every row has ended or is as long as it may be."""
+        uniforms = None if uniforms is None else uniforms.to(self.device)
+        for step in range(self.sampling.max_new_tokens):
+            if uniforms is None:
+                tokens, logprobs = greedy_tokens(self.logits, self.sampling)
+            else:
+                tokens, logprobs = draw_tokens(
+                    self.logits, uniforms[self.rows, step], self.sampling
+                )
+            self._record(step, tokens, logprobs)
+            if bool(self.ended.all()) or step + 1 == self.sampling.max_new_tokens:
+                break
+            self._advance(step, self._compact(tokens))
+        return self._answers()
+
+    def _read(
+        self, prompts: Sequence[Sequence[int]], num_samples: int
+    ) -> tuple[Tensor, DynamicCache]:
+        """Read every prompt once; return next-token logits `[B, V]` and a cache, G rows each."""
+        lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
+        width = int(lengths.max())
+        ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=self.device)
+        mask = torch.arange(width, device=self.device) >= (width - lengths)[:, None]
+        positions = (mask.long().cumsum(-1) - 1).clamp(min=0)
+        cache = DynamicCache(config=self.model.config)
+        logits = self.model(
+            input_ids=ids,
+            attention_mask=mask.long(),
+            position_ids=positions,
+            past_key_values=cache,
+            use_cache=True,
+            logits_to_keep=1,
+        ).logits[:, -1]
+        if num_samples > 1:
+            cache.batch_repeat_interleave(num_samples)
+        return logits.repeat_interleave(num_samples, 0), grow_in_place(cache)
+
+    def _mask(self, lengths: Tensor) -> Tensor:
+        width = int(lengths.max())
+        columns = torch.arange(width + self.sampling.max_new_tokens, device=self.device)
+        return (columns >= (width - lengths)[:, None]).long()
+
+    def _record(self, step: int, tokens: Tensor, logprobs: Tensor) -> None:
+        writing = self.rows[~self.ended]
+        self.tokens[writing, step] = tokens[~self.ended]
+        self.logprobs[writing, step] = logprobs[~self.ended]
+        stops = torch.isin(tokens, self.eos_ids) & ~self.ended
+        self.counts[self.rows[stops]] = step + 1
+        self.ended |= stops
+
+    def _compact(self, tokens: Tensor) -> Tensor:
+        """Let ended rows leave once enough of them have; return the tokens of those that stay."""
+        alive = torch.nonzero(~self.ended).squeeze(-1)
+        if len(alive) > ALIVE_SHARE * len(self.rows):
+            return tokens
+        self.cache.batch_select_indices(alive)
+        self.positions, self.mask = self.positions[alive], self.mask[alive]
+        self.rows, self.ended = self.rows[alive], self.ended[alive]
+        return tokens[alive]
+
+    def _advance(self, step: int, tokens: Tensor) -> None:
+        """Read one token a row."""
+        self.logits = self.model(
+            input_ids=tokens[:, None],
+            attention_mask=self.mask[:, : self.width + step + 1] if self.padded else None,
+            position_ids=self.positions[:, None],
+            past_key_values=self.cache,
+            use_cache=True,
+        ).logits[:, -1]
+        self.positions = self.positions + 1
+
+    def _answers(self) -> list[SampledTokens]:
+        tokens, logprobs = self.tokens.tolist(), self.logprobs.tolist()
+        last = self.tokens.gather(1, self.counts[:, None] - 1).squeeze(-1)
+        ended = torch.isin(last, self.eos_ids).tolist()
+        return [
+            SampledTokens(tuple(tokens[row][:count]), tuple(logprobs[row][:count]), ended[row])
+            for row, count in enumerate(self.counts.tolist())
+        ]

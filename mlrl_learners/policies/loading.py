@@ -1,0 +1,78 @@
+"""From the name of a model to the model: an alias, a folder, a hub id, or a pair in memory."""
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mlrl_learners.errors import ConfigError, ModelNotFoundError, unknown_name
+from mlrl_learners.policies.smollm2 import SMOLLM2, smollm2_folder
+from mlrl_learners.policies.tiny import TINY_NAME, tiny_model
+
+__all__ = ["ModelSource", "load_model"]
+
+ModelSource = str | Path | tuple[Any, Any]
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+def load_model(
+    source: ModelSource,
+    *,
+    dtype: str = "float32",
+    device: str = "auto",
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Any, Any]:
+    """Load a causal language model and its tokenizer.
+
+    Args:
+        source: `"smollm2-135m-instruct"` or `"tiny-random"`, a folder, a hub id, or a
+            `(model, tokenizer)` pair, which is copied.
+        dtype: `"float32"`, `"bfloat16"` or `"float16"`.
+        device: `"auto"` (a GPU where there is one), or what `torch.device` takes.
+        options: More arguments for `from_pretrained`: revision, attention, quantisation.
+
+    Raises:
+        ModelNotFoundError: If nothing by that name can be loaded.
+        ConfigError: If dtype is unknown.
+    """
+    if dtype not in DTYPES:
+        raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    if isinstance(source, tuple):
+        model, tokenizer = copy.deepcopy(source[0]), source[1]
+    elif str(source) == TINY_NAME:
+        model, tokenizer = tiny_model()
+    else:
+        folder = smollm2_folder() if str(source) == SMOLLM2 else source
+        model, tokenizer = _from_pretrained(str(folder), dict(options or {}), DTYPES[dtype])
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return model.to(device=torch.device(device), dtype=DTYPES[dtype]), tokenizer
+
+
+def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> tuple[Any, Any]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # one bar a shard of a file that loads in a second
+    tokenizer_options = {
+        key: options[key] for key in ("revision", "trust_remote_code", "token") if key in options
+    }
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_options)
+        model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **options)
+    except (OSError, ValueError) as error:
+        raise _not_found(name, error) from error
+    return model, tokenizer
+
+
+def _not_found(name: str, error: Exception) -> ModelNotFoundError:
+    aliases = [SMOLLM2, TINY_NAME]
+    if Path(name).is_dir():
+        reason = str(error).strip().splitlines()[0]
+        return ModelNotFoundError(f"model folder {name!r} cannot be loaded: {reason}")
+    hint = str(unknown_name("model", name, aliases))
+    return ModelNotFoundError(
+        f"{hint}; it is no folder, and no hub model of that name could be loaded either"
+    )

@@ -1,0 +1,121 @@
+"""AdamW with clipping and a learning-rate schedule for the weights of one policy."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from mlrl_learners.errors import ConfigError, NumericsError
+
+__all__ = ["OptimizerConfig", "PolicyOptimizer", "learning_rate_share"]
+
+Schedule = Literal["constant", "linear", "cosine"]
+
+
+@dataclass(frozen=True)
+class OptimizerConfig:
+    """How gradients become steps.
+
+    Attributes:
+        lr: Highest learning rate, above 0.
+        weight_decay: Decoupled weight decay, at least 0.
+        beta1: Decay of the mean of gradients, in [0, 1).
+        beta2: Decay of the mean of squared gradients, in [0, 1).
+        max_grad_norm: Gradients are scaled down to this norm; 0 for no limit.
+        schedule: What the rate does after the warm-up: stay, or fall to 0 in a line or a cosine.
+        warmup_steps: Steps over which the rate rises from 0.
+        total_steps: Steps after which a falling schedule reaches 0; unused by `constant`.
+    """
+
+    lr: float = 1e-5
+    weight_decay: float = 0.0
+    beta1: float = 0.9
+    beta2: float = 0.99
+    max_grad_norm: float = 1.0
+    schedule: Schedule = "constant"
+    warmup_steps: int = 0
+    total_steps: int = 0
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ConfigError: If a value is outside its range.
+        """
+        if not self.lr > 0:
+            raise ConfigError(f"lr must be above 0, got {self.lr}")
+        if self.schedule not in ("constant", "linear", "cosine"):
+            raise ConfigError(f"schedule must be constant, linear or cosine, got {self.schedule!r}")
+        if self.schedule != "constant" and self.total_steps <= self.warmup_steps:
+            raise ConfigError(
+                f"total_steps must be above warmup_steps ({self.warmup_steps}) for the schedule "
+                f"{self.schedule!r}, got {self.total_steps}"
+            )
+
+
+def learning_rate_share(step: int, config: OptimizerConfig) -> float:
+    """Return which share of `lr` the step counted from 0 uses."""
+    if step < config.warmup_steps:
+        return (step + 1) / config.warmup_steps
+    if config.schedule == "constant":
+        return 1.0
+    span = config.total_steps - config.warmup_steps
+    done = min(1.0, (step - config.warmup_steps) / span)
+    return 1.0 - done if config.schedule == "linear" else 0.5 * (1.0 + math.cos(math.pi * done))
+
+
+class PolicyOptimizer:
+    """Owns the optimizer state of some parameters.
+
+    Args:
+        parameters: What is trained; frozen ones are left out.
+        config: Rate, clipping, schedule.
+    """
+
+    def __init__(self, parameters: Sequence[nn.Parameter], config: OptimizerConfig) -> None:
+        self.config = config
+        self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
+        self.num_steps = 0
+        self._adamw = torch.optim.AdamW(
+            self.parameters,
+            lr=config.lr,
+            betas=(config.beta1, config.beta2),
+            weight_decay=config.weight_decay,
+            foreach=False if self.parameters[0].device.type == "cpu" else None,
+            fused=True if self.parameters[0].device.type == "cpu" else None,
+        )
+
+    def step(self) -> float:
+        """Apply the accumulated gradients, clear them, and return their norm before clipping.
+
+        Raises:
+            NumericsError: If the norm is not finite; the parameters are left as they were.
+        """
+        limit = self.config.max_grad_norm or math.inf
+        norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, limit))
+        if not math.isfinite(norm):
+            self._adamw.zero_grad(set_to_none=True)
+            raise NumericsError(f"the gradient norm is {norm}; lower lr or look at the rollouts")
+        for group in self._adamw.param_groups:
+            group["lr"] = self.lr
+        self._adamw.step()
+        self._adamw.zero_grad(set_to_none=True)
+        self.num_steps += 1
+        return norm
+
+    @property
+    def lr(self) -> float:
+        """Learning rate of the next step."""
+        return self.config.lr * learning_rate_share(self.num_steps, self.config)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return everything `load_state_dict` needs to go on exactly here."""
+        return {"adamw": self._adamw.state_dict(), "num_steps": self.num_steps}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore what `state_dict` returned."""
+        self._adamw.load_state_dict(state["adamw"])
+        self.num_steps = state["num_steps"]

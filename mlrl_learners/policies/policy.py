@@ -1,0 +1,152 @@
+"""One set of weights: sampling from it, and log-probabilities under it."""
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from mlrl_learners.errors import CheckpointError, ConfigError
+from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs
+from mlrl_learners.policies.generate import generate
+from mlrl_learners.policies.sampling import SamplingConfig
+from mlrl_learners.types import Completion
+
+__all__ = ["Policy", "Precision"]
+
+Precision = Literal["float32", "bf16"]
+
+
+class Policy:
+    """A causal language model and its tokenizer.
+
+    Args:
+        model: A `transformers` causal language model.
+        tokenizer: Its tokenizer.
+        precision: `"bf16"` computes under bfloat16 autocast; the weights stay as they are.
+        gradient_checkpointing: Recompute activations in the backward pass to save memory.
+    """
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401 - transformers ships no types
+        tokenizer: Any,  # noqa: ANN401
+        *,
+        precision: Precision = "float32",
+        gradient_checkpointing: bool = False,
+    ) -> None:
+        if precision not in ("float32", "bf16"):
+            raise ConfigError(f"precision must be float32 or bf16, got {precision!r}")
+        self.model = model
+        self.tokenizer = tokenizer
+        self.precision = precision
+        self.eos_ids = _eos_ids(model, tokenizer)
+        _without_dropout(model)
+        self.gradient_checkpointing = gradient_checkpointing
+        if gradient_checkpointing:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        device: torch.device = next(self.model.parameters()).device
+        return device
+
+    @property
+    def max_positions(self) -> int | None:
+        """Most tokens the model can read, where it says so."""
+        return getattr(self.model.config, "max_position_embeddings", None)
+
+    def complete(
+        self,
+        prompts: Sequence[Sequence[int]],
+        num_samples: int,
+        sampling: SamplingConfig,
+        *,
+        generator: torch.Generator | None,
+        max_rows: int = 64,
+    ) -> list[list[Completion]]:
+        """Draw `num_samples` completions of each prompt; greedily without a generator."""
+        self.model.eval()
+        with self._autocast():
+            sampled = generate(
+                self.model,
+                prompts,
+                num_samples,
+                sampling,
+                eos_ids=self.eos_ids,
+                generator=generator,
+                max_rows=max_rows,
+            )
+        texts = self.tokenizer.batch_decode(
+            [list(answer.token_ids) for answers in sampled for answer in answers],
+            skip_special_tokens=True,
+        )
+        text = iter(texts)
+        return [
+            [
+                Completion(
+                    text=next(text),
+                    prompt_ids=tuple(prompt),
+                    token_ids=answer.token_ids,
+                    logprobs=answer.logprobs,
+                    finish_reason="stop" if answer.ended else "length",
+                )
+                for answer in answers
+            ]
+            for prompt, answers in zip(prompts, sampled, strict=True)
+        ]
+
+    def logprobs(
+        self, rows: Sequence[TokenRow], *, temperature: float, with_entropy: bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """Return log-probabilities and entropies of all completion tokens, `[T]` each."""
+        self.model.train(self.gradient_checkpointing)  # it only acts in training mode
+        with self._autocast():
+            return completion_logprobs(
+                self.model, rows, temperature=temperature, with_entropy=with_entropy
+            )
+
+    def save(self, folder: Path) -> None:
+        """Write weights and tokenizer as a folder that `transformers` loads."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+
+    def load(self, folder: Path) -> None:
+        """Read back the weights that `save` wrote.
+
+        Raises:
+            CheckpointError: If the folder holds no weights, or those of another model.
+        """
+        dtype = next(self.model.parameters()).dtype
+        try:
+            saved = type(self.model).from_pretrained(folder, dtype=dtype, local_files_only=True)
+            self.model.load_state_dict(saved.state_dict())
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = str(error).splitlines()[0]
+            raise CheckpointError(f"weights in {str(folder)!r} do not fit: {reason}") from error
+
+    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
+        if self.precision == "float32":
+            return contextlib.nullcontext()
+        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+
+
+def _eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
+    """Collect every id that ends an answer: chat models often have more than one."""
+    ids = {tokenizer.eos_token_id, model.config.eos_token_id}
+    if getattr(model, "generation_config", None) is not None:
+        stated = model.generation_config.eos_token_id
+        ids |= set(stated) if isinstance(stated, list) else {stated}
+    return tuple(sorted(int(number) for number in ids if isinstance(number, int)))
+
+
+def _without_dropout(model: nn.Module) -> None:
+    """Switch dropout off for good: the policy that is trained must be the one that was sampled."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = 0.0
+        if isinstance(getattr(module, "attention_dropout", None), float):
+            module.attention_dropout = 0.0  # type: ignore[assignment]
