@@ -1,0 +1,120 @@
+"""Checkpoints of a run: complete or absent, never half.
+
+A checkpoint is written beside its final place and renamed; what a killed writer left behind is
+removed by the next one.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from mlrl_learners.errors import CheckpointError, RunDirError
+from mlrl_learners.types import Learner
+
+__all__ = ["latest_checkpoint", "read_checkpoint", "write_checkpoint"]
+
+PREFIX = "step_"
+PARTIAL_PREFIX = ".partial_"
+STATE_FILE = "state.json"
+LEARNER_FOLDER = "learner"
+
+
+def write_checkpoint(
+    run_dir: Path, iteration: int, learner: Learner, state: Mapping[str, object], *, keep: int
+) -> Path:
+    """Write `run_dir/checkpoints/step_N` and remove all but the last `keep` checkpoints.
+
+    Args:
+        run_dir: The run's folder.
+        iteration: Iterations that are done, N.
+        learner: Saves itself into the folder `learner`.
+        state: What else is needed to go on, JSON values.
+        keep: How many checkpoints stay, at least 1.
+
+    Raises:
+        RunDirError: If it cannot be written; earlier checkpoints are untouched.
+    """
+    folder = run_dir / "checkpoints"
+    partial = folder / f"{PARTIAL_PREFIX}{iteration}"
+    final = folder / f"{PREFIX}{iteration}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_partial(folder)
+        (partial / LEARNER_FOLDER).mkdir(parents=True)
+        learner.save(partial / LEARNER_FOLDER)
+        (partial / STATE_FILE).write_text(json.dumps({"iteration": iteration, **state}) + "\n")
+        _sync(partial)
+        _remove(final)
+        partial.rename(final)
+        _sync_folder(folder)
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+        shutil.rmtree(partial, ignore_errors=True)
+        raise RunDirError(
+            f"cannot write the checkpoint {str(final)!r}: {error}; free some space and resume"
+        ) from error
+    for _, old in _checkpoints(run_dir)[:-keep]:
+        _remove(old)
+    return final
+
+
+def latest_checkpoint(run_dir: Path) -> Path | None:
+    """Return the checkpoint of the highest iteration, or None."""
+    found = _checkpoints(run_dir)
+    return found[-1][1] if found else None
+
+
+def read_checkpoint(path: Path, learner: Learner) -> dict[str, object]:
+    """Load a checkpoint into the learner and return the state stored with it.
+
+    Raises:
+        CheckpointError: If there is none, or it is another learner's.
+    """
+    try:
+        state: dict[str, object] = json.loads((path / STATE_FILE).read_text())
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{str(path)!r} is no checkpoint: {error}") from error
+    learner.load(path / LEARNER_FOLDER)
+    return state
+
+
+def _checkpoints(run_dir: Path) -> list[tuple[int, Path]]:
+    numbered = [
+        (int(path.name.removeprefix(PREFIX)), path)
+        for path in (run_dir / "checkpoints").glob(f"{PREFIX}*")
+        if path.name.removeprefix(PREFIX).isdigit()
+    ]
+    return sorted(numbered)
+
+
+def _remove(checkpoint: Path) -> None:
+    """Remove a checkpoint so that a kill in between leaves no half of one under its name."""
+    if checkpoint.exists():
+        doomed = checkpoint.with_name(f"{PARTIAL_PREFIX}{checkpoint.name}")
+        checkpoint.rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _remove_partial(folder: Path) -> None:
+    for leftover in folder.glob(f"{PARTIAL_PREFIX}*"):
+        shutil.rmtree(leftover)
+
+
+def _sync(folder: Path) -> None:
+    """Make sure the files are on the disk before the rename says so."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: Path) -> None:
+    if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open folders
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

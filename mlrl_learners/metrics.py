@@ -1,0 +1,76 @@
+"""What every run logs of its rollouts, whatever the learner. Free of torch."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from mlrl_learners.functional.returns import joint_returns
+from mlrl_learners.types import JointStep, Node, Rollout
+
+__all__ = ["count_tokens", "rollout_metrics"]
+
+
+def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """Return the undiscounted team return, its spread, components and the share that was solved.
+
+    - `train/return`: mean over tasks, agents and joint actions of the first turn
+    - `train/return_std`: standard deviation over the same joint actions
+    - `train/solved_rate`: share of all played lines that ended solved
+    - `train/reward/NAME`: mean of a component over all joint actions, agents and turns
+    - `train/turns`: mean length of a line
+    """
+    if not rollouts:
+        return {}
+    returns = [
+        value
+        for rollout in rollouts
+        for agent in rollout.agents
+        for value in joint_returns(rollout.root, agent, gamma=1.0)
+    ]
+    leaves = [leaf for rollout in rollouts for leaf in _leaves(rollout.root)]
+    mean = _mean(returns)
+    metrics = {
+        "train/return": mean,
+        "train/return_std": math.sqrt(_mean([(value - mean) ** 2 for value in returns])),
+        "train/solved_rate": _mean([float(_solved(step)) for _, step in leaves]),
+        "train/turns": _mean([float(turn + 1) for turn, _ in leaves]),
+    }
+    return metrics | _component_means(rollouts)
+
+
+def count_tokens(rollouts: Sequence[Rollout]) -> int:
+    """Return how many tokens were sampled."""
+    return sum(
+        len(completion.token_ids)
+        for rollout in rollouts
+        for node in rollout.root.walk()
+        for completions in node.completions.values()
+        for completion in completions
+    )
+
+
+def _component_means(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    values: dict[str, list[float]] = defaultdict(list)
+    for rollout in rollouts:
+        for node in rollout.root.walk():
+            for step in node.steps:
+                for components in step.components.values():
+                    for name, value in components.items():
+                        values[name].append(value)
+    return {f"train/reward/{name}": _mean(values[name]) for name in sorted(values)}
+
+
+def _leaves(node: Node) -> Iterator[tuple[int, JointStep]]:
+    for step in node.steps:
+        if step.child is None:
+            yield node.turn, step
+        else:
+            yield from _leaves(step.child)
+
+
+def _solved(step: JointStep) -> bool:
+    return any(bool(info.get("solved")) for info in step.infos.values())
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,169 @@
+"""The folder of a run: what is written where, and what a resumed run sets aside.
+
+`config.yaml` (resolved), `environment.json` (versions, hardware), `metrics.jsonl`,
+`episodes.jsonl` (one line a rollout), `evaluations.jsonl`, `failures.jsonl` (episodes that
+infrastructure broke), `checkpoints/`. Lines are only ever appended; what an interrupted run wrote
+after its last checkpoint moves to `*.abandoned.jsonl` when it is resumed, and is done again.
+"""
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlrl_learners.errors import RunDirError
+from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.types import FailedEpisode, Node, Rollout
+
+__all__ = ["RunDir", "rollout_record"]
+
+MAY_CHANGE = ("train.iterations", "train.checkpoint_every", "train.keep_checkpoints", "logging")
+
+
+class RunDir:
+    """Opens the folder of a new run, or of one that goes on.
+
+    Args:
+        path: The folder.
+        config: The resolved configuration, JSON values.
+        environment: Versions and hardware, JSON values.
+        resume: Go on with the run that is there; start one where there is none.
+
+    Raises:
+        RunDirError: If it cannot be written, holds a run and `resume` is false, or holds a run of
+            another configuration.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        config: Mapping[str, Any],
+        environment: Mapping[str, Any],
+        resume: bool,
+    ) -> None:
+        self.path = path
+        self._check(config, resume)
+        self._write("config.yaml", _to_yaml(config))
+        if not (path / "environment.json").exists():
+            self._write("environment.json", json.dumps(environment, indent=2) + "\n")
+        self.metrics = JsonlFile(path / "metrics.jsonl")
+        self.episodes = JsonlFile(path / "episodes.jsonl")
+        self.evaluations = JsonlFile(path / "evaluations.jsonl")
+        self.failures = JsonlFile(path / "failures.jsonl")
+
+    def rewind(self, iteration: int) -> None:
+        """Set aside every line that was written after `iteration`."""
+        for file in (self.metrics, self.episodes, self.evaluations, self.failures):
+            file.keep(lambda record: int(str(record["iteration"])) <= iteration)
+
+    def add_rollouts(self, iteration: int, rollouts: Sequence[Rollout]) -> None:
+        """Write one line a rollout."""
+        for number, rollout in enumerate(rollouts):
+            self.episodes.append(
+                {"iteration": iteration, "rollout": number, **rollout_record(rollout)}
+            )
+
+    def add_failures(self, iteration: int, failures: Sequence[FailedEpisode]) -> None:
+        """Write one line an episode that infrastructure broke."""
+        for failure in failures:
+            self.failures.append({"iteration": iteration, **dataclasses.asdict(failure)})
+
+    def keep_rollouts(self, iteration: int, rollouts: Sequence[Rollout]) -> Path:
+        """Write rollouts with tokens and log-probabilities, for a look at a numeric failure."""
+        name = f"rollouts_{iteration}.json"
+        self._write(name, json.dumps([dataclasses.asdict(rollout) for rollout in rollouts]))
+        return self.path / name
+
+    def _check(self, config: Mapping[str, Any], resume: bool) -> None:
+        stored = self.path / "config.yaml"
+        if not stored.exists():
+            return
+        if not resume:
+            raise RunDirError(
+                f"{str(self.path)!r} holds a run already; resume it or choose another folder"
+            )
+        changed = _changed_keys(_from_yaml(stored.read_text()), json.loads(json.dumps(config)))
+        if changed:
+            raise RunDirError(
+                f"{str(self.path)!r} was started with another configuration: {changed[0]}"
+            )
+
+    def _write(self, name: str, text: str) -> None:
+        partial = self.path / f".{name}.partial"
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            partial.write_text(text)
+            partial.replace(self.path / name)
+        except OSError as error:
+            raise RunDirError(f"cannot write {str(self.path / name)!r}: {error}") from error
+
+
+def rollout_record(rollout: Rollout) -> dict[str, Any]:
+    """Return a rollout as JSON values: texts and verdicts, no token ids."""
+    return {
+        "env_id": rollout.env_id,
+        "task_id": rollout.task_id,
+        "seed": rollout.seed,
+        "agents": list(rollout.agents),
+        "node": _node_record(rollout.root),
+    }
+
+
+def _node_record(node: Node) -> dict[str, Any]:
+    return {
+        "turn": node.turn,
+        "observations": dict(node.observations),
+        "completions": {
+            agent: [
+                {
+                    "text": completion.text,
+                    "tokens": len(completion.token_ids),
+                    "finish_reason": completion.finish_reason,
+                }
+                for completion in completions
+            ]
+            for agent, completions in node.completions.items()
+        },
+        "steps": [
+            {
+                "samples": dict(step.samples),
+                "rewards": dict(step.rewards),
+                "components": {agent: dict(parts) for agent, parts in step.components.items()},
+                "solved": any(bool(info.get("solved")) for info in step.infos.values()),
+                "diagnostics": {a: info.get("diagnostics") for a, info in step.infos.items()},
+                "terminated": step.terminated,
+                "truncated": step.truncated,
+                "child": None if step.child is None else _node_record(step.child),
+            }
+            for step in node.steps
+        ],
+    }
+
+
+def _changed_keys(old: Any, new: Any, name: str = "") -> list[str]:  # noqa: ANN401 - JSON values
+    """Describe where two configurations differ in what decides the outcome of a run."""
+    if name in MAY_CHANGE or old == new:
+        return []
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return [f"{name} was {old!r}, now {new!r}"]
+    prefix = f"{name}." if name else ""
+    return [
+        change
+        for key in sorted(old.keys() | new.keys())
+        for change in _changed_keys(old.get(key), new.get(key), f"{prefix}{key}")
+    ]
+
+
+def _to_yaml(config: Mapping[str, Any]) -> str:
+    import yaml
+
+    text: str = yaml.safe_dump(json.loads(json.dumps(config)), sort_keys=False)
+    return text
+
+
+def _from_yaml(text: str) -> Any:  # noqa: ANN401 - JSON values
+    import yaml
+
+    return yaml.safe_load(text)
