@@ -1,0 +1,67 @@
+"""A run as one self-contained HTML file: curves, figures, transcripts before and after.
+
+The file runs no script and asks no network for anything; every text of a model or a user is
+escaped. Does not cover live runs: that is the monitor.
+"""
+
+from importlib import resources
+from pathlib import Path
+
+from mlrl_learners.errors import RunDirError
+from mlrl_learners.report.html import page, tag
+from mlrl_learners.report.records import Run, read_run
+from mlrl_learners.report.sections import (
+    configuration,
+    curves,
+    evaluation_groups,
+    headline,
+    played,
+    training_samples,
+)
+
+__all__ = ["render_report", "write_report"]
+
+_SHOWN_EPISODES = 10
+
+
+def write_report(run_dir: Path, output: Path | None = None) -> Path:
+    """Write the report of a run directory and return its path.
+
+    Args:
+        run_dir: May be empty or still growing.
+        output: `report.html` in the run directory when None.
+
+    Raises:
+        RunDirError: If there is no such folder, or the file cannot be written.
+    """
+    if not run_dir.is_dir():
+        raise RunDirError(f"no run directory at {str(run_dir)!r}")
+    path = run_dir / "report.html" if output is None else output
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(render_report(read_run(run_dir)), encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise RunDirError(f"cannot write {str(path)!r}: {error}") from error
+    return path
+
+
+def render_report(run: Run) -> str:
+    """Return the whole document."""
+    style = resources.files(__name__).joinpath("style.css").read_text("utf-8")
+    groups = evaluation_groups(run)
+    return page(
+        f"mlrl report: {run.name}",
+        style,
+        tag("header", tag("h1", run.name), tag("p", _subtitle(run), class_="quiet")),
+        headline(run),
+        curves(run),
+        [played(group, limit=_SHOWN_EPISODES) for group in groups],
+        training_samples(run),
+        configuration(run),
+    )
+
+
+def _subtitle(run: Run) -> str:
+    env_ids = dict.fromkeys(evaluation.env_id for evaluation in run.evaluations)
+    return " · ".join(["mlrl run", *env_ids])

@@ -1,0 +1,248 @@
+"""Line charts as inline SVG: pure functions from numbers to markup.
+
+Colours come from the style sheet, so that a chart follows light and dark; lines also differ by
+dash and mark, so that colour is never the only sign.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mlrl_learners.report.html import Html, tag
+
+__all__ = ["Chart", "Series", "draw", "nice_ticks", "number", "running_mean"]
+
+Point = tuple[float, float]
+
+_GREATEST = 1e100  # beyond it, sums and products of the layout would overflow
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line or set of marks.
+
+    Attributes:
+        name: For the legend; empty for none.
+        points: `(x, y)`, in order of x; values that are not finite, or absurd, are left out.
+        kind: A `line`, a `faint` line behind others, or `marks` joined by a thin line.
+        color: Which colour of the style sheet, 0 to 3.
+        intervals: For each point its lower and upper bound, or empty.
+    """
+
+    name: str
+    points: Sequence[Point]
+    kind: Literal["line", "faint", "marks"] = "line"
+    color: int = 0
+    intervals: Sequence[Point] = ()
+
+
+@dataclass(frozen=True)
+class Chart:
+    """What is drawn: a title, labelled axes with units, and series.
+
+    Attributes:
+        title: Shown above and read aloud.
+        x_label: With its unit.
+        y_label: With its unit.
+        series: At least one with a point, or the chart says that there is nothing yet.
+        large: The main chart, or one of several small ones.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Series] = field(default_factory=tuple)
+    large: bool = False
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """Maps values to the drawing's own units."""
+
+    width: float
+    height: float
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+    left: float = 66.0
+    right: float = 14.0
+    top: float = 10.0
+    bottom: float = 50.0
+
+    def x(self, value: float) -> float:
+        low, high = self.x_range
+        share = (value - low) / (high - low)
+        return round(self.left + share * (self.width - self.left - self.right), 1)
+
+    def y(self, value: float) -> float:
+        low, high = self.y_range
+        share = (value - low) / (high - low)
+        return round(self.height - self.bottom - share * (self.height - self.top - self.bottom), 1)
+
+
+def draw(chart: Chart) -> Html:
+    """Return a figure: caption, drawing and legend."""
+    series = [_drawable(one) for one in chart.series]
+    series = [one for one in series if one.points]
+    caption = tag("figcaption", chart.title)
+    size = "large" if chart.large else "small"
+    if not series:
+        return tag("figure", caption, tag("p", "Nothing yet.", class_="quiet"), class_="chart")
+    width, height = (800.0, 310.0) if chart.large else (340.0, 220.0)
+    x_ticks, y_ticks = _ticks(series, large=chart.large)
+    frame = _Frame(width, height, (x_ticks[0], x_ticks[-1]), (y_ticks[0], y_ticks[-1]))
+    drawing = tag(
+        "svg",
+        tag("title", _summary(chart.title, series)),
+        _axes(frame, x_ticks, y_ticks),
+        _labels(frame, chart),
+        [_draw_series(frame, one) for one in series],
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        class_=size,
+    )
+    return tag("figure", caption, drawing, _legend(series), class_=f"chart {size}")
+
+
+def nice_ticks(low: float, high: float, count: int, *, whole: bool = False) -> list[float]:
+    """Return round numbers, evenly spaced, that reach from at most `low` to at least `high`.
+
+    Args:
+        low: Least value.
+        high: Greatest value, not below `low`.
+        count: About how many steps.
+        whole: Whole numbers only.
+    """
+    if high - low < 1e-9 * max(abs(low), abs(high), 1e-9):
+        margin = max(abs(low) * 0.1, 1.0 if whole else 1e-3)
+        low, high = low - margin, high + margin
+    raw = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * unit for unit in (1, 2, 5, 10) if power * unit >= raw * 0.999)
+    if whole:
+        step = max(1.0, step)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [index * step for index in range(first, last + 1)]
+
+
+def number(value: float) -> str:
+    """Write a number in few characters: `0.25`, `12`, `1.5k`, `3e-6`."""
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e6 or size < 1e-3:
+        return f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
+    if size >= 1e4:
+        return f"{value / 1000:.3g}k"
+    return f"{value:.4g}" if size >= 1 else f"{value:.3g}"
+
+
+def running_mean(points: Sequence[Point], window: int) -> list[Point]:
+    """Return the mean of each point and the `window - 1` before it."""
+    means = []
+    for index, (x, _) in enumerate(points):
+        recent = [y for _, y in points[max(0, index - window + 1) : index + 1]]
+        means.append((x, math.fsum(recent) / len(recent)))
+    return means
+
+
+def _drawable(series: Series) -> Series:
+    bounds = series.intervals or [(y, y) for _, y in series.points]
+    kept = [
+        (point, bound)
+        for point, bound in zip(series.points, bounds, strict=True)
+        if all(abs(value) < _GREATEST for value in (*point, *bound))  # false for NaN too
+    ]
+    return Series(
+        series.name,
+        [point for point, _ in kept],
+        series.kind,
+        series.color,
+        [bound for _, bound in kept] if series.intervals else (),
+    )
+
+
+def _ticks(series: Sequence[Series], *, large: bool) -> tuple[list[float], list[float]]:
+    xs = [x for one in series for x, _ in one.points]
+    ys = [y for one in series for _, y in one.points]
+    ys += [bound for one in series for pair in one.intervals for bound in pair]
+    low = 0.0 if 0 <= min(ys) < 0.6 * max(ys) else min(ys)
+    steps = 6 if large else 3
+    return (
+        nice_ticks(min(xs), max(xs), steps, whole=True),
+        nice_ticks(low, max(ys), 5 if large else 3),
+    )
+
+
+def _axes(frame: _Frame, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> list[Html]:
+    bottom, right = frame.height - frame.bottom, frame.width - frame.right
+    drawn = []
+    for tick in y_ticks:
+        y = frame.y(tick)
+        drawn.append(tag("line", x1=frame.left, x2=right, y1=y, y2=y, class_="grid"))
+        drawn.append(_text(number(tick), frame.left - 6, y + 4, anchor="end"))
+    for tick in x_ticks:
+        x = frame.x(tick)
+        drawn.append(tag("line", x1=x, x2=x, y1=bottom, y2=bottom + 4, class_="axis"))
+        drawn.append(_text(number(tick), x, bottom + 20, anchor="middle"))
+    drawn.append(tag("line", x1=frame.left, x2=right, y1=bottom, y2=bottom, class_="axis"))
+    return drawn
+
+
+def _labels(frame: _Frame, chart: Chart) -> list[Html]:
+    middle_x = (frame.left + frame.width - frame.right) / 2
+    middle_y = (frame.top + frame.height - frame.bottom) / 2
+    turned = f"rotate(-90 15 {middle_y:g})"
+    return [
+        _text(chart.x_label, middle_x, frame.height - 8, anchor="middle"),
+        tag("text", chart.y_label, x=15, y=middle_y, text_anchor="middle", transform=turned),
+    ]
+
+
+def _draw_series(frame: _Frame, series: Series) -> Html:
+    path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in series.points)
+    parts: list[Html] = []
+    if len(series.points) > 1:
+        parts.append(tag("polyline", points=path))
+    for (x, _), (low, high) in zip(series.points, series.intervals, strict=False):
+        at = frame.x(x)
+        parts.append(tag("line", x1=at, x2=at, y1=frame.y(low), y2=frame.y(high), class_="bar"))
+    if series.kind == "marks" or len(series.points) == 1:
+        parts += [_mark(frame, series, point) for point in series.points]
+    return tag("g", parts, class_=f"series {series.kind} c{series.color}")
+
+
+def _mark(frame: _Frame, series: Series, point: Point) -> Html:
+    hint = f"{series.name}: {number(point[1])} at {number(point[0])}"
+    return tag("circle", tag("title", hint), cx=frame.x(point[0]), cy=frame.y(point[1]), r=4)
+
+
+def _legend(series: Sequence[Series]) -> Html | None:
+    named = [one for one in series if one.name]
+    if not named:
+        return None
+    return tag("p", [tag("span", _swatch(one), one.name) for one in named], class_="legend")
+
+
+def _swatch(series: Series) -> Html:
+    return tag(
+        "svg",
+        tag("polyline", points="0,6 26,6"),
+        tag("circle", cx=13, cy=6, r=4) if series.kind == "marks" else None,
+        viewBox="0 0 26 12",
+        class_=f"swatch series {series.kind} c{series.color}",
+        aria_hidden="true",
+    )
+
+
+def _summary(title: str, series: Sequence[Series]) -> str:
+    parts = [
+        f"{one.name or 'value'} from {number(one.points[0][1])} to {number(one.points[-1][1])}"
+        for one in series
+        if one.kind != "faint"
+    ]
+    return f"{title}: {'; '.join(parts)}" if parts else title
+
+
+def _text(text: str, x: float, y: float, *, anchor: str) -> Html:
+    return tag("text", text, x=round(x, 1), y=round(y, 1), text_anchor=anchor)

@@ -1,0 +1,241 @@
+"""Reading a run directory, whatever state it is in: empty, half written, still growing.
+
+A line that is torn or of another shape is counted and left out; it never stops the report.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+__all__ = ["Episode", "Evaluation", "Iteration", "Run", "Turn", "read_run"]
+
+RecordT = TypeVar("RecordT")
+
+_KEPT_EPISODES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One joint action: what each agent read, wrote and earned."""
+
+    observations: Mapping[str, str]
+    actions: Mapping[str, str]
+    rewards: Mapping[str, float]
+    components: Mapping[str, Mapping[str, float]]
+    diagnostics: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """One episode as it was played."""
+
+    task_id: str
+    seed: int
+    total: float
+    solved: bool
+    turns: tuple[Turn, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """One evaluation after `iteration` iterations of training."""
+
+    iteration: int
+    env_id: str
+    split: str
+    mean_return: float
+    interval: tuple[float, float]
+    solved_rate: float
+    components: Mapping[str, float]
+    episodes: tuple[Episode, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """The finite metrics of one iteration of training."""
+
+    iteration: int
+    seconds: float
+    metrics: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Everything a report is made of.
+
+    Attributes:
+        name: The folder's name.
+        config: `config.yaml` as text, empty where there is none.
+        iterations: By number; of an iteration written twice the later line counts.
+        evaluations: In the order they were made.
+        first_episodes: Some episodes of the first iteration of training.
+        last_episodes: Some episodes of the last one.
+        unreadable: How many lines were left out.
+    """
+
+    name: str
+    config: str = ""
+    iterations: tuple[Iteration, ...] = ()
+    evaluations: tuple[Evaluation, ...] = ()
+    first_episodes: tuple[Episode, ...] = ()
+    last_episodes: tuple[Episode, ...] = ()
+    unreadable: int = 0
+
+
+def read_run(run_dir: Path) -> Run:
+    """Read what is there."""
+    lost = _Lost()
+    iterations = {
+        row.iteration: row for row in lost.keep(run_dir / "metrics.jsonl", _iteration)
+    }  # a resumed run may have written its last iteration twice
+    evaluations = lost.keep(run_dir / "evaluations.jsonl", _evaluation)
+    first, last = _first_and_last(lost.keep(run_dir / "episodes.jsonl", _training_episode))
+    config = run_dir / "config.yaml"
+    return Run(
+        name=run_dir.resolve().name,
+        config=config.read_text("utf-8", "replace") if config.is_file() else "",
+        iterations=tuple(iterations[number] for number in sorted(iterations)),
+        evaluations=tuple(evaluations),
+        first_episodes=first,
+        last_episodes=last,
+        unreadable=lost.lines,
+    )
+
+
+@dataclass
+class _Lost:
+    """Counts the lines that could not be read."""
+
+    lines: int = field(default=0)
+
+    def keep(self, path: Path, parse: Callable[[dict[str, Any]], RecordT]) -> Iterator[RecordT]:
+        """Yield what every whole line of the file parses to."""
+        if not path.is_file():
+            return
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for line in lines:
+                record = self._parse(line, parse)
+                if record is not None:
+                    yield record
+
+    def _parse(self, line: str, parse: Callable[[dict[str, Any]], RecordT]) -> RecordT | None:
+        try:
+            return parse(json.loads(line))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
+            self.lines += 1
+            return None
+
+
+def _iteration(row: dict[str, Any]) -> Iteration:
+    metrics = {
+        str(name): float(value)
+        for name, value in row.items()
+        if isinstance(value, int | float) and math.isfinite(value) and name != "iteration"
+    }
+    return Iteration(int(row["iteration"]), metrics.pop("seconds", 0.0), metrics)
+
+
+def _evaluation(row: dict[str, Any]) -> Evaluation:
+    mean = float(row["mean_return"])
+    low, high = row.get("interval") or (mean, mean)
+    return Evaluation(
+        iteration=int(row["iteration"]),
+        env_id=str(row["env_id"]),
+        split=str(row.get("split", "")),
+        mean_return=mean,
+        interval=(float(low), float(high)),
+        solved_rate=float(row.get("solved_rate") or 0.0),
+        components={str(name): float(v) for name, v in (row.get("components") or {}).items()},
+        episodes=tuple(_played_episode(episode) for episode in row.get("episodes") or ()),
+    )
+
+
+def _played_episode(row: dict[str, Any]) -> Episode:
+    turns = tuple(
+        Turn(
+            observations=_texts(turn.get("observations")),
+            actions=_texts(turn.get("actions")),
+            rewards=_floats(turn.get("rewards")),
+            components={a: _floats(c) for a, c in (turn.get("components") or {}).items()},
+            diagnostics=dict(turn.get("diagnostics") or {}),
+        )
+        for turn in row.get("turns") or ()
+    )
+    return Episode(
+        task_id=str(row["task_id"]),
+        seed=int(row.get("seed") or 0),
+        total=float(row["return"]),
+        solved=bool(row.get("solved")),
+        turns=turns,
+    )
+
+
+def _training_episode(row: dict[str, Any]) -> tuple[int, Episode]:
+    turns = tuple(_first_branch(row["node"]))
+    last_step = _first_leaf(row["node"])
+    team = [math.fsum(turn.rewards.values()) / max(len(turn.rewards), 1) for turn in turns]
+    return int(row["iteration"]), Episode(
+        task_id=str(row["task_id"]),
+        seed=int(row.get("seed") or 0),
+        total=math.fsum(team),
+        solved=bool(last_step.get("solved")),
+        turns=turns,
+    )
+
+
+def _first_branch(node: dict[str, Any]) -> Iterator[Turn]:
+    """Walk the first joint action that goes on, or the first one where none does."""
+    at: dict[str, Any] | None = node
+    while at:
+        step = _first_step(at)
+        samples = step.get("samples") or {}
+        yield Turn(
+            observations=_texts(at.get("observations")),
+            actions={
+                agent: str(at["completions"][agent][index]["text"])
+                for agent, index in samples.items()
+            },
+            rewards=_floats(step.get("rewards")),
+            components={a: _floats(c) for a, c in (step.get("components") or {}).items()},
+            diagnostics=dict(step.get("diagnostics") or {}),
+        )
+        at = step.get("child")
+
+
+def _first_leaf(node: dict[str, Any]) -> dict[str, Any]:
+    step = _first_step(node)
+    while step.get("child"):
+        step = _first_step(step["child"])
+    return step
+
+
+def _first_step(node: dict[str, Any]) -> dict[str, Any]:
+    steps: list[dict[str, Any]] = node["steps"]
+    return next((step for step in steps if step.get("child")), steps[0] if steps else {})
+
+
+def _first_and_last(
+    episodes: Iterator[tuple[int, Episode]],
+) -> tuple[tuple[Episode, ...], tuple[Episode, ...]]:
+    """Keep some of the earliest and latest iteration without holding the whole file."""
+    kept: dict[int, list[Episode]] = {}
+    for iteration, episode in episodes:
+        rows = kept.setdefault(iteration, [])
+        if len(rows) < _KEPT_EPISODES:
+            rows.append(episode)
+        while len(kept) > 2:
+            del kept[sorted(kept)[1]]
+    if not kept:
+        return (), ()
+    return tuple(kept[min(kept)]), tuple(kept[max(kept)]) if len(kept) > 1 else ()
+
+
+def _texts(values: Mapping[str, Any] | None) -> dict[str, str]:
+    return {str(agent): str(text) for agent, text in (values or {}).items()}
+
+
+def _floats(values: Mapping[str, Any] | None) -> dict[str, float]:
+    return {str(name): float(value) for name, value in (values or {}).items()}

@@ -1,0 +1,244 @@
+"""The parts of the page: headline figures, curves, evaluations, configuration."""
+
+import math
+import re
+from collections.abc import Sequence
+
+from mlrl_learners.report.charts import Chart, Series, draw, number, running_mean
+from mlrl_learners.report.html import Child, Html, tag
+from mlrl_learners.report.records import Episode, Evaluation, Run
+from mlrl_learners.report.transcripts import Side, compare
+
+__all__ = ["configuration", "curves", "evaluation_groups", "headline", "played", "training_samples"]
+
+_SMOOTHING = 5
+_AGENT_CURVES = {
+    "completion_tokens": ("Completion length", "tokens"),
+    "loss": ("Loss", "loss"),
+    "kl": ("Drift from the sampling policy", "KL, nats a token"),
+    "kl_reference": ("Drift from the starting policy", "KL, nats a token"),
+    "grad_norm": ("Gradient norm", "L2 norm"),
+    "entropy": ("Entropy", "nats a token"),
+    "truncated_rate": ("Answers cut by the limit", "share"),
+}
+
+
+def evaluation_groups(run: Run) -> list[list[Evaluation]]:
+    """Group evaluations by environment and split, the one evaluated most often first."""
+    groups: dict[tuple[str, str], list[Evaluation]] = {}
+    for evaluation in run.evaluations:
+        groups.setdefault((evaluation.env_id, evaluation.split), []).append(evaluation)
+    for group in groups.values():
+        group.sort(key=lambda evaluation: evaluation.iteration)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+def headline(run: Run) -> Html:
+    """Show what changed, in a few large figures."""
+    tiles = []
+    groups = evaluation_groups(run)
+    if groups and len(groups[0]) > 1:
+        first, last = groups[0][0], groups[0][-1]
+        change = f"{number(first.mean_return)} → {number(last.mean_return)}"
+        tiles.append(_tile("held-out mean return", change))
+        if first.mean_return > 0:
+            tiles.append(_tile("last over first", f"{last.mean_return / first.mean_return:.2f} x"))
+    tiles.append(_tile("iterations of training", str(len(run.iterations))))
+    seconds = math.fsum(one.seconds for one in run.iterations)
+    tiles.append(_tile("time in training", _duration(seconds)))
+    if tokens := _sampled_tokens(run):
+        tiles.append(_tile("sampled tokens", f"{tokens:,.0f}"))
+    return tag("div", tiles, class_="tiles")
+
+
+def curves(run: Run) -> list[Html]:
+    """Show the reward curve, completion lengths and the learner's own metrics."""
+    parts = [draw(_reward_chart(run))]
+    small = [draw(chart) for chart in _agent_charts(run)]
+    if small:
+        parts.append(tag("div", small, class_="small-charts"))
+        note = f"Small charts: mean of {_SMOOTHING} iterations, for each agent or set of weights."
+        parts.append(tag("p", note, class_="quiet"))
+    return parts
+
+
+def played(group: Sequence[Evaluation], *, limit: int) -> Html:
+    """Show one environment's evaluations: figures first against last, then transcripts."""
+    first, last = group[0], group[-1]
+    split = f" · {last.split}" if last.split else ""
+    sides = [
+        Side(_moment(one), one.episodes) for one in ([first, last] if len(group) > 1 else [last])
+    ]
+    return tag(
+        "section",
+        tag("h2", f"{last.env_id}{split}"),
+        _comparison(first, last) if len(group) > 1 else _single(last),
+        tag("h3", "Transcripts, before and after" if len(group) > 1 else "Transcripts"),
+        compare(sides, limit=limit),
+    )
+
+
+def training_samples(run: Run) -> Html | None:
+    """Show episodes of the first and last iteration of training."""
+    if not run.first_episodes:
+        return None
+    sides = [Side("", run.first_episodes)]
+    if run.last_episodes:
+        sides.append(Side("", run.last_episodes))
+    titles = ("First iteration", "Last iteration")
+    blocks = [
+        [tag("h3", title), compare([side], limit=3, open_first=0)]
+        for title, side in zip(titles, sides, strict=False)
+    ]
+    return tag("section", tag("h2", "Samples from training"), blocks)
+
+
+def configuration(run: Run) -> Html:
+    """Show the resolved configuration and what could not be read."""
+    note = None
+    if run.unreadable:
+        lines = "line" if run.unreadable == 1 else "lines"
+        text = f"{run.unreadable} {lines} of the run's files could not be read and were left out."
+        note = tag("p", text, class_="quiet")
+    config = tag("details", tag("summary", "config.yaml"), tag("pre", run.config), class_="reads")
+    return tag("section", tag("h2", "Configuration"), config if run.config else None, note)
+
+
+def _reward_chart(run: Run) -> Chart:
+    trained = [
+        (float(one.iteration), one.metrics["train/return"])
+        for one in run.iterations
+        if "train/return" in one.metrics
+    ]
+    series = [
+        Series("training, each iteration", trained, "faint", 0),
+        Series(f"training, mean of {_SMOOTHING}", running_mean(trained, _SMOOTHING), "line", 0),
+    ]
+    for group in evaluation_groups(run)[:1]:
+        points = [(float(one.iteration), one.mean_return) for one in group]
+        bounds = [one.interval for one in group]
+        series.append(Series("held-out, with interval", points, "marks", 1, bounds))
+    return Chart("Return", "iteration", "mean return", series, large=True)
+
+
+def _agent_charts(run: Run) -> list[Chart]:
+    charts = []
+    for suffix, (title, unit) in _AGENT_CURVES.items():
+        names = _agents_with(run, suffix)
+        series = [
+            Series(
+                agent,
+                running_mean(_points(run, f"{agent}/{suffix}"), _SMOOTHING),
+                "line",
+                index % 4,
+            )
+            for index, agent in enumerate(names)
+        ]
+        if series:
+            charts.append(Chart(title, "iteration", unit, series))
+    return charts
+
+
+def _agents_with(run: Run, suffix: str) -> list[str]:
+    names = {name for one in run.iterations for name in one.metrics}
+    return sorted(name[: -len(suffix) - 1] for name in names if name.endswith(f"/{suffix}"))
+
+
+def _points(run: Run, name: str) -> list[tuple[float, float]]:
+    return [(float(i.iteration), i.metrics[name]) for i in run.iterations if name in i.metrics]
+
+
+def _comparison(first: Evaluation, last: Evaluation) -> Html:
+    names = dict.fromkeys([*first.components, *last.components])
+    before, after = _mean_lengths(first.episodes), _mean_lengths(last.episodes)
+    rows = [
+        _row("mean return", first.mean_return, last.mean_return, first.interval, last.interval),
+        _row("solved, share", first.solved_rate, last.solved_rate),
+        *(
+            _row(name, first.components.get(name, 0), last.components.get(name, 0))
+            for name in names
+        ),
+        *(_row(f"{agent}: characters", before.get(agent, 0), after[agent]) for agent in after),
+    ]
+    head = tag(
+        "tr", [tag("th", t, scope="col") for t in ("", _moment(first), _moment(last), "ratio")]
+    )
+    table = tag("table", tag("thead", head), tag("tbody", rows))
+    return tag("div", table, tag("p", _seeds(last.episodes), class_="quiet"), class_="wide")
+
+
+def _single(evaluation: Evaluation) -> Html:
+    figures = {"mean return": evaluation.mean_return, "solved, share": evaluation.solved_rate}
+    rows = [
+        tag("tr", tag("th", name, scope="row"), tag("td", number(value)))
+        for name, value in {**figures, **evaluation.components}.items()
+    ]
+    head = tag("tr", tag("th", "", scope="col"), tag("th", _moment(evaluation), scope="col"))
+    table = tag("table", tag("thead", head), tag("tbody", rows))
+    return tag("div", table, tag("p", _seeds(evaluation.episodes), class_="quiet"), class_="wide")
+
+
+def _row(
+    name: str,
+    first: float,
+    last: float,
+    first_interval: tuple[float, float] | None = None,
+    last_interval: tuple[float, float] | None = None,
+) -> Html:
+    ratio = f"{last / first:.2f}" if first > 0 else "-"
+    cells: list[Child] = [
+        _with_interval(first, first_interval),
+        _with_interval(last, last_interval),
+        ratio,
+    ]
+    return tag("tr", tag("th", name, scope="row"), [tag("td", cell) for cell in cells])
+
+
+def _with_interval(value: float, interval: tuple[float, float] | None) -> list[Child]:
+    if interval is None:
+        return [number(value)]
+    return [number(value), tag("small", f"{number(interval[0])} to {number(interval[1])}")]
+
+
+def _mean_lengths(episodes: Sequence[Episode]) -> dict[str, float]:
+    lengths: dict[str, list[int]] = {}
+    for episode in episodes:
+        for turn in episode.turns:
+            for agent, text in turn.actions.items():
+                lengths.setdefault(agent, []).append(len(text))
+    return {agent: sum(counts) / len(counts) for agent, counts in lengths.items()}
+
+
+def _seeds(episodes: Sequence[Episode]) -> str:
+    seeds = sorted({episode.seed for episode in episodes})
+    listed = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
+    tasks = len({episode.task_id for episode in episodes})
+    return f"{len(episodes)} episodes over {tasks} tasks; seeds {listed or '-'}."
+
+
+def _sampled_tokens(run: Run) -> float:
+    pattern = re.compile(r"(^|/)sampled_tokens$")
+    return math.fsum(
+        value
+        for one in run.iterations
+        for name, value in one.metrics.items()
+        if pattern.search(name)
+    )
+
+
+def _moment(evaluation: Evaluation) -> str:
+    if evaluation.iteration == 0:
+        return "before training"
+    return f"after {evaluation.iteration} iterations"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+def _tile(label: str, value: str) -> Html:
+    return tag("div", tag("b", value), tag("span", label), class_="tile")

@@ -1,0 +1,72 @@
+import math
+import xml.etree.ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlrl_learners.report.charts import Chart, Series, draw, nice_ticks, number, running_mean
+
+FINITE = st.floats(-1e9, 1e9, allow_nan=False)
+POINTS = st.lists(st.tuples(st.integers(0, 1000).map(float), st.floats()), max_size=30)
+
+
+def coordinates(markup: str) -> list[float]:
+    """Return every position in a drawing."""
+    root = ET.fromstring(markup)  # noqa: S314 - made here
+    names = ("x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "points")
+    written = [element.attrib.get(name, "") for element in root.iter() for name in names]
+    return [float(value) for text in written for value in text.replace(",", " ").split()]
+
+
+@given(POINTS, st.booleans())
+def test_any_points_give_a_drawing_inside_its_box(points, large):
+    figure = draw(Chart("t", "x", "y", [Series("s", points, "marks")], large=large))
+    width = 800 if large else 340
+    assert all(math.isfinite(value) and 0 <= value <= width for value in coordinates(figure))
+
+
+@given(FINITE, FINITE, st.integers(2, 8), st.booleans())
+def test_ticks_are_even_and_cover_the_range(a, b, count, whole):
+    low, high = sorted((a, b))
+    ticks = nice_ticks(low, high, count, whole=whole)
+    slack = 1e-6 * max(1.0, abs(low), abs(high))
+    assert 2 <= len(ticks) <= 2 * count + 3
+    assert ticks[0] <= low + slack
+    assert ticks[-1] >= high - slack
+
+
+def test_values_that_are_not_finite_are_left_out():
+    figure = draw(Chart("t", "x", "y", [Series("s", [(1, math.nan), (2, 1), (3, math.inf)])]))
+    assert "nan" not in figure
+    assert "inf" not in figure
+
+
+def test_a_chart_without_points_says_so():
+    assert "Nothing yet" in draw(Chart("t", "x", "y", [Series("s", [])]))
+
+
+def test_axes_title_and_legend_are_written():
+    figure = draw(Chart("Loss", "iteration", "nats", [Series("aux", [(0, 1), (1, 2)])]))
+    assert all(word in figure for word in ("Loss", "iteration", "nats", "aux"))
+
+
+def test_a_screen_reader_hears_first_and_last_value():
+    figure = draw(Chart("Loss", "x", "y", [Series("aux", [(0, 1.5), (1, 2), (2, 0.25)])]))
+    assert "<title>Loss: aux from 1.5 to 0.25</title>" in figure
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (0.25, "0.25"), (12, "12"), (15000, "15k"), (3e-6, "3e-6"), (-0.5, "-0.5")],
+)
+def test_numbers_are_short(value, text):
+    assert number(value) == text
+
+
+@given(st.lists(st.tuples(FINITE, FINITE), min_size=1, max_size=20), st.integers(1, 6))
+def test_a_running_mean_is_the_mean_of_what_it_covers(points, window):
+    means = running_mean(points, window)
+    last = [y for _, y in points[-window:]]
+    assert means[-1][1] == pytest.approx(sum(last) / len(last))
+    assert [x for x, _ in means] == [x for x, _ in points]
