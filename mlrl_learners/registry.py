@@ -1,23 +1,24 @@
 """Learners by name: built in, registered at run time, or offered by an installed package.
 
-A factory is called as `factory(agents=..., model=..., **options)` and returns a `Learner`. It is
-kept as `"module:function"` and imported when its learner is made, so that naming learners costs
-nothing. Packages offer theirs through the entry-point group `mlrl.learners`; a name that is
+A factory is called by keyword with `agents`, `seed`, `model` if one was given, and the options, and
+returns a `Learner`; one that takes no `seed` is given none. It is kept as `"module:function"`
+and imported when its learner is made, so that naming learners costs nothing.
+Packages offer theirs through the entry-point group `mlrl.learners`; a name that is
 registered here wins over an entry point of the same name.
 """
 
-import dataclasses
 import importlib
 import importlib.metadata
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.options import check_names
 from mlrl_learners.types import AgentID, Learner
 
-__all__ = ["LearnerFactory", "LearnerSpec", "check_options", "make", "register", "registry"]
+__all__ = ["LearnerFactory", "LearnerSpec", "make", "register", "registry"]
 
 ENTRY_POINT_GROUP = "mlrl.learners"
 
@@ -93,8 +94,8 @@ def register(
 
     Args:
         name: What `make` and configurations call it.
-        factory: `"module:function"`, imported on first use, or the function itself. It is called
-            with `agents`, `model` if one was given, and the options, all by keyword.
+        factory: `"module:function"`, imported on first use, or the function itself. See
+            above for how it is called.
         summary: One line for `mlrl list`.
         replace: Whether the name may already stand for something else.
 
@@ -116,6 +117,7 @@ def make(
     *,
     agents: Sequence[AgentID],
     model: object = None,
+    seed: int = 0,
     **options: Any,  # noqa: ANN401 - each learner checks its own options
 ) -> Learner:
     """Make a learner.
@@ -125,6 +127,7 @@ def make(
         agents: Roles of the environment it will play in.
         model: What the learner's agents start from: for the built-in ones a model's name or
             folder, or a mapping of agents to such. Left out for learners without models.
+        seed: Decides everything the learner draws.
         **options: The learner's own.
 
     Raises:
@@ -137,36 +140,21 @@ def make(
     arguments = {**options, "agents": tuple(agents)}
     if model is not None:
         arguments["model"] = model
-    _check_signature(name, factory, arguments)
-    return factory(**arguments)
+    return factory(**_fit_signature(name, factory, {**arguments, "seed": seed}))
 
 
-def check_options(owner: str, options: Mapping[str, object], config_type: type) -> None:
-    """Check option names against the fields of a configuration dataclass.
-
-    Args:
-        owner: Whose options they are, for the message.
-        options: What the caller passed.
-        config_type: A dataclass whose fields are the known options.
-
-    Raises:
-        UnknownNameError: Naming the first unknown option and the nearest known one.
-    """
-    _check_names(owner, options, [field.name for field in dataclasses.fields(config_type)])
-
-
-def _check_names(owner: str, options: Iterable[str], known: Sequence[str]) -> None:
-    for option in options:
-        if option not in known:
-            raise unknown_name(f"option of {owner}", option, known)
-
-
-def _check_signature(name: str, factory: LearnerFactory, arguments: Mapping[str, object]) -> None:
-    """Turn the `TypeError` of a wrong keyword into the error for users."""
+def _fit_signature(
+    name: str, factory: LearnerFactory, arguments: dict[str, object]
+) -> dict[str, object]:
+    """Turn the `TypeError` of a wrong keyword into the error for users; drop an unwanted seed."""
     parameters = inspect.signature(factory).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return
-    _check_names(name, arguments, [parameter.name for parameter in parameters])
+        return arguments
+    known = [parameter.name for parameter in parameters]
+    if "seed" not in known:
+        del arguments["seed"]
+    check_names(name, arguments, known)
+    return arguments
 
 
 def _entry_points() -> dict[str, LearnerSpec]:

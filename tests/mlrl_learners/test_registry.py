@@ -1,13 +1,12 @@
 import importlib.metadata
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import pytest
 
 import mlrl_learners
 from mlrl_learners.errors import ConfigError, UnknownNameError
-from mlrl_learners.registry import _REGISTRY, LearnerSpec, _Registry, check_options
+from mlrl_learners.registry import _REGISTRY, LearnerSpec, _Registry
 
 
 class Echo:
@@ -46,14 +45,9 @@ def test_an_unknown_option_is_named_with_the_nearest_one(echo):
         mlrl_learners.make(echo, agents=["a"], gian=1)
 
 
-def test_check_options_knows_the_fields_of_a_dataclass():
-    @dataclass
-    class Config:
-        group_size: int = 4
-
-    check_options("magrpo", {"group_size": 8}, Config)
-    with pytest.raises(UnknownNameError, match=r"'group_sise'.*'group_size'"):
-        check_options("magrpo", {"group_sise": 8}, Config)
+def test_a_factory_that_takes_a_seed_is_given_it():
+    mlrl_learners.register("seeded-test", lambda *, agents, seed: seed, replace=True)
+    assert mlrl_learners.make("seeded-test", agents=["a"], seed=7) == 7
 
 
 def test_a_taken_name_is_replaced_only_when_asked(echo):

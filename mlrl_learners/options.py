@@ -1,0 +1,77 @@
+"""Checking what a caller passed as options against the fields of a configuration dataclass."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from mlrl_learners.errors import ConfigError, unknown_name
+
+__all__ = ["accepts", "check_names", "check_options", "describe_type"]
+
+_WORDS = {int: "an int", float: "a number", bool: "true or false", str: "text"}
+
+
+def accepts(annotation: Any, value: object) -> bool:  # noqa: ANN401
+    """Tell whether a value is of a type; of containers, only a mapping's values are looked at."""
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return value in get_args(annotation)
+    if origin in (Union, UnionType):
+        return any(accepts(part, value) for part in get_args(annotation))
+    if origin is not None and issubclass(origin, Mapping):
+        inner = get_args(annotation)[1]
+        return isinstance(value, Mapping) and all(accepts(inner, v) for v in value.values())
+    if origin is not None:
+        return isinstance(value, Sequence) and not isinstance(value, str)
+    if annotation in (int, float):
+        numbers = (int, float) if annotation is float else (int,)
+        return isinstance(value, numbers) and not isinstance(value, bool)
+    return annotation is Any or not isinstance(annotation, type) or isinstance(value, annotation)
+
+
+def check_options(owner: str, options: Mapping[str, object], config_type: type) -> None:
+    """Check names and types of options; ranges are the dataclass's own matter.
+
+    Args:
+        owner: Whose options they are, for the message.
+        options: What the caller passed.
+        config_type: A dataclass whose fields are the known options.
+
+    Raises:
+        UnknownNameError: Naming the first unknown option and the nearest known one.
+        ConfigError: Naming the first option whose value has the wrong type.
+    """
+    check_names(owner, options, [field.name for field in dataclasses.fields(config_type)])
+    annotations = get_type_hints(config_type)
+    for name, value in options.items():
+        if not accepts(annotations[name], value):
+            raise ConfigError(
+                f"option {name} of {owner} must be {describe_type(annotations[name])}, "
+                f"got {value!r}"
+            )
+
+
+def check_names(owner: str, options: Collection[str], known: Collection[str]) -> None:
+    """Check that every option is known.
+
+    Raises:
+        UnknownNameError: Naming the first unknown option and the nearest known one.
+    """
+    for option in options:
+        if option not in known:
+            raise unknown_name(f"option of {owner}", option, known)
+
+
+def describe_type(annotation: Any) -> str:  # noqa: ANN401 - type forms have no common type
+    """Say in words what a type allows."""
+    if annotation is type(None):
+        return "null"
+    origin = get_origin(annotation)
+    if origin is Literal:
+        return " or ".join(map(str, get_args(annotation)))
+    if origin in (Union, UnionType):
+        return " or ".join(map(describe_type, get_args(annotation)))
+    if isinstance(origin, type):
+        return "a mapping" if issubclass(origin, Mapping) else "a list"
+    return _WORDS.get(annotation) or str(getattr(annotation, "__name__", annotation))

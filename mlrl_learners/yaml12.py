@@ -1,0 +1,70 @@
+"""YAML as people expect it: `off` is a word and `1e-5` is a number.
+
+PyYAML follows YAML 1.1, where `off`, `no` and `on` are booleans and `1e-5` is text. Here the plain
+scalars of YAML 1.2's core schema are used both ways, so that what was saved is what is loaded.
+PyYAML comes with the extra `learners`; nothing here is imported before a file is read.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mlrl_learners.errors import ConfigError
+
+__all__ = ["dump_yaml", "parse_yaml"]
+
+_SCALARS = (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("null", r"~|null|Null|NULL|", "~nN"),
+    ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("float", r"[-+]?[0-9]+[eE][-+]?[0-9]+", "-+0123456789"),
+    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", "-+."),
+)
+
+
+def parse_yaml(text: str, source: str = "YAML") -> Any:  # noqa: ANN401 - YAML holds anything
+    """Read one YAML document.
+
+    Args:
+        text: The document.
+        source: Where it comes from, for the message.
+
+    Raises:
+        ConfigError: If it is no YAML, or PyYAML is missing.
+    """
+    yaml = _import_yaml()
+    try:
+        return yaml.load(text, Loader=_with_scalars(yaml.SafeLoader))
+    except yaml.YAMLError as error:
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"{source} is not valid YAML: {reason}") from error
+
+
+def dump_yaml(mapping: Mapping[str, Any]) -> str:
+    """Write a mapping so that `parse_yaml` returns an equal one; keys keep their order.
+
+    Raises:
+        ConfigError: If PyYAML is missing.
+    """
+    yaml = _import_yaml()
+    dumper = _with_scalars(yaml.SafeDumper)
+    return str(yaml.dump(dict(mapping), Dumper=dumper, sort_keys=False, allow_unicode=False))
+
+
+def _import_yaml() -> Any:  # noqa: ANN401 - PyYAML ships no types
+    try:
+        import yaml
+    except ImportError as error:
+        raise ConfigError("PyYAML is not installed: pip install 'mlrl[learners]'") from error
+    return yaml
+
+
+def _with_scalars(base: Any) -> Any:  # noqa: ANN401
+    """Derive a loader or dumper that resolves plain scalars by YAML 1.2."""
+    derived: Any = type(base.__name__, (base,), {"yaml_implicit_resolvers": {}})
+    for tag, pattern, first in _SCALARS:
+        regexp = re.compile(rf"^(?:{pattern})$")
+        firsts = [*first, ""] if tag == "null" else list(first)
+        derived.add_implicit_resolver(f"tag:yaml.org,2002:{tag}", regexp, firsts)
+    return derived

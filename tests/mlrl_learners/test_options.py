@@ -1,0 +1,54 @@
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+import pytest
+
+from mlrl_learners.errors import ConfigError, UnknownNameError
+from mlrl_learners.options import check_options
+
+
+@dataclass
+class Config:
+    group_size: int = 4
+    lr: float = 1e-5
+    shared: bool = False
+    loss: Literal["grpo", "gspo"] = "grpo"
+    limit: int | None = None
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    stops: tuple[str, ...] = ()
+    name: str = ""
+
+
+def test_right_options_pass():
+    check_options(
+        "magrpo",
+        {"group_size": 8, "lr": 1, "shared": True, "loss": "gspo", "limit": None, "prompts": {}}
+        | {"stops": ["a"], "name": "x"},
+        Config,
+    )
+
+
+def test_an_unknown_option_is_named_with_the_nearest_one():
+    with pytest.raises(UnknownNameError, match=r"magrpo 'group_sise'.*'group_size'"):
+        check_options("magrpo", {"group_sise": 8}, Config)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("group_size", "eight", "an int"),
+        ("group_size", 8.0, "an int"),
+        ("group_size", True, "an int"),
+        ("lr", "fast", "a number"),
+        ("shared", 1, "true or false"),
+        ("loss", "gpo", "grpo or gspo"),
+        ("limit", "x", "an int or null"),
+        ("prompts", ["x"], "a mapping"),
+        ("stops", "x", "a list"),
+        ("name", 3, "text"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named_with_what_is_right(option, value, expected):
+    with pytest.raises(ConfigError, match=f"{option} of magrpo must be {expected}, got"):
+        check_options("magrpo", {option: value}, Config)
