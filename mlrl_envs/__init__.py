@@ -1,1 +1,35 @@
-"""Multi-agent text environments."""
+"""Multi-agent text environments: simultaneous, cooperative, `str` in and `str` out.
+
+    env = mlrl_envs.make("mlrl/humaneval-v0", max_turns=2)
+    observations, infos = env.reset(seed=7)
+    observations, rewards, terminations, truncations, infos = env.step(actions)
+
+Importing this package loads neither a model nor a data set nor the sandbox; `mlrl_envs.sandbox`
+is imported when it is first named.
+"""
+
+import importlib
+from types import ModuleType
+
+from mlrl_envs.aec import to_aec
+from mlrl_envs.base import TextParallelEnv, step_many
+from mlrl_envs.registry import make, make_vec, register, registry
+from mlrl_envs.vector import VectorEnv
+
+__all__ = [
+    "TextParallelEnv",
+    "VectorEnv",
+    "make",
+    "make_vec",
+    "register",
+    "registry",
+    "sandbox",
+    "step_many",
+    "to_aec",
+]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name == "sandbox":
+        return importlib.import_module("mlrl_envs.sandbox")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

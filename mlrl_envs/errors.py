@@ -8,6 +8,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "ContractError",
     "DataNotFoundError",
     "InfraError",
     "InvalidActionError",
@@ -46,6 +47,10 @@ class DataNotFoundError(MlrlError, FileNotFoundError):
 
 class InvalidDataError(MlrlError, ValueError):
     """A row of a data set does not follow its schema."""
+
+
+class ContractError(MlrlError, AssertionError):
+    """An environment breaks the contract that `check_env` checks."""
 
 
 class InfraError(MlrlError, RuntimeError):

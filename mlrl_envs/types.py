@@ -10,9 +10,20 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from mlrl_envs.sandbox import Sandbox
+    from mlrl_envs.sandbox import Outcome, Program
 
-__all__ = ["AgentID", "Attempt", "Json", "Score", "Task", "TaskFamily", "Turn"]
+__all__ = [
+    "AgentID",
+    "Attempt",
+    "CodeTask",
+    "Json",
+    "ProgramRunner",
+    "Score",
+    "StoryTask",
+    "Task",
+    "TaskFamily",
+    "Turn",
+]
 
 AgentID = str
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -27,6 +38,42 @@ class Task:
     """
 
     task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoryTask(Task):
+    """A creative prompt.
+
+    Attributes:
+        prompt: What to write about, one line.
+    """
+
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTask(Task):
+    """A function to write, and how it is tested.
+
+    Attributes:
+        prompt: The problem as agents read it: imports, helpers, signature, docstring.
+        entry_point: Name of the function asked for.
+        prelude: The problem's own imports and helper functions, part of every program.
+        helper_names: Names that `prelude` binds; no answer may rebind them.
+        public_tests: Plain assert statements that agents may see, each passed by the reference.
+        hidden_tests: Trusted test code that agents never see.
+        num_hidden_tests: Assertions that `hidden_tests` runs for a right solution.
+        solution: A right definition of the entry point, or None where the data has none.
+    """
+
+    prompt: str
+    entry_point: str
+    prelude: str
+    helper_names: tuple[str, ...]
+    public_tests: tuple[str, ...]
+    hidden_tests: str
+    num_hidden_tests: int
+    solution: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +116,18 @@ class Attempt(Generic[TaskT]):
     actions: Mapping[AgentID, str]
 
 
+class ProgramRunner(Protocol):
+    """What a family needs of a sandbox: programs in, verdicts out, order kept."""
+
+    def run_many(self, programs: "Sequence[Program]") -> "list[Outcome]":
+        """Run untrusted programs, all of them.
+
+        Raises:
+            InfraError: If the machinery fails; a bad program never raises.
+        """
+        ...
+
+
 class TaskFamily(Protocol[TaskT]):
     """A family of tasks as pure functions; `mlrl_envs.base` puts the PettingZoo shell around it.
 
@@ -80,19 +139,30 @@ class TaskFamily(Protocol[TaskT]):
     """
 
     @property
-    def agents(self) -> tuple[AgentID, ...]: ...
+    def agents(self) -> tuple[AgentID, ...]:
+        """See the attributes above."""
+        ...
+
     @property
-    def tasks(self) -> Sequence[TaskT]: ...
+    def tasks(self) -> Sequence[TaskT]:
+        """See the attributes above."""
+        ...
+
     @property
-    def max_turns(self) -> int: ...
+    def max_turns(self) -> int:
+        """See the attributes above."""
+        ...
+
     @property
-    def reward_range(self) -> tuple[float, float]: ...
+    def reward_range(self) -> tuple[float, float]:
+        """See the attributes above."""
+        ...
 
     def observe(self, task: TaskT, turns: Sequence[Turn], agent: AgentID) -> str:
         """Return what `agent` reads before the next turn."""
         ...
 
-    def score(self, attempts: Sequence[Attempt[TaskT]], sandbox: "Sandbox") -> list[Score]:
+    def score(self, attempts: Sequence[Attempt[TaskT]], sandbox: ProgramRunner) -> list[Score]:
         """Score many attempts as one batch, in order.
 
         Raises:

@@ -1,0 +1,457 @@
+"""The PettingZoo shell around a pure task family: seeding, turn counting and the five dicts.
+
+State is the task, the turns played and a random generator, nothing else; that is what makes an
+environment cheap to copy, to pickle, to step in batches and to rescore. What it does not cover:
+prompts, rewards and feedback, which belong to the family.
+"""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from gymnasium import logger
+from pettingzoo import ParallelEnv
+
+from mlrl_envs.errors import (
+    InvalidActionError,
+    InvalidArgumentError,
+    ResetNeededError,
+    unknown_name,
+)
+from mlrl_envs.parsing import printable
+from mlrl_envs.spaces import UnicodeText
+from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Task, TaskFamily, Turn
+
+__all__ = [
+    "FamilyConfig",
+    "Info",
+    "RenderMode",
+    "SharedSandbox",
+    "StepResult",
+    "TextParallelEnv",
+    "build_config",
+    "build_env",
+    "step_many",
+]
+
+RenderMode = Literal["ansi", "human"]
+Info = dict[str, Json]
+StepResult = tuple[
+    dict[AgentID, str],
+    dict[AgentID, float],
+    dict[AgentID, bool],
+    dict[AgentID, bool],
+    dict[AgentID, Info],
+]
+SHELL_OPTIONS = ("sandbox", "limits", "render_mode")
+ConfigT = TypeVar("ConfigT", bound="FamilyConfig")
+
+
+@dataclass(frozen=True)
+class FamilyConfig:
+    """Options that every family takes.
+
+    Attributes:
+        split: Which rows to draw tasks from.
+        reward: `"grounded"` (bounded, hardened) or `"paper"` (the published formula).
+        max_turns: Joint actions an episode may have, at least 1.
+        feedback: What the next observation says of the last answer: a mode's name or
+            `"module:function"`.
+        communication: `"broadcast"` shows agents what their teammates wrote, from turn 2 on.
+    """
+
+    split: str = "train"
+    reward: str = "grounded"
+    max_turns: int = 1
+    feedback: str = "diagnostics"
+    communication: str = "none"
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            InvalidArgumentError: If a value is outside its range.
+        """
+        if isinstance(self.max_turns, bool) or not isinstance(self.max_turns, int):
+            raise InvalidArgumentError(f"max_turns must be an int, got {self.max_turns!r}")
+        if self.max_turns < 1:
+            raise InvalidArgumentError(f"max_turns must be at least 1, got {self.max_turns}")
+        _check_choice("reward", self.reward, ("grounded", "paper"))
+        _check_choice("communication", self.communication, ("none", "broadcast"))
+
+
+@dataclass(frozen=True)
+class SharedSandbox:
+    """The sandbox that a whole process shares, found when the first program is run.
+
+    Args:
+        limits: What each program may use; None for the defaults.
+    """
+
+    limits: Any = None  # mlrl_envs.sandbox.Limits, which is imported only when a program runs
+
+    def run_many(self, programs: Sequence[Any]) -> list[Any]:
+        """Run programs in the shared sandbox; see `mlrl_envs.sandbox.Sandbox.run_many`."""
+        from mlrl_envs.sandbox import shared_sandbox
+
+        if not programs:
+            return []
+        shared = shared_sandbox() if self.limits is None else shared_sandbox(self.limits)
+        return list(shared.run_many(programs))
+
+
+class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # PettingZoo is untyped
+    """A PettingZoo parallel environment whose observations and actions are plain `str`.
+
+    Args:
+        family: The tasks, and how they are observed and scored.
+        env_id: Id under which the environment is registered.
+        sandbox: Runs the programs of agents; None for the one the process shares.
+        limits: What each program may use in the shared sandbox; None for the defaults.
+        render_mode: `"ansi"` makes `render` return a transcript, `"human"` makes it print one.
+    """
+
+    def __init__(
+        self,
+        family: TaskFamily[Any],
+        *,
+        env_id: str,
+        sandbox: ProgramRunner | None = None,
+        limits: object = None,
+        render_mode: RenderMode | None = None,
+    ) -> None:
+        if render_mode is not None:
+            _check_choice("render mode", render_mode, ("ansi", "human"))
+        self.family = family
+        self.sandbox: ProgramRunner = SharedSandbox(limits) if sandbox is None else sandbox
+        self.render_mode = render_mode
+        self.metadata: dict[str, Any] = {
+            "name": env_id,
+            "render_modes": ["ansi", "human"],
+            "is_parallelizable": True,
+        }
+        self.possible_agents: list[AgentID] = list(family.agents)
+        self.state_space = UnicodeText(max_length=10_000_000)
+        self._spaces = {
+            agent: (UnicodeText(), UnicodeText(max_length=4_000_000)) for agent in family.agents
+        }
+        self._np_random: np.random.Generator | None = None
+        self._task: Task | None = None
+        self._turns: tuple[Turn, ...] = ()
+
+    @property
+    def agents(self) -> list[AgentID]:
+        """Agents that act next: all of them during an episode, none outside one."""
+        return list(self.possible_agents) if self._task is not None and not self._over else []
+
+    @property
+    def num_tasks(self) -> int:
+        """Rows in this split."""
+        return len(self.family.tasks)
+
+    @property
+    def max_turns(self) -> int:
+        """Joint actions an episode may have."""
+        return self.family.max_turns
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Lowest and highest reward of one turn."""
+        return self.family.reward_range
+
+    @property
+    def task(self) -> Task:
+        """The current task; it holds what agents must not see."""
+        return self._current_task()
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns played so far in this episode."""
+        return self._turns
+
+    def action_space(self, agent: AgentID) -> UnicodeText:
+        """Return the space of what `agent` may write."""
+        return self._agent_spaces(agent)[0]
+
+    def observation_space(self, agent: AgentID) -> UnicodeText:
+        """Return the space of what `agent` may read."""
+        return self._agent_spaces(agent)[1]
+
+    def reset(
+        self, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[AgentID, str], dict[AgentID, Info]]:
+        """Begin an episode.
+
+        Args:
+            seed: Starts the random draw of tasks anew; None goes on with the current one.
+            options: `{"task_index": i}` or `{"task_id": "..."}` choose the task; other keys are
+                ignored, as PettingZoo asks.
+
+        Returns:
+            What each agent reads, and its info at turn 0.
+
+        Raises:
+            InvalidArgumentError: If the index is out of range, or no task has that id.
+        """
+        if seed is not None or self._np_random is None:
+            self._np_random = np.random.default_rng(seed)
+        self._task = self.family.tasks[self._choose_task(dict(options or {}))]
+        self._turns = ()
+        return self._observations(), self._infos()
+
+    def step(self, actions: Mapping[AgentID, str]) -> StepResult:
+        """Play one joint action.
+
+        Args:
+            actions: One text an agent. Any text is fair; a bad one scores low.
+
+        Returns:
+            Observations, rewards, terminations, truncations and infos, by agent.
+
+        Raises:
+            ResetNeededError: If there is no running episode.
+            InvalidActionError: If an agent is missing or unknown, or an action is no `str`.
+            InfraError: If the sandbox fails; the environment is then as it was before.
+        """
+        attempt = self.attempt(actions)
+        (score,) = self.family.score([attempt], self.sandbox)
+        return self.advance(Turn(attempt.actions, score))
+
+    def attempt(self, actions: Mapping[AgentID, str]) -> Attempt[Any]:
+        """Check a joint action and return it as something to be scored; changes nothing."""
+        task = self._current_task()
+        if self._over:
+            raise ResetNeededError("the episode is over: call reset before step")
+        return Attempt(task, self._turns, _checked_actions(actions, self.possible_agents))
+
+    def advance(self, turn: Turn) -> StepResult:
+        """Append a scored turn and return what `step` returns."""
+        self._turns = (*self._turns, turn)
+        truncated = self._over and not turn.score.solved
+        agents = self.possible_agents
+        return (
+            self._observations(),
+            {agent: turn.score.reward(agent) for agent in agents},
+            dict.fromkeys(agents, turn.score.solved),
+            dict.fromkeys(agents, truncated),
+            self._infos(),
+        )
+
+    def reference_actions(self) -> dict[AgentID, str] | None:
+        """Return a right joint action for the current task, or None where the data has none."""
+        reference = self.family.reference(self._current_task())
+        return None if reference is None else dict(reference)
+
+    def state(self) -> str:
+        """Return the joint observation, for critics that see what all agents see."""
+        observations = self._observations()
+        return "\n\n".join(f"[{agent}]\n{observations[agent]}" for agent in self.possible_agents)
+
+    def render(self) -> str | None:
+        """Return the episode so far as a transcript (`ansi`), or print it (`human`)."""
+        if self.render_mode is None:
+            logger.warn("render was called without a render_mode; pass one to make")
+            return None
+        text = self._transcript()
+        if self.render_mode == "ansi":
+            return text
+        print(text)
+        return None
+
+    def close(self) -> None:
+        """Release nothing: the sandbox outlives the environment. Safe to call twice."""
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "TextParallelEnv":
+        # Task, turns, family and sandbox never change, so copies share them.
+        clone = copy.copy(self)
+        memo[id(self)] = clone
+        clone.metadata = copy.deepcopy(self.metadata, memo)
+        clone.possible_agents = list(self.possible_agents)
+        clone.state_space = copy.deepcopy(self.state_space, memo)
+        clone._spaces = copy.deepcopy(self._spaces, memo)  # noqa: SLF001  our own clone
+        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  our own clone
+        return clone
+
+    @property
+    def _over(self) -> bool:
+        solved = bool(self._turns) and self._turns[-1].score.solved
+        return solved or len(self._turns) >= self.family.max_turns
+
+    def _current_task(self) -> Task:
+        if self._task is None:
+            raise ResetNeededError("there is no episode yet: call reset first")
+        return self._task
+
+    def _agent_spaces(self, agent: AgentID) -> tuple[UnicodeText, UnicodeText]:
+        if agent not in self._spaces:
+            raise unknown_name("agent", agent, self._spaces)
+        return self._spaces[agent]
+
+    def _choose_task(self, options: dict[str, Any]) -> int:
+        tasks = self.family.tasks
+        if "task_index" in options:
+            return _checked_index(options["task_index"], len(tasks))
+        if "task_id" in options:
+            ids = [task.task_id for task in tasks]
+            if options["task_id"] not in ids:
+                raise unknown_name("task_id", options["task_id"], ids)
+            return ids.index(options["task_id"])
+        assert self._np_random is not None  # noqa: S101  reset sets it first
+        return int(self._np_random.integers(len(tasks)))
+
+    def _observations(self) -> dict[AgentID, str]:
+        task = self._current_task()
+        return {
+            agent: printable(self.family.observe(task, self._turns, agent))
+            for agent in self.possible_agents
+        }
+
+    def _infos(self) -> dict[AgentID, Info]:
+        last = self._turns[-1].score if self._turns else None
+        return {
+            agent: {
+                "task_id": self._current_task().task_id,
+                "turn": len(self._turns),
+                "components": dict(last.components[agent]) if last else {},
+                "solved": last.solved if last else False,
+                "diagnostics": copy.deepcopy(dict(last.diagnostics.get(agent, {}))) if last else {},
+            }
+            for agent in self.possible_agents
+        }
+
+    def _transcript(self) -> str:
+        task = self._current_task()
+        lines = [f"{self.metadata['name']}  task {task.task_id}"]
+        for number, turn in enumerate(self._turns):
+            lines.append(f"--- turn {number + 1} of {self.max_turns}")
+            for agent in self.possible_agents:
+                lines += [
+                    f"[{agent} reads]",
+                    self.family.observe(task, self._turns[:number], agent),
+                ]
+                lines += [f"[{agent} writes]", turn.actions[agent]]
+                lines.append(f"[{agent} earns] {_describe_reward(turn, agent)}")
+        if not self._over:
+            lines.append(f"--- turn {len(self._turns) + 1} of {self.max_turns}, to be played")
+            for agent in self.possible_agents:
+                lines += [f"[{agent} reads]", self.family.observe(task, self._turns, agent)]
+        return printable("\n".join(lines))
+
+
+_Pending = tuple[int, TextParallelEnv, Attempt[Any]]
+
+
+def step_many(
+    envs: Sequence[ParallelEnv[AgentID, str, str]],
+    joint_actions: Sequence[Mapping[AgentID, str]],
+) -> list[StepResult]:
+    """Step many environments at once; those of ours that share a family are scored as one batch.
+
+    An environment without a running episode takes an empty joint action and returns five empty
+    dicts. Order is kept; if a joint action of ours is invalid, no environment is stepped.
+
+    Args:
+        envs: Any PettingZoo parallel environments, each at most once.
+        joint_actions: One mapping an environment.
+
+    Raises:
+        InvalidArgumentError: If the lengths differ, or an environment appears twice.
+        InvalidActionError: As in `TextParallelEnv.step`.
+        InfraError: If the sandbox fails.
+    """
+    if len(envs) != len(joint_actions):
+        raise InvalidArgumentError(f"got {len(envs)} environments, {len(joint_actions)} actions")
+    if len({id(env) for env in envs}) != len(envs):
+        raise InvalidArgumentError("the same environment appears twice: copy it first")
+    results: dict[int, StepResult] = {}
+    batches: dict[tuple[int, int], list[_Pending]] = {}
+    others: list[int] = []
+    for index, (env, actions) in enumerate(zip(envs, joint_actions, strict=True)):
+        if not actions and not env.agents:
+            results[index] = ({}, {}, {}, {}, {})
+        elif isinstance(env, TextParallelEnv):
+            key = (id(env.family), _sandbox_key(env.sandbox))
+            batches.setdefault(key, []).append((index, env, env.attempt(actions)))
+        else:
+            others.append(index)
+    # Everything is scored before anything advances: a failing sandbox leaves no half-done batch.
+    scored = [(batch, _score_batch(batch)) for batch in batches.values()]
+    for batch, scores in scored:
+        for (index, env, attempt), score in zip(batch, scores, strict=True):
+            results[index] = env.advance(Turn(attempt.actions, score))
+    for index in others:
+        results[index] = envs[index].step(dict(joint_actions[index]))
+    return [results[index] for index in range(len(envs))]
+
+
+def build_config(config_type: type[ConfigT], options: Mapping[str, Any]) -> ConfigT:
+    """Build a family's configuration from keywords.
+
+    Raises:
+        UnknownNameError: If a keyword is none of the configuration's fields.
+        InvalidArgumentError: If a value is outside its range.
+    """
+    known = [field.name for field in fields(config_type)]
+    for name in options:
+        if name not in known:
+            raise unknown_name("option", name, [*known, *SHELL_OPTIONS])
+    return config_type(**options)
+
+
+def build_env(
+    env_id: str,
+    config_type: type[ConfigT],
+    family_of: Callable[[ConfigT], TaskFamily[Any]],
+    options: Mapping[str, Any],
+) -> TextParallelEnv:
+    """Build an environment of ours from keywords: the shell's own, and those of its family."""
+    shell = {name: options[name] for name in SHELL_OPTIONS if name in options}
+    rest = {name: value for name, value in options.items() if name not in SHELL_OPTIONS}
+    return TextParallelEnv(family_of(build_config(config_type, rest)), env_id=env_id, **shell)
+
+
+def _score_batch(batch: Sequence[_Pending]) -> list[Score]:
+    first = batch[0][1]
+    return first.family.score([attempt for *_, attempt in batch], first.sandbox)
+
+
+def _check_choice(kind: str, value: object, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise unknown_name(kind, value, choices)
+
+
+def _checked_index(index: object, num_tasks: int) -> int:
+    if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+        raise InvalidArgumentError(f"task_index must be an int, got {index!r}")
+    if not 0 <= index < num_tasks:
+        raise InvalidArgumentError(f"task_index must be in 0..{num_tasks - 1}, got {index}")
+    return int(index)
+
+
+def _checked_actions(
+    actions: Mapping[AgentID, str], agents: Sequence[AgentID]
+) -> dict[AgentID, str]:
+    if not isinstance(actions, Mapping):
+        raise InvalidActionError(f"actions must map agents to texts, got {type(actions).__name__}")
+    for agent in actions:
+        if agent not in agents:
+            raise InvalidActionError(str(unknown_name("agent", agent, agents)))
+    for agent in agents:
+        if agent not in actions:
+            raise InvalidActionError(f"no action for agent {agent!r}; need {', '.join(agents)}")
+        if not isinstance(actions[agent], str):
+            kind = type(actions[agent]).__name__
+            raise InvalidActionError(f"the action of {agent!r} must be a str, got {kind}")
+    # str subclasses come in from AEC views; keep the plain text and our own order of agents.
+    return {agent: str.__str__(actions[agent]) for agent in agents}
+
+
+def _sandbox_key(sandbox: ProgramRunner) -> int:
+    return hash(sandbox) if isinstance(sandbox, SharedSandbox) else id(sandbox)
+
+
+def _describe_reward(turn: Turn, agent: AgentID) -> str:
+    parts = ", ".join(f"{k} {v:.3f}" for k, v in turn.score.components[agent].items())
+    return f"{turn.score.reward(agent):.3f} ({parts})"

@@ -1,0 +1,1 @@
+"""Data sets: each file turns the rows of one source into tasks."""

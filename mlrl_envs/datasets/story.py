@@ -1,0 +1,66 @@
+"""Creative prompts for two writers: ten to train on, ten others to evaluate on. All our own."""
+
+from collections.abc import Sequence
+
+from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.types import StoryTask
+
+__all__ = ["EVAL_PROMPTS", "TRAIN_PROMPTS", "load_story"]
+
+TRAIN_PROMPTS = (
+    "Describe a city in the clouds:",
+    "Tell of a lighthouse keeper who finds a message in a bottle:",
+    "Describe a garden that only blooms at night:",
+    "Tell of a clockmaker who repairs lost memories:",
+    "Describe the last library on a desert planet:",
+    "Tell of two friends who build a raft to cross the lake:",
+    "Describe a market where dreams are sold:",
+    "Tell of a dragon who is afraid of fire:",
+    "Describe a train that travels under the sea:",
+    "Tell of a child who learns the language of birds:",
+)
+EVAL_PROMPTS = (
+    "Describe an island that moves with the tide:",
+    "Tell of a baker whose bread makes people honest:",
+    "Describe a castle made of ice in the middle of summer:",
+    "Tell of an old robot who looks after a forest:",
+    "Describe a village where nobody casts a shadow:",
+    "Tell of a sailor who follows a falling star:",
+    "Describe a museum that opens once in a hundred years:",
+    "Tell of a musician who plays for the mountains:",
+    "Describe a bridge between two winters:",
+    "Tell of a fox who delivers letters in the snow:",
+)
+_SPLITS = {"train": TRAIN_PROMPTS, "eval": EVAL_PROMPTS}
+
+
+def load_story(split: str = "train", prompts: Sequence[str] | None = None) -> tuple[StoryTask, ...]:
+    """Return the tasks of a split, or one task for each of the caller's own prompts.
+
+    Args:
+        split: `"train"`, `"eval"` or `"all"`.
+        prompts: Prompts that replace the built-in ones; `split` is then without effect.
+
+    Raises:
+        UnknownNameError: If there is no such split.
+        InvalidArgumentError: If `prompts` is empty or holds something that is no text.
+    """
+    if split not in ("train", "eval", "all"):
+        raise unknown_name("split", split, ("train", "eval", "all"))
+    if prompts is not None:
+        return _own_tasks(prompts)
+    names = ("train", "eval") if split == "all" else (split,)
+    return tuple(
+        StoryTask(f"story/{name}/{number}", prompt)
+        for name in names
+        for number, prompt in enumerate(_SPLITS[name])
+    )
+
+
+def _own_tasks(prompts: Sequence[str]) -> tuple[StoryTask, ...]:
+    if isinstance(prompts, str) or not prompts:
+        raise InvalidArgumentError(f"prompts must be a list of texts, got {prompts!r}")
+    for prompt in prompts:
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise InvalidArgumentError(f"prompts must be texts that say something, got {prompt!r}")
+    return tuple(StoryTask(f"story/own/{n}", prompt) for n, prompt in enumerate(prompts))

@@ -1,0 +1,1 @@
+"""Environments: one file a family, its roles, prompts and options."""

@@ -1,0 +1,157 @@
+"""The coding family: helpers and a main function, written at once and blind to each other.
+
+HumanEval, CoopHumanEval and MBPP differ only in their rows; each of their files loads the tasks
+and hands them to `CodeFamily`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mlrl_envs.base import FamilyConfig
+from mlrl_envs.envs.turns import with_history
+from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.feedback import get_feedback
+from mlrl_envs.rewards.code import score_grounded, score_paper
+from mlrl_envs.types import AgentID, Attempt, CodeTask, ProgramRunner, Score, Turn
+
+__all__ = ["MAIN", "CodeConfig", "CodeFamily", "helper_names"]
+
+MAIN = "main"
+MAX_HELPERS = 3
+
+_PROBLEM = """Python problem:
+
+```python
+{prompt}
+```
+"""
+_AUX = """You are {name}, one of {count} programmers who solve this problem together, at the same \
+time and without talking. A teammate, main, writes `{entry_point}` and may call your helper.
+
+Your part: write a helper function named `{name}`. It takes the same parameters as \
+`{entry_point}`, does a real share of the work, and returns something useful to main. Do not \
+write `{entry_point}` yourself.
+
+Answer with one ```python block that holds the whole function `{name}` and nothing else."""
+_MAIN = """You are main, one of {count} programmers who solve this problem together, at the same \
+time and without talking. {helpers}
+
+Your part: write the function `{entry_point}`. You may call {calls} and should build on what comes \
+back, doing part of the work yourself. Do not define {names} yourself.
+
+Answer with one ```python block that holds the whole function `{entry_point}` and nothing else."""
+_ONE_HELPER = (
+    "A teammate writes a helper function `aux`, which takes the same parameters as "
+    "`{entry_point}` and returns something useful."
+)
+_HELPERS = (
+    "Teammates write the helper functions {names}, which take the same parameters as "
+    "`{entry_point}` and return something useful."
+)
+_MAIN_ALONE = """Your part: write the function `{entry_point}`.
+
+Answer with one ```python block that holds the whole function `{entry_point}` and nothing else."""
+
+
+@dataclass(frozen=True)
+class CodeConfig(FamilyConfig):
+    """Options of the coding family.
+
+    Attributes:
+        max_turns: Joint actions an episode may have, at least 1.
+        num_aux: Helpers beside the main function, 0 to 3; with 0 one agent works alone.
+        data_path: A file with the rows; None looks in the usual places.
+    """
+
+    max_turns: int = 2
+    num_aux: int = 1
+    data_path: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            InvalidArgumentError: If a value is outside its range.
+        """
+        super().__post_init__()
+        if self.num_aux not in range(MAX_HELPERS + 1) or isinstance(self.num_aux, bool):
+            raise InvalidArgumentError(f"num_aux must be 0 to {MAX_HELPERS}, got {self.num_aux!r}")
+        get_feedback(self.feedback)
+
+
+@dataclass(frozen=True)
+class CodeFamily:
+    """Functions to write, shared out among helpers and a main.
+
+    Attributes:
+        config: Options.
+        tasks: Every task of the split.
+    """
+
+    config: CodeConfig
+    tasks: tuple[CodeTask, ...]
+
+    @property
+    def agents(self) -> tuple[AgentID, ...]:
+        """The helpers, then `main`."""
+        return (*helper_names(self.config.num_aux), MAIN)
+
+    @property
+    def max_turns(self) -> int:
+        """Joint actions an episode may have."""
+        return self.config.max_turns
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """(0, 1) grounded; (0, 4) by the published formula, (0, 2.1) for a single agent."""
+        if self.config.reward == "grounded":
+            return 0.0, 1.0
+        return 0.0, 4.0 if self.config.num_aux else 2.1
+
+    def observe(self, task: CodeTask, turns: Sequence[Turn], agent: AgentID) -> str:
+        """Return the problem and the agent's part in it; from turn 2 on also what came of it."""
+        role = self._main_role(task) if agent == MAIN else self._helper_role(task, agent)
+        first = _PROBLEM.format(prompt=task.prompt.strip("\n")) + "\n" + role
+        return with_history(first, self.config, task, turns, agent)
+
+    def score(self, attempts: Sequence[Attempt[CodeTask]], sandbox: ProgramRunner) -> list[Score]:
+        """Assemble, run and score attempts as one batch."""
+        functions = [self._functions(attempt.task) for attempt in attempts]
+        score = score_grounded if self.config.reward == "grounded" else score_paper
+        return score(attempts, functions, sandbox)
+
+    def reference(self, task: CodeTask) -> Mapping[AgentID, str] | None:
+        """Return the data set's solution for `main` and harmless helpers; None without one."""
+        if task.solution is None:
+            return None
+        helpers = {
+            name: f"```python\ndef {name}(*args):\n    return list(args)\n```"
+            for name in helper_names(self.config.num_aux)
+        }
+        return {**helpers, MAIN: f"```python\n{task.solution}\n```"}
+
+    def _functions(self, task: CodeTask) -> dict[AgentID, str]:
+        helpers = {name: name for name in helper_names(self.config.num_aux)}
+        return {**helpers, MAIN: task.entry_point}
+
+    def _helper_role(self, task: CodeTask, agent: AgentID) -> str:
+        return _AUX.format(name=agent, count=len(self.agents), entry_point=task.entry_point)
+
+    def _main_role(self, task: CodeTask) -> str:
+        helpers = helper_names(self.config.num_aux)
+        if not helpers:
+            return _MAIN_ALONE.format(entry_point=task.entry_point)
+        names = " and ".join(f"`{name}`" for name in helpers)
+        teammates = _ONE_HELPER if len(helpers) == 1 else _HELPERS
+        return _MAIN.format(
+            count=len(self.agents),
+            helpers=teammates.format(entry_point=task.entry_point, names=names),
+            entry_point=task.entry_point,
+            calls=" and ".join(f"`{name}(...)`" for name in helpers),
+            names=names,
+        )
+
+
+def helper_names(num_aux: int) -> tuple[str, ...]:
+    """Return the helpers' names: `aux`, or `aux_1` ... `aux_k` when there are several."""
+    return ("aux",) if num_aux == 1 else tuple(f"aux_{n}" for n in range(1, num_aux + 1))

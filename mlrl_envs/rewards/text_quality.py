@@ -1,0 +1,198 @@
+"""How much a text is English prose rather than nonsense, keywords, padding or a copy.
+
+Each measure is in [0, 1], smooth, and cheap: shares of function words, of real sentences, of
+word-like tokens, of distinct trigrams, of word order that grammar allows, of text not copied. A
+gate multiplies them, so that one failure is enough. What it does not cover: meaning. Fluent prose
+about nothing passes; that is what relevance is for.
+"""
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from mlrl_envs.parsing import words
+from mlrl_envs.rewards.english import (
+    CONJUNCTIONS,
+    DETERMINERS,
+    FUNCTION_WORDS,
+    PREPOSITIONS,
+    VERBS_OF_BEING,
+)
+
+__all__ = [
+    "clean_length",
+    "content_stems",
+    "copied_share",
+    "prose_quality",
+    "ramp",
+    "stem",
+]
+
+MAX_CHARS = 20_000  # longer texts are judged by their beginning; keeps scoring linear and quick
+
+_NO_END = DETERMINERS | frozenset(("of", "and", "but", "or", "nor", "is", "are", "was", "were"))
+_AFTER_NO_DETERMINER = (
+    DETERMINERS
+    | PREPOSITIONS
+    | CONJUNCTIONS
+    | VERBS_OF_BEING
+    | frozenset(("i", "he", "she", "they", "we"))
+)
+_AFTER_NO_OF = CONJUNCTIONS | VERBS_OF_BEING | frozenset(("of",))
+_PRONOUN_LIKE = frozenset(("this", "that", "these", "those", "her", "is", "are", "was", "were"))
+
+_SENTENCE = re.compile(r"[^.!?]*[.!?]+[\"'\u201d\u2019)]*|[^.!?]+$")
+_WORD_LIKE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\Z")
+_TOKEN = re.compile(r"\S+")
+_EDGES = "\"'\u201c\u201d\u2018\u2019.,;:!?()[]*_-\u2013\u2014"
+_VOWELS = frozenset("aeiouyáéíóúàèìòùäöüâêîôû")
+
+
+def ramp(value: float, low: float, high: float) -> float:
+    """Return 0 up to `low`, 1 from `high` on, a line between; `high < low` runs downwards."""
+    return min(1.0, max(0.0, (value - low) / (high - low)))
+
+
+def clean_length(text: str) -> int:
+    """Return the length in characters with runs of white space counted as one."""
+    return len(" ".join(text.split()))
+
+
+def prose_quality(text: str, *, least_words: int) -> float:
+    """Return how much a text is prose, in [0, 1].
+
+    Args:
+        text: What an agent wrote.
+        least_words: From this many words on, length does not matter.
+    """
+    text = text[:MAX_CHARS]
+    tokens = words(text)
+    if not tokens:
+        return 0.0
+    return (
+        ramp(len(tokens), least_words / 4, least_words)
+        * _function_word_score(tokens)
+        * _sentence_score(text)
+        * _word_shape_score(text)
+        * _repetition_score(tokens)
+        * _order_score(text)
+    )
+
+
+def copied_share(text: str, source: str, *, size: int = 4) -> float:
+    """Return the share of a text's n-grams of words that also occur in `source`."""
+    grams = _ngrams(words(text[:MAX_CHARS]), size)
+    known = set(_ngrams(words(source[:MAX_CHARS]), size))
+    return sum(gram in known for gram in grams) / len(grams) if grams else 0.0
+
+
+def content_stems(text: str) -> set[str]:
+    """Return the stems of the words that carry meaning."""
+    return {
+        stem(word)
+        for word in words(text[:MAX_CHARS])
+        if len(word) > 2 and word not in FUNCTION_WORDS and not word.isdigit()
+    }
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """Strip common English endings: cities, city; repairs, repaired, repairing, repair."""
+    for ending, replacement in (
+        ("ies", "y"),
+        ("ied", "y"),
+        ("ing", ""),
+        ("ed", ""),
+        ("es", ""),
+        ("s", ""),
+        ("e", ""),
+    ):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word[: -len(ending)] + replacement
+            break
+    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+
+
+def _function_word_score(tokens: Sequence[str]) -> float:
+    # English prose has 35 to 60 % of them; keyword lists next to none, stop-word salad nearly all.
+    share = sum(token in FUNCTION_WORDS for token in tokens) / len(tokens)
+    return ramp(share, 0.10, 0.28) * ramp(share, 0.90, 0.70)
+
+
+def _sentence_score(text: str) -> float:
+    # Share of words in sentences: capital first, an end mark, neither a stub nor endless.
+    good = total = 0.0
+    for match in _SENTENCE.finditer(text):
+        sentence = match.group().strip()
+        size = len(words(sentence))
+        total += size
+        good += size * _sentence_shape(sentence, size)
+    return _soft(ramp(good / total, 0.15, 0.6), good / total) if total else 0.0
+
+
+def _sentence_shape(sentence: str, size: int) -> float:
+    first = next((char for char in sentence if char.isalnum()), "")
+    if not (first.isupper() or first.isdigit()):
+        return 0.0
+    ended = sentence.rstrip(_EDGES.replace(".", "").replace("!", "").replace("?", ""))
+    return (ended[-1:] in (".", "!", "?")) * ramp(size, 1, 4) * ramp(size, 80, 45)
+
+
+def _word_shape_score(text: str) -> float:
+    tokens = [match.group().strip(_EDGES) for match in _TOKEN.finditer(text)]
+    like = sum(_is_word_like(token) for token in tokens) / max(len(tokens), 1)
+    return _soft(ramp(like, 0.5, 0.85), like)
+
+
+def _is_word_like(token: str) -> bool:
+    if token.isdigit() and len(token) <= 4:
+        return True
+    lower = token.lower()
+    if not _WORD_LIKE.match(token) or len(token) > 24 or not _VOWELS & set(lower):
+        return False
+    if token[1:] != lower[1:] and not token.isupper() and "-" not in token:
+        return False  # capitals inside a word
+    return not re.search(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}", lower)
+
+
+def _repetition_score(tokens: Sequence[str]) -> float:
+    grams = _ngrams(tokens, 3)
+    if not grams:
+        return 1.0
+    distinct = len(set(grams)) / len(grams)
+    variety = len(set(tokens)) / len(tokens) ** 0.75  # falls slowly with length in real prose
+    return _soft(ramp(distinct, 0.5, 0.9), distinct) * ramp(variety, 0.4, 1.2)
+
+
+def _order_score(text: str) -> float:
+    # A determiner is followed by what it determines, not by an article, a preposition or an end.
+    breaches = checked = 0
+    for match in _SENTENCE.finditer(text):
+        tokens = words(match.group())
+        for word, following in zip(tokens, [*tokens[1:], ""], strict=True):
+            if word in _NO_END:
+                checked += 1
+                breaches += _is_breach(word, following)
+    if not checked:
+        return 0.5
+    share = breaches / checked
+    return _soft(ramp(share, 0.40, 0.12), 1 - share)
+
+
+def _is_breach(word: str, following: str) -> bool:
+    if not following or word in _PRONOUN_LIKE:
+        return not following
+    if word in DETERMINERS:
+        return following in _AFTER_NO_DETERMINER
+    if word == "of":
+        return following in _AFTER_NO_OF
+    return following in ("of", "and", "or", "nor")
+
+
+def _soft(score: float, raw: float) -> float:
+    # A little slope where a ramp is flat, so that a damaged text never ties with a sound one.
+    return score * (0.95 + 0.05 * raw)
+
+
+def _ngrams(tokens: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    return [tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]
