@@ -13,7 +13,7 @@ from types import ModuleType
 
 from mlrl_envs.aec import to_aec
 from mlrl_envs.base import TextParallelEnv, step_many
-from mlrl_envs.registry import make, make_vec, register, registry
+from mlrl_envs.registration import make, make_vec, register, registry
 from mlrl_envs.vector import VectorEnv
 
 __all__ = [
