@@ -1,0 +1,64 @@
+"""Runs programs that nobody trusts, fast, and returns a verdict that they cannot forge.
+
+Tests run in a judge process; the candidate's process holds its own source and the arguments of
+each call, nothing else. See `docs/sandbox.md` for the threat model and what is not covered.
+"""
+
+import threading
+
+from mlrl_envs.sandbox.infer import infer_entry_points, infer_style
+from mlrl_envs.sandbox.pool import Sandbox, Tier
+from mlrl_envs.sandbox.program import (
+    Assurance,
+    Limits,
+    Outcome,
+    Program,
+    Status,
+    Style,
+    TestRecord,
+)
+
+__all__ = [
+    "Assurance",
+    "Limits",
+    "Outcome",
+    "Program",
+    "Sandbox",
+    "Status",
+    "Style",
+    "TestRecord",
+    "Tier",
+    "run",
+    "shared_sandbox",
+]
+
+_shared: dict[Limits, Sandbox] = {}
+_shared_lock = threading.Lock()
+
+
+def shared_sandbox(limits: Limits | None = None) -> Sandbox:
+    """Return this process's sandbox for these limits, so that many callers share one pool."""
+    wanted = limits or Limits()
+    with _shared_lock:
+        if wanted not in _shared:
+            _shared[wanted] = Sandbox(limits=wanted)
+        return _shared[wanted]
+
+
+def run(program: Program | str, tests: str | None = None, limits: Limits | None = None) -> Outcome:
+    """Run one program in the shared sandbox.
+
+    Args:
+        program: A `Program`, or untrusted source.
+        tests: Trusted tests, if `program` is source; style and entry points are inferred.
+        limits: What the program may use.
+
+    Raises:
+        InvalidArgumentError: If the tests do not parse or use nothing that the source defines.
+        InfraError: If no worker can be started.
+    """
+    if isinstance(program, str):
+        style = infer_style(tests or "")
+        entry_points = infer_entry_points(program, tests or "", style)
+        program = Program(program, tests or "", style, entry_points)
+    return shared_sandbox(limits).run(program)

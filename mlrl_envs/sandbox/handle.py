@@ -1,0 +1,136 @@
+"""The owner's end of one worker process: start it, give it a job, notice its death."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from mlrl_envs.errors import InfraError, InvalidArgumentError
+from mlrl_envs.sandbox import frames
+from mlrl_envs.sandbox.program import Limits, Outcome, Program, TestRecord
+
+__all__ = ["WorkerHandle", "WorkerLostError"]
+
+REPLY_CAP = 256 << 20
+START_SECONDS = 30.0
+GRACE_SECONDS = 15.0
+# The worker imports these modules without the package around them, which would load gymnasium.
+BOOTSTRAP = """
+import sys, types
+sys.path[:] = [p for p in sys.path if p]
+for name, path in (("mlrl_envs", sys.argv[1]), ("mlrl_envs.sandbox", sys.argv[1] + "/sandbox")):
+    module = types.ModuleType(name)
+    module.__path__ = [path]
+    sys.modules[name] = module
+from mlrl_envs.sandbox.worker import main
+main(int(sys.argv[2]))
+"""
+KEPT_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")
+
+
+class WorkerLostError(Exception):
+    """The worker died under a job: killed from outside, most likely."""
+
+
+class WorkerHandle:
+    """A running worker.
+
+    Raises:
+        InfraError: If it cannot be started.
+    """
+
+    def __init__(self, limits: Limits, settings: dict[str, Any]) -> None:
+        self._patience = limits.wall_seconds + GRACE_SECONDS
+        ours, theirs = socket.socketpair()
+        package = str(Path(mlrl_envs.__file__).parent)
+        command = [sys.executable, "-s", "-S", "-c", BOOTSTRAP, package, str(theirs.fileno())]
+        environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+        try:
+            self.process = subprocess.Popen(  # noqa: S603  our own interpreter and module
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=None if os.environ.get("MLRL_SANDBOX_DEBUG") else subprocess.DEVNULL,
+                env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", **environment},
+                cwd="/",
+            )
+        except OSError as error:
+            ours.close()
+            raise InfraError(f"a sandbox worker cannot be started: {error}") from error
+        finally:
+            theirs.close()
+        self.link = ours
+        self.greeting = self._greet(settings)
+
+    def run(self, program: Program) -> Outcome:
+        """Run one program.
+
+        Raises:
+            WorkerLostError: If the worker dies under it.
+            InvalidArgumentError: If the program's helpers raise.
+            InfraError: If the worker cannot fork.
+        """
+        job = {
+            "source": program.source,
+            "tests": program.tests,
+            "helpers": program.helpers,
+            "style": program.style,
+            "entry_points": program.entry_points,
+            "assurance": program.assurance,
+        }
+        try:
+            frames.send(self.link, json.dumps(job).encode())
+            fields = self._receive(self._patience)
+        except (OSError, frames.FrameError) as error:
+            raise WorkerLostError(str(error)) from error
+        if "fault" in fields:
+            raise InvalidArgumentError(str(fields["fault"]))
+        if "infra" in fields:
+            raise InfraError(str(fields["infra"]))
+        fields["tests"] = tuple(TestRecord(*record) for record in fields["tests"])
+        return Outcome(**fields, assurance=program.assurance)
+
+    def close(self) -> None:
+        """Hang up and wait until the worker and everything below it is gone."""
+        self.link.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+    def abandon(self) -> None:
+        """Forget a worker that belongs to the parent process, after a fork."""
+        self.link.close()
+        self.process.returncode = 0
+
+    def _greet(self, settings: dict[str, Any]) -> dict[str, Any]:
+        try:
+            frames.send(self.link, json.dumps(settings).encode())
+            greeting = self._receive(START_SECONDS)
+        except (OSError, frames.FrameError, WorkerLostError) as error:
+            with contextlib.suppress(OSError):
+                self.process.kill()
+            self.close()
+            raise InfraError(f"a sandbox worker died while starting: {error}") from error
+        if "ready" not in greeting:
+            self.close()
+            raise InfraError(f"a sandbox worker cannot be confined: {greeting.get('error')}")
+        return greeting
+
+    def _receive(self, seconds: float) -> dict[str, Any]:
+        ready, _, _ = select.select([self.link], [], [], seconds)
+        if not ready:
+            raise WorkerLostError(f"no word for {seconds:g} s")
+        frame = frames.receive(self.link, REPLY_CAP)
+        if frame is None:
+            raise WorkerLostError("it hung up")
+        fields: dict[str, Any] = json.loads(frame)
+        return fields

@@ -1,0 +1,192 @@
+"""The sandbox as its callers see it: a pool of workers, started when first used.
+
+Usable from many threads; a fork starts its own workers; pickling and copying carry the
+configuration only. Workers die with their owner, however it ends.
+"""
+
+import os
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, astuple
+from typing import Any, Literal
+
+from mlrl_envs.errors import InfraError, InvalidArgumentError, unknown_name
+from mlrl_envs.sandbox.handle import WorkerHandle, WorkerLostError
+from mlrl_envs.sandbox.program import Limits, Outcome, Program, Status
+
+__all__ = ["Sandbox", "Tier"]
+
+Tier = Literal["A", "B", "C", "D"]
+CACHE_SIZE = 4096
+# A busy machine can make a right program late, so only these verdicts are worth keeping.
+CACHED: tuple[Status, ...] = ("passed", "failed", "load_error", "protocol_violation", "hostile")
+ATTEMPTS = 2
+
+
+class Sandbox:
+    """Runs untrusted programs against trusted tests in confined processes.
+
+    Args:
+        workers: Programs that run at once.
+        limits: What each program may use.
+        minimum_tier: The weakest confinement that is acceptable, or None for "at least C".
+        allow_insecure: Whether to run on a host that can confine nothing (tier D).
+        cache: Whether equal programs are run once.
+
+    Raises:
+        InvalidArgumentError: If `workers` is not positive or the tier is unknown.
+    """
+
+    def __init__(
+        self,
+        workers: int = 2,
+        limits: Limits | None = None,
+        minimum_tier: Tier | None = None,
+        *,
+        allow_insecure: bool = False,
+        cache: bool = True,
+    ) -> None:
+        if not isinstance(workers, int) or workers < 1:
+            raise InvalidArgumentError(f"workers must be a positive integer, got {workers!r}")
+        if minimum_tier not in (None, "A", "B", "C", "D"):
+            raise unknown_name("tier", minimum_tier, "ABCD")
+        self.workers = workers
+        self.limits = limits or Limits()
+        self.minimum_tier = minimum_tier
+        self.allow_insecure = allow_insecure
+        self.cache = cache
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lock = threading.Lock()
+        self._free: list[WorkerHandle] = []
+        self._slots = threading.BoundedSemaphore(self.workers)
+        self._all: set[WorkerHandle] = set()
+        self._outcomes: OrderedDict[Any, Outcome] = OrderedDict()
+        self._pool: ThreadPoolExecutor | None = None
+        self._finalizer = weakref.finalize(self, _close_all, self._all)
+        _living.add(self)
+
+    def run(self, program: Program) -> Outcome:
+        """Run one program and return its outcome.
+
+        Raises:
+            InfraError: If no worker can be started.
+            InvalidArgumentError: If the program's helpers raise.
+        """
+        key = (program, astuple(self.limits)) if self.cache else None
+        if key is not None and (known := self._outcomes.get(key)):
+            return known
+        outcome = self._run_uncached(program)
+        if key is not None and outcome.status in CACHED:
+            with self._lock:
+                self._outcomes[key] = outcome
+                if len(self._outcomes) > CACHE_SIZE:
+                    self._outcomes.popitem(last=False)
+        return outcome
+
+    def run_many(self, programs: Iterable[Program]) -> list[Outcome]:
+        """Run many programs, as many at once as there are workers; the order is kept.
+
+        Raises:
+            InfraError: If no worker can be started.
+            InvalidArgumentError: If a program's helpers raise; the others were run.
+        """
+        batch: Sequence[Program] = list(programs)
+        if len(batch) < 2 or self.workers == 1:
+            return [self.run(program) for program in batch]
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self.workers, "mlrl-sandbox")
+            pool = self._pool
+        futures = [pool.submit(self.run, program) for program in batch]
+        errors = [error for future in futures if (error := future.exception())]
+        if errors:
+            raise errors[0]
+        return [future.result() for future in futures]
+
+    def close(self) -> None:
+        """End every worker. The sandbox may be used again and then starts new ones."""
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=True)
+        with self._lock:
+            self._free.clear()
+            _close_all(self._all)
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        names = ("workers", "limits", "minimum_tier", "allow_insecure", "cache")
+        return {name: getattr(self, name) for name in names}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._begin()
+
+    def _run_uncached(self, program: Program) -> Outcome:
+        with self._slots:
+            for _attempt in range(ATTEMPTS):
+                worker = self._take()
+                try:
+                    outcome = worker.run(program)
+                except WorkerLostError as error:
+                    self._drop(worker)
+                    reason = str(error)
+                    continue
+                except BaseException:
+                    self._drop(worker)
+                    raise
+                with self._lock:
+                    self._free.append(worker)
+                return outcome
+        return Outcome(status="died", passed=0, total=1, error=f"its worker was lost: {reason}")
+
+    def _take(self) -> WorkerHandle:
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+        settings = {**asdict(self.limits), "minimum_tier": self.minimum_tier or "C"}
+        settings["allow_insecure"] = self.allow_insecure
+        worker = WorkerHandle(self.limits, settings)
+        with self._lock:
+            self._all.add(worker)
+        return worker
+
+    def _drop(self, worker: WorkerHandle) -> None:
+        with self._lock:
+            self._all.discard(worker)
+        worker.close()
+
+    def _after_fork(self) -> None:
+        """In a forked child: leave the parent's workers to the parent."""
+        self._finalizer.detach()
+        for worker in self._all:
+            worker.abandon()
+        self._begin()
+
+
+def _close_all(workers: set[WorkerHandle]) -> None:
+    """End workers: first hang up on all, then wait for each."""
+    for worker in workers:
+        worker.link.close()
+    for worker in workers:
+        worker.close()
+    workers.clear()
+
+
+def _after_fork_in_child() -> None:
+    for sandbox in list(_living):
+        sandbox._after_fork()  # noqa: SLF001  same module
+
+
+_living: "weakref.WeakSet[Sandbox]" = weakref.WeakSet()
+os.register_at_fork(after_in_child=_after_fork_in_child)

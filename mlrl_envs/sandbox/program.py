@@ -1,0 +1,168 @@
+"""What goes into the sandbox and what comes out: programs, limits, records, outcomes.
+
+Mistakes of the caller (a limit that is not positive, tests that do not parse, an unknown style)
+raise here, when the value is built, so that a batch never holds an item that cannot be run.
+"""
+
+import ast
+import keyword
+import math
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Literal, get_args
+
+from mlrl_envs.errors import InvalidArgumentError, unknown_name
+
+__all__ = ["Assurance", "Limits", "Outcome", "Program", "Status", "Style", "TestRecord"]
+
+Style = Literal["check", "asserts", "unittest"]
+Assurance = Literal["split", "shared"]
+Status = Literal[
+    "passed",
+    "failed",
+    "load_error",
+    "timeout",
+    "cpu_limit",
+    "memory",
+    "died",
+    "protocol_violation",
+    "hostile",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a program may use; every value must be positive and finite.
+
+    Attributes:
+        wall_seconds: The whole run, loading and every test.
+        load_seconds: Compiling and executing the candidate's source.
+        test_seconds: One assertion or one test method.
+        cpu_seconds: Processor time of the candidate, rounded up to whole seconds.
+        memory_mib: Address space of the candidate beyond the bare interpreter's, in MiB.
+        output_kib: Standard output that is kept, in KiB; the rest is dropped.
+    """
+
+    wall_seconds: float = 10.0
+    load_seconds: float = 2.0
+    test_seconds: float = 3.0
+    cpu_seconds: float = 8.0
+    memory_mib: int = 256
+    output_kib: int = 64
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not number or not math.isfinite(value) or value <= 0:
+                raise InvalidArgumentError(
+                    f"{item.name} must be a positive, finite number, got {value!r}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """An untrusted source and the trusted tests that judge it.
+
+    Attributes:
+        source: What a model wrote, assembled; runs in the candidate's process only.
+        tests: Trusted tests; the candidate's process never sees them.
+        style: `"check"` defines `check(candidate)` (HumanEval); `"asserts"` is a script of
+            assertions (MBPP); `"unittest"` defines `TestCase` classes (ClassEval).
+        entry_points: The only names the tests take from the source; `check` gets the first.
+        helpers: Trusted code that the tests may call; runs in the judge, before the tests.
+        assurance: `"split"` keeps tests and candidate in two processes. `"shared"` runs them in
+            one jailed process, for the few tests that hand live objects over; its verdict can
+            be forged by a program that looks for the tests, and the outcome says so.
+    """
+
+    source: str
+    tests: str
+    style: Style
+    entry_points: tuple[str, ...]
+    helpers: str = ""
+    assurance: Assurance = "split"
+
+    def __post_init__(self) -> None:
+        if self.style not in get_args(Style):
+            raise unknown_name("style", self.style, get_args(Style))
+        if self.assurance not in get_args(Assurance):
+            raise unknown_name("assurance", self.assurance, get_args(Assurance))
+        object.__setattr__(self, "entry_points", tuple(self.entry_points))
+        if not self.entry_points:
+            raise InvalidArgumentError("entry_points must name at least one function or class")
+        for name in self.entry_points:
+            if not name.isidentifier() or keyword.iskeyword(name):
+                raise InvalidArgumentError(f"entry point {name!r} is not a Python name")
+        for label, text in (("tests", self.tests), ("helpers", self.helpers)):
+            if problem := _syntax_problem(text):
+                raise InvalidArgumentError(f"{label} do not parse: {problem}")
+        if problem := _style_problem(self.tests, self.style):
+            raise InvalidArgumentError(problem)
+
+
+@dataclass(frozen=True, slots=True)
+class TestRecord:
+    """One assertion (each time it ran) or one test method.
+
+    Attributes:
+        name: The assertion's own source expression, or `"Class.method"`.
+        passed: Whether it held.
+        error: Empty when it held; else a short, deterministic text on the candidate's behaviour.
+    """
+
+    __test__ = False  # pytest must not take this for a test class
+
+    name: str
+    passed: bool
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The verdict on one program.
+
+    Attributes:
+        status: How the run ended; `"passed"` only if every test ran and held.
+        passed: Tests that held (k of n).
+        total: Number of tests, known beforehand where the tests allow it.
+        tests: One record a test in the order they ran, then those never reached.
+        stdout: What the candidate printed, cut, decoded, without control characters.
+        assurance: `"split"`, or `"shared"` where tests and candidate had to share a process.
+        seconds: Wall time of the run.
+        cpu_seconds: Processor time of the candidate.
+        memory_mib: Largest resident size of the candidate in MiB.
+        error: Why the source did not load, or how the run ended; empty when all is well.
+    """
+
+    status: Status
+    passed: int
+    total: int
+    tests: tuple[TestRecord, ...] = ()
+    stdout: str = ""
+    assurance: Assurance = "split"
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    memory_mib: float = 0.0
+    error: str = ""
+
+
+@lru_cache(maxsize=1024)
+def _syntax_problem(text: str) -> str:
+    try:
+        ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _style_problem(tests: str, style: Style) -> str:
+    tree = ast.parse(tests)
+    if style == "check" and not any(
+        isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body
+    ):
+        return "style 'check' needs tests that define check(candidate)"
+    if style == "unittest" and not any(isinstance(node, ast.ClassDef) for node in tree.body):
+        return "style 'unittest' needs tests that define a TestCase class"
+    return ""

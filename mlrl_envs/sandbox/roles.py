@@ -1,0 +1,88 @@
+"""What the two zygotes do for each program: prepare, fork, confine, run."""
+
+import json
+import os
+import resource
+import signal
+import socket
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from mlrl_envs.sandbox import candidate
+from mlrl_envs.sandbox.board import Board
+
+__all__ = ["Settings", "prepare_candidate", "prepare_judge"]
+
+Settings = dict[str, Any]
+Run = Callable[[list[int]], None]
+PLANS = 256
+JUDGE_MEMORY = 2 << 30
+
+
+def prepare_candidate(settings: Settings) -> Callable[[bytes], Run]:
+    """Return what the candidates' zygote does before each fork."""
+    cpu = -int(-settings["cpu_seconds"] // 1)
+    memory = virtual_bytes() + int(settings["memory_mib"] * (1 << 20))
+    output = int(settings["output_kib"] * 1024)
+
+    def run(descriptors: list[int]) -> None:
+        link, stdout = descriptors
+        os.dup2(stdout, 1)
+        os.dup2(link, 3)
+        os.closerange(4, max(link, stdout, 16) + 1)
+        limit_resources(memory, cpu)
+        candidate.run_candidate(socket.socket(fileno=3), output)
+
+    return lambda _payload: run
+
+
+def limit_resources(memory: int, cpu: int) -> None:
+    """Bind this process to its share of memory, processor time, files and descriptors."""
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20, 16 << 20))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def prepare_judge(board: Board) -> Callable[[bytes], Run]:
+    """Return what the judges' zygote does before each fork: read the job, compile its tests."""
+    from mlrl_envs.sandbox import judge, plan
+
+    plans: OrderedDict[tuple[str, str, str], plan.Plan] = OrderedDict()
+
+    def plan_of(job: judge.Job) -> plan.Plan:
+        key = (job["tests"], job["helpers"], job["style"])
+        if key not in plans:
+            plans[key] = plan.make_plan(*key)
+            if len(plans) > PLANS:
+                plans.popitem(last=False)
+        plans.move_to_end(key)
+        return plans[key]
+
+    def prepare(payload: bytes) -> Run:
+        job = json.loads(payload)
+        ready = plan_of(job)
+        board.reset()
+        if ready.expected is not None:
+            board.note("plan", [ready.names[place] for place in ready.expected])
+        board.note("names", ready.names)
+        return lambda descriptors: run(job, ready, descriptors)
+
+    def run(job: judge.Job, ready: plan.Plan, descriptors: list[int]) -> None:
+        link, _done = descriptors
+        resource.setrlimit(resource.RLIMIT_AS, (JUDGE_MEMORY, JUDGE_MEMORY))
+        judge.run_judge(job, ready, socket.socket(fileno=link), board)
+
+    return prepare
+
+
+def virtual_bytes() -> int:
+    """Return this process's address space in bytes."""
+    try:
+        with open("/proc/self/statm") as statm:  # noqa: PTH123  pathlib is not loaded here
+            return int(statm.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 64 << 20
