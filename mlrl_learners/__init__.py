@@ -1,5 +1,25 @@
-"""Learners for multi-agent text environments."""
+"""Learners for multi-agent text environments.
 
+    learner = mlrl_learners.make("magrpo", model="smollm2-135m-instruct", agents=agents)
+    mlrl_learners.train(env_id="mlrl/story-v0", learner=learner, iterations=20, run_dir="runs/a")
+    result = mlrl_learners.evaluate(env_id="mlrl/story-v0", actor=learner, samples=4)
+
+Importing this package loads no model library; that happens when a learner with models is made.
+"""
+
+from mlrl_learners.evaluate import EvaluationResult, evaluate
 from mlrl_learners.registry import make, register, registry
+from mlrl_learners.testing import ScriptedActor, check_learner
+from mlrl_learners.train import TrainResult, train
 
-__all__ = ["make", "register", "registry"]
+__all__ = [
+    "EvaluationResult",
+    "ScriptedActor",
+    "TrainResult",
+    "check_learner",
+    "evaluate",
+    "make",
+    "register",
+    "registry",
+    "train",
+]

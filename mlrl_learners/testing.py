@@ -1,0 +1,245 @@
+"""Tests for other people's learners: `check_learner`, and an actor that plays a script.
+
+The checks need neither torch nor an environment. They do not cover whether a learner learns.
+"""
+
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from mlrl_envs.errors import ContractError
+from mlrl_learners.types import (
+    AgentID,
+    Completion,
+    JointStep,
+    Learner,
+    Node,
+    Rollout,
+    RolloutConfig,
+)
+
+__all__ = ["ScriptedActor", "check_learner"]
+
+Answers = Sequence[Mapping[AgentID, Sequence[Completion]]]
+
+DEFAULT_AGENTS = ("first", "second")
+TEXTS = ("Describe a city in the clouds:", "", "def f(x):\n\treturn x  # naïve ☃", "word " * 50)
+
+
+class ScriptedActor:
+    """Plays what a function says; useful in tests, examples and as a baseline.
+
+    Args:
+        script: From an agent and its observation to its answer.
+    """
+
+    def __init__(self, script: Callable[[AgentID, str], str]) -> None:
+        self._script = script
+
+    def act(
+        self,
+        observations: Sequence[Mapping[AgentID, str]],
+        *,
+        num_samples: int = 1,
+        explore: bool = True,  # noqa: ARG002 - a script has one answer
+    ) -> list[Mapping[AgentID, list[Completion]]]:
+        """Answer every observation with `num_samples` equal completions."""
+        return [
+            {
+                agent: [Completion(self._script(agent, text))] * num_samples
+                for agent, text in observation.items()
+            }
+            for observation in observations
+        ]
+
+
+def check_learner(
+    factory: Callable[[], Learner], *, agents: Sequence[AgentID] | None = None
+) -> None:
+    """Check that a learner keeps the contract of `mlrl_learners.types.Learner`.
+
+    Args:
+        factory: Makes the learner, the same one at each call. It is called a few times.
+        agents: Agents it plays; by default its attribute `agents`, or `first` and `second`.
+
+    Raises:
+        ContractError: Naming the first promise that is broken. What the learner itself raises
+            passes through.
+    """
+    learner = factory()
+    _check_methods(learner)
+    names = agents or tuple(getattr(learner, "agents", DEFAULT_AGENTS))
+    observations = [dict.fromkeys(names, text) for text in TEXTS]
+    _check_act(learner, observations)
+    _check_greedy(learner, observations)
+    rollouts = _rollouts(learner, names, spread=1.0)
+    _check_metrics(learner.update(rollouts), "update")
+    equal = _rollouts(learner, names, spread=0.0)
+    _check_metrics(learner.update(equal), "update on groups of equal rewards")
+    _check_act(learner, observations)
+    _check_save(factory, learner, observations)
+
+
+def _require(kept: bool, promise: str) -> None:
+    if not kept:
+        raise ContractError(f"check_learner: {promise}")
+
+
+def _check_methods(learner: object) -> None:
+    for name in ("act", "update", "save", "load"):
+        _require(callable(getattr(learner, name, None)), f"a learner has a method {name}")
+    rollout = getattr(learner, "rollout", RolloutConfig())
+    _require(isinstance(rollout, RolloutConfig), f"rollout is a RolloutConfig, got {rollout!r}")
+
+
+def _check_act(learner: Learner, observations: Sequence[Mapping[AgentID, str]]) -> None:
+    _require(learner.act([]) == [], "act on no observations returns an empty list")
+    for num_samples in (1, 3):
+        for explore in (True, False):
+            answers = learner.act(observations, num_samples=num_samples, explore=explore)
+            _check_answers(answers, observations, num_samples)
+    agent = next(iter(observations[0]))
+    alone = [{agent: observations[0][agent]}]  # an agent may have left the episode
+    _check_answers(learner.act(alone, num_samples=2), alone, 2)
+
+
+def _check_answers(
+    answers: Answers, observations: Sequence[Mapping[AgentID, str]], num_samples: int
+) -> None:
+    _require(
+        isinstance(answers, list) and len(answers) == len(observations),
+        f"act returns a list with one mapping an observation, got {type(answers).__name__}",
+    )
+    for answer, observation in zip(answers, observations, strict=True):
+        _require(
+            set(answer) == set(observation),
+            f"act answers for exactly the agents that were asked {sorted(observation)}, "
+            f"got {sorted(answer)}",
+        )
+        for agent, completions in answer.items():
+            _require(
+                len(completions) == num_samples,
+                f"act returns num_samples={num_samples} completions for {agent!r}, "
+                f"got {len(completions)}",
+            )
+            for completion in completions:
+                _check_completion(completion)
+
+
+def _check_completion(completion: Completion) -> None:
+    _require(
+        isinstance(completion, Completion) and isinstance(completion.text, str),
+        f"an answer is a Completion whose text is a str, got {completion!r}",
+    )
+    _require(
+        len(completion.token_ids) == len(completion.logprobs),
+        "a completion has one log-probability a token",
+    )
+    _require(
+        all(math.isfinite(value) and value <= 1e-6 for value in completion.logprobs),
+        "log-probabilities are finite and not above 0",
+    )
+    _require(
+        completion.finish_reason in ("stop", "length"),
+        f"finish_reason is stop or length, got {completion.finish_reason!r}",
+    )
+
+
+def _check_greedy(learner: Learner, observations: Sequence[Mapping[AgentID, str]]) -> None:
+    greedy = _greedy(learner, observations)
+    _require(greedy == _greedy(learner, observations), "greedy answers (explore=False) do not vary")
+    reverse = _greedy(learner, list(reversed(observations)))
+    _require(greedy == reverse[::-1], "answers come in the order of the observations")
+
+
+def _greedy(
+    learner: Learner, observations: Sequence[Mapping[AgentID, str]]
+) -> list[dict[AgentID, str]]:
+    return _texts(learner.act(observations, explore=False))
+
+
+def _texts(answers: Answers) -> list[dict[AgentID, str]]:
+    return [{agent: group[0].text for agent, group in answer.items()} for answer in answers]
+
+
+def _check_metrics(metrics: object, where: str) -> None:
+    _require(isinstance(metrics, Mapping), f"{where} returns a mapping, got {metrics!r}")
+    assert isinstance(metrics, Mapping)  # noqa: S101 - for the type checker
+    for name, value in metrics.items():
+        _require(
+            isinstance(name, str) and isinstance(value, int | float) and math.isfinite(value),
+            f"{where} returns finite floats by name, got {name!r}: {value!r}",
+        )
+
+
+def _check_save(
+    factory: Callable[[], Learner],
+    learner: Learner,
+    observations: Sequence[Mapping[AgentID, str]],
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "saved"
+        path.mkdir()
+        before = _greedy(learner, observations)
+        learner.save(path)
+        _require(before == _greedy(learner, observations), "save changes nothing")
+        restored = factory()
+        restored.load(path)
+    _require(
+        before == _greedy(restored, observations),
+        "after save and load the greedy answers are the same",
+    )
+    sampled = [
+        _texts(one.act(observations, num_samples=1, explore=True)) for one in (learner, restored)
+    ]
+    _require(
+        sampled[0] == sampled[1],
+        "after save and load the sampled answers are the same: save the random state too",
+    )
+
+
+def _rollouts(learner: Learner, agents: Sequence[AgentID], *, spread: float) -> list[Rollout]:
+    """Make two-turn rollouts of the learner's own answers, with rewards that differ or do not."""
+    asked = getattr(learner, "rollout", RolloutConfig())
+    num_samples = max(2, asked.num_samples)
+    return [
+        Rollout(
+            env_id="check/learner-v0",
+            task_id=str(number),
+            agents=tuple(agents),
+            root=_node(learner, dict.fromkeys(agents, text), num_samples, spread, turn=0),
+            seed=number,
+        )
+        for number, text in enumerate(TEXTS[:2])
+    ]
+
+
+def _node(
+    learner: Learner,
+    observations: Mapping[AgentID, str],
+    num_samples: int,
+    spread: float,
+    *,
+    turn: int,
+) -> Node:
+    (answers,) = learner.act([observations], num_samples=num_samples)
+    steps = []
+    for sample in range(num_samples):
+        child = None
+        if turn == 0 and sample == 0:  # a chain: one joint action goes on
+            child = _node(learner, observations, num_samples, spread, turn=1)
+        reward = 0.5 + spread * sample / num_samples
+        steps.append(
+            JointStep(
+                samples=dict.fromkeys(observations, sample),
+                rewards=dict.fromkeys(observations, reward),
+                components={agent: {"reward": reward} for agent in observations},
+                infos={agent: {"solved": False} for agent in observations},
+                terminated=False,
+                truncated=child is None,
+                child=child,
+            )
+        )
+    completions = {agent: tuple(group) for agent, group in answers.items()}
+    return Node(turn, observations, completions, tuple(steps))

@@ -1,0 +1,171 @@
+import contextlib
+import json
+
+import pytest
+from pettingzoo import ParallelEnv
+
+import mlrl_envs
+from mlrl_envs.errors import InfraError
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.evaluate import evaluate
+from mlrl_learners.testing import ScriptedActor
+
+ENV_ID = "test/addition-v0"
+BROKEN_TASK = 3
+
+
+class Addition(ParallelEnv):
+    """Two agents each add one to the task's number; two turns unless solved at once."""
+
+    def __init__(self, *, split="train", num_tasks=4, broken=False):
+        self.possible_agents = ["left", "right"]
+        self.agents = []
+        self.split, self.num_tasks, self.broken = split, num_tasks, broken
+        self.metadata = {"name": ENV_ID}
+
+    def reset(self, seed=None, options=None):
+        self.seed, self.task, self.turn = seed, (options or {})["task_index"], 0
+        self.agents = list(self.possible_agents)
+        return self._observations(), {a: {"task_id": f"{self.split}/{self.task}"} for a in "lr"}
+
+    def step(self, actions):
+        if self.broken and self.task == BROKEN_TASK:
+            raise InfraError("no worker")
+        self.turn += 1
+        rewards = {a: float(text == str(self.task + 1)) for a, text in actions.items()}
+        solved = all(rewards.values())
+        over = solved or self.turn == 2
+        infos = {a: {"components": {"tests": r}, "solved": solved} for a, r in rewards.items()}
+        observations = self._observations()
+        if over:
+            self.agents = []
+        ends = dict.fromkeys(actions, over)
+        return observations, rewards, ends, ends, infos
+
+    def _observations(self):
+        return dict.fromkeys(self.possible_agents, str(self.task))
+
+
+@pytest.fixture(autouse=True)
+def addition():
+    with contextlib.suppress(Exception):
+        mlrl_envs.register(ENV_ID, Addition)
+    return ENV_ID
+
+
+def add_one(agent, text):
+    return str(int(text) + 1)
+
+
+def only_left_knows_even(agent, text):
+    return str(int(text) + 1) if agent == "left" or int(text) % 2 == 0 else "?"
+
+
+def test_a_right_actor_solves_everything_in_one_turn():
+    result = evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), samples=3)
+    assert result.mean_return == 1.0
+    assert result.interval == (1.0, 1.0)
+    assert result.solved_rate == 1.0
+    assert result.pass_at_k == {1: 1.0, 2: 1.0, 3: 1.0}
+    assert list(result.task_returns) == [f"eval/{i}" for i in range(4)]
+    assert all(len(values) == 3 for values in result.task_returns.values())
+    assert all(len(episode.turns) == 1 for episode in result.episodes)
+
+
+def test_figures_of_a_half_right_team_are_means_over_tasks_and_agents():
+    result = evaluate(env_id=ENV_ID, actor=ScriptedActor(only_left_knows_even))
+    assert result.agent_returns == {"left": 1.5, "right": 0.5}  # odd tasks take two turns
+    assert result.mean_return == 1.0
+    assert result.components == {"tests": 1.0}
+    assert result.solved_rate == 0.5
+    assert result.interval[0] <= result.mean_return <= result.interval[1]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "played"),
+    [(2, [0, 1]), (99, [0, 1, 2, 3]), ([3, 1], [3, 1]), (None, [0, 1, 2, 3])],
+)
+def test_tasks_are_a_number_of_the_first_or_indices(tasks, played):
+    result = evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), tasks=tasks)
+    assert list(result.task_returns) == [f"eval/{index}" for index in played]
+
+
+def test_an_episode_is_seeded_by_its_task_and_sample_alone():
+    def seeds(**options):
+        result = evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), **options)
+        return {(e.task_id, e.seed) for e in result.episodes}
+
+    assert seeds(tasks=[2], samples=2) < seeds(samples=3)
+    assert seeds(batch_size=1) == seeds(batch_size=3)
+    assert seeds(seed=1) != seeds(seed=2)
+
+
+def test_the_split_is_an_option_of_the_environment_and_may_be_left_out():
+    actor = ScriptedActor(add_one)
+    assert "test/0" in evaluate(env_id=ENV_ID, actor=actor, split="test").task_returns
+    assert "train/0" in evaluate(env_id=ENV_ID, actor=actor, split=None).task_returns
+
+
+def test_an_episode_that_infrastructure_broke_is_no_part_of_the_figures():
+    options = {"broken": True}
+    result = evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), env_options=options)
+    assert result.mean_return == 1.0
+    assert len(result.episodes) == 3
+    assert [(f.task_id, f.error, f.message) for f in result.failures] == [
+        ("3", "InfraError", "no worker")
+    ]
+
+
+def test_nothing_but_broken_episodes_is_an_error():
+    with pytest.raises(InfraError, match="no worker"):
+        evaluate(
+            env_id=ENV_ID,
+            actor=ScriptedActor(add_one),
+            env_options={"broken": True},
+            tasks=[BROKEN_TASK],
+        )
+
+
+def test_each_episode_is_handed_over_when_it_is_done():
+    seen = []
+    result = evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), on_episode=seen.append)
+    assert tuple(seen) == result.episodes
+
+
+def test_the_actor_samples_from_the_seed_and_is_left_as_it_was():
+    events = []
+
+    class Actor(ScriptedActor):
+        @contextlib.contextmanager
+        def sampling_seed(self, seed):
+            events.append(("enter", seed))
+            yield
+            events.append("leave")
+
+        def act(self, observations, **options):
+            events.append(options["explore"])
+            return super().act(observations, **options)
+
+    evaluate(env_id=ENV_ID, actor=Actor(add_one), seed=5, tasks=1, explore=False)
+    assert events == [("enter", 5), False, "leave"]
+
+
+def test_the_result_is_json():
+    result = evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), samples=2)
+    record = json.loads(json.dumps(result.as_dict()))
+    assert record["pass_at_k"] == {"1": 1.0, "2": 1.0}
+    assert record["episodes"][0]["turns"][0]["actions"] == {"left": "1", "right": "1"}
+    assert record["episodes"][0]["return"] == 1.0
+
+
+@pytest.mark.parametrize("options", [{"samples": 0}, {"tasks": 0}, {"batch_size": 0}])
+def test_numbers_below_one_are_refused(options):
+    with pytest.raises(ConfigError, match="at least 1, got 0"):
+        evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), **options)
+
+
+def test_evaluating_twice_gives_the_same_result():
+    results = [evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one)).as_dict() for _ in range(2)]
+    for result in results:
+        del result["seconds"]
+    assert results[0] == results[1]

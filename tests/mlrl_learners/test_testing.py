@@ -1,0 +1,196 @@
+import json
+import random
+import subprocess
+import sys
+from collections import defaultdict
+
+import pytest
+
+import mlrl_learners
+from mlrl_envs.errors import ContractError
+from mlrl_learners.testing import ScriptedActor, check_learner
+from mlrl_learners.types import Actor, Completion, Learner, RolloutConfig
+
+
+class Bandit:
+    """Learns which of a few answers pays, an agent at a time; knows nothing of torch."""
+
+    ARMS = ("red", "green", "blue")
+
+    def __init__(self, seed=0):
+        self.random = random.Random(seed)  # noqa: S311
+        self.value = {}
+
+    def act(self, observations, *, num_samples=1, explore=True):
+        return [
+            {a: [Completion(self.arm(a, explore)) for _ in range(num_samples)] for a in node}
+            for node in observations
+        ]
+
+    def arm(self, agent, explore):
+        if explore:
+            return self.random.choice(self.ARMS)
+        return max(self.ARMS, key=lambda arm: self.value.get(f"{agent}/{arm}", 0.0))
+
+    def update(self, rollouts):
+        rewards = defaultdict(list)
+        for rollout in rollouts:
+            for node in rollout.root.walk():
+                for step in node.steps:
+                    for agent, sample in step.samples.items():
+                        text = node.completions[agent][sample].text
+                        rewards[f"{agent}/{text}"].append(step.rewards[agent])
+        self.value |= {name: sum(values) / len(values) for name, values in rewards.items()}
+        return {"bandit/arms": float(len(self.value))}
+
+    def save(self, path):
+        state = {"value": self.value, "random": self.random.getstate()}
+        (path / "bandit.json").write_text(json.dumps(state))
+
+    def load(self, path):
+        state = json.loads((path / "bandit.json").read_text())
+        version, numbers, gauss = state["random"]
+        self.value = state["value"]
+        self.random.setstate((version, tuple(numbers), gauss))
+
+
+def broken(**methods):
+    return type("Broken", (Bandit,), methods)
+
+
+def fewer(self, observations, *, num_samples=1, explore=True):
+    return Bandit.act(self, observations, num_samples=1, explore=explore)
+
+
+def everyone(self, observations, *, num_samples=1, explore=True):
+    answer = {a: [Completion("red")] * num_samples for a in ("first", "second")}
+    return [answer for _ in observations]
+
+
+def no_text(self, observations, *, num_samples=1, explore=True):
+    return [{a: [Completion(None)] * num_samples for a in node} for node in observations]
+
+
+def bare_text(self, observations, *, num_samples=1, explore=True):
+    return [{a: ["red"] * num_samples for a in node} for node in observations]
+
+
+def never_greedy(self, observations, *, num_samples=1, explore=True):
+    return Bandit.act(self, observations, num_samples=num_samples, explore=True)
+
+
+def out_of_order(self, observations, *, num_samples=1, explore=True):
+    first, *rest = [
+        {a: [Completion(text[:9])] * num_samples for a, text in node.items()}
+        for node in sorted(observations, key=str)
+    ] or [None]
+    return [first, *rest] if first else []
+
+
+def lonely_tokens(self, observations, *, num_samples=1, explore=True):
+    completion = Completion("red", token_ids=(1, 2), logprobs=(-0.5,))
+    return [{a: [completion] * num_samples for a in node} for node in observations]
+
+
+def positive_logprobs(self, observations, *, num_samples=1, explore=True):
+    completion = Completion("red", token_ids=(1,), logprobs=(0.5,))
+    return [{a: [completion] * num_samples for a in node} for node in observations]
+
+
+def nan_metrics(self, rollouts):
+    return {"loss": float("nan")}
+
+
+def nothing(self, *_, **__):
+    return None
+
+
+def save_values_only(self, path):
+    other = Bandit(seed=99)
+    other.value = self.value
+    other.save(path)
+
+
+def save_and_forget(self, path):
+    Bandit.save(self, path)
+    self.value = {"first/blue": 9.0, "second/blue": 9.0}
+
+
+def save_only_random(self, path):
+    kept, self.value = self.value, {}
+    Bandit.save(self, path)
+    self.value = kept
+
+
+def test_a_learner_without_torch_passes():
+    assert isinstance(Bandit(), Learner)
+    check_learner(Bandit)
+    mlrl_learners.check_learner(Bandit, agents=("a", "b", "c"))
+
+
+@pytest.mark.parametrize(
+    ("methods", "promise"),
+    [
+        ({"save": None}, "has a method save"),
+        ({"rollout": 4}, "RolloutConfig"),
+        ({"act": fewer}, "num_samples=3"),
+        ({"act": everyone}, "exactly the agents"),
+        ({"act": no_text}, "text is a str"),
+        ({"act": bare_text}, "is a Completion"),
+        ({"act": nothing}, "act"),
+        ({"act": never_greedy}, "greedy"),
+        ({"act": out_of_order}, "in the order"),
+        ({"act": lonely_tokens}, "one log-probability a token"),
+        ({"act": positive_logprobs}, "not above 0"),
+        ({"update": nan_metrics}, "'loss': nan"),
+        ({"update": nothing}, "returns a mapping"),
+        ({"save": save_values_only}, "random state"),
+        ({"save": save_and_forget}, "save changes nothing"),
+        ({"save": save_only_random}, "greedy answers are the same"),
+    ],
+)
+def test_a_learner_that_breaks_a_promise_is_told_which(methods, promise):
+    def update(self, rollouts):
+        self.value = {"first/blue": 1.0, "second/green": 1.0}
+        return {}
+
+    with pytest.raises(ContractError, match=promise):
+        check_learner(broken(**({"update": update} | methods)))
+
+
+def test_an_update_that_raises_on_equal_rewards_is_found():
+    def update(self, rollouts):
+        rewards = {s.rewards["first"] for r in rollouts for s in r.root.steps}
+        return {"spread": 1 / (max(rewards) - min(rewards))}
+
+    with pytest.raises(ZeroDivisionError):
+        check_learner(broken(update=update))
+
+
+def test_the_group_size_a_learner_asks_for_is_what_it_is_given():
+    seen = set()
+
+    class Asks(Bandit):
+        rollout = RolloutConfig(num_samples=5)
+
+        def update(self, rollouts):
+            seen.update(len(r.root.steps) for r in rollouts)
+            return super().update(rollouts)
+
+    check_learner(Asks)
+    assert seen == {5}
+
+
+def test_a_scripted_actor_repeats_its_answer():
+    actor = ScriptedActor(lambda agent, text: f"{agent} heard {text}")
+    assert isinstance(actor, Actor)
+    (answer,) = actor.act([{"a": "hi"}], num_samples=2)
+    assert [c.text for c in answer["a"]] == ["a heard hi"] * 2
+
+
+def test_checking_loads_no_torch():
+    script = "import mlrl_learners.testing, sys; print('torch' in sys.modules)"
+    result = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "False"
