@@ -12,13 +12,16 @@ import importlib
 from types import ModuleType
 
 from mlrl_envs.aec import to_aec
-from mlrl_envs.base import TextParallelEnv, step_many
+from mlrl_envs.base import TextParallelEnv
 from mlrl_envs.registration import make, make_vec, register, registry
+from mlrl_envs.stepping import step_many
+from mlrl_envs.testing import check_env
 from mlrl_envs.vector import VectorEnv
 
 __all__ = [
     "TextParallelEnv",
     "VectorEnv",
+    "check_env",
     "make",
     "make_vec",
     "register",

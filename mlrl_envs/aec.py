@@ -7,11 +7,11 @@ its `api_test` asks of every observation, and each joint action is a dict of its
 from typing import Any, ClassVar
 
 import numpy as np
-from pettingzoo import AECEnv, ParallelEnv
+from pettingzoo import AECEnv
 from pettingzoo.utils.conversions import parallel_to_aec_wrapper
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
-from mlrl_envs.types import AgentID
+from mlrl_envs.types import AgentID, TextEnv
 
 __all__ = ["TextObservation", "to_aec"]
 
@@ -23,7 +23,7 @@ class TextObservation(str):
     dtype: ClassVar[np.dtype[Any]] = np.dtype(str)
 
 
-def to_aec(env: ParallelEnv[AgentID, str, str]) -> AECEnv[AgentID, str, str]:
+def to_aec(env: TextEnv) -> AECEnv[AgentID, str, str]:
     """Return an AEC view of a parallel text environment; it owns `env` from now on."""
     return OrderEnforcingWrapper(_AecView(env))
 

@@ -7,13 +7,14 @@ prompts, rewards and feedback, which belong to the family.
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from gymnasium import logger
 from pettingzoo import ParallelEnv
 
+from mlrl_envs.config import SHELL_OPTIONS, FamilyConfig, build_config, check_choice
 from mlrl_envs.errors import (
     InvalidActionError,
     InvalidArgumentError,
@@ -22,64 +23,22 @@ from mlrl_envs.errors import (
 )
 from mlrl_envs.parsing import printable
 from mlrl_envs.spaces import UnicodeText
-from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Task, TaskFamily, Turn
+from mlrl_envs.transcript import transcript
+from mlrl_envs.types import (
+    AgentID,
+    Attempt,
+    Info,
+    ProgramRunner,
+    StepResult,
+    Task,
+    TaskFamily,
+    Turn,
+)
 
-__all__ = [
-    "FamilyConfig",
-    "Info",
-    "RenderMode",
-    "SharedSandbox",
-    "StepResult",
-    "TextParallelEnv",
-    "build_config",
-    "build_env",
-    "step_many",
-]
+__all__ = ["RenderMode", "SharedSandbox", "TextParallelEnv", "build_env"]
 
 RenderMode = Literal["ansi", "human"]
-Info = dict[str, Json]
-StepResult = tuple[
-    dict[AgentID, str],
-    dict[AgentID, float],
-    dict[AgentID, bool],
-    dict[AgentID, bool],
-    dict[AgentID, Info],
-]
-SHELL_OPTIONS = ("sandbox", "limits", "render_mode")
-ConfigT = TypeVar("ConfigT", bound="FamilyConfig")
-
-
-@dataclass(frozen=True)
-class FamilyConfig:
-    """Options that every family takes.
-
-    Attributes:
-        split: Which rows to draw tasks from.
-        reward: `"grounded"` (bounded, hardened) or `"paper"` (the published formula).
-        max_turns: Joint actions an episode may have, at least 1.
-        feedback: What the next observation says of the last answer: a mode's name or
-            `"module:function"`.
-        communication: `"broadcast"` shows agents what their teammates wrote, from turn 2 on.
-    """
-
-    split: str = "train"
-    reward: str = "grounded"
-    max_turns: int = 1
-    feedback: str = "diagnostics"
-    communication: str = "none"
-
-    def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            InvalidArgumentError: If a value is outside its range.
-        """
-        if isinstance(self.max_turns, bool) or not isinstance(self.max_turns, int):
-            raise InvalidArgumentError(f"max_turns must be an int, got {self.max_turns!r}")
-        if self.max_turns < 1:
-            raise InvalidArgumentError(f"max_turns must be at least 1, got {self.max_turns}")
-        _check_choice("reward", self.reward, ("grounded", "paper"))
-        _check_choice("communication", self.communication, ("none", "broadcast"))
+ConfigT = TypeVar("ConfigT", bound=FamilyConfig)
 
 
 @dataclass(frozen=True)
@@ -123,7 +82,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         render_mode: RenderMode | None = None,
     ) -> None:
         if render_mode is not None:
-            _check_choice("render mode", render_mode, ("ansi", "human"))
+            check_choice("render mode", render_mode, ("ansi", "human"))
         self.family = family
         self.sandbox: ProgramRunner = SharedSandbox(limits) if sandbox is None else sandbox
         self.render_mode = render_mode
@@ -254,7 +213,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         if self.render_mode is None:
             logger.warn("render was called without a render_mode; pass one to make")
             return None
-        text = self._transcript()
+        text = transcript(self.metadata["name"], self.family, self._current_task(), self._turns)
         if self.render_mode == "ansi":
             return text
         print(text)
@@ -321,84 +280,6 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             for agent in self.possible_agents
         }
 
-    def _transcript(self) -> str:
-        task = self._current_task()
-        lines = [f"{self.metadata['name']}  task {task.task_id}"]
-        for number, turn in enumerate(self._turns):
-            lines.append(f"--- turn {number + 1} of {self.max_turns}")
-            for agent in self.possible_agents:
-                lines += [
-                    f"[{agent} reads]",
-                    self.family.observe(task, self._turns[:number], agent),
-                ]
-                lines += [f"[{agent} writes]", turn.actions[agent]]
-                lines.append(f"[{agent} earns] {_describe_reward(turn, agent)}")
-        if not self._over:
-            lines.append(f"--- turn {len(self._turns) + 1} of {self.max_turns}, to be played")
-            for agent in self.possible_agents:
-                lines += [f"[{agent} reads]", self.family.observe(task, self._turns, agent)]
-        return printable("\n".join(lines))
-
-
-_Pending = tuple[int, TextParallelEnv, Attempt[Any]]
-
-
-def step_many(
-    envs: Sequence[ParallelEnv[AgentID, str, str]],
-    joint_actions: Sequence[Mapping[AgentID, str]],
-) -> list[StepResult]:
-    """Step many environments at once; those of ours that share a family are scored as one batch.
-
-    An environment without a running episode takes an empty joint action and returns five empty
-    dicts. Order is kept; if a joint action of ours is invalid, no environment is stepped.
-
-    Args:
-        envs: Any PettingZoo parallel environments, each at most once.
-        joint_actions: One mapping an environment.
-
-    Raises:
-        InvalidArgumentError: If the lengths differ, or an environment appears twice.
-        InvalidActionError: As in `TextParallelEnv.step`.
-        InfraError: If the sandbox fails.
-    """
-    if len(envs) != len(joint_actions):
-        raise InvalidArgumentError(f"got {len(envs)} environments, {len(joint_actions)} actions")
-    if len({id(env) for env in envs}) != len(envs):
-        raise InvalidArgumentError("the same environment appears twice: copy it first")
-    results: dict[int, StepResult] = {}
-    batches: dict[tuple[int, int], list[_Pending]] = {}
-    others: list[int] = []
-    for index, (env, actions) in enumerate(zip(envs, joint_actions, strict=True)):
-        if not actions and not env.agents:
-            results[index] = ({}, {}, {}, {}, {})
-        elif isinstance(env, TextParallelEnv):
-            key = (id(env.family), _sandbox_key(env.sandbox))
-            batches.setdefault(key, []).append((index, env, env.attempt(actions)))
-        else:
-            others.append(index)
-    # Everything is scored before anything advances: a failing sandbox leaves no half-done batch.
-    scored = [(batch, _score_batch(batch)) for batch in batches.values()]
-    for batch, scores in scored:
-        for (index, env, attempt), score in zip(batch, scores, strict=True):
-            results[index] = env.advance(Turn(attempt.actions, score))
-    for index in others:
-        results[index] = envs[index].step(dict(joint_actions[index]))
-    return [results[index] for index in range(len(envs))]
-
-
-def build_config(config_type: type[ConfigT], options: Mapping[str, Any]) -> ConfigT:
-    """Build a family's configuration from keywords.
-
-    Raises:
-        UnknownNameError: If a keyword is none of the configuration's fields.
-        InvalidArgumentError: If a value is outside its range.
-    """
-    known = [field.name for field in fields(config_type)]
-    for name in options:
-        if name not in known:
-            raise unknown_name("option", name, [*known, *SHELL_OPTIONS])
-    return config_type(**options)
-
 
 def build_env(
     env_id: str,
@@ -410,16 +291,6 @@ def build_env(
     shell = {name: options[name] for name in SHELL_OPTIONS if name in options}
     rest = {name: value for name, value in options.items() if name not in SHELL_OPTIONS}
     return TextParallelEnv(family_of(build_config(config_type, rest)), env_id=env_id, **shell)
-
-
-def _score_batch(batch: Sequence[_Pending]) -> list[Score]:
-    first = batch[0][1]
-    return first.family.score([attempt for *_, attempt in batch], first.sandbox)
-
-
-def _check_choice(kind: str, value: object, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise unknown_name(kind, value, choices)
 
 
 def _checked_index(index: object, num_tasks: int) -> int:
@@ -446,12 +317,3 @@ def _checked_actions(
             raise InvalidActionError(f"the action of {agent!r} must be a str, got {kind}")
     # str subclasses come in from AEC views; keep the plain text and our own order of agents.
     return {agent: str.__str__(actions[agent]) for agent in agents}
-
-
-def _sandbox_key(sandbox: ProgramRunner) -> int:
-    return hash(sandbox) if isinstance(sandbox, SharedSandbox) else id(sandbox)
-
-
-def _describe_reward(turn: Turn, agent: AgentID) -> str:
-    parts = ", ".join(f"{k} {v:.3f}" for k, v in turn.score.components[agent].items())
-    return f"{turn.score.reward(agent):.3f} ({parts})"

@@ -93,28 +93,24 @@ def code_blocks(text: str) -> list[str]:
     return blocks
 
 
-def extract_code(text: str, names: Sequence[str]) -> ParsedCode:
+def extract_code(text: str, name: str) -> ParsedCode:
     """Find the code that an answer means.
 
-    The last fenced block that defines one of `names` wins; then the raw text, or what of it looks
-    like code, if that does; then the last block that parses; then whatever fails to parse, so that
-    its error can be shown.
+    The last fenced block that defines `name` wins, then the last that means to (it does not parse),
+    then the last that parses, then the last. Without fences the raw text is read the same way, as
+    it is or without the prose around it.
 
     Args:
         text: What a model wrote.
-        names: Functions that the answer should define.
+        name: The function that the answer should define.
     """
     blocks = [parse_code(block) for block in code_blocks(text)]
     if not blocks:
-        blocks = [parse_code(text), parse_code(_code_lines(text))]
-        blocks.sort(key=lambda block: block.tree is not None)
-    defining = [b for b in blocks if b.tree and any(find_function(b.tree, n) for n in names)]
-    mentioning = [b for b in blocks if any(f"def {name}" in b.text for name in names)]
-    parsing = [b for b in blocks if b.tree and b.tree.body]
-    for candidates in (defining, mentioning, parsing, blocks):
-        if candidates:
-            return candidates[-1]
-    return ParsedCode("", None)
+        blocks = [parse_code(_code_lines(text)), parse_code(text)]
+    defining = [block for block in blocks if block.tree and find_function(block.tree.body, name)]
+    meaning = [block for block in blocks if f"def {name}" in block.text]
+    parsing = [block for block in blocks if block.tree and block.tree.body]
+    return next(found[-1] for found in (defining, meaning, parsing, blocks) if found)
 
 
 def parse_code(source: str) -> ParsedCode:
@@ -140,9 +136,9 @@ def unparse(nodes: Sequence[ast.stmt]) -> str | None:
         return None
 
 
-def find_function(tree: ast.Module, name: str) -> FunctionNode | None:
-    """Return the last top-level function of that name."""
-    for node in reversed(tree.body):
+def find_function(statements: Sequence[ast.stmt], name: str) -> FunctionNode | None:
+    """Return the last function of that name among the statements."""
+    for node in reversed(statements):
         if isinstance(node, FunctionNode) and node.name == name:
             return node
     return None
@@ -152,12 +148,12 @@ def returns_value(function: FunctionNode) -> bool:
     """Return whether the function, nested ones apart, has a `return` or `yield` with a value."""
     return any(
         isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) and node.value is not None
-        for node in walk_scope(function)
+        for node in _own_nodes(function)
     )
 
 
-def walk_scope(function: FunctionNode) -> list[ast.AST]:
-    """Return the nodes of a function's body without those of functions and classes inside it."""
+def _own_nodes(function: FunctionNode) -> list[ast.AST]:
+    # The nodes of a function's body without those of functions and classes inside it.
     found: list[ast.AST] = []
     stack: list[ast.AST] = list(reversed(function.body))
     while stack:

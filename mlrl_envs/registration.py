@@ -17,17 +17,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import pettingzoo
-from pettingzoo import ParallelEnv
 
 from mlrl_envs.aec import to_aec
 from mlrl_envs.base import TextParallelEnv
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.types import TextEnv
 from mlrl_envs.vector import VectorEnv
 
 __all__ = ["ENTRY_POINT_GROUP", "EnvSpec", "make", "make_vec", "register", "registry"]
 
 ENTRY_POINT_GROUP = "mlrl.envs"
-EnvFactory = Callable[..., ParallelEnv[str, str, str]]
+EnvFactory = Callable[..., TextEnv]
 
 _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
 _BUILT_IN = {
@@ -105,6 +105,11 @@ class Registry(Mapping[str, EnvSpec]):
         self._read_plugins()
         return env_id in self._specs
 
+    def get(self, env_id: str, default: Any = None) -> Any:  # noqa: ANN401  as in Mapping
+        """Return a spec, or `default` where there is none of that id."""
+        self._read_plugins()
+        return self._specs.get(env_id, default)
+
     def __repr__(self) -> str:
         return f"Registry({', '.join(self)})"
 
@@ -133,7 +138,7 @@ def register(env_id: str, entry_point: str | EnvFactory) -> None:
     registry.add(EnvSpec(env_id, entry_point))
 
 
-def make(env_id: str, **options: Any) -> ParallelEnv[str, str, str]:  # noqa: ANN401  per environment
+def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environment
     """Make an environment.
 
     Args:

@@ -7,26 +7,41 @@ makes it forkable, picklable, batchable and rescorable.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Outcome, Program
+    from mlrl_envs.spaces import UnicodeText
 
 __all__ = [
     "AgentID",
     "Attempt",
     "CodeTask",
+    "Info",
     "Json",
     "ProgramRunner",
     "Score",
+    "StepResult",
     "StoryTask",
     "Task",
     "TaskFamily",
+    "TextEnv",
     "Turn",
 ]
 
 AgentID = str
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+Info = dict[str, Json]
+StepResult = tuple[
+    dict[AgentID, str],
+    dict[AgentID, float],
+    dict[AgentID, bool],
+    dict[AgentID, bool],
+    dict[AgentID, Info],
+]
+
+
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +107,12 @@ class Score:
     diagnostics: Mapping[AgentID, Mapping[str, Json]] = field(default_factory=dict)
 
     def reward(self, agent: AgentID) -> float:
-        """Return the agent's reward, the exact sum of its components."""
-        return math.fsum(self.components[agent].values())
+        """Return the agent's reward, the sum of its components.
+
+        A sum within 1e-12 of zero is zero: rounding pushes no reward out of its range.
+        """
+        total = math.fsum(self.components[agent].values())
+        return 0.0 if abs(total) < ROUNDING else total
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,4 +191,72 @@ class TaskFamily(Protocol[TaskT]):
 
     def reference(self, task: TaskT) -> Mapping[AgentID, str] | None:
         """Return a joint action known to be right, or None where the data has none."""
+        ...
+
+
+class TextEnv(Protocol):
+    """A PettingZoo parallel environment of texts, as `mlrl_envs.check_env` checks it.
+
+    Attributes:
+        metadata: Holds at least `"name"`, the id.
+        possible_agents: Every role, in a fixed order.
+        agents: Who acts next; empty outside an episode.
+        state_space: Space of `state()`.
+        num_tasks: Rows in this split.
+        max_turns: Joint actions an episode may have.
+        reward_range: Lowest and highest reward of one turn.
+    """
+
+    metadata: dict[str, Any]
+    possible_agents: list[AgentID]
+    state_space: "UnicodeText"
+
+    @property
+    def agents(self) -> list[AgentID]:
+        """See the attributes above."""
+        ...
+
+    @property
+    def num_tasks(self) -> int:
+        """See the attributes above."""
+        ...
+
+    @property
+    def max_turns(self) -> int:
+        """See the attributes above."""
+        ...
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """See the attributes above."""
+        ...
+
+    def observation_space(self, agent: AgentID) -> "UnicodeText":
+        """Return the space of what `agent` may read."""
+        ...
+
+    def action_space(self, agent: AgentID) -> "UnicodeText":
+        """Return the space of what `agent` may write."""
+        ...
+
+    def reset(
+        self, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[AgentID, str], dict[AgentID, Info]]:
+        """Begin an episode; return what each agent reads, and its info."""
+        ...
+
+    def step(self, actions: Mapping[AgentID, str]) -> StepResult:
+        """Play one joint action; return the five dicts."""
+        ...
+
+    def reference_actions(self) -> dict[AgentID, str] | None:
+        """Return a right joint action for the current task, or None."""
+        ...
+
+    def state(self) -> str:
+        """Return the joint observation."""
+        ...
+
+    def close(self) -> None:
+        """Release what the environment holds; safe to call twice."""
         ...

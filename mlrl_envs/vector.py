@@ -8,11 +8,9 @@ environment that is done waits for `reset`, and takes an empty joint action unti
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pettingzoo import ParallelEnv
-
-from mlrl_envs.base import Info, step_many
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.types import AgentID
+from mlrl_envs.stepping import step_many
+from mlrl_envs.types import AgentID, Info, TextEnv
 
 __all__ = ["VectorEnv", "VectorStep"]
 
@@ -34,7 +32,7 @@ class VectorEnv:
         envs: The environments; they belong to this object from now on.
     """
 
-    def __init__(self, envs: Sequence[ParallelEnv[AgentID, str, str]]) -> None:
+    def __init__(self, envs: Sequence[TextEnv]) -> None:
         if not envs:
             raise InvalidArgumentError("num_envs must be at least 1, got 0")
         self.envs = list(envs)

@@ -47,6 +47,15 @@ _CONTRADICTED = {
     "HumanEval/148": ("assert bf('Earth', 'Mercury') == 'Venus'",),
 }
 
+# Tests with loops or helpers run more assertions than their text holds; counted with the solution.
+_LOOPED_ASSERTIONS = {
+    "HumanEval/32": 100,
+    "HumanEval/38": 100,
+    "HumanEval/44": 12,
+    "HumanEval/50": 100,
+    "HumanEval/53": 105,
+}
+
 
 def load_humaneval(split: str = "train", path: str | None = None) -> tuple[CodeTask, ...]:
     """Return the tasks of a split, in the order of the rows.
@@ -87,7 +96,7 @@ def parse_row(row: Row) -> CodeTask:
         helper_names=tuple(sorted(_function_names(prelude))),
         public_tests=_public_tests(task_id, row["prompt"], name),
         hidden_tests=row["test"],
-        num_hidden_tests=_count_assertions(row["test"]),
+        num_hidden_tests=_LOOPED_ASSERTIONS.get(task_id, _count_assertions(row["test"])),
         solution="\n\n".join(ast.unparse(node) for node in solved[len(prelude) :]),
     )
 

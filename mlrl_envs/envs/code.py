@@ -7,7 +7,7 @@ and hands them to `CodeFamily`.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_envs.base import FamilyConfig
+from mlrl_envs.config import FamilyConfig
 from mlrl_envs.envs.turns import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback

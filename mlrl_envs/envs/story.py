@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlrl_envs.base import FamilyConfig, TextParallelEnv, build_env
+from mlrl_envs.base import TextParallelEnv, build_env
+from mlrl_envs.config import FamilyConfig
 from mlrl_envs.datasets.story import load_story
 from mlrl_envs.envs.turns import with_history
 from mlrl_envs.errors import InvalidArgumentError

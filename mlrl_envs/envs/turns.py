@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mlrl_envs.base import FamilyConfig
+from mlrl_envs.config import FamilyConfig
 from mlrl_envs.feedback import get_feedback
 from mlrl_envs.parsing import shorten
 from mlrl_envs.types import AgentID, Task, Turn

@@ -20,18 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlrl_envs.assembly import (
-    Answer,
-    JointProgram,
-    assemble,
-    is_trivial,
-    replace_function,
-    usage_of,
-)
+from mlrl_envs.assembly import Answer, JointProgram, assemble, replace_function
 from mlrl_envs.parsing import returns_value
 from mlrl_envs.rewards.code_checks import PublicResult, code_checks
 from mlrl_envs.rewards.shaping import pay_gain
 from mlrl_envs.types import AgentID, Attempt, CodeTask, Json, ProgramRunner, Score
+from mlrl_envs.usage import is_trivial, usage_of
 
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Outcome, Program
@@ -153,7 +147,7 @@ def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> 
     total = max(len(hidden), task.num_hidden_tests, 1)
     return Run(
         program,
-        loaded=outcome.status != "load_error",
+        loaded=passed > 0 or outcome.status in ("passed", "failed"),
         rate=passed / total,
         solved=passed == total,
         public=public,
@@ -190,7 +184,7 @@ def _helpers_that_may_earn(task: CodeTask, run: Run) -> list[str]:
     return [
         helper.name
         for helper in _helpers(task, run)
-        if not is_trivial(helper.function) and usage_of(main.function, helper.name) == "used"
+        if not is_trivial(helper.function) and usage_of(main, helper.name) == "used"
     ]
 
 
@@ -224,7 +218,7 @@ def _paper(task: CodeTask, run: Run) -> dict[str, float]:
         parts |= {"syntax": 0.5, "tests": run.rate}
     if not helpers:
         return parts
-    usages = [usage_of(main.function, h.name) for h in helpers if h.function is not None]
+    usages = [usage_of(main, h.name) for h in helpers if h.function is not None]
     if run.rate == 0.0 or not _is_defined(main):
         usages = []
     called = sum(usage != "uncalled" for usage in usages)

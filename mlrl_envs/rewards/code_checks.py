@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_envs.assembly import Answer, JointProgram, Usage, usage_of
+from mlrl_envs.assembly import Answer, JointProgram
 from mlrl_envs.parsing import printable, shorten
 from mlrl_envs.types import AgentID, CodeTask, Json
+from mlrl_envs.usage import Usage, usage_of
 
 __all__ = ["PublicResult", "code_checks"]
 
@@ -103,9 +104,12 @@ def _hidden_tests(*, solved: bool) -> Json:
 
 
 def _use(main: Answer, helper: Answer) -> Json:
-    usage = usage_of(main.function, helper.name)
+    usage = usage_of(main, helper.name)
     status, detail = _USAGE[usage]
-    return _check(f"use of {helper.name}", status, passed=usage == "used", details=[detail])
+    details = [detail]
+    if helper.function is None:
+        details.append(f"your teammate did not deliver {helper.name}.")
+    return _check(f"use of {helper.name}", status, passed=usage == "used", details=details)
 
 
 def _check(name: str, status: str, *, passed: bool, details: Sequence[str] = ()) -> Json:

@@ -1,0 +1,65 @@
+"""Options of families as frozen dataclasses; an unknown keyword is an error that names it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+from mlrl_envs.errors import InvalidArgumentError, unknown_name
+
+__all__ = ["SHELL_OPTIONS", "FamilyConfig", "build_config", "check_choice"]
+
+SHELL_OPTIONS = ("sandbox", "limits", "render_mode")
+ConfigT = TypeVar("ConfigT", bound="FamilyConfig")
+
+
+@dataclass(frozen=True)
+class FamilyConfig:
+    """Options that every family takes.
+
+    Attributes:
+        split: Which rows to draw tasks from.
+        reward: `"grounded"` (bounded, hardened) or `"paper"` (the published formula).
+        max_turns: Joint actions an episode may have, at least 1.
+        feedback: What the next observation says of the last answer: a mode's name or
+            `"module:function"`.
+        communication: `"broadcast"` shows agents what their teammates wrote, from turn 2 on.
+    """
+
+    split: str = "train"
+    reward: str = "grounded"
+    max_turns: int = 1
+    feedback: str = "diagnostics"
+    communication: str = "none"
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            InvalidArgumentError: If a value is outside its range.
+        """
+        if isinstance(self.max_turns, bool) or not isinstance(self.max_turns, int):
+            raise InvalidArgumentError(f"max_turns must be an int, got {self.max_turns!r}")
+        if self.max_turns < 1:
+            raise InvalidArgumentError(f"max_turns must be at least 1, got {self.max_turns}")
+        check_choice("reward", self.reward, ("grounded", "paper"))
+        check_choice("communication", self.communication, ("none", "broadcast"))
+
+
+def build_config(config_type: type[ConfigT], options: Mapping[str, Any]) -> ConfigT:
+    """Build a family's configuration from keywords.
+
+    Raises:
+        UnknownNameError: If a keyword is none of the configuration's fields.
+        InvalidArgumentError: If a value is outside its range.
+    """
+    known = [field.name for field in fields(config_type)]
+    for name in options:
+        if name not in known:
+            raise unknown_name("option", name, [*known, *SHELL_OPTIONS])
+    return config_type(**options)
+
+
+def check_choice(kind: str, value: object, choices: Sequence[str]) -> None:
+    """Raise `UnknownNameError` unless `value` is one of `choices`."""
+    if value not in choices:
+        raise unknown_name(kind, value, choices)
