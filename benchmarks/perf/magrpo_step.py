@@ -49,7 +49,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         setup = {**work, "model": str(endless_model(Path(folder)))}
         ours = Worker(
-            sys.executable, "benchmarks.perf.magrpo_ours", {**setup, "dtype": arguments.dtype}
+            sys.executable,
+            "benchmarks.perf.magrpo_ours",
+            {**setup, "precision": arguments.precision},
         )
         stack.enter_context(ours)
         peer = Worker(
@@ -68,7 +70,7 @@ def main(argv: Sequence[str] | None = None) -> None:
                 **{name: value for name, value in work.items() if name != "prompts"},
                 "model": "SmolLM2-135M-Instruct",
                 "tasks": arguments.tasks,
-                "dtype": {"ours": arguments.dtype, "comlrl": "float32"},
+                "dtype": {"ours": arguments.precision, "comlrl": "float32"},
             },
             "rows": rows(measured),
             "measured": measured,
@@ -82,7 +84,7 @@ def title(arguments: argparse.Namespace) -> str:
     """Say what the work is, for the table."""
     return (
         f"MAGRPO step, SmolLM2-135M, 2 agents, {arguments.tasks} tasks, G {arguments.group_size}, "
-        f"{arguments.max_new_tokens} new tokens, {arguments.dtype}"
+        f"{arguments.max_new_tokens} new tokens, {arguments.precision}"
     )
 
 
@@ -153,7 +155,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tasks", type=int, default=4)
     parser.add_argument("--group-size", type=int, default=4)
     parser.add_argument("--max-new-tokens", type=int, default=96)
-    parser.add_argument("--dtype", default="float32", help="of our side; theirs is float32")
+    parser.add_argument(
+        "--precision", choices=("float32", "bf16"), default="float32", help="of our side"
+    )
     return parser.parse_args(argv)
 
 

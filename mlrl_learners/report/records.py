@@ -144,7 +144,7 @@ def _evaluation(row: dict[str, Any]) -> Evaluation:
     return Evaluation(
         iteration=int(row["iteration"]),
         env_id=str(row["env_id"]),
-        split=str(row.get("split", "")),
+        split=str(row.get("split") or ""),
         mean_return=mean,
         interval=(float(low), float(high)),
         solved_rate=float(row.get("solved_rate") or 0.0),

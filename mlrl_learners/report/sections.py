@@ -1,7 +1,6 @@
 """The parts of the page: headline figures, curves, evaluations, configuration."""
 
 import math
-import re
 from collections.abc import Sequence
 
 from mlrl_learners.report.charts import Chart, Series, draw, number, running_mean
@@ -217,13 +216,7 @@ def _seeds(episodes: Sequence[Episode]) -> str:
 
 
 def _sampled_tokens(run: Run) -> float:
-    pattern = re.compile(r"(^|/)sampled_tokens$")
-    return math.fsum(
-        value
-        for one in run.iterations
-        for name, value in one.metrics.items()
-        if pattern.search(name)
-    )
+    return math.fsum(one.metrics.get("train/tokens", 0.0) for one in run.iterations)
 
 
 def _moment(evaluation: Evaluation) -> str:
