@@ -8,7 +8,6 @@ import builtins
 import io
 import json
 import os
-import socket
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ EXTRA_DEPTH = 20  # frames of ours below the candidate's, so that its recursion 
 Message: TypeAlias = list[Any]
 
 
-def run_candidate(link: socket.socket, output_bytes: int) -> None:
+def run_candidate(link: int, output_bytes: int) -> None:
     """Answer the judge until it hangs up."""
     sys.setrecursionlimit(sys.getrecursionlimit() + EXTRA_DEPTH)
     output = Output(output_bytes)
@@ -80,7 +79,7 @@ class JudgeCall:
 class Candidate:
     """Serves loads, calls and attributes; calls back when given something callable."""
 
-    def __init__(self, link: socket.socket, output: Output) -> None:
+    def __init__(self, link: int, output: Output) -> None:
         self._link = link
         self._output = output
         self._codec = Codec(self._export, self._resolve)

@@ -1,5 +1,6 @@
 """Length-prefixed frames over stream sockets, with file descriptors beside the first byte."""
 
+import os
 import socket
 import struct
 
@@ -7,35 +8,31 @@ __all__ = ["FrameError", "receive", "receive_with_descriptors", "send", "send_wi
 
 HEADER = struct.Struct("!I")
 CHUNK = 1 << 16
+BIG_CHUNK = 1 << 20
 
 
 class FrameError(Exception):
     """The peer hung up in mid-frame or announced a frame beyond the cap."""
 
 
-def send(link: socket.socket, payload: bytes) -> None:
-    """Send one frame."""
-    if len(payload) < CHUNK:
-        link.sendall(HEADER.pack(len(payload)) + payload)
-    else:
-        link.sendall(HEADER.pack(len(payload)))
-        link.sendall(payload)
+def send(link: int, payload: bytes) -> None:
+    """Send one frame through a descriptor."""
+    rest = memoryview(HEADER.pack(len(payload)) + payload)
+    while rest:
+        rest = rest[os.write(link, rest) :]
 
 
-def receive(link: socket.socket, cap: int) -> bytes | None:
+def receive(link: int, cap: int) -> bytes | None:
     """Return the next frame, or None if the peer hung up between frames.
 
     Raises:
-        FrameError: If the frame is longer than `cap`, or breaks off.
+        FrameError: If the frame is longer than `cap`, breaks off, or is followed by more.
     """
-    first = link.recv(CHUNK)
+    first = os.read(link, CHUNK)
     if not first:
         return None
     while len(first) < HEADER.size:
-        more = link.recv(CHUNK)
-        if not more:
-            raise FrameError("the peer hung up inside a header")
-        first += more
+        first += _more(link, CHUNK)
     (size,) = HEADER.unpack_from(first)
     if size > cap:
         raise FrameError(f"a frame of {size} bytes is over the cap of {cap}")
@@ -44,16 +41,20 @@ def receive(link: socket.socket, cap: int) -> bytes | None:
     return _receive_rest(link, first[HEADER.size :], size)
 
 
-def _receive_rest(link: socket.socket, begun: bytes, size: int) -> bytes:
+def _receive_rest(link: int, begun: bytes, size: int) -> bytes:
     if len(begun) > size:
         raise FrameError("bytes beyond the end of a frame")
     buffer = bytearray(begun)
     while len(buffer) < size:
-        more = link.recv(min(size - len(buffer), 1 << 20))
-        if not more:
-            raise FrameError("the peer hung up inside a frame")
-        buffer += more
+        buffer += _more(link, min(size - len(buffer), BIG_CHUNK))
     return bytes(buffer)
+
+
+def _more(link: int, size: int) -> bytes:
+    more = os.read(link, size)
+    if not more:
+        raise FrameError("the peer hung up inside a frame")
+    return more
 
 
 def send_with_descriptors(link: socket.socket, payload: bytes, descriptors: list[int]) -> None:
@@ -73,9 +74,6 @@ def receive_with_descriptors(link: socket.socket, count: int) -> tuple[bytes, li
     if not header:
         return None
     while len(header) < HEADER.size:
-        more = link.recv(HEADER.size - len(header))
-        if not more:
-            raise FrameError("the peer hung up inside a header")
-        header += more
+        header += _more(link.fileno(), HEADER.size - len(header))
     (size,) = HEADER.unpack(header)
-    return _receive_rest(link, b"", size), list(descriptors)
+    return _receive_rest(link.fileno(), b"", size), list(descriptors)

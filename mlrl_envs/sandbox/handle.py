@@ -29,7 +29,7 @@ for name, path in (("mlrl_envs", sys.argv[1]), ("mlrl_envs.sandbox", sys.argv[1]
     module.__path__ = [path]
     sys.modules[name] = module
 from mlrl_envs.sandbox.worker import main
-main(int(sys.argv[2]))
+main(sys.argv[1], int(sys.argv[2]))
 """
 KEPT_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")
 
@@ -86,7 +86,7 @@ class WorkerHandle:
             "assurance": program.assurance,
         }
         try:
-            frames.send(self.link, json.dumps(job).encode())
+            frames.send(self.link.fileno(), json.dumps(job).encode())
             fields = self._receive(self._patience)
         except (OSError, frames.FrameError) as error:
             raise WorkerLostError(str(error)) from error
@@ -113,7 +113,7 @@ class WorkerHandle:
 
     def _greet(self, settings: dict[str, Any]) -> dict[str, Any]:
         try:
-            frames.send(self.link, json.dumps(settings).encode())
+            frames.send(self.link.fileno(), json.dumps(settings).encode())
             greeting = self._receive(START_SECONDS)
         except (OSError, frames.FrameError, WorkerLostError) as error:
             with contextlib.suppress(OSError):
@@ -129,7 +129,7 @@ class WorkerHandle:
         ready, _, _ = select.select([self.link], [], [], seconds)
         if not ready:
             raise WorkerLostError(f"no word for {seconds:g} s")
-        frame = frames.receive(self.link, REPLY_CAP)
+        frame = frames.receive(self.link.fileno(), REPLY_CAP)
         if frame is None:
             raise WorkerLostError("it hung up")
         fields: dict[str, Any] = json.loads(frame)

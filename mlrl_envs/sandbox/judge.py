@@ -5,7 +5,6 @@ that ends before it says so has not passed anything beyond what is recorded.
 """
 
 import json
-import socket
 import sys
 from types import TracebackType
 from typing import Any
@@ -25,7 +24,7 @@ __all__ = ["run_judge"]
 Job = dict[str, Any]
 
 
-def run_judge(job: Job, plan: Plan, link: socket.socket, board: Board) -> None:
+def run_judge(job: Job, plan: Plan, link: int, board: Board) -> None:
     """Load the candidate, run the tests against it, and write the verdict on the board."""
     session = Session(link)
     sys.stdout = sys.stderr = _Sink()

@@ -1,82 +1,89 @@
-"""The `unittest` style: every test method is one record."""
+"""The `unittest` style: every test method is one record.
 
-import unittest
+`unittest` is imported when the first such tests arrive, because every process forked from one
+that holds it costs more.
+"""
+
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from mlrl_envs.sandbox.proxy import CandidateGoneError
 
 if TYPE_CHECKING:
+    import unittest
+
     from mlrl_envs.sandbox.judge import Trial
 
-__all__ = ["method_names", "run_unittest"]
+__all__ = ["run_unittest"]
 
 
 def run_unittest(trial: "Trial", namespace: dict[str, Any]) -> None:
     """Run every `TestCase` the tests define, in the order of their definition."""
+    import unittest
+
+    loader = unittest.TestLoader()
     suites = [
-        unittest.TestSuite(kind(name) for name in unittest.TestLoader().getTestCaseNames(kind))
-        for kind in _cases(namespace)
+        unittest.TestSuite(kind(name) for name in loader.getTestCaseNames(kind))
+        for kind in namespace.values()
+        if isinstance(kind, type)
+        and issubclass(kind, unittest.TestCase)
+        and kind.__module__ == namespace["__name__"]
     ]
-    names = [_name(case) for suite in suites for case in suite]
-    trial.board.note("plan", names)
-    result = _Recorder(trial)
+    trial.board.note("plan", [_name(case) for suite in suites for case in suite])
+    result = _recorder()(trial)
     for suite in suites:
         suite.run(result)
-
-
-def _cases(namespace: dict[str, Any]) -> list[type[unittest.TestCase]]:
-    return [
-        value
-        for value in namespace.values()
-        if isinstance(value, type)
-        and issubclass(value, unittest.TestCase)
-        and value.__module__ == namespace["__name__"]
-    ]
 
 
 def _name(case: object) -> str:
     return f"{type(case).__name__}.{getattr(case, '_testMethodName', case)}"
 
 
-class _Recorder(unittest.TestResult):
-    """Writes each method's verdict to the board. A skip is no pass: nobody checked anything."""
+@lru_cache(maxsize=1)
+def _recorder() -> Any:  # noqa: ANN401  a class that exists only once unittest is loaded
+    import unittest
 
-    def __init__(self, trial: "Trial") -> None:
-        super().__init__()
-        self._trial = trial
-        self._error: BaseException | None = None
-        self._place = -1
+    class Recorder(unittest.TestResult):
+        """Writes each verdict to the board. A skip is no pass: nobody checked anything."""
 
-    def startTest(self, test: unittest.TestCase) -> None:
-        super().startTest(test)
-        self._error = None
-        self._place += 1
-        self._trial.board.step(self._place)
+        def __init__(self, trial: "Trial") -> None:
+            super().__init__()
+            self._trial = trial
+            self._error: BaseException | None = None
+            self._place = -1
 
-    def stopTest(self, test: unittest.TestCase) -> None:
-        super().stopTest(test)
-        self._trial.record(_name(test), self._error)
-        if self._trial.session.gone:
-            raise CandidateGoneError(self._trial.session.gone)
+        def startTest(self, test: "unittest.TestCase") -> None:  # noqa: N802
+            super().startTest(test)
+            self._error = None
+            self._place += 1
+            self._trial.board.step(self._place)
 
-    def addError(self, test: unittest.TestCase, err: Any) -> None:
-        if hasattr(test, "_testMethodName"):
-            self._error = self._error or err[1]
-        else:  # setUpClass or setUpModule: none of its methods will run
-            self._trial.fail_outside(err[1])
+        def stopTest(self, test: "unittest.TestCase") -> None:  # noqa: N802
+            super().stopTest(test)
+            self._trial.record(_name(test), self._error)
+            if self._trial.session.gone:
+                raise CandidateGoneError(self._trial.session.gone)
 
-    def addFailure(self, test: unittest.TestCase, err: Any) -> None:
-        self.addError(test, err)
+        def addError(self, test: Any, err: Any) -> None:  # noqa: ANN401, N802
+            if hasattr(test, "_testMethodName"):
+                self._error = self._error or err[1]
+            else:  # setUpClass or setUpModule failed: none of its methods will run
+                self._trial.fail_outside(err[1])
 
-    def addSubTest(self, test: unittest.TestCase, subtest: Any, err: Any) -> None:
-        if err is not None:
+        def addFailure(self, test: Any, err: Any) -> None:  # noqa: ANN401, N802
             self.addError(test, err)
 
-    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
-        self._error = self._error or AssertionError("skipped")
+        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: ANN401, ARG002, N802
+            if err is not None:
+                self.addError(test, err)
 
-    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
-        self._error = self._error or AssertionError("unexpected success")
+        def addSkip(self, test: Any, reason: str) -> None:  # noqa: ANN401, ARG002, N802
+            self._error = self._error or AssertionError("skipped")
 
-    def addExpectedFailure(self, test: unittest.TestCase, err: Any) -> None:
-        pass
+        def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: ANN401, ARG002, N802
+            self._error = self._error or AssertionError("unexpected success")
+
+        def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: ANN401, N802
+            pass
+
+    return Recorder

@@ -48,7 +48,7 @@ def make_plan(tests: str, helpers: str, style: str) -> Plan:
         scope.body = probes.instrument(scope.body)
         expected = _count(scope.body)
     ast.fix_missing_locations(tree)
-    helpers = _missing_imports(tests, helpers) + helpers
+    helpers += _missing_imports(tests, helpers)
     return Plan(
         helpers=compile(helpers, "<helpers>", "exec", dont_inherit=True),
         tests=compile(tree, "<tests>", "exec", dont_inherit=True),
@@ -64,7 +64,7 @@ def _missing_imports(tests: str, helpers: str) -> str:
     """
     wanted = free_names(ast.parse(helpers + "\n" + tests))
     modules = [name for name in wanted if name in sys.stdlib_module_names]
-    return "".join(f"import {name}; " for name in modules) + "\n"
+    return "".join(f"\nimport {name}" for name in modules)
 
 
 def free_names(tree: ast.Module) -> list[str]:

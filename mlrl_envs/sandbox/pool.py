@@ -154,8 +154,12 @@ class Sandbox:
         with self._lock:
             if self._free:
                 return self._free.pop()
-        settings = {**asdict(self.limits), "minimum_tier": self.minimum_tier or "C"}
-        settings["allow_insecure"] = self.allow_insecure
+        settings = {
+            **asdict(self.limits),
+            "minimum_tier": self.minimum_tier or "C",
+            "maximum_tier": os.environ.get("MLRL_SANDBOX_TIER", "A"),
+            "allow_insecure": self.allow_insecure,
+        }
         worker = WorkerHandle(self.limits, settings)
         with self._lock:
             self._all.add(worker)

@@ -7,7 +7,6 @@ the test expects. Iterators alone hand out their items, one by one, as plain val
 
 import builtins
 import json
-import socket
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +45,7 @@ class Session:
         last: The last value that came back, for error texts.
     """
 
-    def __init__(self, link: socket.socket) -> None:
+    def __init__(self, link: int) -> None:
         self._link = link
         self._codec = Codec(self._export, self._resolve)
         self._remotes: dict[int, Any] = {}

@@ -4,7 +4,6 @@ import json
 import os
 import resource
 import signal
-import socket
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -12,27 +11,39 @@ from typing import Any
 from mlrl_envs.sandbox import candidate
 from mlrl_envs.sandbox.board import Board
 
-__all__ = ["Settings", "prepare_candidate", "prepare_judge"]
+__all__ = ["Settings", "prepare_candidate", "prepare_judge", "virtual_bytes"]
 
 Settings = dict[str, Any]
 Run = Callable[[list[int]], None]
 PLANS = 256
+LINK = 3  # where a candidate finds its judge
+SLACK = 16 << 20
 JUDGE_MEMORY = 2 << 30
 
 
-def prepare_candidate(settings: Settings) -> Callable[[bytes], Run]:
-    """Return what the candidates' zygote does before each fork."""
+def prepare_candidate(
+    settings: Settings, seal: Callable[[], None], scratch: str
+) -> Callable[[bytes], Run]:
+    """Return what the candidates' zygote does before each fork.
+
+    Args:
+        settings: The worker's limits.
+        seal: Puts the last layer on, after which the process cannot fork.
+        scratch: Working directory.
+    """
     cpu = -int(-settings["cpu_seconds"] // 1)
-    memory = virtual_bytes() + int(settings["memory_mib"] * (1 << 20))
+    memory = settings["base_bytes"] + int(settings["memory_mib"] * (1 << 20))
     output = int(settings["output_kib"] * 1024)
 
     def run(descriptors: list[int]) -> None:
         link, stdout = descriptors
         os.dup2(stdout, 1)
-        os.dup2(link, 3)
+        os.dup2(link, LINK)
         os.closerange(4, max(link, stdout, 16) + 1)
+        os.chdir(scratch)
         limit_resources(memory, cpu)
-        candidate.run_candidate(socket.socket(fileno=3), output)
+        seal()
+        candidate.run_candidate(LINK, output)
 
     return lambda _payload: run
 
@@ -47,7 +58,7 @@ def limit_resources(memory: int, cpu: int) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 
 
-def prepare_judge(board: Board) -> Callable[[bytes], Run]:
+def prepare_judge(board: Board, scratch: str) -> Callable[[bytes], Run]:
     """Return what the judges' zygote does before each fork: read the job, compile its tests."""
     from mlrl_envs.sandbox import judge, plan
 
@@ -73,16 +84,17 @@ def prepare_judge(board: Board) -> Callable[[bytes], Run]:
 
     def run(job: judge.Job, ready: plan.Plan, descriptors: list[int]) -> None:
         link, _done = descriptors
+        os.chdir(scratch)
         resource.setrlimit(resource.RLIMIT_AS, (JUDGE_MEMORY, JUDGE_MEMORY))
-        judge.run_judge(job, ready, socket.socket(fileno=link), board)
+        judge.run_judge(job, ready, link, board)
 
     return prepare
 
 
 def virtual_bytes() -> int:
-    """Return this process's address space in bytes."""
+    """Return this process's address space in bytes, with room for what it will import yet."""
     try:
         with open("/proc/self/statm") as statm:  # noqa: PTH123  pathlib is not loaded here
-            return int(statm.read().split()[0]) * resource.getpagesize()
+            return int(statm.read().split()[0]) * resource.getpagesize() + SLACK
     except OSError:
         return 64 << 20

@@ -4,76 +4,125 @@ The supervisor holds the owner's socket, keeps the deadlines and composes the ou
 with its owner, and takes everything below it along.
 """
 
-import contextlib
 import json
 import os
 import select
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
-from mlrl_envs.sandbox import frames
+from mlrl_envs.sandbox import frames, jail
 from mlrl_envs.sandbox.board import LOADING, TESTING, Board
-from mlrl_envs.sandbox.roles import Settings, prepare_candidate, prepare_judge
+from mlrl_envs.sandbox.roles import (
+    Settings,
+    prepare_candidate,
+    prepare_judge,
+    virtual_bytes,
+)
 from mlrl_envs.sandbox.verdict import Ended, verdict_of
 from mlrl_envs.sandbox.zygote import ENDING, Zygote
 
 __all__ = ["main"]
 
 JOB_CAP = 256 << 20
-GO = b"go"
 GLANCE_SECONDS = 0.1  # how often the supervisor looks at the board: the phase may have changed
+GO = b"go"
+SELF_TEST = {
+    "source": "def answer():\n    return 42\n",
+    "tests": "def check(candidate):\n    assert candidate() == 42\n",
+    "helpers": "",
+    "style": "check",
+    "entry_points": ["answer"],
+    "assurance": "split",
+}
 
 
-def main(descriptor: int) -> None:
-    """Serve jobs from the owner's socket until it hangs up."""
+class CannotConfineError(Exception):
+    """This host does not reach the tier that was asked for."""
+
+
+def main(package: str, descriptor: int) -> None:
+    """Serve jobs from the owner's socket until it hangs up.
+
+    Args:
+        package: Where these modules lie; out of sight once they are loaded.
+        descriptor: The owner's socket.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner's Ctrl-C is the owner's business
     owner = socket.socket(fileno=descriptor)
-    settings = json.loads(frames.receive(owner, JOB_CAP) or b"{}")
-    Supervisor(owner, settings).serve()
+    settings = json.loads(frames.receive(descriptor, JOB_CAP) or b"{}")
+    try:
+        supervisor = _set_up(owner, settings, package)
+    except Exception as error:  # noqa: BLE001  whatever it is, the owner must hear of it
+        frames.send(owner.fileno(), json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
+        os._exit(1)
+    supervisor.serve()
+
+
+def _set_up(owner: socket.socket, settings: Settings, package: str) -> "Supervisor":
+    tier, layers = settings.get("tier"), settings.get("layers")
+    if tier is None:
+        tier, layers = jail.inspect(settings["maximum_tier"])
+    greeting = {"ready": True, "tier": tier, "layers": layers}
+    if tier == "D" and not settings["allow_insecure"]:
+        raise CannotConfineError("this host can confine nothing (tier D); allow_insecure=True")
+    if tier > settings["minimum_tier"] and tier != "D":
+        raise CannotConfineError(f"this host reaches tier {tier}, not {settings['minimum_tier']}")
+    settings["base_bytes"] = virtual_bytes()
+    visible = jail.visible(tier)
+    jail.enter_world(tier, package, owner.close)
+    supervisor = Supervisor(owner, settings, tier, visible)
+    if tier == "A":
+        jail.hide(package)
+    outcome = supervisor.run(json.dumps(SELF_TEST).encode())
+    if outcome.get("status") != "passed":
+        raise CannotConfineError(f"the worker fails its own test: {outcome}")
+    frames.send(owner.fileno(), json.dumps(greeting).encode())
+    return supervisor
 
 
 class Supervisor:
     """Runs one program at a time between two zygotes."""
 
-    def __init__(self, owner: socket.socket, settings: Settings) -> None:
+    def __init__(
+        self, owner: socket.socket, settings: Settings, tier: jail.Tier, visible: list[str]
+    ) -> None:
         self._owner = owner
         self._settings = settings
+        self._scratch = jail.scratch(tier)
+        where = self._scratch.path
         preload_for_candidates()
-        self._candidates = self._spawn(lambda: prepare_candidate(settings), [owner])
+
+        def be_candidates() -> Callable[[bytes], Any]:
+            jail.isolate_processes(tier)
+            jail.confine_zygote(tier, visible)
+            return prepare_candidate(settings, jail.seal_candidate(tier), where)
+
+        def be_judges() -> Callable[[bytes], Any]:
+            jail.confine_zygote(tier, visible)
+            return prepare_judge(self._board, where)
+
+        self._candidates = self._spawn(be_candidates, [owner])
         self._board = Board()
         preload_for_judges()
-        self._judges = self._spawn(lambda: prepare_judge(self._board), [owner, self._candidates])
+        self._judges = self._spawn(be_judges, [owner, self._candidates])
+        for zygote in (self._candidates, self._judges):
+            said = frames.receive(zygote.fileno(), JOB_CAP)
+            if said != b"ready":
+                raise CannotConfineError(f"a zygote failed: {(said or b'died').decode()}")
 
     def serve(self) -> None:
-        """Say that the worker is ready, then run jobs."""
-        frames.send(self._owner, json.dumps({"ready": True}).encode())
+        """Run jobs until the owner hangs up."""
         while True:
-            job = frames.receive(self._owner, JOB_CAP)
+            job = frames.receive(self._owner.fileno(), JOB_CAP)
             if job is None:
                 os._exit(0)
-            frames.send(self._owner, json.dumps(self._run(job)).encode())
+            frames.send(self._owner.fileno(), json.dumps(self.run(job)).encode())
 
-    def _spawn(
-        self, prepare: Callable[[], Callable[[bytes], Any]], strangers: list[socket.socket]
-    ) -> socket.socket:
-        """Fork a zygote that keeps none of the other sockets."""
-        ours, theirs = socket.socketpair()
-        if os.fork():
-            theirs.close()
-            return ours
-        try:
-            for link in (ours, *strangers):
-                link.close()
-            die_with_parent()
-            Zygote(theirs, descriptors=2, prepare=prepare()).serve()
-        finally:
-            os._exit(1)
-
-    def _run(self, job: bytes) -> dict[str, Any]:
+    def run(self, job: bytes) -> dict[str, Any]:
+        """Run one program and return its outcome's fields."""
         begun = time.monotonic()
         self._board.reset()
         judge_end, candidate_end = socket.socketpair()
@@ -88,13 +137,32 @@ class Supervisor:
             os.close(done)
             late = self._wait(watch, begun)
             endings = self._end(self._judges), self._end(self._candidates)
-            cap = int(self._settings["output_kib"] * 1024)
-            raw = os.pread(output, cap, 0)
+            raw = os.pread(output, int(self._settings["output_kib"] * 1024), 0)
         finally:
             os.close(watch)
             os.close(output)
         ended = Ended(late, *endings, raw, time.monotonic() - begun, self._settings)
+        self._scratch.renew()
         return verdict_of(self._board, ended)
+
+    def _spawn(
+        self, become: Callable[[], Callable[[bytes], Any]], strangers: list[socket.socket]
+    ) -> socket.socket:
+        """Fork a zygote that keeps none of the other sockets and says when it is ready."""
+        ours, theirs = socket.socketpair()
+        if os.fork():
+            theirs.close()
+            return ours
+        try:
+            for link in (ours, *strangers):
+                link.close()
+            zygote = Zygote(theirs, descriptors=2, prepare=become())
+            frames.send(theirs.fileno(), b"ready")
+            zygote.serve()
+        except Exception as error:  # noqa: BLE001  the supervisor reports it
+            frames.send(theirs.fileno(), f"{type(error).__name__}: {error}".encode())
+        finally:
+            os._exit(1)
 
     def _wait(self, watch: int, begun: float) -> str:
         """Wait for the judge's end; return which deadline passed, or "" if none did."""
@@ -105,7 +173,8 @@ class Supervisor:
             left = min(due, last) - time.monotonic()
             if left <= 0:
                 return allowed if allowed and due < last else "wall_seconds"
-            ready, _, _ = select.select([watch, self._owner], [], [], min(left, GLANCE_SECONDS))
+            watched = [watch, self._owner]
+            ready, _, _ = select.select(watched, [], [], min(left, GLANCE_SECONDS))
             if watch in ready:
                 return ""
             if self._owner in ready:  # the owner never speaks during a job: it is gone
@@ -131,14 +200,6 @@ def anonymous_file() -> int:
     return descriptor
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent dies (Linux only)."""
-    with contextlib.suppress(ImportError, OSError, AttributeError):
-        import ctypes
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
-
-
 def preload_for_candidates() -> None:
     """Import what most programs import, once, before the first fork."""
     import bisect
@@ -160,10 +221,6 @@ def preload_for_candidates() -> None:
 
 def preload_for_judges() -> None:
     """Import what tests need, after the candidates' zygote has split off."""
-    from mlrl_envs.sandbox import judge
+    from mlrl_envs.sandbox import judge, judge_unittest
 
-    del judge
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    del judge, judge_unittest

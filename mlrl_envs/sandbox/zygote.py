@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import struct
+import sys
 from collections.abc import Callable
 
 from mlrl_envs.sandbox import frames
@@ -90,5 +91,7 @@ def _run_child(
         link.close()
         run(descriptors)
         code = 0
+    except BaseException:  # noqa: BLE001  standard error leads nowhere unless debugging
+        sys.excepthook(*sys.exc_info())
     finally:
         os._exit(code)
