@@ -9,6 +9,7 @@ about nothing passes; that is what relevance is for.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 
 from mlrl_envs.parsing import words
 from mlrl_envs.rewards.english import (
@@ -169,7 +170,7 @@ def _order_score(text: str) -> float:
     breaches = checked = 0
     for match in _SENTENCE.finditer(text):
         tokens = words(match.group())
-        for word, following in zip(tokens, [*tokens[1:], ""], strict=True):
+        for word, following in pairwise([*tokens, ""]):
             if word in _NO_END:
                 checked += 1
                 breaches += _is_breach(word, following)
