@@ -2,9 +2,7 @@ import contextlib
 import json
 
 import pytest
-from pettingzoo import ParallelEnv
 
-import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.evaluate import evaluate
@@ -13,44 +11,7 @@ from mlrl_learners.testing import ScriptedActor
 ENV_ID = "test/addition-v0"
 BROKEN_TASK = 3
 
-
-class Addition(ParallelEnv):
-    """Two agents each add one to the task's number; two turns unless solved at once."""
-
-    def __init__(self, *, split="train", num_tasks=4, broken=False):
-        self.possible_agents = ["left", "right"]
-        self.agents = []
-        self.split, self.num_tasks, self.broken = split, num_tasks, broken
-        self.metadata = {"name": ENV_ID}
-
-    def reset(self, seed=None, options=None):
-        self.seed, self.task, self.turn = seed, (options or {})["task_index"], 0
-        self.agents = list(self.possible_agents)
-        return self._observations(), {a: {"task_id": f"{self.split}/{self.task}"} for a in "lr"}
-
-    def step(self, actions):
-        if self.broken and self.task == BROKEN_TASK:
-            raise InfraError("no worker")
-        self.turn += 1
-        rewards = {a: float(text == str(self.task + 1)) for a, text in actions.items()}
-        solved = all(rewards.values())
-        over = solved or self.turn == 2
-        infos = {a: {"components": {"tests": r}, "solved": solved} for a, r in rewards.items()}
-        observations = self._observations()
-        if over:
-            self.agents = []
-        ends = dict.fromkeys(actions, over)
-        return observations, rewards, ends, ends, infos
-
-    def _observations(self):
-        return dict.fromkeys(self.possible_agents, str(self.task))
-
-
-@pytest.fixture(autouse=True)
-def addition():
-    with contextlib.suppress(Exception):
-        mlrl_envs.register(ENV_ID, Addition)
-    return ENV_ID
+pytestmark = pytest.mark.usefixtures("addition_env")
 
 
 def add_one(agent, text):

@@ -1,0 +1,95 @@
+"""The command line: `mlrl list · info · play · validate · train · evaluate`.
+
+Results go to stdout, errors to stderr in one line. Exit status: 0 for success, 1 for a failure of
+the work itself, 2 for a user's mistake, 130 when interrupted.
+"""
+
+import contextlib
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from mlrl_envs.errors import DataNotFoundError, InvalidArgumentError, MlrlError
+from mlrl_learners.cli import evaluate, info, listing, play, train, validate
+from mlrl_learners.cli.parser import Parser, split_words
+from mlrl_learners.config import known_keys
+from mlrl_learners.errors import CheckpointError, ModelNotFoundError, RunDirError, unknown_name
+from mlrl_learners.overrides import split_overrides
+
+__all__ = ["main"]
+
+COMMANDS = {
+    "list": listing,
+    "info": info,
+    "play": play,
+    "validate": validate,
+    "train": train,
+    "evaluate": evaluate,
+}
+MISTAKES = (InvalidArgumentError, DataNotFoundError, ModelNotFoundError, CheckpointError)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: Words after the program's name; those of this process when None.
+
+    Returns:
+        The exit status.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    _write_any_text()
+    try:
+        return _dispatch(words)
+    except KeyboardInterrupt:
+        print("mlrl: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader went away, as in `mlrl list | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (MlrlError, OSError) as error:
+        if "--debug" in words:
+            traceback.print_exc()
+        print(f"mlrl: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2 if _is_mistake(error) else 1
+
+
+def _dispatch(words: Sequence[str]) -> int:
+    parser = Parser(prog="mlrl", description="Multi-agent text environments and their learners.")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, module in COMMANDS.items():
+        summary = (module.__doc__ or "").split("\n", 1)[0].split(": ", 1)[-1]
+        command = commands.add_parser(name, help=summary, description=summary)
+        command.add_argument("--debug", action="store_true", help="show where an error arose")
+        module.add_arguments(command)
+        command.set_defaults(run=module.run, sections=module.SECTIONS)
+    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+        raise unknown_name("command", words[0], COMMANDS)
+    plain, overrides = split_words(words)
+    arguments = parser.parse_args(plain)
+    _check_overrides(overrides, arguments.sections)
+    status: int = arguments.run(arguments, overrides)
+    return status
+
+
+def _check_overrides(overrides: Sequence[str], sections: Sequence[str]) -> None:
+    """Refuse keys of sections that the command has no use for."""
+    for key, _ in split_overrides(overrides):
+        if key.partition(".")[0] not in sections:
+            known = [name for name in known_keys() if name.partition(".")[0] in sections]
+            raise unknown_name("key" if known else "option", f"--{key}", [f"--{k}" for k in known])
+
+
+def _is_mistake(error: Exception) -> bool:
+    if isinstance(error, RunDirError):  # a full disk is nobody's mistake
+        return not isinstance(error.__cause__, OSError)
+    return isinstance(error, MISTAKES)
+
+
+def _write_any_text() -> None:
+    """Let what a model wrote be printed whatever the terminal's encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

@@ -1,0 +1,124 @@
+"""`mlrl evaluate`: play a split and report the mean return with its interval."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import mlrl_envs
+from mlrl_learners.cli.actors import CONFIG_FILE, load_run, make_actor, run_of
+from mlrl_learners.cli.parser import at_least, print_json, print_table
+from mlrl_learners.config import RunConfig, from_mapping, load_config, to_mapping
+from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
+from mlrl_learners.evaluate import EvaluationResult, episode_record, evaluate
+from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.types import Actor, Episode
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ("env", "learner")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("target", help="an environment's id, or a run directory")
+    actor = parser.add_mutually_exclusive_group()
+    actor.add_argument("--actor", help="random, a run directory, or a model's name or folder")
+    actor.add_argument("--checkpoint", help="number or folder of a checkpoint; the last by default")
+    parser.add_argument("--split", help="split to play; eval by default")
+    parser.add_argument("--tasks", type=at_least(1), help="only the first so many tasks")
+    parser.add_argument("--samples", type=at_least(1), default=1, help="episodes of each task")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
+    parser.add_argument("--greedy", action="store_true", help="no sampling")
+    parser.add_argument("--episodes", type=Path, help="append every episode to this JSONL file")
+    parser.add_argument("--json", action="store_true", help="print JSON, transcripts included")
+
+
+def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    """Evaluate and print the figures."""
+    run_dir = run_of(Path(arguments.target))
+    config = _config(arguments.target, run_dir, overrides)
+    options = dict(config.env.options)
+    if run_dir is not None:
+        options |= config.train.eval_options
+    split = arguments.split or options.pop("split", None) or "eval"
+    actor = _actor(arguments, run_dir, config)
+    file = None if arguments.episodes is None else JsonlFile(arguments.episodes)
+
+    def keep(episode: Episode) -> None:
+        if file is not None:
+            file.append({"env_id": config.env.id, "split": split, **episode_record(episode)})
+
+    result = evaluate(
+        env_id=config.env.id,
+        actor=actor,
+        split=split,
+        env_options={name: value for name, value in options.items() if name != "split"},
+        samples=arguments.samples,
+        tasks=arguments.tasks,
+        seed=arguments.seed,
+        explore=not arguments.greedy,
+        progress=True,
+        on_episode=keep,
+    )
+    if arguments.json:
+        print_json(result.as_dict())
+    else:
+        _print(result)
+    return 0
+
+
+def _config(target: str, run_dir: Path | None, overrides: Sequence[str]) -> RunConfig:
+    if run_dir is not None:
+        stored = load_config(run_dir / CONFIG_FILE)
+        return from_mapping(to_mapping(stored), overrides)
+    if target not in mlrl_envs.registry:
+        if Path(target).exists():
+            raise ConfigError(f"{target!r} is no run directory: it has no {CONFIG_FILE}")
+        raise unknown_name("environment or run directory", target, mlrl_envs.registry)
+    return from_mapping({"env": {"id": target}}, overrides)
+
+
+def _actor(arguments: argparse.Namespace, run_dir: Path | None, config: RunConfig) -> Actor:
+    if arguments.actor is not None:
+        env = mlrl_envs.make(config.env.id, **config.env.options)
+        agents = list(env.possible_agents)
+        env.close()
+        return make_actor(
+            arguments.actor, agents, seed=arguments.seed, options=config.learner.options
+        )
+    if run_dir is not None and arguments.checkpoint is not None:
+        return load_run(run_dir, _checkpoint(run_dir, arguments.checkpoint))
+    if run_dir is None and arguments.checkpoint is None:
+        raise ConfigError("say who plays: --actor or --checkpoint")
+    path = Path(arguments.checkpoint or arguments.target)
+    owner = run_of(path)
+    if owner is None:
+        raise CheckpointError(f"{str(path)!r} is neither a run directory nor a checkpoint of one")
+    return load_run(owner, None if owner == path else path)
+
+
+def _checkpoint(run_dir: Path, word: str) -> Path:
+    """Find a checkpoint of a run by its number or folder."""
+    known = sorted(path.name for path in (run_dir / "checkpoints").glob("step_*"))
+    for path in (run_dir / "checkpoints" / f"step_{word}", Path(word)):
+        if path.is_dir():
+            return path
+    raise CheckpointError(str(unknown_name("checkpoint", f"step_{word}", known)))
+
+
+def _print(result: EvaluationResult) -> None:
+    low, high = result.interval
+    rows: list[tuple[str, object]] = [
+        ("environment", f"{result.env_id} ({result.split})"),
+        ("episodes", f"{len(result.episodes)} of {len(result.task_returns)} tasks"),
+        ("mean return", f"{result.mean_return:.4f}  [{low:.4f}, {high:.4f}]"),
+        *((f"  of {agent}", f"{value:.4f}") for agent, value in result.agent_returns.items()),
+        *((f"  from {name}", f"{value:.4f}") for name, value in result.components.items()),
+        ("solved", f"{result.solved_rate:.4f}"),
+        *((f"pass@{k}", f"{value:.4f}") for k, value in result.pass_at_k.items() if k > 1),
+        ("tokens", result.tokens),
+        ("seconds", f"{result.seconds:.1f}"),
+    ]
+    if result.failures:
+        rows.append(("left out", f"{len(result.failures)}: {result.failures[0].message}"))
+    print_table(("figure", "value"), rows)

@@ -1,0 +1,50 @@
+"""`mlrl info`: show versions, hardware, and how well programs can be locked in here."""
+
+import argparse
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+
+from mlrl_learners.cli.parser import print_json, print_table
+from mlrl_learners.provenance import describe_environment
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
+    """Print facts about this installation and this machine."""
+    with contextlib.suppress(ImportError):  # GPUs are named only where torch is loaded
+        import torch  # noqa: F401
+    facts = describe_environment()
+    del facts["command"]
+    packages = facts.pop("packages")
+    if arguments.json:
+        print_json({**facts, "packages": packages, "sandbox": _sandbox()})
+        return 0
+    print_table(("machine", ""), [(f"  {name}", _text(value)) for name, value in facts.items()])
+    print()
+    print_table(("packages", ""), [(f"  {name}", version) for name, version in packages.items()])
+    print()
+    print_table(
+        ("sandbox", ""), [(f"  {name}", _text(value)) for name, value in _sandbox().items()]
+    )
+    return 0
+
+
+def _sandbox() -> dict[str, object]:
+    from mlrl_envs.sandbox import probe
+
+    return dataclasses.asdict(probe())
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "unknown" if value is None else str(value)

@@ -1,0 +1,52 @@
+"""`mlrl list`: name every environment, learner and preset."""
+
+import argparse
+import inspect
+from collections.abc import Sequence
+
+import mlrl_envs
+from mlrl_envs.errors import MlrlError
+from mlrl_learners.cli.parser import print_json, print_table
+from mlrl_learners.config import presets
+from mlrl_learners.registry import registry
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
+    """Print what there is, one line each."""
+    sections = {
+        "environments": {env_id: _env_summary(env_id) for env_id in mlrl_envs.registry},
+        "learners": {name: spec.summary for name, spec in registry.items()},
+        "presets": presets(),
+    }
+    if arguments.json:
+        print_json(
+            {
+                section: [{"name": name, "summary": text} for name, text in names.items()]
+                for section, names in sections.items()
+            }
+        )
+        return 0
+    for section, names in sections.items():
+        print_table((section, ""), [(f"  {name}", text) for name, text in names.items()])
+        print()
+    return 0
+
+
+def _env_summary(env_id: str) -> str:
+    """Return the first line of the environment's page, the docstring of its module."""
+    try:
+        factory = mlrl_envs.registry[env_id].load()
+    except MlrlError as error:  # a broken plug-in must not hide the others
+        return f"cannot be made: {error}"
+    module = inspect.getmodule(factory)
+    page = inspect.getdoc(module) or inspect.getdoc(factory) or ""
+    return page.split("\n", 1)[0]

@@ -1,0 +1,89 @@
+"""What every command shares: a parser whose errors are one line, tables, JSON, safe text."""
+
+import argparse
+import json
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+from mlrl_learners.errors import ConfigError, unknown_name
+
+__all__ = ["Parser", "at_least", "print_json", "print_table", "printable", "split_words"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a mistake as a `ConfigError`, and an unknown option with the nearest known one."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of ArgumentParser
+        super().__init__(**{"allow_abbrev": False, **options})
+
+    def parse_known_args(  # type: ignore[override]  # one overload of three is enough here
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse; unlike the original, leave nothing over."""
+        parsed, left = super().parse_known_args(args, namespace)
+        for word in left:
+            if word.startswith("-"):
+                known = [name for name in self._option_string_actions if name.startswith("--")]
+                raise unknown_name("option", word.partition("=")[0], known)
+            raise ConfigError(f"unexpected argument {word!r}; see {self.prog} --help")
+        return parsed, left
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the usage."""
+        raise ConfigError(f"{message}; see {self.prog} --help")
+
+
+def at_least(low: int) -> Any:  # noqa: ANN401 - what argparse calls a type
+    """Return a converter to an int of at least `low`."""
+
+    def convert(text: str) -> int:
+        number = int(text)
+        if number < low:
+            raise argparse.ArgumentTypeError(f"must be at least {low}, got {number}")
+        return number
+
+    convert.__name__ = "int"  # argparse names it in "invalid int value"
+    return convert
+
+
+def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Take `--section.key value` and `--section.key=value` out of a command line.
+
+    Returns:
+        The words that are left, and the overrides.
+    """
+    plain: list[str] = []
+    overrides: list[str] = []
+    remaining = iter(words)
+    for word in remaining:
+        key, equals, _ = word.partition("=")
+        if not (key.startswith("--") and "." in key):
+            plain.append(word)
+            continue
+        overrides.append(word)
+        if not equals:
+            overrides.extend(value for value in [next(remaining, None)] if value is not None)
+    return plain, overrides
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Print one JSON document."""
+    print(json.dumps(value, indent=2))
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Print columns padded to equal width; the last one is left as it is."""
+    texts = [[str(cell) for cell in row] for row in [header, *rows]]
+    widths = [max(len(row[i]) for row in texts) for i in range(len(header))]
+    for row in texts:
+        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+        print("  ".join([*cells, row[-1]]).rstrip())
+
+
+def printable(text: str) -> str:
+    """Replace what could move the cursor or recolour the terminal; newlines and tabs stay."""
+    return "".join(
+        char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else "�"
+        for char in text
+    )

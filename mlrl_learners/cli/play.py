@@ -1,0 +1,119 @@
+"""`mlrl play`: play one episode and print the transcript."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import mlrl_envs
+from mlrl_learners.cli.actors import make_actor
+from mlrl_learners.cli.parser import at_least, print_json, printable
+from mlrl_learners.config import from_mapping
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.evaluate import episode_record
+from mlrl_learners.rollout import play_episodes
+from mlrl_learners.testing import ScriptedActor
+from mlrl_learners.types import Actor, AgentID, Episode, EpisodeTurn
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ("env", "learner")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.epilog = "Options of the environment can follow: --env.max_turns 2 --env.split eval"
+    parser.add_argument("env", help="id of an environment, see mlrl list")
+    parser.add_argument(
+        "--actor",
+        help="reference, random, human, a run directory, or a model's name or folder; "
+        "by default the reference where there is one, else random",
+    )
+    parser.add_argument("--task-id", help="play this task")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
+    parser.add_argument("--greedy", action="store_true", help="no sampling")
+    parser.add_argument("--json", action="store_true", help="print the episode as JSON")
+
+
+def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    """Play one episode."""
+    config = from_mapping({"env": {"id": arguments.env}}, overrides)
+    env = mlrl_envs.make(config.env.id, **config.env.options)
+    task = {} if arguments.task_id is None else {"task_id": arguments.task_id}
+    try:
+        env.reset(seed=arguments.seed, options=task)
+        actor = _actor(arguments, env, config.learner.options)
+        (episode,) = play_episodes(
+            [env],
+            actor,
+            task_options=[task],
+            seeds=[arguments.seed],
+            explore=not arguments.greedy,
+        )
+    finally:
+        env.close()
+    if arguments.json:
+        print_json({"env_id": config.env.id, **episode_record(episode)})
+    else:
+        _print(config.env.id, episode)
+    return 0
+
+
+def _actor(
+    arguments: argparse.Namespace,
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    options: Mapping[str, Any],
+) -> Actor:
+    """Make the actor; the environment has been reset to the task that will be played."""
+    if arguments.actor in (None, "reference"):
+        reference: Mapping[AgentID, str] = getattr(env, "reference_actions", dict)() or {}
+        if reference:
+            return ScriptedActor(lambda agent, _: reference[agent])
+        if arguments.actor == "reference":
+            raise ConfigError(f"{arguments.env} has no reference actions; choose another actor")
+    if arguments.actor == "human":
+        return ScriptedActor(_ask)
+    word = arguments.actor or "random"
+    return make_actor(word, list(env.possible_agents), seed=arguments.seed, options=options)
+
+
+def _ask(agent: AgentID, observation: str) -> str:
+    """Show an observation and read an answer from the keyboard."""
+    _section(f"you are {agent}", observation, sys.stderr.write)
+    print("\nyour answer, ended by a line with a single dot:", file=sys.stderr)
+    lines = []
+    for line in sys.stdin:
+        if line.rstrip("\n") == ".":
+            break
+        lines.append(line)
+    return "".join(lines).removesuffix("\n")
+
+
+def _print(env_id: str, episode: Episode) -> None:
+    print(f"{env_id}  task {episode.task_id}  seed {episode.seed}")
+    for number, turn in enumerate(episode.turns, start=1):
+        print(f"\n=== turn {number} ===")
+        _print_turn(turn)
+    returns = ", ".join(f"{agent} {value:.4f}" for agent, value in episode.returns.items())
+    print(f"\nreturns: {returns}; {'solved' if episode.solved else 'not solved'}")
+
+
+def _print_turn(turn: EpisodeTurn) -> None:
+    for agent, observation in turn.observations.items():
+        _section(f"{agent} reads", observation, sys.stdout.write)
+    for agent, completion in turn.completions.items():
+        _section(f"{agent} writes", completion.text, sys.stdout.write)
+    for agent, reward in turn.rewards.items():
+        parts = ", ".join(f"{name} {value:.4f}" for name, value in turn.components[agent].items())
+        print(f"\n{agent} earns {reward:.4f} ({parts})")
+        for name, value in _diagnostics(turn, agent).items():
+            print(f"    {name}: {printable(str(value))}")
+
+
+def _diagnostics(turn: EpisodeTurn, agent: AgentID) -> Mapping[str, object]:
+    said = turn.infos.get(agent, {}).get("diagnostics")
+    return said if isinstance(said, Mapping) else {}
+
+
+def _section(title: str, text: str, write: Callable[[str], object]) -> None:
+    write(f"\n--- {title} ---\n{printable(text)}\n")

@@ -1,0 +1,110 @@
+"""`mlrl train`: train agents by a preset or a configuration file."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlrl_learners.cli.actors import CONFIG_FILE, make_learner
+from mlrl_learners.cli.parser import print_json
+from mlrl_learners.config import RunConfig, load_config, to_mapping
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.loggers import Logger, WandbLogger
+from mlrl_learners.train import TrainResult, train
+from mlrl_learners.types import RolloutConfig
+
+__all__ = ["SECTIONS", "add_arguments", "run", "train_config"]
+
+SECTIONS: tuple[str, ...] = ("env", "learner", "rollout", "train", "logging")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.epilog = "Any key of the configuration can follow: --train.iterations 3 --env.split all"
+    parser.add_argument(
+        "source", nargs="?", help="a preset (mlrl list) or a YAML file; a resumed run's own if none"
+    )
+    parser.add_argument("--run-dir", type=Path, required=True, help="folder of the run")
+    parser.add_argument("--resume", action="store_true", help="go on where the run stopped")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    """Train, and say how it ended."""
+    config = load_config(_source(arguments), overrides)
+    result = train_config(config, arguments.run_dir, resume=arguments.resume)
+    if arguments.json:
+        print_json(
+            {
+                "run_dir": str(result.run_dir),
+                "iterations": result.iterations,
+                "interrupted": result.interrupted,
+                "metrics": dict(result.metrics),
+            }
+        )
+    else:
+        print(_sentence(result))
+    if result.interrupted:
+        print(f"go on: mlrl train --run-dir {result.run_dir} --resume", file=sys.stderr)
+    return 130 if result.interrupted else 0
+
+
+def train_config(
+    config: RunConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
+) -> TrainResult:
+    """Train as a configuration says; see `mlrl_learners.train` for what is raised."""
+    learner = make_learner(config)
+    loggers = _loggers(config, run_dir)
+    try:
+        return train(
+            env_id=config.env.id,
+            env_options=config.env.options,
+            learner=learner,
+            rollout=config.rollout.apply(getattr(learner, "rollout", RolloutConfig())),
+            iterations=config.train.iterations,
+            tasks_per_iteration=config.train.tasks_per_iteration,
+            seed=config.train.seed,
+            checkpoint_every=config.train.checkpoint_every,
+            keep_checkpoints=config.train.keep_checkpoints,
+            eval_every=config.train.eval_every,
+            eval_tasks=config.train.eval_tasks,
+            eval_samples=config.train.eval_samples,
+            eval_options=config.train.eval_options,
+            run_dir=run_dir,
+            loggers=loggers,
+            resume=resume,
+            progress=progress,
+            config=to_mapping(config),
+        )
+    finally:
+        for logger in loggers:
+            logger.close()
+
+
+def _source(arguments: argparse.Namespace) -> str | Path:
+    if arguments.source is not None:
+        return str(arguments.source)
+    own: Path = arguments.run_dir / CONFIG_FILE
+    if not (arguments.resume and own.is_file()):
+        raise ConfigError("name a preset or a configuration file; mlrl list shows the presets")
+    return own
+
+
+def _loggers(config: RunConfig, run_dir: Path) -> list[Logger]:
+    if config.logging.wandb == "off":
+        return []
+    return [
+        WandbLogger(
+            run_dir,
+            project=config.logging.wandb_project,
+            name=config.logging.wandb_name,
+            mode=config.logging.wandb,
+            config=to_mapping(config),
+        )
+    ]
+
+
+def _sentence(result: TrainResult) -> str:
+    value = result.metrics.get("train/return")
+    last = "" if value is None else f", last mean return {value:.3f}"
+    return f"{result.iterations} iterations{last}, in {result.run_dir}"

@@ -1,0 +1,99 @@
+import contextlib
+import json
+
+import pytest
+from pettingzoo import ParallelEnv
+
+import mlrl_envs
+import mlrl_learners
+from mlrl_envs.errors import InfraError, InvalidArgumentError
+from mlrl_learners.testing import ScriptedActor
+
+ENV_ID = "test/addition-v0"
+BROKEN_TASK = 3
+
+
+class Addition(ParallelEnv):
+    """Two agents each add one to the task's number; two turns unless solved at once."""
+
+    reward_range = (0.0, 1.0)
+
+    def __init__(self, *, split="train", num_tasks=4, broken=False, wrong=False):
+        self.possible_agents = ["left", "right"]
+        self.agents = []
+        self.split, self.num_tasks, self.broken = split, num_tasks, broken
+        self.wrong = wrong  # task 2 has a wrong reference
+        self.metadata = {"name": ENV_ID}
+
+    def reset(self, seed=None, options=None):
+        self.seed, self.turn = seed or 0, 0
+        self.task = self._choose(options or {})
+        self.agents = list(self.possible_agents)
+        return self._observations(), self._infos()
+
+    def step(self, actions):
+        if self.broken and self.task == BROKEN_TASK:
+            raise InfraError("no worker")
+        self.turn += 1
+        rewards = {a: float(text == str(self.task + 1)) for a, text in actions.items()}
+        solved = all(rewards.values())
+        over = solved or self.turn == 2
+        infos = {a: {"components": {"tests": r}, "solved": solved} for a, r in rewards.items()}
+        observations = self._observations()
+        if over:
+            self.agents = []
+        ends = dict.fromkeys(actions, over)
+        return observations, rewards, ends, ends, infos
+
+    def reference_actions(self):
+        answer = "?" if self.wrong and self.task == 2 else str(self.task + 1)
+        return dict.fromkeys(self.possible_agents, answer)
+
+    def _choose(self, options):
+        if "task_id" in options:
+            return int(options["task_id"].split("/")[1])
+        return options.get("task_index", self.seed % self.num_tasks)
+
+    def _observations(self):
+        return dict.fromkeys(self.possible_agents, str(self.task))
+
+    def _infos(self):
+        return {a: {"task_id": f"{self.split}/{self.task}"} for a in self.possible_agents}
+
+
+@pytest.fixture
+def addition_env():
+    """Register the fake environment and return its id."""
+    with contextlib.suppress(InvalidArgumentError):
+        mlrl_envs.register(ENV_ID, Addition)
+    return ENV_ID
+
+
+class Student(ScriptedActor):
+    """Answers with the number it read until it was taught; then with the next one."""
+
+    def __init__(self, agents, patience=1):
+        super().__init__(self._answer)
+        self.agents, self.patience, self.lessons = agents, patience, 0
+
+    def update(self, rollouts):
+        self.lessons += 1
+        return {"student/lessons": float(self.lessons)}
+
+    def save(self, path):
+        (path / "student.json").write_text(json.dumps(self.lessons))
+
+    def load(self, path):
+        self.lessons = json.loads((path / "student.json").read_text())
+
+    def _answer(self, agent, text):
+        return str(int(text) + (self.lessons >= self.patience))
+
+
+@pytest.fixture
+def student(monkeypatch):
+    """Register the fake learner and return its name."""
+    registered = mlrl_learners.registry._registered
+    monkeypatch.setattr(mlrl_learners.registry, "_registered", dict(registered))
+    mlrl_learners.register("student", Student, summary="learns to add")
+    return "student"
