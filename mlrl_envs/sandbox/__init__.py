@@ -6,8 +6,9 @@ each call, nothing else. See `docs/sandbox.md` for the threat model and what is 
 
 import threading
 
-from mlrl_envs.sandbox.infer import infer_entry_points, infer_style
-from mlrl_envs.sandbox.pool import Sandbox, Tier
+from mlrl_envs.sandbox.infer import infer_dunders, infer_entry_points, infer_style
+from mlrl_envs.sandbox.pool import Sandbox
+from mlrl_envs.sandbox.probing import Probe, probe
 from mlrl_envs.sandbox.program import (
     Assurance,
     Limits,
@@ -16,18 +17,24 @@ from mlrl_envs.sandbox.program import (
     Status,
     Style,
     TestRecord,
+    Tier,
 )
 
 __all__ = [
     "Assurance",
     "Limits",
     "Outcome",
+    "Probe",
     "Program",
     "Sandbox",
     "Status",
     "Style",
     "TestRecord",
     "Tier",
+    "infer_dunders",
+    "infer_entry_points",
+    "infer_style",
+    "probe",
     "run",
     "shared_sandbox",
 ]

@@ -223,6 +223,10 @@ def _next(target: Any, _values: list[Any], _extra: Any) -> tuple[str, list[Any],
         return "stop", [], None
 
 
+def _operator(target: Any, values: list[Any], name: str) -> tuple[str, list[Any], Any]:
+    return "value", [getattr(type(target), name)(target, *values)], None
+
+
 OPERATIONS: dict[str, Callable[[Any, list[Any], Any], tuple[str, list[Any], Any]]] = {
     "call": _call,
     "get": _get,
@@ -230,4 +234,5 @@ OPERATIONS: dict[str, Callable[[Any, list[Any], Any], tuple[str, list[Any], Any]
     "del": _delete,
     "isinstance": _isinstance,
     "next": _next,
+    "operator": _operator,
 }

@@ -84,6 +84,7 @@ class WorkerHandle:
             "style": program.style,
             "entry_points": program.entry_points,
             "assurance": program.assurance,
+            "dunders": program.dunders,
         }
         try:
             frames.send(self.link.fileno(), json.dumps(job).encode())
@@ -99,12 +100,18 @@ class WorkerHandle:
 
     def close(self) -> None:
         """Hang up and wait until the worker and everything below it is gone."""
-        self.link.close()
+        self.hang_up()
         try:
             self.process.wait(timeout=5)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.link.close()
+
+    def hang_up(self) -> None:
+        """Tell the worker to end, and wake a thread that may still be reading."""
+        with contextlib.suppress(OSError):
+            self.link.shutdown(socket.SHUT_RDWR)
 
     def abandon(self) -> None:
         """Forget a worker that belongs to the parent process, after a fork."""

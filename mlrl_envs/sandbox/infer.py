@@ -4,9 +4,9 @@ import ast
 
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.sandbox.plan import free_names
-from mlrl_envs.sandbox.program import Style
+from mlrl_envs.sandbox.program import OPERATORS, Style
 
-__all__ = ["infer_entry_points", "infer_style"]
+__all__ = ["infer_dunders", "infer_entry_points", "infer_style"]
 
 
 def infer_style(tests: str) -> Style:
@@ -46,6 +46,19 @@ def infer_entry_points(source: str, tests: str, style: Style) -> tuple[str, ...]
     if not found:
         raise InvalidArgumentError("the tests use no name that the source defines")
     return tuple(dict.fromkeys(found))
+
+
+def infer_dunders(reference: str, entry_points: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the operators that a reference solution's classes define, for `Program.dunders`."""
+    classes = [node for node in ast.parse(reference).body if isinstance(node, ast.ClassDef)]
+    methods = [
+        item.name
+        for node in classes
+        if node.name in entry_points
+        for item in node.body
+        if isinstance(item, ast.FunctionDef)
+    ]
+    return tuple(dict.fromkeys(name for name in methods if name in OPERATORS))
 
 
 def _top_level_names(tree: ast.Module) -> list[str]:

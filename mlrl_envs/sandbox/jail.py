@@ -131,6 +131,14 @@ def scratch(tier: Tier) -> Any:  # noqa: ANN401
     return namespaces.Scratch()
 
 
+def die_with_parent() -> None:
+    """Have the kernel kill this process when its parent dies, where it can."""
+    if sys.platform.startswith("linux"):
+        from mlrl_envs.sandbox import namespaces
+
+        namespaces.die_with_parent()
+
+
 def confine_zygote(tier: Tier, visible: list[str]) -> None:
     """Give up every privilege, for this process and all it will fork."""
     if tier == "D":
@@ -154,10 +162,9 @@ def seal_candidate(tier: Tier) -> Callable[[], None]:
     from mlrl_envs.sandbox import seccomp
 
     program = seccomp.candidate_filter()
-    namespaced_user = tier == "A" or os.geteuid() != 0
 
     def seal() -> None:
-        if namespaced_user and tier == "A":
+        if tier == "A":  # elsewhere the user's other processes would count as well
             resource.setrlimit(resource.RLIMIT_NPROC, (MAX_THREADS, MAX_THREADS))
         seccomp.install(program)
 

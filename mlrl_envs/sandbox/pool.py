@@ -11,15 +11,15 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple
-from typing import Any, Literal
+from typing import Any
 
 from mlrl_envs.errors import InfraError, InvalidArgumentError, unknown_name
 from mlrl_envs.sandbox.handle import WorkerHandle, WorkerLostError
-from mlrl_envs.sandbox.program import Limits, Outcome, Program, Status
+from mlrl_envs.sandbox.probing import host_tier, remember_tier
+from mlrl_envs.sandbox.program import Limits, Outcome, Program, Status, Tier
 
-__all__ = ["Sandbox", "Tier"]
+__all__ = ["Sandbox"]
 
-Tier = Literal["A", "B", "C", "D"]
 CACHE_SIZE = 4096
 # A busy machine can make a right program late, so only these verdicts are worth keeping.
 CACHED: tuple[Status, ...] = ("passed", "failed", "load_error", "protocol_violation", "hostile")
@@ -103,7 +103,12 @@ class Sandbox:
                 self._pool = ThreadPoolExecutor(self.workers, "mlrl-sandbox")
             pool = self._pool
         futures = [pool.submit(self.run, program) for program in batch]
-        errors = [error for future in futures if (error := future.exception())]
+        try:
+            errors = [error for future in futures if (error := future.exception())]
+        except BaseException:  # an interrupt: what has not begun must not begin
+            for future in futures:
+                future.cancel()
+            raise
         if errors:
             raise errors[0]
         return [future.result() for future in futures]
@@ -142,11 +147,13 @@ class Sandbox:
                     self._drop(worker)
                     reason = str(error)
                     continue
+                except InvalidArgumentError:
+                    self._give_back(worker)
+                    raise
                 except BaseException:
                     self._drop(worker)
                     raise
-                with self._lock:
-                    self._free.append(worker)
+                self._give_back(worker)
                 return outcome
         return Outcome(status="died", passed=0, total=1, error=f"its worker was lost: {reason}")
 
@@ -154,16 +161,21 @@ class Sandbox:
         with self._lock:
             if self._free:
                 return self._free.pop()
-        settings = {
+        settings: dict[str, Any] = {
             **asdict(self.limits),
             "minimum_tier": self.minimum_tier or "C",
-            "maximum_tier": os.environ.get("MLRL_SANDBOX_TIER", "A"),
             "allow_insecure": self.allow_insecure,
+            **host_tier(),
         }
         worker = WorkerHandle(self.limits, settings)
+        remember_tier(worker.greeting)
         with self._lock:
             self._all.add(worker)
         return worker
+
+    def _give_back(self, worker: WorkerHandle) -> None:
+        with self._lock:
+            self._free.append(worker)
 
     def _drop(self, worker: WorkerHandle) -> None:
         with self._lock:
@@ -181,7 +193,7 @@ class Sandbox:
 def _close_all(workers: set[WorkerHandle]) -> None:
     """End workers: first hang up on all, then wait for each."""
     for worker in workers:
-        worker.link.close()
+        worker.hang_up()
     for worker in workers:
         worker.close()
     workers.clear()

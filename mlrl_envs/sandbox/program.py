@@ -13,9 +13,10 @@ from typing import Literal, get_args
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 
-__all__ = ["Assurance", "Limits", "Outcome", "Program", "Status", "Style", "TestRecord"]
+__all__ = ["Assurance", "Limits", "Outcome", "Program", "Status", "Style", "TestRecord", "Tier"]
 
 Style = Literal["check", "asserts", "unittest"]
+Tier = Literal["A", "B", "C", "D"]
 Assurance = Literal["split", "shared"]
 Status = Literal[
     "passed",
@@ -28,6 +29,14 @@ Status = Literal[
     "protocol_violation",
     "hostile",
 ]
+OPERATORS = frozenset(
+    f"__{name}__"
+    for name in (
+        "getitem setitem delitem len iter contains reversed str repr eq ne lt le gt ge bool int "
+        "float abs neg add radd sub rsub mul rmul truediv floordiv mod pow and or xor matmul "
+        "enter exit format"
+    ).split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,8 @@ class Program:
             assertions (MBPP); `"unittest"` defines `TestCase` classes (ClassEval).
         entry_points: The only names the tests take from the source; `check` gets the first.
         helpers: Trusted code that the tests may call; runs in the judge, before the tests.
+        dunders: Operators that the tests use on the candidate's objects because the reference
+            class defines them, e.g. `("__getitem__", "__len__")`; no other is forwarded.
         assurance: `"split"` keeps tests and candidate in two processes. `"shared"` runs them in
             one jailed process, for the few tests that hand live objects over; its verdict can
             be forged by a program that looks for the tests, and the outcome says so.
@@ -81,6 +92,7 @@ class Program:
     style: Style
     entry_points: tuple[str, ...]
     helpers: str = ""
+    dunders: tuple[str, ...] = ()
     assurance: Assurance = "split"
 
     def __post_init__(self) -> None:
@@ -89,6 +101,9 @@ class Program:
         if self.assurance not in get_args(Assurance):
             raise unknown_name("assurance", self.assurance, get_args(Assurance))
         object.__setattr__(self, "entry_points", tuple(self.entry_points))
+        object.__setattr__(self, "dunders", tuple(self.dunders))
+        if strange := sorted(set(self.dunders) - OPERATORS):
+            raise unknown_name("operator", strange[0], OPERATORS)
         if not self.entry_points:
             raise InvalidArgumentError("entry_points must name at least one function or class")
         for name in self.entry_points:

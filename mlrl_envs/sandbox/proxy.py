@@ -8,7 +8,7 @@ the test expects. Iterators alone hand out their items, one by one, as plain val
 import builtins
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlrl_envs.sandbox import frames, tags
@@ -45,12 +45,13 @@ class Session:
         last: The last value that came back, for error texts.
     """
 
-    def __init__(self, link: int) -> None:
+    def __init__(self, link: int, dunders: Sequence[str] = ()) -> None:
         self._link = link
         self._codec = Codec(self._export, self._resolve)
         self._remotes: dict[int, Any] = {}
         self._exported: list[Callable[..., Any]] = []
         self._callbacks = 0
+        self._kinds = _kinds_with(dunders)
         self.gone = ""
         self.foul = ""
         self.memory_error = False
@@ -160,7 +161,7 @@ class Session:
             self._send("answer", 0, [result], None)
 
     def _export(self, value: Any) -> Wire:  # noqa: ANN401
-        if type(value) in STAND_INS:
+        if issubclass(type(value), Remote):
             return {"h": object.__getattribute__(value, "_mlrl_handle")}
         if isinstance(value, type):
             if value in tags.TYPE_NAMES:
@@ -184,7 +185,7 @@ class Session:
     def _stand_in(self, number: int, label: str, nature: str) -> Any:  # noqa: ANN401
         if nature.startswith("E"):
             return type(label, (tags.EXCEPTIONS.get(nature[1:], Exception),), {})
-        return (RemoteIterator if nature == "I" else Remote)(self, number, label)
+        return self._kinds[nature == "I"](self, number, label)
 
 
 class Remote:
@@ -212,7 +213,7 @@ class Remote:
         _ask(self, "del", [], name)
 
     def __instancecheck__(self, instance: object) -> bool:
-        return type(instance) in STAND_INS and _ask(self, "isinstance", [instance], None) is True
+        return issubclass(type(instance), Remote) and _ask(self, "isinstance", [instance], None) is True
 
     def __repr__(self) -> str:
         return f"<{object.__getattribute__(self, '_mlrl_label')}>"
@@ -233,7 +234,29 @@ class RemoteIterator(Remote):
         raise TypeError("membership is not asked of a candidate's iterator")
 
 
-STAND_INS = frozenset({Remote, RemoteIterator})
+def _kinds_with(dunders: Sequence[str]) -> tuple[type[Remote], type[Remote]]:
+    """Return the stand-ins of one session, with the operators that its tests may use."""
+    if not dunders:
+        return Remote, RemoteIterator
+    members: dict[str, Any] = {name: _operator(name) for name in dunders}
+    return type("Remote", (Remote,), {"__slots__": (), **members}), RemoteIterator
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    """Return a method that forwards one operator. Comparisons with plain values stay here:
+
+    the other side of `==` is what the test expects.
+    """
+
+    def forward(self: Remote, *args: Any) -> Any:  # noqa: ANN401
+        if name in COMPARISONS and not issubclass(type(args[0]), Remote):
+            return NotImplemented
+        return _ask(self, "operator", list(args), name)
+
+    return forward
+
+
+COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"})
 KINDS = frozenset({"value", "stop", "raise", "callback", "input"})
 
 

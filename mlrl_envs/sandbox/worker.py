@@ -36,6 +36,7 @@ SELF_TEST = {
     "style": "check",
     "entry_points": ["answer"],
     "assurance": "split",
+    "dunders": [],
 }
 
 
@@ -51,6 +52,7 @@ def main(package: str, descriptor: int) -> None:
         descriptor: The owner's socket.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner's Ctrl-C is the owner's business
+    os.environ.clear()
     owner = socket.socket(fileno=descriptor)
     settings = json.loads(frames.receive(descriptor, JOB_CAP) or b"{}")
     try:
@@ -156,7 +158,9 @@ class Supervisor:
         try:
             for link in (ours, *strangers):
                 link.close()
-            zygote = Zygote(theirs, descriptors=2, prepare=become())
+            zygote = Zygote(
+                theirs, descriptors=2, prepare=become(), die_with_parent=jail.die_with_parent
+            )
             frames.send(theirs.fileno(), b"ready")
             zygote.serve()
         except Exception as error:  # noqa: BLE001  the supervisor reports it

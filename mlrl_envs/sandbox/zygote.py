@@ -20,7 +20,6 @@ __all__ = ["ENDING", "FORK_FAILED", "Ending", "Zygote"]
 ENDING = struct.Struct("=idq")  # wait status, processor seconds, resident KiB
 FORK_FAILED = -1
 Ending = tuple[int, float, int]
-Child = Callable[[bytes, list[int]], None]
 
 
 class Zygote:
@@ -29,8 +28,9 @@ class Zygote:
     Args:
         link: Socket to the supervisor.
         descriptors: How many descriptors come with each "go".
-        prepare: Runs in the zygote before each fork; what it returns is given to the child.
-        child: Runs in the child, which ends when this returns.
+        prepare: Runs in the zygote before each fork; what it returns runs in the child, which
+            ends when that returns.
+        die_with_parent: Runs in the child first, so that none outlives its zygote.
     """
 
     def __init__(
@@ -39,11 +39,14 @@ class Zygote:
         *,
         descriptors: int,
         prepare: Callable[[bytes], Callable[[list[int]], None]],
+        die_with_parent: Callable[[], None],
     ) -> None:
         self._link = link
         self._count = descriptors
         self._prepare = prepare
+        self._die_with_parent = die_with_parent
         self._child = 0
+        self._pid = os.getpid()
 
     def serve(self) -> None:
         """Fork and reap until the supervisor hangs up."""
@@ -67,7 +70,7 @@ class Zygote:
         except (OSError, MemoryError):
             self._child = FORK_FAILED
         if self._child == 0:
-            _run_child(run, self._link, descriptors)
+            self._run_child(run, descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -81,17 +84,16 @@ class Zygote:
         self._child = 0
         return status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
-
-def _run_child(
-    run: Callable[[list[int]], None], link: socket.socket, descriptors: list[int]
-) -> None:
-    """Run a child to its end; it must never come back into the zygote's loop."""
-    code = 1
-    try:
-        link.close()
-        run(descriptors)
-        code = 0
-    except BaseException:  # noqa: BLE001  standard error leads nowhere unless debugging
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(code)
+    def _run_child(self, run: Callable[[list[int]], None], descriptors: list[int]) -> None:
+        """Run a child to its end; it must never come back into the zygote's loop."""
+        code = 1
+        try:
+            self._die_with_parent()
+            if os.getppid() == self._pid:
+                self._link.close()
+                run(descriptors)
+                code = 0
+        except BaseException:  # noqa: BLE001  standard error leads nowhere unless debugging
+            sys.excepthook(*sys.exc_info())
+        finally:
+            os._exit(code)
