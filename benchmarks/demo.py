@@ -166,10 +166,10 @@ def print_figures(held_out: Sequence[Mapping[str, object]], config: DemoConfig) 
         bounds = f"[{interval[0]:.3f}, {interval[1]:.3f}]" if isinstance(interval, list) else ""
         _say(f"    after {record['iteration']:>3} iterations: {_mean(record):.3f}  95 % {bounds}")
     first, last = _mean(held_out[0]), _mean(held_out[-1])
-    ratio = last / first if first > 0 else float("inf")
-    risen = ratio >= config.least_ratio
+    risen = last >= config.least_ratio * first and (last > first or config.least_ratio <= 1)
+    times = f"{last / first:.2f} x" if first > 0 else "from nothing"
     verdict = "risen as expected" if risen else f"NOT the {config.least_ratio} x that was expected"
-    _say(f"    {first:.3f} -> {last:.3f}, {ratio:.2f} x: {verdict}")
+    _say(f"    {first:.3f} -> {last:.3f}, {times}: {verdict}")
     return risen
 
 

@@ -37,6 +37,12 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[2]
 Measurement = dict[str, float]
 
+_ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin where cores are shared slow both sides
+}
+
 
 class Worker:
     """One side of a figure in a process of its own, kept alive between rounds.
@@ -54,7 +60,7 @@ class Worker:
             stdout=subprocess.PIPE,
             cwd=ROOT,
             text=True,
-            env={**os.environ, "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"},
+            env={**os.environ, **_ENVIRONMENT},
         )
         self.about = self._ask(setup)
 

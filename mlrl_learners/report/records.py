@@ -46,6 +46,7 @@ class Evaluation:
     iteration: int
     env_id: str
     split: str
+    seed: int | None
     mean_return: float
     interval: tuple[float, float]
     solved_rate: float
@@ -145,6 +146,7 @@ def _evaluation(row: dict[str, Any]) -> Evaluation:
         iteration=int(row["iteration"]),
         env_id=str(row["env_id"]),
         split=str(row.get("split") or ""),
+        seed=None if row.get("seed") is None else int(row["seed"]),
         mean_return=mean,
         interval=(float(low), float(high)),
         solved_rate=float(row.get("solved_rate") or 0.0),

@@ -11,6 +11,7 @@ from mlrl_learners.report.transcripts import Side, compare
 __all__ = ["configuration", "curves", "evaluation_groups", "headline", "played", "training_samples"]
 
 _SMOOTHING = 5
+_NOTHING = 1e-9  # a curve below it everywhere says nothing
 _AGENT_CURVES = {
     "completion_tokens": ("Completion length", "tokens"),
     "loss": ("Loss", "loss"),
@@ -116,25 +117,21 @@ def _reward_chart(run: Run) -> Chart:
     for group in evaluation_groups(run)[:1]:
         points = [(float(one.iteration), one.mean_return) for one in group]
         bounds = [one.interval for one in group]
-        series.append(Series("held-out, with interval", points, "marks", 1, bounds))
+        series.append(Series("held-out, with 95 % interval", points, "marks", 1, bounds))
     return Chart("Return", "iteration", "mean return", series, large=True)
 
 
 def _agent_charts(run: Run) -> list[Chart]:
     charts = []
     for suffix, (title, unit) in _AGENT_CURVES.items():
-        names = _agents_with(run, suffix)
+        lines = [(agent, _points(run, f"{agent}/{suffix}")) for agent in _agents_with(run, suffix)]
+        if all(abs(value) < _NOTHING for _, points in lines for _, value in points):
+            continue
         series = [
-            Series(
-                agent,
-                running_mean(_points(run, f"{agent}/{suffix}"), _SMOOTHING),
-                "line",
-                index % 4,
-            )
-            for index, agent in enumerate(names)
+            Series(agent, running_mean(points, _SMOOTHING), "line", index % 4)
+            for index, (agent, points) in enumerate(lines)
         ]
-        if series:
-            charts.append(Chart(title, "iteration", unit, series))
+        charts.append(Chart(title, "iteration", unit, series))
     return charts
 
 
@@ -163,7 +160,7 @@ def _comparison(first: Evaluation, last: Evaluation) -> Html:
         "tr", [tag("th", t, scope="col") for t in ("", _moment(first), _moment(last), "ratio")]
     )
     table = tag("table", tag("thead", head), tag("tbody", rows))
-    return tag("div", table, tag("p", _seeds(last.episodes), class_="quiet"), class_="wide")
+    return tag("div", table, tag("p", _provenance(last), class_="quiet"), class_="wide")
 
 
 def _single(evaluation: Evaluation) -> Html:
@@ -174,7 +171,7 @@ def _single(evaluation: Evaluation) -> Html:
     ]
     head = tag("tr", tag("th", "", scope="col"), tag("th", _moment(evaluation), scope="col"))
     table = tag("table", tag("thead", head), tag("tbody", rows))
-    return tag("div", table, tag("p", _seeds(evaluation.episodes), class_="quiet"), class_="wide")
+    return tag("div", table, tag("p", _provenance(evaluation), class_="quiet"), class_="wide")
 
 
 def _row(
@@ -208,11 +205,10 @@ def _mean_lengths(episodes: Sequence[Episode]) -> dict[str, float]:
     return {agent: sum(counts) / len(counts) for agent, counts in lengths.items()}
 
 
-def _seeds(episodes: Sequence[Episode]) -> str:
-    seeds = sorted({episode.seed for episode in episodes})
-    listed = ", ".join(map(str, seeds[:12])) + (", …" if len(seeds) > 12 else "")
-    tasks = len({episode.task_id for episode in episodes})
-    return f"{len(episodes)} episodes over {tasks} tasks; seeds {listed or '-'}."
+def _provenance(evaluation: Evaluation) -> str:
+    episodes, tasks = evaluation.episodes, len({e.task_id for e in evaluation.episodes})
+    seed = "" if evaluation.seed is None else f", evaluation seed {evaluation.seed}"
+    return f"{len(episodes)} episodes over {tasks} tasks{seed}."
 
 
 def _sampled_tokens(run: Run) -> float:

@@ -1,0 +1,54 @@
+import json
+
+import pytest
+
+from benchmarks.perf.table import BEGIN, END, write_page
+
+FIGURE = {
+    "title": "A step",
+    "hardware": {"processor": "CPU", "cores": 2, "memory_gib": 8, "system": "Linux 6"},
+    "rows": [
+        {
+            "what": "seconds",
+            "unit": "s",
+            "ours": {"median": 2.0, "min": 1.5, "max": 2.5},
+            "peer": {"median": 6.0, "min": 5.0, "max": 7.0},
+            "peer_name": "them",
+            "ratio": 3.0,
+        },
+        {"what": "packages", "unit": "", "ours": 7},
+    ],
+}
+
+
+@pytest.fixture
+def results(tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "machine.json").write_text(json.dumps({"a": FIGURE}))
+    return folder
+
+
+def test_the_table_holds_both_sides_and_the_ratio(results, tmp_path):
+    write_page(results, tmp_path / "page.md")
+    page = (tmp_path / "page.md").read_text()
+    assert "| A step | seconds | 2 s [1.5, 2.5] | 6 s [5, 7] (them) | 3.0 x |" in page
+    assert "| A step | packages | 7 |  |  |" in page
+
+
+def test_words_around_the_table_stay(results, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_page(results, page)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("\nafter\n")
+    assert "old" not in text
+
+
+def test_writing_twice_changes_nothing(results, tmp_path):
+    page = tmp_path / "page.md"
+    write_page(results, page)
+    first = page.read_text()
+    write_page(results, page)
+    assert page.read_text() == first
