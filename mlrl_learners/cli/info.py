@@ -2,9 +2,9 @@
 
 import argparse
 import contextlib
-import dataclasses
 from collections.abc import Sequence
 
+from mlrl_envs.sandbox import probe
 from mlrl_learners.cli.parser import print_json, print_table
 from mlrl_learners.provenance import describe_environment
 
@@ -25,23 +25,15 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
     facts = describe_environment()
     del facts["command"]
     packages = facts.pop("packages")
+    confinement = probe()
     if arguments.json:
-        print_json({**facts, "packages": packages, "sandbox": _sandbox()})
+        print_json({**facts, "packages": packages, "sandbox": confinement.as_dict()})
         return 0
     print_table(("machine", ""), [(f"  {name}", _text(value)) for name, value in facts.items()])
     print()
     print_table(("packages", ""), [(f"  {name}", version) for name, version in packages.items()])
-    print()
-    print_table(
-        ("sandbox", ""), [(f"  {name}", _text(value)) for name, value in _sandbox().items()]
-    )
+    print(f"\n{confinement}")
     return 0
-
-
-def _sandbox() -> dict[str, object]:
-    from mlrl_envs.sandbox import probe
-
-    return dataclasses.asdict(probe())
 
 
 def _text(value: object) -> str:

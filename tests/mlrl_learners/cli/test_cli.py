@@ -59,6 +59,20 @@ class TestList:
         assert "learns to add" in out
 
 
+class TestInfo:
+    def test_tells_versions_hardware_and_the_sandbox_tier(self, capsys):
+        status, facts = run_json(capsys, "info")
+        assert status == 0
+        assert facts["packages"]["pettingzoo"]
+        assert facts["cores"] >= 1
+        assert facts["sandbox"]["tier"] in "ABCD"
+        assert facts["sandbox"]["table"]
+
+    def test_prints_tables(self, capsys):
+        assert main(["info"]) == 0
+        assert "sandbox tier" in capsys.readouterr().out
+
+
 class TestMistakes:
     @pytest.mark.parametrize(
         ("words", "named", "nearest"),
