@@ -15,7 +15,7 @@ from typing import Any
 
 from gymnasium.spaces import Text
 
-from mlrl_envs.errors import ContractError
+from mlrl_envs.errors import ContractError, InfraError
 from mlrl_envs.types import AgentID, StepResult, TextEnv
 
 __all__ = ["INFO_KEYS", "JUNK_TEXTS", "check_env"]
@@ -52,18 +52,24 @@ def check_env(make_env: MakeEnv, *, seed: int = 0) -> None:
 
     Raises:
         ContractError: At the first breach; the message says which rule and what was found.
+        InfraError: If the machinery failed, which says nothing about the environment.
     """
     for check in (
         _check_names_and_spaces,
         _check_reset,
         _check_episode,
+        _check_views,
         _check_determinism,
         _check_copies,
         _check_junk,
         _check_mistakes,
-        _check_views,
     ):
-        check(make_env, seed)
+        try:
+            check(make_env, seed)
+        except (ContractError, InfraError):
+            raise
+        except Exception as error:
+            raise ContractError(f"{check.__name__[1:]} ran into {error!r}"[:1000]) from error
 
 
 def _check_names_and_spaces(make_env: MakeEnv, seed: int) -> None:  # noqa: ARG001  one interface
@@ -171,6 +177,26 @@ def _check_infos(env: TextEnv, infos: Mapping[AgentID, Mapping[str, Any]], *, tu
             _require(False, f"the info of {agent!r} is JSON", error)
 
 
+def _check_views(make_env: MakeEnv, seed: int) -> None:
+    env = make_env()
+    env.reset(seed=seed)
+    state = env.state()
+    _require(isinstance(state, str), "state() is a str", type(state))
+    _require(env.state_space.contains(state), "state() is in state_space", state[:200])
+    references = env.reference_actions()
+    if references is not None:
+        keys = set(references)
+        _require(keys == set(env.agents), "reference_actions has the agents' keys", keys)
+        *_, infos = env.step(references)
+        solved = all(info["solved"] for info in infos.values())
+        _require(solved, "reference_actions solves the task", infos)
+    env.close()
+    try:
+        env.close()
+    except Exception as error:
+        raise ContractError(f"close can be called twice; it gave {error!r}") from error
+
+
 def _check_determinism(make_env: MakeEnv, seed: int) -> None:
     first, second = (_transcript(make_env(), seed) for _ in range(2))
     for number, (one, other) in enumerate(zip(first, second, strict=True)):
@@ -186,7 +212,11 @@ def _check_copies(make_env: MakeEnv, seed: int) -> None:
         env = make_env()
         env.reset(seed=seed)
         for turn in range(1, env.max_turns + 1):
-            twin, actions, before = clone(env), _actions(env, turn), env.state()
+            try:
+                twin = clone(env)
+            except Exception as error:
+                raise ContractError(f"{name} can be made; it gave {error!r}") from error
+            actions, before = _actions(env, turn), env.state()
             of_twin = twin.step(actions)
             _require(env.state() == before, f"stepping {name} leaves the original alone", turn)
             same = of_twin == env.step(actions)
@@ -227,23 +257,6 @@ def _check_mistakes(make_env: MakeEnv, seed: int) -> None:
         except (ValueError, LookupError):
             continue
         _require(False, f"reset(options={options}) raises ValueError", "it did not")
-
-
-def _check_views(make_env: MakeEnv, seed: int) -> None:
-    env = make_env()
-    env.reset(seed=seed)
-    state = env.state()
-    _require(isinstance(state, str), "state() is a str", type(state))
-    _require(env.state_space.contains(state), "state() is in state_space", state[:200])
-    references = env.reference_actions()
-    if references is not None:
-        keys = set(references)
-        _require(keys == set(env.agents), "reference_actions has the agents' keys", keys)
-        *_, infos = env.step(references)
-        solved = all(info["solved"] for info in infos.values())
-        _require(solved, "reference_actions solves the task", infos)
-    env.close()
-    env.close()
 
 
 def _actions(env: TextEnv, turn: int) -> dict[AgentID, str]:

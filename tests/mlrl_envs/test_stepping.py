@@ -1,0 +1,75 @@
+import copy
+
+import pytest
+from pettingzoo import ParallelEnv
+
+import mlrl_envs
+from mlrl_envs.errors import InvalidActionError, InvalidArgumentError
+
+EMPTY = {"aux": "", "main": ""}
+
+
+def _forks(env, count):
+    return [copy.deepcopy(env) for _ in range(count)]
+
+
+def test_forks_of_one_environment_are_scored_as_one_batch(code_env, fake_sandbox):
+    envs = _forks(code_env, 3)
+    mlrl_envs.step_many(envs, [code_env.reference_actions()] * 3)
+    assert fake_sandbox.batches[0] == 3
+
+
+def test_many_steps_equal_single_steps_in_order(code_env):
+    actions = [EMPTY, code_env.reference_actions(), EMPTY]
+    together = mlrl_envs.step_many(_forks(code_env, 3), actions)
+    alone = [env.step(a) for env, a in zip(_forks(code_env, 3), actions, strict=True)]
+    assert together == alone
+
+
+def test_families_may_be_mixed(code_env, story_env):
+    story_env.reset(seed=0)
+    texts = {"setup": "A fox.", "story": "A fox sleeps."}
+    results = mlrl_envs.step_many([code_env, story_env], [EMPTY, texts])
+    assert set(results[0][1]) == {"aux", "main"}
+    assert set(results[1][1]) == {"setup", "story"}
+
+
+def test_ended_environment_takes_an_empty_action(story_env):
+    story_env.reset(seed=0)
+    story_env.step({"setup": "", "story": ""})
+    assert mlrl_envs.step_many([story_env], [{}]) == [({}, {}, {}, {}, {})]
+
+
+def test_one_bad_action_steps_nothing(code_env):
+    envs = _forks(code_env, 2)
+    with pytest.raises(InvalidActionError):
+        mlrl_envs.step_many(envs, [EMPTY, {"aux": ""}])
+    assert not envs[0].turns
+
+
+def test_the_same_environment_twice_is_refused(code_env):
+    with pytest.raises(InvalidArgumentError, match="twice"):
+        mlrl_envs.step_many([code_env, code_env], [EMPTY, EMPTY])
+
+
+def test_lengths_must_agree(code_env):
+    with pytest.raises(InvalidArgumentError, match="1 environments, 2 actions"):
+        mlrl_envs.step_many([code_env], [EMPTY, EMPTY])
+
+
+def test_other_peoples_environments_are_stepped_one_by_one(story_env):
+    class Theirs(ParallelEnv):
+        def __init__(self):
+            self.agents = ["a"]
+
+        def step(self, actions):
+            return actions, {"a": 1.0}, {"a": True}, {"a": False}, {"a": {}}
+
+    story_env.reset(seed=0)
+    results = mlrl_envs.step_many([Theirs(), story_env], [{"a": "x"}, {"setup": "", "story": ""}])
+    assert results[0][0] == {"a": "x"}
+    assert results[1][1] == {"setup": 0.0, "story": 0.0}
+
+
+def test_no_environments_give_no_results():
+    assert mlrl_envs.step_many([], []) == []

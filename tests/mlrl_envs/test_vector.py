@@ -1,0 +1,78 @@
+import pytest
+
+import mlrl_envs
+from mlrl_envs.errors import InvalidArgumentError
+
+TEXTS = {"setup": "A fox waits.", "story": "The fox waited for the snow."}
+
+
+@pytest.fixture
+def vec():
+    return mlrl_envs.make_vec("mlrl/story-v0", num_envs=3)
+
+
+def test_int_seed_gives_each_environment_its_own(vec, story_env):
+    observations, infos = vec.reset(seed=7)
+    for index in range(3):
+        assert (observations[index], infos[index]) == story_env.reset(seed=7 + index)
+
+
+def test_seeds_and_options_may_be_lists(vec):
+    _, infos = vec.reset(seed=[1, None, 1], options=[{"task_index": 2}, None, {"task_index": 4}])
+    assert infos[0]["setup"]["task_id"] == "story/train/2"
+    assert infos[2]["setup"]["task_id"] == "story/train/4"
+
+
+def test_one_mapping_of_options_serves_all(vec):
+    _, infos = vec.reset(options={"task_index": 5})
+    assert {info["story"]["task_id"] for info in infos} == {"story/train/5"}
+
+
+@pytest.mark.parametrize("name", ["seed", "options"])
+def test_lists_of_the_wrong_length_are_refused(vec, name):
+    with pytest.raises(InvalidArgumentError, match=f"{name} must have 3 entries"):
+        vec.reset(**{name: [None]})
+
+
+def test_step_equals_single_environments(vec, story_env):
+    vec.reset(seed=3)
+    columns = vec.step([TEXTS] * 3)
+    for index in range(3):
+        story_env.reset(seed=3 + index)
+        assert tuple(column[index] for column in columns) == story_env.step(TEXTS)
+    assert vec.agents == [[], [], []]
+
+
+def test_ended_environments_wait_with_empty_actions(fake_sandbox):
+    vec = mlrl_envs.make_vec(
+        "mlrl/humaneval-v0", num_envs=2, sandbox=fake_sandbox, split="all", max_turns=2
+    )
+    vec.reset(options={"task_index": 0})
+    vec.step([vec.envs[0].reference_actions(), {"aux": "", "main": ""}])
+    assert vec.agents == [[], ["aux", "main"]]
+    observations, rewards, *_ = vec.step([{}, {"aux": "", "main": ""}])
+    assert observations[0] == rewards[0] == {}
+    assert rewards[1] == {"aux": 0.0, "main": 0.0}
+
+
+def test_batch_runs_in_the_sandbox_at_once(fake_sandbox):
+    vec = mlrl_envs.make_vec("mlrl/humaneval-v0", 4, sandbox=fake_sandbox, num_aux=0)
+    vec.reset(seed=0)
+    vec.step([env.reference_actions() for env in vec.envs])
+    assert fake_sandbox.batches[0] == 4
+
+
+@pytest.mark.parametrize("num_envs", [0, -1, 1.5, "3", True])
+def test_senseless_number_of_environments_is_refused(num_envs):
+    with pytest.raises(InvalidArgumentError, match="num_envs must be"):
+        mlrl_envs.make_vec("mlrl/story-v0", num_envs=num_envs)
+
+
+def test_close_closes_all(vec):
+    vec.close()
+    vec.close()
+
+
+def test_possible_agents_are_those_of_each(vec):
+    assert vec.possible_agents == ["setup", "story"]
+    assert vec.num_envs == 3
