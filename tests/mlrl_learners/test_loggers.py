@@ -77,7 +77,7 @@ def test_a_full_disk_leaves_whole_lines_and_names_the_file(tmp_path):
         file.append({{"step": 1}})
     """
     # A limit on file size stops a write half-way, as a full disk does.
-    result = subprocess.run(  # noqa: S603
+    result = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
     )
     assert str(path) in result.stdout

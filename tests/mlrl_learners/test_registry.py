@@ -91,7 +91,7 @@ def test_listing_learners_loads_no_torch():
         "import mlrl_learners, sys; list(mlrl_learners.registry);"
         "print([m for m in ('torch', 'transformers', 'wandb', 'jsonargparse') if m in sys.modules])"
     )
-    result = subprocess.run(  # noqa: S603
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"

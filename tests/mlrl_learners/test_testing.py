@@ -18,7 +18,7 @@ class Bandit:
     ARMS = ("red", "green", "blue")
 
     def __init__(self, seed=0):
-        self.random = random.Random(seed)  # noqa: S311
+        self.random = random.Random(seed)
         self.value = {}
 
     def act(self, observations, *, num_samples=1, explore=True):
@@ -190,7 +190,7 @@ def test_a_scripted_actor_repeats_its_answer():
 
 def test_checking_loads_no_torch():
     script = "import mlrl_learners.testing, sys; print('torch' in sys.modules)"
-    result = subprocess.run(  # noqa: S603
+    result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "False"

@@ -269,7 +269,7 @@ class TestEvaluate:
 def test_sigint_ends_training_with_a_checkpoint_and_status_130(tmp_path):
     command = [sys.executable, "-m", "mlrl_learners", "train", "tiny", "--run-dir"]
     command += [str(tmp_path / "run"), "--train.iterations", "1000", "--train.eval_every", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)  # noqa: S603
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     metrics = tmp_path / "run" / "metrics.jsonl"
     deadline = time.monotonic() + 120
     while not (metrics.exists() and metrics.read_text()) and time.monotonic() < deadline:
