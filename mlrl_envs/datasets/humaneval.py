@@ -67,12 +67,15 @@ def load_humaneval(split: str = "train", path: str | None = None) -> tuple[CodeT
     Raises:
         UnknownNameError: If there is no such split.
         DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema.
+        InvalidDataError: If a row does not follow the schema, or the split has no rows.
     """
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
     tasks = _load(source_key(path))
-    return tuple(tasks[index] for index in SPLITS[split] if index < len(tasks))
+    chosen = tuple(tasks[index] for index in SPLITS[split] if index < len(tasks))
+    if not chosen:
+        raise InvalidDataError(f"split {split!r} is empty: there are only {len(tasks)} rows")
+    return chosen
 
 
 def parse_row(row: Row) -> CodeTask:

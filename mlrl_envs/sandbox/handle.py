@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import mlrl_envs
 from mlrl_envs.errors import InfraError, InvalidArgumentError
 from mlrl_envs.sandbox import frames
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, TestRecord
@@ -48,7 +47,7 @@ class WorkerHandle:
     def __init__(self, limits: Limits, settings: dict[str, Any]) -> None:
         self._patience = limits.wall_seconds + GRACE_SECONDS
         ours, theirs = socket.socketpair()
-        package = str(Path(mlrl_envs.__file__).parent)
+        package = str(Path(__file__).parent.parent)
         command = [sys.executable, "-s", "-S", "-c", BOOTSTRAP, package, str(theirs.fileno())]
         environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
         try:
