@@ -249,9 +249,9 @@ class Magrpo(Team):
             kl = kl_estimate(logprobs, reference, config.kl_estimator)
             loss = loss + config.kl_coef * (per_token(weights) * kl).sum()
             stats["kl_reference"] += float(kl.detach().sum())
-        if not math.isfinite(float(loss)):
-            raise NumericsError(f"the loss of {name!r} is {float(loss)}")
-        stats["loss"] += float(loss)
+        if not math.isfinite(float(loss.detach())):
+            raise NumericsError(f"the loss of {name!r} is {float(loss.detach())}")
+        stats["loss"] += float(loss.detach())
         stats["kl"] += float(result.kl_sum)
         stats["clipped"] += float(result.clipped)
         stats["entropy"] += float(entropy.sum())

@@ -47,7 +47,7 @@ class TeamConfig(SamplingConfig, OptimizerConfig):
     model_options: Mapping[str, Any] = field(default_factory=dict)
     max_prompt_tokens: int = 0
     max_rows: int = 64
-    micro_batch_tokens: int = 4096
+    micro_batch_tokens: int = 1024
     gradient_checkpointing: bool = False
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ from torch.utils.checkpoint import checkpoint
 
 __all__ = ["TokenRow", "completion_logprobs", "micro_batches"]
 
-HEAD_CHUNK_TOKENS = 1024
+HEAD_CHUNK_TOKENS = 256
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,9 +53,6 @@ def load_model(
 
 def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # one bar a shard of a file that loads in a second
     tokenizer_options = {
         key: options[key] for key in ("revision", "trust_remote_code", "token") if key in options
     }

@@ -1,0 +1,69 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlrl_learners.functional.returns import joint_returns, rollout_groups, sample_returns
+from mlrl_learners.types import Completion, JointStep, Node, Rollout
+
+AGENTS = ("a", "b")
+
+
+def make_node(rewards, children=None, *, turn=0, samples=None, ended=()):
+    """One node whose j-th joint action earns rewards[j] and leads to children[j]."""
+    samples = samples or [(j, j) for j in range(len(rewards))]
+    size = 1 + max(max(pair) for pair in samples)
+    completions = tuple(Completion(f"{turn}.{j}") for j in range(size))
+    steps = tuple(
+        JointStep(
+            samples=dict(zip(AGENTS, samples[j], strict=True)),
+            rewards={"a": reward, "b": -reward},
+            components={},
+            infos={},
+            terminated=j in ended,
+            truncated=False,
+            child=(children or {}).get(j),
+        )
+        for j, reward in enumerate(rewards)
+    )
+    return Node(turn, dict.fromkeys(AGENTS, ""), dict.fromkeys(AGENTS, completions), steps)
+
+
+@given(
+    first=st.lists(st.floats(-5, 5), min_size=2, max_size=3),
+    second=st.lists(st.floats(-5, 5), min_size=2, max_size=3),
+    gamma=st.floats(0, 1),
+)
+def test_a_tree_adds_the_discounted_mean_of_its_child(first, second, gamma):
+    children = {j: make_node([r + j for r in second], turn=1) for j in range(len(first))}
+    node = make_node(first, children)
+    expected = [
+        reward + gamma * sum(r + j for r in second) / len(second) for j, reward in enumerate(first)
+    ]
+    assert joint_returns(node, "a", gamma) == pytest.approx(expected)
+
+
+def test_rewards_of_another_agent_are_not_mixed_in():
+    assert joint_returns(make_node([1.0, 2.0]), "b", 1.0) == [-1.0, -2.0]
+
+
+def test_a_chain_credits_what_followed_to_every_joint_action_that_went_on():
+    child = make_node([0.4, 0.6], turn=1)
+    node = make_node([0.1, 0.2, 1.0], {0: child}, ended={2})
+    assert joint_returns(node, "a", 1.0) == pytest.approx([0.6, 0.7, 1.0])
+
+
+def test_a_cross_sample_is_worth_the_mean_over_its_teammates_answers():
+    samples = [(0, 0), (0, 1), (1, 0), (1, 1)]
+    node = make_node([1.0, 2.0, 3.0, 6.0], samples=samples)
+    assert sample_returns(node, "a", 1.0) == pytest.approx([1.5, 4.5])
+    assert sample_returns(node, "b", 1.0) == pytest.approx([-2.0, -4.0])
+
+
+def test_groups_never_mix_prompts_roles_or_turns():
+    node = make_node([0.0, 1.0], {j: make_node([0.0, 1.0], turn=1) for j in range(2)})
+    rollout = Rollout("me/task-v0", "0", AGENTS, node)
+    groups = list(rollout_groups([rollout], 1.0))
+    assert [(group.agent, group.turn) for group in groups] == [
+        ("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 1), ("b", 1),
+    ]  # fmt: skip
+    assert all(len({c.text[0] for c in group.completions}) == 1 for group in groups)
