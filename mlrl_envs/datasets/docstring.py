@@ -142,8 +142,8 @@ def _value(text: str) -> tuple[str] | None:
 
 
 def _line_value(line: str) -> tuple[str] | None:
-    line = line.strip()
-    line = _WORDS.get(line.rstrip(".").lower(), line)
+    line = line.strip().rstrip(".")  # a full stop, not the point of a float
+    line = _WORDS.get(line.lower(), line)
     for end in range(len(line), 0, -1):
         value = _literal(_expression(line[:end]))
         if value is not None and _TRAILING.match(line[end:]):
