@@ -17,7 +17,7 @@ from mlrl_learners.config import known_keys
 from mlrl_learners.errors import CheckpointError, ModelNotFoundError, RunDirError, unknown_name
 from mlrl_learners.overrides import split_overrides
 
-__all__ = ["main"]
+__all__ = ["build_parser", "main"]
 
 COMMANDS = {
     "list": listing,
@@ -41,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     _write_any_text()
+    # Threads that wait actively are ruinous where cores are shared; torch reads this when loaded.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         return _dispatch(words)
     except KeyboardInterrupt:
@@ -56,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2 if _is_mistake(error) else 1
 
 
-def _dispatch(words: Sequence[str]) -> int:
+def build_parser() -> Parser:
+    """Return the parser of all commands."""
     parser = Parser(prog="mlrl", description="Multi-agent text environments and their learners.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, module in COMMANDS.items():
@@ -65,10 +68,14 @@ def _dispatch(words: Sequence[str]) -> int:
         command.add_argument("--debug", action="store_true", help="show where an error arose")
         module.add_arguments(command)
         command.set_defaults(run=module.run, sections=module.SECTIONS)
+    return parser
+
+
+def _dispatch(words: Sequence[str]) -> int:
     if words and not words[0].startswith("-") and words[0] not in COMMANDS:
         raise unknown_name("command", words[0], COMMANDS)
     plain, overrides = split_words(words)
-    arguments = parser.parse_args(plain)
+    arguments = build_parser().parse_args(plain)
     _check_overrides(overrides, arguments.sections)
     status: int = arguments.run(arguments, overrides)
     return status

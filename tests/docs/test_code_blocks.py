@@ -1,0 +1,94 @@
+"""Whatever README and docs show is run: Python blocks, command lines, targets of make, links."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from mlrl_learners.cli import build_parser
+from mlrl_learners.cli.parser import split_words
+from mlrl_learners.config import from_mapping, load_config, presets
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+FENCE = re.compile(r"^(`{3,})([^\n]*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
+MAKE_TARGETS = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def blocks(page, language):
+    """Yield the first line's number and the text of each block of a language."""
+    text = page.read_text("utf-8")
+    for match in FENCE.finditer(text):
+        if match[2].strip() == language:
+            yield text.count("\n", 0, match.start(3)) + 1, match[3]
+
+
+def command_lines():
+    for page in PAGES:
+        for _, text in blocks(page, "bash"):
+            for line in text.replace("\\\n", " ").splitlines():
+                yield line.partition("#")[0].strip()
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if list(blocks(page, "python"))], ids=lambda page: page.name
+)
+def test_every_python_block_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    namespace = {"__name__": "__main__"}
+    for line, source in blocks(page, "python"):
+        code = compile("\n" * (line - 1) + source, str(page), "exec")  # right lines in tracebacks
+        exec(code, namespace)
+
+
+@pytest.mark.parametrize(
+    "line", sorted({line for line in command_lines() if line.startswith("mlrl ")})
+)
+def test_every_command_line_is_understood(line):
+    plain, overrides = split_words(shlex.split(line)[1:])
+    arguments = build_parser().parse_args(plain)
+    assert arguments.sections or not overrides
+    if getattr(arguments, "source", None) in presets():
+        load_config(arguments.source, overrides)
+    else:
+        from_mapping({"env": {"id": "any"}}, overrides)
+
+
+@pytest.mark.parametrize(
+    "target", sorted({line.split()[1] for line in command_lines() if line.startswith("make ")})
+)
+def test_every_target_of_make_exists(target):
+    assert target in MAKE_TARGETS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_relative_link_leads_somewhere(page):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text("utf-8")):
+        generated = target.startswith("reference/") or "docs/reference/" in target
+        assert generated or (page.parent / target).exists(), target
+
+
+def test_the_file_tree_of_the_readme_names_every_module():
+    tree = (ROOT / "README.md").read_text("utf-8").split("## Files", 1)[1]
+    named = re.findall(r"^( *)([\w./-]+)", tree.split("```")[1].split("\n", 1)[1], re.MULTILINE)
+    assert set(paths(named)) == set(modules())
+
+
+def paths(named):
+    """Turn indented names into paths; folders end with a slash."""
+    folders = []
+    for indent, name in named:
+        folders = folders[: len(indent) // 2]
+        if name.endswith("/"):
+            folders.append(name)
+        elif name.endswith(".py") and folders:
+            yield "".join([*folders, name])
+
+
+def modules():
+    for package in ("mlrl_envs", "mlrl_learners", "benchmarks"):
+        for file in (ROOT / package).rglob("*.py"):
+            if file.name != "__init__.py":
+                yield file.relative_to(ROOT).as_posix()
