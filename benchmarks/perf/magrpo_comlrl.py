@@ -64,10 +64,15 @@ def prepare(
     def work(seed: int) -> Measurement:
         torch.manual_seed(seed)
         sampled.update(samples=0, tokens=0, prompt_tokens=0)
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         trainer.train()
-        seconds = time.perf_counter() - start
-        return {"seconds": seconds, **sampled, "peak_rss_mib": peak_rss_mib()}
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+        return {
+            "seconds": seconds,
+            "cpu_seconds": cpu_seconds,
+            **sampled,
+            "peak_rss_mib": peak_rss_mib(),
+        }
 
     about = {
         "name": "comlrl",

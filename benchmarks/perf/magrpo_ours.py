@@ -40,7 +40,7 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[s
     tasks = range(len(setup["prompts"]))
 
     def work(seed: int) -> Measurement:
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         batch = collect_rollouts(
             [copy.deepcopy(env) for _ in tasks],
             learner,
@@ -50,10 +50,11 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[s
         )
         collected = time.perf_counter()
         learner.update(batch.rollouts)
-        end = time.perf_counter()
+        end, cpu_end = time.perf_counter(), time.process_time()
         groups = [group for r in batch.rollouts for group in r.root.completions.values()]
         return {
             "seconds": end - start,
+            "cpu_seconds": cpu_end - cpu_start,
             "rollout_seconds": collected - start,
             "update_seconds": end - collected,
             "samples": sum(len(group) for group in groups),

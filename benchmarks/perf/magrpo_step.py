@@ -94,10 +94,12 @@ def rows(measured: Mapping[str, Sequence[Measurement]]) -> list[dict[str, object
     rates = {
         side: spread([m["tokens"] / m["seconds"] for m in measured[side]]) for side in measured
     }
+    cpu = {side: spread([m["cpu_seconds"] for m in measured[side]]) for side in measured}
     memory = {side: spread([m["peak_rss_mib"] for m in measured[side]]) for side in measured}
     return [
         _row("seconds a step", "s", seconds, smaller_is_better=True),
         _row("sampled tokens a second, whole step", "tokens/s", rates, smaller_is_better=False),
+        _row("CPU seconds a step, both cores", "s", cpu, smaller_is_better=True),
         _row("peak resident memory", "MiB", memory, smaller_is_better=True),
     ]
 
