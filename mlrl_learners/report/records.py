@@ -70,6 +70,7 @@ class Run:
     Attributes:
         name: The folder's name.
         config: `config.yaml` as text, empty where there is none.
+        environment: `environment.json` as text: versions, commit, hardware.
         iterations: By number; of an iteration written twice the later line counts.
         evaluations: In the order they were made.
         first_episodes: Some episodes of the first iteration of training.
@@ -79,6 +80,7 @@ class Run:
 
     name: str
     config: str = ""
+    environment: str = ""
     iterations: tuple[Iteration, ...] = ()
     evaluations: tuple[Evaluation, ...] = ()
     first_episodes: tuple[Episode, ...] = ()
@@ -94,16 +96,20 @@ def read_run(run_dir: Path) -> Run:
     }  # a resumed run may have written its last iteration twice
     evaluations = lost.keep(run_dir / "evaluations.jsonl", _evaluation)
     first, last = _first_and_last(lost.keep(run_dir / "episodes.jsonl", _training_episode))
-    config = run_dir / "config.yaml"
     return Run(
         name=run_dir.resolve().name,
-        config=config.read_text("utf-8", "replace") if config.is_file() else "",
+        config=_text(run_dir / "config.yaml"),
+        environment=_text(run_dir / "environment.json"),
         iterations=tuple(iterations[number] for number in sorted(iterations)),
         evaluations=tuple(evaluations),
         first_episodes=first,
         last_episodes=last,
         unreadable=lost.lines,
     )
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.is_file() else ""
 
 
 @dataclass

@@ -94,14 +94,19 @@ def training_samples(run: Run) -> Html | None:
 
 
 def configuration(run: Run) -> Html:
-    """Show the resolved configuration and what could not be read."""
+    """Show the resolved configuration, versions and hardware, and what could not be read."""
     note = None
     if run.unreadable:
         lines = "line" if run.unreadable == 1 else "lines"
         text = f"{run.unreadable} {lines} of the run's files could not be read and were left out."
         note = tag("p", text, class_="quiet")
-    config = tag("details", tag("summary", "config.yaml"), tag("pre", run.config), class_="reads")
-    return tag("section", tag("h2", "Configuration"), config if run.config else None, note)
+    files = {"config.yaml": run.config, "environment.json": run.environment}
+    shown = [
+        tag("details", tag("summary", name), tag("pre", text), class_="reads")
+        for name, text in files.items()
+        if text
+    ]
+    return tag("section", tag("h2", "How it was made"), shown, note)
 
 
 def _reward_chart(run: Run) -> Chart:

@@ -75,7 +75,8 @@ def test_the_report_shows_figures_curves_and_transcripts(tmp_path):
 
 def test_nothing_a_model_writes_becomes_markup(tmp_path):
     fill(tmp_path, NASTY)
-    (tmp_path / "config.yaml").write_text("</pre><script>alert(3)</script>")
+    for name in ("config.yaml", "environment.json"):
+        (tmp_path / name).write_text("</pre><script>alert(3)</script>")
     document = write_report(tmp_path).read_text()
     assert "<script" not in document
     assert "<img" not in document
