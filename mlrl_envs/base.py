@@ -7,7 +7,6 @@ prompts, rewards and feedback, which belong to the family.
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from mlrl_envs.errors import (
     unknown_name,
 )
 from mlrl_envs.parsing import printable
+from mlrl_envs.runner import SharedSandbox
 from mlrl_envs.spaces import UnicodeText
 from mlrl_envs.transcript import transcript
 from mlrl_envs.types import (
@@ -35,30 +35,10 @@ from mlrl_envs.types import (
     Turn,
 )
 
-__all__ = ["RenderMode", "SharedSandbox", "TextParallelEnv", "build_env"]
+__all__ = ["RenderMode", "TextParallelEnv", "build_env"]
 
 RenderMode = Literal["ansi", "human"]
 ConfigT = TypeVar("ConfigT", bound=FamilyConfig)
-
-
-@dataclass(frozen=True)
-class SharedSandbox:
-    """The sandbox that a whole process shares, found when the first program is run.
-
-    Args:
-        limits: What each program may use; None for the defaults.
-    """
-
-    limits: Any = None  # mlrl_envs.sandbox.Limits, which is imported only when a program runs
-
-    def run_many(self, programs: Sequence[Any]) -> list[Any]:
-        """Run programs in the shared sandbox; see `mlrl_envs.sandbox.Sandbox.run_many`."""
-        from mlrl_envs.sandbox import shared_sandbox
-
-        if not programs:
-            return []
-        shared = shared_sandbox() if self.limits is None else shared_sandbox(self.limits)
-        return list(shared.run_many(programs))
 
 
 class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # PettingZoo is untyped

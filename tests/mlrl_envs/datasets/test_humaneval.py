@@ -94,3 +94,11 @@ def test_constant_assertions_are_not_counted():
 def test_row_that_does_not_parse_is_named():
     with pytest.raises(InvalidDataError, match="HumanEval/0 does not parse"):
         parse_row({**_rows()[0], "prompt": "def f(:"})
+
+
+def test_no_test_compares_an_answer_with_itself():
+    for task in TASKS:
+        check = ast.parse(task.hidden_tests).body[-1]
+        names = {node.id for node in ast.walk(check) if isinstance(node, ast.Name)}
+        assert task.entry_point not in names
+    assert "solution_sort_third" in TASKS[33].hidden_tests

@@ -1,0 +1,82 @@
+"""The exact prompts and feedback of every id, kept in `golden/`.
+
+A text that changes without a new version fails here: agents trained on the old one would read
+something else under the same id. Give the changed environment the next `-vN`, add a line to its
+version history, and write the file of the new id with
+
+    MLRL_WRITE_GOLDEN=1 python -m pytest tests/mlrl_envs/test_golden.py
+
+which writes files that are missing and never changes one that is there.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import mlrl_envs
+from mlrl_envs.registration import BUILT_IN
+
+FOLDER = Path(__file__).parent / "golden"
+VARIANTS = {
+    "mlrl/story-v0": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
+    "mlrl/humaneval-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"communication": "broadcast"}],
+}
+MODES = ("plain", "passed", "level_passed", "diagnostics")
+
+
+def _entries(env_id, options, mode):
+    """Yield what agents read first, then what each turn adds to it and pays."""
+    env = mlrl_envs.make(env_id, feedback=mode, max_turns=4, **options)
+    first, _ = env.reset(options={"task_index": 0})
+    if mode == MODES[0]:
+        yield from (f"--- {agent} reads\n{text}" for agent, text in first.items())
+    for turn, actions in enumerate(_script(env), start=1):
+        later, *_, infos = env.step(actions)
+        for agent in env.possible_agents:
+            assert later[agent].startswith(first[agent])
+            added = later[agent].removeprefix(first[agent])
+            yield f"--- feedback {mode}, turn {turn}, {agent} reads also{added}"
+            parts = {name: round(v, 6) for name, v in infos[agent]["components"].items()}
+            yield f"--- and earned {parts}"
+
+
+def _script(env):
+    """Three joint actions: nothing, something wrong, something better."""
+    yield dict.fromkeys(env.possible_agents, "")
+    if "story" in env.possible_agents:
+        text = "A city floats among the clouds. Its keeper, Mara, hears an engine cough."
+        yield {"setup": text, "story": "The city fell."}
+        yield {"setup": text, "story": "Mara ran over the white bridges of the city. " * 3}
+        return
+    name = env.task.entry_point
+    helpers = {
+        agent: f"```python\ndef {agent}(*args):\n    return len(args)\n```"
+        for agent in env.possible_agents[:-1]
+    }
+    yield {**helpers, "main": f"```python\ndef {name}(*args:\n```"}
+    body = f"{min(helpers)}(*args)" if helpers else "[1, 2, 3]"
+    yield {**helpers, "main": f"```python\ndef {name}(*args):\n    return {body}\n```"}
+
+
+def _texts(env_id):
+    lines = []
+    for options in VARIANTS[env_id]:
+        lines.append(f"===== options {options}")
+        for mode in MODES:
+            lines += _entries(env_id, options, mode)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("env_id", BUILT_IN)
+def test_texts_of_a_version_never_change(env_id):
+    file = FOLDER / f"{env_id.replace('/', '_')}.txt"
+    if os.environ.get("MLRL_WRITE_GOLDEN") and not file.exists():
+        file.write_text(_texts(env_id))
+    assert file.exists(), f"write the golden file of {env_id}; see the head of this test"
+    assert _texts(env_id) == file.read_text(), "a changed text needs a new version of its id"
+
+
+@pytest.mark.parametrize("env_id", BUILT_IN)
+def test_every_id_has_variants_to_keep(env_id):
+    assert VARIANTS[env_id]
