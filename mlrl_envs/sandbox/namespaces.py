@@ -151,7 +151,8 @@ def _build_root(paths: list[str]) -> None:
             for place in (*glob.glob(f"{STAGE}{path}/{pattern}"), *glob.glob(f"{STAGE}{path}/*/{pattern}")):
                 _mount("tmpfs", place, "tmpfs", MS_RDONLY, "size=4k,mode=555")
     os.makedirs(STAGE + SCRATCH)  # noqa: PTH103
-    os.symlink(SCRATCH, STAGE + "/tmp")  # noqa: S108, PTH211
+    if not os.path.isdir(STAGE + "/tmp"):  # noqa: S108, PTH112  it is one for a checkout below /tmp
+        os.symlink(SCRATCH, STAGE + "/tmp")  # noqa: S108, PTH211
     os.chdir(STAGE)
     call("pivot_root", b".", b".")
     unmount(".")
