@@ -17,7 +17,7 @@ from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.options import accepts, describe_type
 from mlrl_learners.overrides import parse_values, split_overrides
 from mlrl_learners.types import Branching, JointMode, RolloutConfig
-from mlrl_learners.yaml12 import dump_yaml, parse_yaml
+from mlrl_learners.yaml12 import dump_yaml, parse_value, parse_yaml
 
 __all__ = [
     "EnvConfig",
@@ -208,7 +208,7 @@ def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
     for key, text in split_overrides(overrides):
         field_key, rest = _resolve(key)
         if field_key in _OPEN:
-            _set(mapping, [*field_key.split("."), *rest], parse_yaml(text, f"--{key}"))
+            _set(mapping, [*field_key.split("."), *rest], parse_value(text, f"--{key}"))
         else:
             closed[field_key] = text
     for key, value in parse_values(closed, {key: _annotation(key) for key in closed}).items():

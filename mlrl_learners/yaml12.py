@@ -6,12 +6,12 @@ PyYAML comes with the extra `learners`; nothing here is imported before a file i
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mlrl_learners.errors import ConfigError
 
-__all__ = ["dump_yaml", "parse_yaml"]
+__all__ = ["dump_yaml", "parse_value", "parse_yaml"]
 
 _SCALARS = (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -21,6 +21,16 @@ _SCALARS = (
     ("float", r"[-+]?[0-9]+[eE][-+]?[0-9]+", "-+0123456789"),
     ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", "-+."),
 )
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_/+]|[-.](?=[0-9]))(?:[\w./+-]| (?=[\w]))*")
+"""Scalars that are surely one plain word, number or path."""
+
+_CONSTRUCTORS: Mapping[str, Callable[[str], Any]] = {
+    "bool": lambda text: text.lower() == "true",
+    "null": lambda _: None,
+    "int": int,
+    "float": float,
+    "str": str,
+}
 
 
 def parse_yaml(text: str, source: str = "YAML") -> Any:  # noqa: ANN401 - YAML holds anything
@@ -39,6 +49,18 @@ def parse_yaml(text: str, source: str = "YAML") -> Any:  # noqa: ANN401 - YAML h
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{source} is not valid YAML: {reason}") from error
+
+
+def parse_value(text: str, source: str = "YAML") -> Any:  # noqa: ANN401
+    """Read one value as `parse_yaml` does; numbers and words need no PyYAML.
+
+    Raises:
+        ConfigError: As `parse_yaml`.
+    """
+    if not _PLAIN.fullmatch(text):
+        return parse_yaml(text, source)
+    tag = next((tag for tag, pattern, _ in _SCALARS if re.fullmatch(pattern, text)), "str")
+    return _CONSTRUCTORS[tag](text)
 
 
 def dump_yaml(mapping: Mapping[str, Any]) -> str:
