@@ -16,6 +16,7 @@ from mlrl_envs.sandbox.text import clean_output
 __all__ = ["Ended", "verdict_of"]
 
 NO_CREDIT = ("hostile", "protocol_violation")
+BROKEN = "the tests run to their end"
 TEXTS = {
     "hostile": "the program made a forbidden system call",
     "protocol_violation": "the program broke the protocol",
@@ -62,6 +63,9 @@ def verdict_of(board: Board, ended: Ended) -> dict[str, Any]:
         count += 1
     records += _unreached(records, notes.get("plan"), error or str(notes.get("broken", "")))
     total = _total(count, len(records), notes, finished=finished)
+    if "broken" in notes and passed == total:  # every assertion held, yet the tests raised
+        records.append((BROKEN, False, str(notes["broken"])))
+        total += 1
     if not status:
         status = "passed" if finished and passed == total and total > 0 else "failed"
         error = str(notes.get("broken", ""))
@@ -133,5 +137,5 @@ def _total(count: int, listed: int, notes: dict[str, Any], *, finished: bool) ->
     """Return n: as planned, or what ran and one more if it broke off before its end."""
     if notes.get("plan") is not None:
         return max(count, len(notes["plan"]))
-    complete = finished and "broken" not in notes and "ending" not in notes
+    complete = finished and "ending" not in notes
     return max(count, listed) if complete else max(count, listed) + 1

@@ -1,0 +1,109 @@
+"""A host worth attacking, and sandboxes to attack it from."""
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from mlrl_envs.sandbox import Limits, Sandbox
+from mlrl_envs.sandbox.syscalls import NUMBERS
+
+SECRET_NAME, SECRET = "MLRL_TEST_SECRET", "swordfish-4711"
+
+
+@dataclass
+class Host:
+    """A canary file, a listening socket of each kind, a victim process and a secret."""
+
+    directory: Path
+    canary: Path
+    listeners: list[socket.socket]
+    victim: subprocess.Popen
+    names: dict[str, str]
+
+    def fill(self, source: str) -> str:
+        """Put this host's names into a program's placeholders."""
+        for name, value in self.names.items():
+            source = source.replace("{" + name + "}", value)
+        return source
+
+    def state(self) -> tuple:
+        """Return everything that a program must not change."""
+        seen = self.canary.stat()
+        files = sorted(path.name for path in self.directory.iterdir())
+        return self.canary.read_text(), seen.st_mtime_ns, seen.st_mode, seen.st_nlink, files
+
+    def visitors(self) -> int:
+        """Return how many listeners something connected or sent to."""
+        count = 0
+        for listener in self.listeners:
+            with contextlib.suppress(BlockingIOError):
+                if listener.type == socket.SOCK_STREAM:
+                    listener.accept()
+                else:
+                    listener.recv(100)
+                count += 1
+        return count
+
+
+def _listen() -> tuple[list[socket.socket], int]:
+    tcp = socket.create_server(("127.0.0.1", 0))
+    port = tcp.getsockname()[1]
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    udp.bind(("127.0.0.1", port))
+    return [tcp, udp], port
+
+
+@pytest.fixture(scope="session")
+def host(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("host")
+    canary = directory / "canary"
+    canary.write_text("alive")
+    directory.chmod(0o777)
+    canary.chmod(0o666)
+    listeners, port = _listen()
+    abstract = f"mlrl-{os.getpid()}"
+    for address in (str(directory / "socket"), "\0" + abstract):
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(address)
+        listener.listen()
+        listeners.append(listener)
+    for listener in listeners:
+        listener.setblocking(False)
+    victim = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(3600)"])
+    os.environ[SECRET_NAME] = SECRET
+    names = {
+        "CANARY": str(canary),
+        "PORT": str(port),
+        "SOCKET": str(directory / "socket"),
+        "ABSTRACT": abstract,
+        "VICTIM": str(victim.pid),
+        "OWNER": str(os.getpid()),
+        "SECRET_NAME": SECRET_NAME,
+        "CLONE": str(NUMBERS.get("clone", 0)),
+        "BPF": str(NUMBERS.get("bpf", 0)),
+        "KEYCTL": str(NUMBERS.get("keyctl", 0)),
+        "PERF": str(NUMBERS.get("perf_event_open", 0)),
+    }
+    yield Host(directory, canary, listeners, victim, names)
+    victim.kill()
+    victim.wait()
+    for listener in listeners:
+        listener.close()
+    del os.environ[SECRET_NAME]
+
+
+@pytest.fixture(scope="session")
+def secret():
+    return SECRET
+
+
+@pytest.fixture(scope="module")
+def sandbox():
+    with Sandbox(workers=2, limits=Limits(wall_seconds=20), cache=False) as sandbox:
+        yield sandbox

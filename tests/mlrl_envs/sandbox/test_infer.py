@@ -1,0 +1,36 @@
+import pytest
+
+from mlrl_envs.sandbox import infer_dunders, infer_entry_points, infer_style
+
+
+@pytest.mark.parametrize(
+    ("tests", "style"),
+    [
+        ("def check(candidate):\n    assert candidate(1)", "check"),
+        ("assert f(1) == 1", "asserts"),
+        ("import unittest\nclass T(unittest.TestCase):\n    pass", "unittest"),
+    ],
+)
+def test_the_style_is_what_the_tests_look_like(tests, style):
+    assert infer_style(tests) == style
+
+
+def test_entry_points_are_what_the_tests_use_and_the_source_defines():
+    source = "import math\nclass Node: pass\ndef unused(): pass\ndef f(x): return x\n"
+    assert infer_entry_points(source, "root = Node()\nassert f(root)", "asserts") == ("Node", "f")
+
+
+def test_check_takes_the_last_function():
+    source = "def helper(): pass\ndef f(): pass\n"
+    tests = "def check(candidate):\n    assert candidate()"
+    assert infer_entry_points(source, tests, "check") == ("f",)
+
+
+def test_a_source_that_does_not_parse_still_has_an_entry_point():
+    assert infer_entry_points("def f(", "assert f(1) == 1", "asserts") == ("f",)
+
+
+def test_dunders_are_those_the_reference_class_defines():
+    reference = "class Box:\n    def __init__(self): pass\n    def __len__(self): return 1\n"
+    assert infer_dunders(reference, ("Box",)) == ("__len__",)
+    assert infer_dunders(reference, ("Other",)) == ()
