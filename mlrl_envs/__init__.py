@@ -16,9 +16,11 @@ from mlrl_envs.base import TextParallelEnv
 from mlrl_envs.registration import make, make_vec, register, registry
 from mlrl_envs.stepping import step_many
 from mlrl_envs.testing import check_env
+from mlrl_envs.types import TextEnv
 from mlrl_envs.vector import VectorEnv
 
 __all__ = [
+    "TextEnv",
     "TextParallelEnv",
     "VectorEnv",
     "check_env",

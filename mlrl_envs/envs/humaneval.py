@@ -1,5 +1,14 @@
 """HumanEval for two programmers: a helper `aux` and the function itself, `main`.
 
+Both read the problem and answer at once, blind to each other, with one function each; the joint
+program is run against the data set's tests. With `num_aux=0` main works alone.
+
+Agents: `aux` (`aux_1`, `aux_2` ... when there are several), `main`.
+Reward: grounded in (0, 1): 0.1 format + 0.7 tests + 0.2 cooperation; paper in (0, 4). See
+    `mlrl_envs.rewards.code`.
+Data: HumanEval, 164 rows, MIT. M. Chen et al., "Evaluating Large Language Models Trained on Code",
+    arXiv:2107.03374.
+
 Version history:
     v0: first version.
 """

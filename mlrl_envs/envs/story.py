@@ -1,5 +1,12 @@
 """A story for two writers: `setup` lays the ground, `story` tells the longer version.
 
+Both read a creative prompt and write at once, blind to each other.
+
+Agents: `setup`, `story`.
+Reward: grounded in (0, 1): length, continuity and relevance behind a gate of prose quality; paper
+    in (0, scale): the ratio of the lengths alone. See `mlrl_envs.rewards.story`.
+Data: twenty prompts of our own, or the caller's.
+
 Version history:
     v0: first version.
 """
