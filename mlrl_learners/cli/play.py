@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import mlrl_envs
@@ -106,13 +106,22 @@ def _print_turn(turn: EpisodeTurn) -> None:
     for agent, reward in turn.rewards.items():
         parts = ", ".join(f"{name} {value:.4f}" for name, value in turn.components[agent].items())
         print(f"\n{agent} earns {reward:.4f} ({parts})")
-        for name, value in _diagnostics(turn, agent).items():
-            print(f"    {name}: {printable(str(value))}")
+        for line in _flat(turn.infos.get(agent, {}).get("diagnostics")):
+            print(f"    {printable(line)}")
 
 
-def _diagnostics(turn: EpisodeTurn, agent: AgentID) -> Mapping[str, object]:
-    said = turn.infos.get(agent, {}).get("diagnostics")
-    return said if isinstance(said, Mapping) else {}
+def _flat(value: object, name: str = "") -> Iterator[str]:
+    """Yield a line for each fact in nested diagnostics."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name} {key}".strip())
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            facts = inner.values() if isinstance(inner, Mapping) else [inner]
+            said = [fact for fact in facts if fact not in (None, "", [], ())]
+            yield f"{name}: {', '.join(map(str, said))}".removeprefix(": ")
+    elif value is not None:
+        yield f"{name}: {value}".removeprefix(": ")
 
 
 def _section(title: str, text: str, write: Callable[[str], object]) -> None:
