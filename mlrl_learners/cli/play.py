@@ -117,11 +117,18 @@ def _flat(value: object, name: str = "") -> Iterator[str]:
             yield from _flat(inner, f"{name} {key}".strip())
     elif isinstance(value, list | tuple):
         for inner in value:
-            facts = inner.values() if isinstance(inner, Mapping) else [inner]
-            said = [fact for fact in facts if fact not in (None, "", [], ())]
-            yield f"{name}: {', '.join(map(str, said))}".removeprefix(": ")
+            facts = list(inner.values()) if isinstance(inner, Mapping) else [inner]
+            yield f"{name}: {', '.join(_words(facts))}".removeprefix(": ")
     elif value is not None:
         yield f"{name}: {value}".removeprefix(": ")
+
+
+def _words(facts: Sequence[object]) -> Iterator[str]:
+    for fact in facts:
+        if isinstance(fact, list | tuple):
+            yield from _words(fact)
+        elif fact is not None and not isinstance(fact, bool):  # words say it already
+            yield str(fact)
 
 
 def _section(title: str, text: str, write: Callable[[str], object]) -> None:
