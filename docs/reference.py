@@ -39,7 +39,7 @@ def write_pages(folder: Path) -> None:
 
 def environments_page() -> str:
     """Return the page of all registered environments."""
-    parts = ["# Environments", "One id, one PettingZoo parallel environment, text in, text out."]
+    parts = ["# Registered environments", "Options, and what agents read first."]
     for env_id in sorted(mlrl_envs.registry):
         parts += [f"## {env_id}", *_environment(env_id)]
     return "\n\n".join(parts) + "\n"
@@ -51,7 +51,7 @@ def learners_page() -> str:
     return (
         "\n\n".join(
             [
-                "# Learners",
+                "# Registered learners",
                 _table(("name", "what it is"), rows),
                 "## Options",
                 "All of them share these options; they differ in the `baseline` they start from.",
