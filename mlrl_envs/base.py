@@ -64,7 +64,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         if render_mode is not None:
             check_choice("render mode", render_mode, ("ansi", "human"))
         self.family = family
-        self.sandbox: ProgramRunner = SharedSandbox(limits) if sandbox is None else sandbox
+        self.sandbox = _choose_sandbox(sandbox, limits)
         self.render_mode = render_mode
         self.metadata: dict[str, Any] = {
             "name": env_id,
@@ -135,7 +135,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             InvalidArgumentError: If the index is out of range, or no task has that id.
         """
         if seed is not None or self._np_random is None:
-            self._np_random = np.random.default_rng(seed)
+            self._np_random = np.random.default_rng(_checked_seed(seed))
         self._task = self.family.tasks[self._choose_task(dict(options or {}))]
         self._turns = ()
         return self._observations(), self._infos()
@@ -271,6 +271,29 @@ def build_env(
     shell = {name: options[name] for name in SHELL_OPTIONS if name in options}
     rest = {name: value for name, value in options.items() if name not in SHELL_OPTIONS}
     return TextParallelEnv(family_of(build_config(config_type, rest)), env_id=env_id, **shell)
+
+
+def _choose_sandbox(sandbox: ProgramRunner | None, limits: object) -> ProgramRunner:
+    if sandbox is not None and limits is not None:
+        raise InvalidArgumentError("pass limits to the sandbox you pass, or only limits")
+    if sandbox is not None:
+        if not callable(getattr(sandbox, "run_many", None)):
+            raise InvalidArgumentError(f"sandbox must have run_many, got {sandbox!r}")
+        return sandbox
+    if limits is not None:
+        from mlrl_envs.sandbox import Limits
+
+        if not isinstance(limits, Limits):
+            raise InvalidArgumentError(f"limits must be mlrl_envs.sandbox.Limits, got {limits!r}")
+    return SharedSandbox(limits)
+
+
+def _checked_seed(seed: object) -> int | None:
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidArgumentError(f"seed must be an int of at least 0, got {seed!r}")
+    return int(seed)
 
 
 def _checked_index(index: object, num_tasks: int) -> int:

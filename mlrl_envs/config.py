@@ -1,12 +1,13 @@
 """Options of families as frozen dataclasses; an unknown keyword is an error that names it."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 
-__all__ = ["SHELL_OPTIONS", "FamilyConfig", "build_config", "check_choice"]
+__all__ = ["SHELL_OPTIONS", "FamilyConfig", "build_config", "check_choice", "check_number"]
 
 SHELL_OPTIONS = ("sandbox", "limits", "render_mode")
 ConfigT = TypeVar("ConfigT", bound="FamilyConfig")
@@ -37,6 +38,9 @@ class FamilyConfig:
         Raises:
             InvalidArgumentError: If a value is outside its range.
         """
+        for name in ("split", "reward", "feedback", "communication"):
+            if not isinstance(getattr(self, name), str):
+                raise InvalidArgumentError(f"{name} must be a str, got {getattr(self, name)!r}")
         if isinstance(self.max_turns, bool) or not isinstance(self.max_turns, int):
             raise InvalidArgumentError(f"max_turns must be an int, got {self.max_turns!r}")
         if self.max_turns < 1:
@@ -63,3 +67,10 @@ def check_choice(kind: str, value: object, choices: Sequence[str]) -> None:
     """Raise `UnknownNameError` unless `value` is one of `choices`."""
     if value not in choices:
         raise unknown_name(kind, value, choices)
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise `InvalidArgumentError` unless `value` is a finite number."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(cast("float", value)):
+        raise InvalidArgumentError(f"{name} must be a finite number, got {value!r}")

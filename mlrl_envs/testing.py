@@ -82,6 +82,7 @@ def _check_names_and_spaces(make_env: MakeEnv, seed: int) -> None:  # noqa: ARG0
     low, high = env.reward_range
     _require(low < high, "reward_range is (low, high) with low < high", (low, high))
     _require(env.max_turns >= 1, "max_turns is at least 1", env.max_turns)
+    _require(env.num_tasks >= 1, "num_tasks is at least 1", env.num_tasks)
     for agent in agents:
         for name in ("observation_space", "action_space"):
             space = getattr(env, name)(agent)

@@ -8,6 +8,8 @@ environment that is done waits for `reset`, and takes an empty joint action unti
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.stepping import step_many
 from mlrl_envs.types import AgentID, Info, TextEnv
@@ -94,8 +96,8 @@ class VectorEnv:
     def _spread_seed(self, seed: Seeds) -> Sequence[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int):
-            return [seed + index for index in range(self.num_envs)]
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + index for index in range(self.num_envs)]
         return self._one_each("seed", list(seed))
 
     def _spread_options(self, options: Options) -> Sequence[dict[str, Any] | None]:

@@ -58,7 +58,7 @@ def load_story(split: str = "train", prompts: Sequence[str] | None = None) -> tu
 
 
 def _own_tasks(prompts: Sequence[str]) -> tuple[StoryTask, ...]:
-    if isinstance(prompts, str) or not prompts:
+    if not isinstance(prompts, list | tuple) or not prompts:
         raise InvalidArgumentError(f"prompts must be a list of texts, got {prompts!r}")
     for prompt in prompts:
         if not isinstance(prompt, str) or not prompt.strip():

@@ -4,6 +4,7 @@ HumanEval, CoopHumanEval and MBPP differ only in their rows; each of their files
 and hands them to `CodeFamily`.
 """
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -65,7 +66,7 @@ class CodeConfig(FamilyConfig):
 
     max_turns: int = 2
     num_aux: int = 1
-    data_path: str | None = None
+    data_path: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -76,6 +77,10 @@ class CodeConfig(FamilyConfig):
         super().__post_init__()
         if self.num_aux not in range(MAX_HELPERS + 1) or isinstance(self.num_aux, bool):
             raise InvalidArgumentError(f"num_aux must be 0 to {MAX_HELPERS}, got {self.num_aux!r}")
+        if self.data_path is not None:
+            if not isinstance(self.data_path, str | os.PathLike):
+                raise InvalidArgumentError(f"data_path must be a path, got {self.data_path!r}")
+            object.__setattr__(self, "data_path", os.fspath(self.data_path))
         get_feedback(self.feedback)
 
 

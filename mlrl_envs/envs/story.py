@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.base import TextParallelEnv, build_env
-from mlrl_envs.config import FamilyConfig
+from mlrl_envs.config import FamilyConfig, check_number
 from mlrl_envs.datasets.story import load_story
 from mlrl_envs.envs.turns import with_history
 from mlrl_envs.errors import InvalidArgumentError
@@ -55,6 +55,8 @@ class StoryConfig(FamilyConfig):
         super().__post_init__()
         if self.prompts is not None:
             object.__setattr__(self, "prompts", _as_tuple(self.prompts))
+        for name in ("min_ratio", "max_ratio", "scale"):
+            check_number(name, getattr(self, name))
         if not 0 < self.min_ratio <= self.max_ratio:
             raise InvalidArgumentError(
                 f"need 0 < min_ratio <= max_ratio, got {self.min_ratio}, {self.max_ratio}"
@@ -137,4 +139,5 @@ def _family(config: StoryConfig) -> StoryFamily:
 
 
 def _as_tuple(prompts: Sequence[str]) -> Sequence[str]:
-    return prompts if isinstance(prompts, str) else tuple(prompts)
+    # A lone str, or what is no sequence at all, is refused when the tasks are made.
+    return tuple(prompts) if isinstance(prompts, list | tuple) else prompts

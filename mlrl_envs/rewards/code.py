@@ -59,7 +59,7 @@ class Run:
         rate: Share of hidden assertions that passed, k/n.
         solved: Whether all of them passed.
         public: The public tests that were run.
-        error: How loading or running ended, if badly.
+        error: Why it does not parse or load; empty if it does.
     """
 
     program: JointProgram
@@ -147,12 +147,18 @@ def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> 
     total = max(len(hidden), task.num_hidden_tests, 1)
     return Run(
         program,
-        loaded=passed > 0 or outcome.status in ("passed", "failed"),
+        loaded=_has_loaded(outcome),
         rate=passed / total,
         solved=passed == total,
         public=public,
-        error=outcome.error,
+        # How a hidden test ended is nobody's business, so errors of later phases stay here.
+        error="" if _has_loaded(outcome) else outcome.error,
     )
+
+
+def _has_loaded(outcome: "Outcome") -> bool:
+    reached = any(not record.error.startswith("not reached") for record in outcome.tests)
+    return reached and outcome.status != "load_error"
 
 
 def _drops(

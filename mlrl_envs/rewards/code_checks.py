@@ -59,7 +59,7 @@ def code_checks(
     main = next(a for a in program.answers.values() if a.name == task.entry_point)
     checks = [_found(answer), _syntax(answer)]
     if error:
-        checks.append(_check("program", "does not run", passed=False, details=[_clean(error)]))
+        checks.append(_check("program", "does not load", passed=False, details=[_clean(error)]))
     checks += [_public_tests(task, public), _hidden_tests(solved=solved)]
     if answer is main:
         helpers = [a for a in program.answers.values() if a is not main]

@@ -4,16 +4,19 @@ Paper: with character lengths L1 (setup) and L2 (story) and x = L2 / L1, the rew
 scale * exp(-d), d the distance of x to the interval [low, high]; 0 if L1 = 0. It never reads the
 texts: any nonsense of the right lengths earns everything.
 
-Grounded: gate * (0.4 length + 0.3 continuity + 0.3 relevance). Length is the same rule over
-lengths without padding; continuity the share of the setup's content words that the story takes up,
-full at a quarter; relevance the share of the prompt's content words that both texts take up, full
-at a half. The gate multiplies the prose quality of both texts and what they did not copy from
-their instructions or from each other. See `mlrl_envs.rewards.shaping` for several turns.
+Grounded: gate * (topic * (0.4 length + 0.3 continuity) + 0.3 relevance). Length is the same rule
+over lengths without padding; continuity the share of the setup's content words that the story
+takes up, full at a quarter; relevance the share of the prompt's content words that a text takes
+up, full at a half, the mean of both texts. Topic is (1 + relevance) / 2: a pair about something
+else is paid half for its form. The gate multiplies the prose quality of both texts and what they
+did not copy from their instructions or from each other. See `mlrl_envs.rewards.shaping` for
+several turns.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from statistics import fmean
 
 from mlrl_envs.rewards.shaping import pay_gain
 from mlrl_envs.rewards.text_quality import (
@@ -86,9 +89,10 @@ def score_grounded(
     """
     parts = _measure(attempt, bounds, instructions)
     gate = math.prod(parts.prose.values()) * math.prod(parts.own.values())
+    topic = (1.0 + parts.relevance) / 2.0
     earned = {
-        "length": LENGTH * gate * parts.length,
-        "continuity": CONTINUITY * gate * parts.continuity,
+        "length": LENGTH * gate * topic * parts.length,
+        "continuity": CONTINUITY * gate * topic * parts.continuity,
         "relevance": RELEVANCE * gate * parts.relevance,
     }
     full = parts.length == parts.continuity == parts.relevance == 1.0
@@ -113,7 +117,7 @@ def _measure(
         length=length_score(first, second, bounds=bounds),
         ratio=second / first if first else 0.0,
         continuity=ramp(_share(setup_stems, story_stems), 0.0, CONTINUITY_FULL),
-        relevance=min(
+        relevance=fmean(
             ramp(_share(topic, stems), 0.0, RELEVANCE_FULL) for stems in (setup_stems, story_stems)
         ),
         prose={

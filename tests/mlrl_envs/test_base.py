@@ -228,3 +228,16 @@ def test_setting_max_cycles_has_no_effect(story_env):
     story_env.reset(seed=0)
     story_env.step(FAIR)
     assert story_env.agents == []
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "7", True])
+def test_senseless_seed_is_refused(story_env, seed):
+    with pytest.raises(InvalidArgumentError, match="seed must be an int of at least 0"):
+        story_env.reset(seed=seed)
+
+
+def test_limits_beside_a_sandbox_are_refused(fake_sandbox):
+    from mlrl_envs.sandbox import Limits
+
+    with pytest.raises(InvalidArgumentError, match="limits to the sandbox"):
+        mlrl_envs.make("mlrl/story-v0", sandbox=fake_sandbox, limits=Limits())

@@ -47,7 +47,12 @@ def test_unknown_option_names_the_nearest(env_id):
         ("communication", "shout", "unknown communication 'shout'"),
         ("max_turns", 0, "max_turns must be at least 1, got 0"),
         ("max_turns", "2", "max_turns must be an int, got '2'"),
+        ("max_turns", True, "max_turns must be an int, got True"),
+        ("split", ["train"], "split must be a str"),
+        ("feedback", None, "feedback must be a str"),
         ("render_mode", "rgb_array", "unknown render mode 'rgb_array'"),
+        ("sandbox", 3, "sandbox must have run_many, got 3"),
+        ("limits", {"wall_seconds": 3}, "limits must be mlrl_envs.sandbox.Limits"),
     ],
 )
 def test_bad_option_gives_one_line_that_names_it(env_id, option, value, message):

@@ -127,3 +127,25 @@ def test_prelude_of_the_problem_is_there_for_answers(fake_sandbox):
     env.reset(options={"task_id": "HumanEval/38"})
     main = "```python\ndef decode_cyclic(s: str):\n    return encode_cyclic(encode_cyclic(s))\n```"
     assert env.step({"aux": "", "main": main})[4]["main"]["solved"]
+
+
+@pytest.mark.parametrize(
+    "ending", ["while True:\n            pass", "import os\n        os._exit(0)"]
+)
+def test_how_a_hidden_test_ended_is_not_told(ending):
+    from mlrl_envs.sandbox import Limits
+
+    limits = Limits(wall_seconds=2.0, test_seconds=0.3)
+    env = mlrl_envs.make("mlrl/humaneval-v0", split="all", limits=limits)
+    texts = []
+    # Both pass the public tests; one fails the first hidden test, the other never comes back.
+    for body in ("return None", ending):
+        env.reset(options={"task_index": 0})
+        main = (
+            "```python\ndef has_close_elements(numbers, threshold):\n"
+            f"    if numbers[-1] == 2.2:\n        {body}\n    return len(numbers) > 3\n```"
+        )
+        observations, *_ = env.step({"aux": "", "main": main})
+        texts.append(observations["main"].partition("Feedback")[2])
+    assert texts[0] == texts[1]
+    assert "public tests: all of 2 passed" in texts[0]

@@ -92,10 +92,33 @@ def test_second_turn_earns_only_its_gain(honest_story):
     assert first + weak + best == pytest.approx(at_once)
 
 
+def test_pair_about_something_else_is_paid_half_for_its_form(honest_story):
+    prompt, setup, story = honest_story
+    right, wrong = (
+        mlrl_envs.make("mlrl/story-v0", prompts=[text])
+        for text in (prompt, "Tell of a clockmaker who repairs lost memories:")
+    )
+    for env in (right, wrong):
+        env.reset(seed=0)
+    actions = {"setup": setup, "story": story}
+    assert wrong.step(actions)[1]["story"] < 0.5 * right.step(actions)[1]["story"]
+
+
 @pytest.mark.parametrize(
     "options",
-    [{"min_ratio": 0.0}, {"min_ratio": 4.0}, {"scale": 0.0}, {"scale": -1.0}, {"prompts": "x"}],
+    [
+        {"min_ratio": 0.0},
+        {"min_ratio": 4.0},
+        {"min_ratio": "2"},
+        {"max_ratio": float("nan")},
+        {"scale": 0.0},
+        {"scale": -1.0},
+        {"scale": float("inf")},
+        {"prompts": "x"},
+        {"prompts": 3},
+        {"prompts": {"a": "b"}},
+    ],
 )
 def test_senseless_options_are_refused(options):
-    with pytest.raises(ValueError, match=r"need 0|scale must|prompts must"):
+    with pytest.raises(ValueError, match=r"need 0|must be"):
         mlrl_envs.make("mlrl/story-v0", **options)
