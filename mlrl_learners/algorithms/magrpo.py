@@ -23,7 +23,7 @@ from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
 from mlrl_learners.algorithms.team import Team, TeamConfig
 from mlrl_learners.errors import ConfigError, NumericsError, unknown_name
 from mlrl_learners.functional.advantages import Baseline, group_advantages
-from mlrl_learners.functional.logprobs import TokenRow, micro_batches
+from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.losses import (
     KlEstimator,
     LossKind,
@@ -191,8 +191,9 @@ class Magrpo(Team):
             return {}
         stats: dict[str, float] = defaultdict(float)
         for minibatch in self._minibatches(keep):
-            for rows in micro_batches(
-                [samples[i].row.num_tokens for i in minibatch], self.config.micro_batch_tokens
+            rows_read = [samples[i].row for i in minibatch]
+            for rows in self.policies[name].micro_batches(
+                rows_read, self.config.micro_batch_tokens
             ):
                 batch = [minibatch[i] for i in rows]
                 loss = self._loss(

@@ -1,7 +1,7 @@
 """Log-probabilities of completions under a causal language model, batched and chunked.
 
-The head runs over completion tokens only, a chunk at a time and again in the backward pass, so the
-logits of a whole batch never exist at once.
+A prompt is read once for all of its completions. The head runs over completion tokens only, a
+chunk at a time and again in the backward pass, so the logits of a whole batch never exist at once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,23 +23,30 @@ class TokenRow:
     prompt_ids: Sequence[int]
     token_ids: Sequence[int]
 
-    @property
-    def num_tokens(self) -> int:
-        """Tokens the model reads to predict the completion: all but the last."""
-        return len(self.prompt_ids) + len(self.token_ids) - 1
 
+def micro_batches(
+    rows: Sequence[TokenRow], max_tokens: int, *, packed: bool = True
+) -> Iterator[list[int]]:
+    """Split row numbers into batches that cost at most `max_tokens` each, padding included.
 
-def micro_batches(lengths: Sequence[int], max_tokens: int) -> Iterator[list[int]]:
-    """Split row numbers into batches of like length, each at most `max_tokens` when padded.
+    Every row is in exactly one batch; rows of one prompt stay together as far as they fit. A row
+    longer than `max_tokens` is a batch by itself.
 
-    A row longer than `max_tokens` is a batch by itself. Every row is in exactly one batch.
+    Args:
+        rows: What is to be split.
+        max_tokens: Budget of a forward pass.
+        packed: Whether a forward pass reads a prompt once for all of its completions.
     """
+    packs = _packs(rows, max_tokens) if packed else [[number] for number in range(len(rows))]
+    widths = [_width(rows, pack) for pack in packs]
     batch: list[int] = []
-    for row in sorted(range(len(lengths)), key=lambda i: (-lengths[i], i)):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > max_tokens:
+    size = widest = 0
+    for place in sorted(range(len(packs)), key=lambda i: (-widths[i], i)):
+        if batch and (size + 1) * widest > max_tokens:
             yield batch
-            batch = []
-        batch.append(row)
+            batch, size = [], 0
+        widest = widths[place] if not batch else widest
+        batch, size = batch + packs[place], size + 1
     if batch:
         yield batch
 
@@ -50,10 +57,13 @@ def completion_logprobs(
     *,
     temperature: float = 1.0,
     with_entropy: bool = True,
+    packed: bool = True,
 ) -> tuple[Tensor, Tensor]:
     """Return log pi(token) at `temperature` for each completion token, and the entropy there.
 
-    Rows are padded on the right and no attention mask is passed: causal attention already keeps
+    Packed, the rows that share a prompt become one sequence, prompt first and completions behind,
+    under a mask that lets a completion see the prompt and itself: the prompt is read once.
+    Unpacked, rows are padded on the right and no mask is passed: causal attention already keeps
     every real token from seeing what comes after it, and what pads would compute is never read.
 
     Args:
@@ -61,25 +71,95 @@ def completion_logprobs(
         rows: Prompts and completions.
         temperature: What logits are divided by; the same as in sampling.
         with_entropy: Compute the entropy (no gradient); zeros otherwise.
+        packed: Read shared prompts once; needs a model that takes a mask `[B, 1, S, S]`.
 
     Returns:
         Two float32 vectors `[T]`, T the completion tokens of all rows, in order.
     """
     device = next(model.parameters()).device
-    width = max(row.num_tokens for row in rows)
-    input_ids = torch.zeros(len(rows), width, dtype=torch.long)
-    row_numbers: list[int] = []
-    columns: list[int] = []
-    for number, row in enumerate(rows):
-        ids = [*row.prompt_ids, *row.token_ids][:-1]
-        input_ids[number, : len(ids)] = torch.tensor(ids)
-        columns.extend(range(len(row.prompt_ids) - 1, len(ids)))
-        row_numbers.extend([number] * len(row.token_ids))
-    body = model.get_decoder()  # type: ignore[operator]
-    hidden = body(input_ids=input_ids.to(device), use_cache=False).last_hidden_state
-    hidden = hidden[torch.tensor(row_numbers), torch.tensor(columns)]  # [B, W, H] -> [T, H]
+    packs = _packs(rows) if packed else [[number] for number in range(len(rows))]
+    layout = _lay_out(rows, packs)
+    inputs = {"input_ids": layout.input_ids.to(device)}
+    if any(len(pack) > 1 for pack in packs):
+        inputs["attention_mask"] = _pack_mask(layout.segments).to(device)
+        inputs["position_ids"] = layout.positions.to(device)
+    hidden = model.get_decoder()(**inputs, use_cache=False).last_hidden_state  # type: ignore[operator]
+    hidden = hidden.flatten(0, 1)[layout.sources.to(device)]  # [B, S, H] -> [T, H]
     targets = torch.tensor([token for row in rows for token in row.token_ids], device=device)
     return _head_logprobs(model, hidden, targets, temperature, with_entropy)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where every token of a batch stands.
+
+    Attributes:
+        input_ids: `[B, S]`, zeros where there is nothing.
+        segments: `[B, S]`, 0 for a prompt, 1.. for its completions, -1 where there is nothing.
+        positions: `[B, S]`, as if each completion stood alone behind the prompt.
+        sources: `[T]`, for each completion token in the order of the rows, the place in
+            `input_ids.flatten()` whose hidden state predicts it.
+    """
+
+    input_ids: Tensor
+    segments: Tensor
+    positions: Tensor
+    sources: Tensor
+
+
+def _lay_out(rows: Sequence[TokenRow], packs: Sequence[Sequence[int]]) -> _Layout:
+    width = max(_width(rows, pack) for pack in packs)
+    shape = (len(packs), width)
+    input_ids, positions = (
+        torch.zeros(shape, dtype=torch.long),
+        torch.zeros(shape, dtype=torch.long),
+    )
+    segments = torch.full(shape, -1)
+    sources: list[Tensor] = [torch.empty(0)] * len(rows)
+    for line, pack in enumerate(packs):
+        prompt = rows[pack[0]].prompt_ids
+        end = len(prompt)
+        input_ids[line, :end] = torch.tensor(prompt)
+        positions[line, :end] = torch.arange(end)
+        segments[line, :end] = 0
+        for segment, number in enumerate(pack, start=1):
+            read = rows[number].token_ids[:-1]  # the last token predicts nothing
+            start, end = end, end + len(read)
+            input_ids[line, start:end] = torch.tensor(read, dtype=torch.long)
+            positions[line, start:end] = len(prompt) + torch.arange(len(read))
+            segments[line, start:end] = segment
+            places = torch.tensor([len(prompt) - 1, *range(start, end)])
+            sources[number] = line * width + places
+    return _Layout(input_ids, segments, positions, torch.cat(sources))
+
+
+def _pack_mask(segments: Tensor) -> Tensor:
+    """Return who may see whom, `[B, S] -> [B, 1, S, S]`: the prompt and one's own past."""
+    width = segments.shape[1]
+    past = torch.ones(width, width, dtype=torch.bool).tril()
+    same = segments[:, :, None] == segments[:, None, :]
+    prompt = (segments == 0)[:, None, :]
+    return ((same | prompt) & past)[:, None]
+
+
+def _packs(rows: Sequence[TokenRow], max_tokens: int | None = None) -> list[list[int]]:
+    """Group row numbers by prompt, in order; a pack is at most `max_tokens` wide."""
+    packs: list[list[int]] = []
+    open_packs: dict[tuple[int, ...], list[int]] = {}
+    for number, row in enumerate(rows):
+        prompt = tuple(row.prompt_ids)
+        pack = open_packs.get(prompt)
+        too_wide = max_tokens is not None and _width(rows, [*(pack or []), number]) > max_tokens
+        if pack is None or too_wide:
+            pack = open_packs[prompt] = []
+            packs.append(pack)
+        pack.append(number)
+    return packs
+
+
+def _width(rows: Sequence[TokenRow], pack: Sequence[int]) -> int:
+    """Return how many tokens a pack reads: the prompt once, each completion but its last token."""
+    return len(rows[pack[0]].prompt_ids) + sum(len(rows[i].token_ids) - 1 for i in pack)
 
 
 def _head_logprobs(

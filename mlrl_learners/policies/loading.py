@@ -53,6 +53,7 @@ def load_model(
 
 def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
+
     tokenizer_options = {
         key: options[key] for key in ("revision", "trust_remote_code", "token") if key in options
     }

@@ -1,7 +1,8 @@
 """One set of weights: sampling from it, and log-probabilities under it."""
 
 import contextlib
-from collections.abc import Sequence
+import functools
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from mlrl_learners.errors import CheckpointError, ConfigError
-from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs
+from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs, micro_batches
 from mlrl_learners.policies.generate import generate
 from mlrl_learners.policies.sampling import SamplingConfig
 from mlrl_learners.types import Completion
@@ -103,11 +104,40 @@ class Policy:
         self, rows: Sequence[TokenRow], *, temperature: float, with_entropy: bool = True
     ) -> tuple[Tensor, Tensor]:
         """Return log-probabilities and entropies of all completion tokens, `[T]` each."""
+        packed = self.packs_prompts
         self.model.train(self.gradient_checkpointing)  # it only acts in training mode
         with self._autocast():
             return completion_logprobs(
-                self.model, rows, temperature=temperature, with_entropy=with_entropy
+                self.model,
+                rows,
+                temperature=temperature,
+                with_entropy=with_entropy,
+                packed=packed,
             )
+
+    @functools.cached_property
+    def packs_prompts(self) -> bool:
+        """Whether the model reads a prompt once for several completions and gets the same.
+
+        Tried on two short rows: not every family takes a mask and positions from outside.
+        """
+        config = self.model.config
+        kinds = getattr(config, "layer_types", None)
+        windowed = getattr(config, "sliding_window", None) if kinds is None else None
+        if windowed or any(kind != "full_attention" for kind in kinds or ()):
+            return False  # these layers look at distances in the sequence as it is laid out
+        if config._attn_implementation != "sdpa":  # noqa: SLF001 - there is no public name for it
+            return False
+        rows = [TokenRow([1, 2, 3], [4, 5]), TokenRow([1, 2, 3], [6, 7])]
+        self.model.eval()
+        with torch.no_grad():
+            packed, _ = completion_logprobs(self.model, rows, with_entropy=False)
+            apart, _ = completion_logprobs(self.model, rows, with_entropy=False, packed=False)
+        return bool(torch.allclose(packed, apart, atol=0.05 if self._is_half() else 1e-4))
+
+    def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
+        """Split row numbers into forward passes of at most `max_tokens` tokens each."""
+        return micro_batches(rows, max_tokens, packed=self.packs_prompts)
 
     def save(self, folder: Path) -> None:
         """Write weights and tokenizer as a folder that `transformers` loads."""
@@ -127,6 +157,9 @@ class Policy:
         except (OSError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise CheckpointError(f"weights in {str(folder)!r} do not fit: {reason}") from error
+
+    def _is_half(self) -> bool:
+        return next(self.model.parameters()).dtype != torch.float32
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.precision == "float32":

@@ -8,9 +8,11 @@ from mlrl_learners.policies import tiny_model
 
 ROWS = [
     TokenRow([5, 6, 7], [8, 9]),
+    TokenRow([5, 6, 7], [8, 10, 11, 12]),  # shares the first one's prompt
     TokenRow([5], [256]),  # one-token answer: just the end of sequence
     TokenRow([256, 4, 256, 3], [1, 2, 3, 256]),  # end of sequence inside the prompt
     TokenRow([1, 2], [3, 3, 3]),
+    TokenRow([5, 6, 7], [256]),
 ]
 
 
@@ -32,9 +34,10 @@ def slow_logprobs(model, row, temperature):
     return torch.stack(values), torch.stack(entropies)
 
 
-@pytest.mark.parametrize("temperature", [0.7, 1.0, 1.3])
-def test_batched_logprobs_equal_one_row_at_a_time(model, temperature):
-    logprobs, entropy = completion_logprobs(model, ROWS, temperature=temperature)
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("temperature", [0.7, 1.3])
+def test_batched_logprobs_equal_one_row_at_a_time(model, temperature, packed):
+    logprobs, entropy = completion_logprobs(model, ROWS, temperature=temperature, packed=packed)
     slow = [slow_logprobs(model, row, temperature) for row in ROWS]
     assert torch.allclose(logprobs, torch.cat([pair[0] for pair in slow]), atol=1e-5)
     assert torch.allclose(entropy, torch.cat([pair[1] for pair in slow]), atol=1e-4)
@@ -43,6 +46,15 @@ def test_batched_logprobs_equal_one_row_at_a_time(model, temperature):
 def test_only_completion_tokens_are_counted(model):
     logprobs, _ = completion_logprobs(model, ROWS)
     assert len(logprobs) == sum(len(row.token_ids) for row in ROWS)
+
+
+def test_reading_a_shared_prompt_once_leaves_the_gradient_equal(model):
+    def gradient(packed):
+        model.zero_grad()
+        completion_logprobs(model, ROWS, packed=packed)[0].square().sum().backward()
+        return model.model.embed_tokens.weight.grad.clone()
+
+    assert torch.allclose(gradient(packed=True), gradient(packed=False), atol=1e-5)
 
 
 def test_more_padding_leaves_logprobs_and_gradients_equal(model):
@@ -83,9 +95,25 @@ def test_a_head_that_caps_its_logits_is_followed():
     assert torch.allclose(completion_logprobs(model, [row])[0], expected, atol=1e-5)
 
 
-@given(lengths=st.lists(st.integers(1, 50), max_size=30), budget=st.integers(1, 120))
-def test_micro_batches_hold_every_row_once_within_the_budget(lengths, budget):
-    batches = list(micro_batches(lengths, budget))
-    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+token_rows = st.builds(
+    TokenRow,
+    st.lists(st.integers(0, 2), min_size=1, max_size=6).map(tuple),
+    st.lists(st.integers(0, 9), min_size=1, max_size=20),
+)
+
+
+@given(rows=st.lists(token_rows, max_size=30), budget=st.integers(1, 120), packed=st.booleans())
+def test_micro_batches_hold_every_row_once_within_the_budget(rows, budget, packed):
+    batches = list(micro_batches(rows, budget, packed=packed))
+    assert sorted(row for batch in batches for row in batch) == list(range(len(rows)))
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= budget
+        lengths = [len(rows[i].prompt_ids) + len(rows[i].token_ids) - 1 for i in batch]
+        assert len(batch) == 1 or max(lengths) <= budget
+        if not packed:
+            assert len(batch) == 1 or len(batch) * max(lengths) <= budget
+
+
+def test_answers_to_one_prompt_share_a_micro_batch_that_reads_it_once():
+    rows = [TokenRow((1,) * 50, [2] * 11)] * 4  # 90 tokens packed, 240 apart
+    assert list(micro_batches(rows, 100)) == [[0, 1, 2, 3]]
+    assert len(list(micro_batches(rows, 100, packed=False))) == 4

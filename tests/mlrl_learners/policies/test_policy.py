@@ -1,0 +1,132 @@
+import pytest
+import torch
+
+from mlrl_learners.errors import CheckpointError
+from mlrl_learners.functional.logprobs import TokenRow
+from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
+
+TEXTS = ["hi", "a much longer prompt that needs padding <|im_end|> inside", "mid one"]
+
+
+def make_policy(seed=0, *, eos_bias=0.0, **options):
+    """A tiny policy with an untied head: its tokens vary, and it ends now and then."""
+    model, tokenizer = tiny_model(seed)
+    generator = torch.Generator().manual_seed(seed)
+    head = torch.nn.Linear(model.config.hidden_size, len(tokenizer))
+    with torch.no_grad():
+        head.weight.copy_(torch.randn(head.weight.shape, generator=generator) * 0.4)
+        head.bias.zero_()
+        head.bias[tokenizer.eos_token_id] = eos_bias
+    model.lm_head = head
+    return Policy(model, tokenizer, **options)
+
+
+@pytest.fixture
+def policy():
+    return make_policy(eos_bias=4.0)
+
+
+def prompts_of(policy, texts=TEXTS):
+    chat = ChatFormat(policy.tokenizer)
+    return [chat.encode(text) for text in texts]
+
+
+def sample(policy, prompts, num_samples=4, seed=0, **options):
+    sampling = SamplingConfig(max_new_tokens=12, temperature=0.7, top_p=0.9)
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    return policy.complete(prompts, num_samples, sampling, generator=generator, **options)
+
+
+def tokens_of(answers):
+    return [[completion.token_ids for completion in group] for group in answers]
+
+
+def test_sampled_and_trained_logprobs_agree_at_the_first_step(policy):
+    answers = [c for group in sample(policy, prompts_of(policy)) for c in group]
+    assert len({len(c.token_ids) for c in answers}) > 1  # mixed lengths
+    sampled = torch.tensor([lp for c in answers for lp in c.logprobs])
+    rows = [TokenRow(c.prompt_ids, c.token_ids) for c in answers]
+    trained, _ = policy.logprobs(rows, temperature=0.7)
+    assert float((sampled - trained.detach()).abs().max()) < 1e-4
+
+
+def test_a_prompts_tokens_do_not_depend_on_the_prompts_beside_it(policy):
+    together = tokens_of(sample(policy, prompts_of(policy), seed=None))
+    alone = [tokens_of(sample(policy, [p], seed=None))[0] for p in prompts_of(policy)]
+    assert together == alone
+
+
+def test_small_decode_batches_draw_the_same_tokens_as_one(policy):
+    prompts = prompts_of(policy)
+    assert tokens_of(sample(policy, prompts)) == tokens_of(sample(policy, prompts, max_rows=4))
+
+
+def test_a_shared_prompt_cache_draws_the_same_tokens_as_none(policy):
+    prompts = prompts_of(policy)
+    shared = tokens_of(sample(policy, prompts, num_samples=1))
+    repeated = [p for p in prompts for _ in range(3)]
+    generator = torch.Generator().manual_seed(7)
+    sampling = SamplingConfig(max_new_tokens=12, temperature=0.7, top_p=0.9)
+    once = policy.complete(repeated, 1, sampling, generator=generator)
+    generator.manual_seed(7)
+    grouped = policy.complete(prompts, 3, sampling, generator=generator)
+    assert [c.token_ids for group in once for c in group] == [
+        c.token_ids for group in grouped for c in group
+    ]
+    assert shared  # a single sample goes the same way
+
+
+def test_answers_end_with_the_end_of_sequence_or_at_the_limit(policy):
+    for completion in (c for group in sample(policy, prompts_of(policy), 8) for c in group):
+        ended = completion.token_ids[-1] in policy.eos_ids
+        assert completion.finish_reason == ("stop" if ended else "length")
+        assert ended or len(completion.token_ids) == 12
+        assert not any(token in policy.eos_ids for token in completion.token_ids[:-1])
+        assert len(completion.logprobs) == len(completion.token_ids)
+
+
+def test_an_answer_may_be_one_token_long():
+    policy = make_policy(eos_bias=500.0)
+    (answers,) = sample(policy, prompts_of(policy)[:1])
+    assert [completion.token_ids for completion in answers] == [policy.eos_ids[:1]] * 4
+    assert answers[0].text == ""
+
+
+def test_the_same_seed_draws_the_same_tokens_and_another_does_not(policy):
+    prompts = prompts_of(policy)
+    assert tokens_of(sample(policy, prompts)) == tokens_of(sample(policy, prompts))
+    assert tokens_of(sample(policy, prompts)) != tokens_of(sample(policy, prompts, seed=1))
+
+
+def test_bfloat16_autocast_leaves_the_weights_in_float32():
+    policy = make_policy(precision="bf16")
+    sample(policy, prompts_of(policy))
+    logprobs, _ = policy.logprobs([TokenRow([1, 2], [3, 4])], temperature=1.0)
+    exact, _ = make_policy().logprobs([TokenRow([1, 2], [3, 4])], temperature=1.0)
+    assert policy.model.model.embed_tokens.weight.dtype == torch.float32
+    assert logprobs.dtype == torch.float32
+    assert 0 < float((logprobs - exact).detach().abs().max()) < 0.2
+
+
+def test_gradient_checkpointing_leaves_the_gradient_equal():
+    def gradient(policy):
+        policy.logprobs([TokenRow([1, 2], [3, 4, 5])], temperature=1.0)[0].sum().backward()
+        return policy.model.model.embed_tokens.weight.grad
+
+    plain, saving = gradient(make_policy()), gradient(make_policy(gradient_checkpointing=True))
+    assert torch.allclose(plain, saving, atol=1e-6)
+
+
+def test_saved_weights_come_back_to_the_bit(tmp_path):
+    policy, other = Policy(*tiny_model(1)), Policy(*tiny_model(2))
+    policy.save(tmp_path)
+    other.load(tmp_path)
+    for mine, theirs in zip(policy.model.parameters(), other.model.parameters(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+def test_weights_of_another_model_are_refused(tmp_path):
+    model, tokenizer = tiny_model(hidden_size=16)
+    Policy(model, tokenizer).save(tmp_path)
+    with pytest.raises(CheckpointError, match="do not fit"):
+        Policy(*tiny_model()).load(tmp_path)

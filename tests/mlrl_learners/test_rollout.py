@@ -1,0 +1,103 @@
+import itertools
+
+import pytest
+
+import mlrl_envs
+from mlrl_envs.errors import InfraError
+from mlrl_learners.rollout import collect_rollouts, play_episodes
+from mlrl_learners.types import Completion, RolloutConfig
+
+
+class Counter:
+    """Answers with the number it read plus 0, 1, 2, ... over its samples."""
+
+    def act(self, observations, *, num_samples=1, explore=True):
+        return [
+            {
+                agent: [Completion(str(int(text) + i)) for i in range(num_samples)]
+                for agent, text in observation.items()
+            }
+            for observation in observations
+        ]
+
+
+@pytest.fixture
+def collect(addition_env):
+    def collect(config, num_tasks=2, **env_options):
+        envs = [mlrl_envs.make(addition_env, **env_options) for _ in range(num_tasks)]
+        return collect_rollouts(
+            envs,
+            Counter(),
+            config,
+            env_id=addition_env,
+            task_options=[{"task_index": 2 + i} for i in range(num_tasks)],
+            seeds=list(range(num_tasks)),
+        )
+
+    return collect
+
+
+def test_aligned_play_pairs_the_jth_answers(collect):
+    rollout = collect(RolloutConfig(num_samples=3)).rollouts[0]
+    assert [step.samples for step in rollout.root.steps] == [
+        {"left": j, "right": j} for j in range(3)
+    ]
+
+
+def test_cross_play_tries_every_combination(collect):
+    rollout = collect(RolloutConfig(num_samples=3, joint_mode="cross")).rollouts[0]
+    pairs = [(step.samples["left"], step.samples["right"]) for step in rollout.root.steps]
+    assert pairs == list(itertools.product(range(3), repeat=2))
+
+
+def test_a_tree_goes_on_from_every_joint_action_that_did_not_end(collect):
+    rollout = collect(RolloutConfig(num_samples=3)).rollouts[0]
+    assert [step.child is not None for step in rollout.root.steps] == [True, False, True]
+    assert [step.terminated for step in rollout.root.steps] == [False, True, False]
+
+
+def test_a_chain_goes_on_from_one(collect):
+    config = RolloutConfig(num_samples=4, branching="chain")
+    for rollout in collect(config).rollouts:
+        assert sum(step.child is not None for step in rollout.root.steps) == 1
+
+
+def test_a_chain_draws_its_branch_from_the_seed(collect):
+    config = RolloutConfig(num_samples=4, branching="chain")
+    assert collect(config) == collect(config)
+
+
+def test_rewards_are_those_of_the_joint_action_that_was_played(collect):
+    rollout = collect(RolloutConfig(num_samples=3, joint_mode="cross")).rollouts[0]
+    for step in rollout.root.steps:
+        assert step.rewards == {agent: float(k == 1) for agent, k in step.samples.items()}
+
+
+def test_rollouts_keep_the_order_and_ids_of_the_tasks(collect):
+    assert [r.task_id for r in collect(RolloutConfig(2)).rollouts] == ["train/2", "train/3"]
+
+
+def test_an_episode_that_infrastructure_broke_is_set_apart_and_spoils_no_other(collect):
+    batch = collect(RolloutConfig(num_samples=2), broken=True)
+    assert [rollout.task_id for rollout in batch.rollouts] == ["train/2"]
+    (failure,) = batch.failures
+    assert (failure.task_id, failure.error, failure.message) == (
+        "train/3",
+        "InfraError",
+        "no worker",
+    )
+
+
+def test_an_episode_is_one_line_to_its_end(addition_env):
+    envs = [mlrl_envs.make(addition_env) for _ in range(2)]
+    options = [{"task_index": 0}, {"task_index": 1}]
+    episodes = play_episodes(envs, Counter(), task_options=options, seeds=[0, 1])
+    assert [len(episode.turns) for episode in episodes] == [2, 2]
+    assert [episode.returns for episode in episodes] == [{"left": 0.0, "right": 0.0}] * 2
+    assert not any(episode.solved for episode in episodes)
+
+
+def test_infrastructure_never_becomes_a_reward_in_an_episode(addition_env):
+    env = mlrl_envs.make(addition_env, broken=True)
+    with pytest.raises(InfraError):
+        play_episodes([env], Counter(), task_options=[{"task_index": 3}], seeds=[0])
