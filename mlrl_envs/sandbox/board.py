@@ -46,7 +46,7 @@ class Board:
         self._append(json.dumps({key: value}).encode())
         self._stamp()
 
-    def record(self, name: str, passed: bool, error: str) -> None:  # noqa: FBT001
+    def record(self, name: str, passed: bool, error: str) -> None:
         """Write one verdict. Beyond the board's size only the counters go on."""
         self._count += 1
         self._passed += passed

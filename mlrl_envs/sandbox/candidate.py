@@ -4,6 +4,8 @@ Everything here runs beside code that may rewrite it; nothing here is trusted. I
 judge over one socket and knows neither the tests nor what they expect.
 """
 
+# ruff: noqa: ANN401  values of any type cross the border
+
 import builtins
 import io
 import json
@@ -14,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 from mlrl_envs.sandbox import frames, tags
+from mlrl_envs.sandbox.sharing import SharedTests
 from mlrl_envs.sandbox.wire import Codec, Wire, WireError
 
 __all__ = ["run_candidate"]
@@ -31,7 +34,7 @@ def run_candidate(link: int, output_bytes: int) -> None:
     output = Output(output_bytes)
     sys.stdout = output
     candidate = Candidate(link, output)
-    builtins.input = candidate.input  # type: ignore[assignment]
+    builtins.input = candidate.input
     candidate.serve()
 
 
@@ -72,7 +75,7 @@ class JudgeCall:
         self._call = call
         self._number = number
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._call(self._number, args, kwargs)
 
 
@@ -85,8 +88,10 @@ class Candidate:
         self._codec = Codec(self._export, self._resolve)
         self._handles: list[Any] = []
         self._handle_of: dict[int, int] = {}
+        self._found: dict[str, Any] = {}
+        self._tests: SharedTests | None = None
 
-    def serve(self) -> Any:  # noqa: ANN401
+    def serve(self) -> Any:
         """Answer requests until an answer to our own question, or the end, arrives."""
         while True:
             frame = frames.receive(self._link, FRAME_CAP)
@@ -111,6 +116,12 @@ class Candidate:
         try:
             if operation == "load":
                 return "value", self._load(*extra), None
+            if operation == "share":
+                helpers, tests = extra
+                self._tests = SharedTests(helpers, tests, self._found)
+                return "value", [None], None
+            if operation == "share_run" and self._tests:
+                return "value", [self._tests.run(*extra)], None
             arguments = self._codec.unpack(changes, values)
             return OPERATIONS[operation](self._handles[target], arguments, extra)
         except BaseException as error:  # noqa: BLE001  whatever the candidate raises, is data
@@ -120,12 +131,11 @@ class Candidate:
         module = types.ModuleType("solution")
         sys.modules["solution"] = module
         exec(compile(source, "<solution>", "exec", dont_inherit=True), module.__dict__)  # noqa: S102
-        found = []
         for name in entry_points:
             if name not in module.__dict__:
                 raise NameError(f"the source defines no {name!r}")
-            found.append(module.__dict__[name])
-        return found
+            self._found[name] = module.__dict__[name]
+        return list(self._found.values())
 
     def _describe(self, error: BaseException) -> tuple[str, list[Any], Any]:
         kind = type(error)
@@ -166,8 +176,8 @@ class Candidate:
     def _export(self, value: Any) -> Wire:
         kind = type(value)
         if kind is JudgeCall:
-            return {"j": value._number}
-        if value in tags.TYPE_NAMES if isinstance(value, type) else False:
+            return {"j": value._number}  # noqa: SLF001  same module
+        if isinstance(value, type) and value in tags.TYPE_NAMES:
             return {"T": tags.TYPE_NAMES[value]}
         number = self._handle_of.get(id(value))
         if number is None:

@@ -28,7 +28,7 @@ for name, path in (("mlrl_envs", sys.argv[1]), ("mlrl_envs.sandbox", sys.argv[1]
     module.__path__ = [path]
     sys.modules[name] = module
 from mlrl_envs.sandbox.worker import main
-main(sys.argv[1], int(sys.argv[2]))
+main(int(sys.argv[2]))
 """
 KEPT_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")
 

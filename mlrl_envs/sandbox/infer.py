@@ -1,12 +1,19 @@
 """Guessing a program's style and entry points, for callers who hand over two strings."""
 
 import ast
+import builtins
+import re
+import sys
 
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.sandbox.plan import free_names
 from mlrl_envs.sandbox.program import OPERATORS, Style
 
 __all__ = ["infer_dunders", "infer_entry_points", "infer_style"]
+
+DEFINITION = re.compile(
+    r"^(?:async +)?(?:def|class) +(\w+)|^(\w+) *(?::[^=\n]*)?=[^=]", re.MULTILINE
+)
 
 
 def infer_style(tests: str) -> Style:
@@ -29,20 +36,20 @@ def infer_style(tests: str) -> Style:
 def infer_entry_points(source: str, tests: str, style: Style) -> tuple[str, ...]:
     """Return the names that the tests use and the source defines.
 
-    For "check" without such a name, the last function of the source. A source that does not
-    parse yields what the tests leave undefined, so that the run ends in a load error.
+    For "check" without such a name, the last definition of the source; for a source that defines
+    none of them, what the tests leave undefined, so that the run ends in a load error. The source
+    is searched, not parsed: a hostile one could bring the caller's parser down.
 
     Raises:
         InvalidArgumentError: If no name can be found.
     """
-    wanted = free_names(ast.parse(tests))
-    try:
-        defined = _top_level_names(ast.parse(source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        defined = [name for name in wanted if name not in dir(__builtins__)] or ["candidate"]
+    wanted = [name for name in free_names(ast.parse(tests)) if not hasattr(builtins, name)]
+    defined = [next(filter(None, groups)) for groups in DEFINITION.findall(source)]
     found = [name for name in defined if name in wanted]
     if not found and style == "check":
         found = defined[-1:]
+    if not found:
+        found = [name for name in wanted if name not in sys.stdlib_module_names]
     if not found:
         raise InvalidArgumentError("the tests use no name that the source defines")
     return tuple(dict.fromkeys(found))
@@ -59,13 +66,3 @@ def infer_dunders(reference: str, entry_points: tuple[str, ...]) -> tuple[str, .
         if isinstance(item, ast.FunctionDef)
     ]
     return tuple(dict.fromkeys(name for name in methods if name in OPERATORS))
-
-
-def _top_level_names(tree: ast.Module) -> list[str]:
-    names: list[str] = []
-    for node in tree.body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.append(node.name)
-        elif isinstance(node, ast.Assign):
-            names += [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return names

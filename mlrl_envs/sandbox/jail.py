@@ -4,6 +4,9 @@ A: user namespaces, Landlock, seccomp. B: Landlock and seccomp. C: seccomp. D: n
 Each layer is installed for good; one that fails ends the process it was meant for.
 """
 
+# pathlib is not loaded in workers
+# ruff: noqa: PTH112, PTH114, PTH116, PTH120, PTH208
+
 import contextlib
 import ctypes
 import os
@@ -22,7 +25,7 @@ CAPABILITY_VERSION = 0x20080522
 MAX_THREADS = 64
 
 
-def inspect(maximum: str) -> tuple[Tier, Layers]:
+def inspect(maximum: Tier) -> tuple[Tier, Layers]:
     """Return the strongest tier this host reaches, at most `maximum`, and the layers behind it."""
     layers = _layers()
     works = {name: available for name, available, _detail in layers}
@@ -31,7 +34,7 @@ def inspect(maximum: str) -> tuple[Tier, Layers]:
         tier = "C"
         if works["Landlock"]:
             tier = "A" if works["namespaces"] else "B"
-    return max(tier, maximum), layers  # type: ignore[return-value]  # letters sort as tiers do
+    return max(tier, maximum), layers  # letters sort as tiers do
 
 
 def _layers() -> Layers:
@@ -41,7 +44,7 @@ def _layers() -> Layers:
     from mlrl_envs.sandbox import landlock, namespaces, seccomp, syscalls
 
     known = bool(syscalls.NUMBERS)
-    works, detail = _try(lambda: namespaces.enter(namespaces.visible_paths(), [], _nothing))
+    works, detail = _try(lambda: namespaces.enter(namespaces.visible_paths(), None, _nothing))
     filters, filter_detail = _try(lambda: _install_filters(seccomp))
     version = landlock.abi() if known else 0
     return [
@@ -81,19 +84,22 @@ def _try(attempt: Callable[[], object]) -> tuple[bool, str]:
     return said == "+", "" if said == "+" else said[1:] or "died while trying"
 
 
-def enter_world(tier: Tier, package: str, keep: Callable[[], None]) -> None:
+def enter_world(tier: Tier, keep: Callable[[], None]) -> None:
     """In tier A, return in a process with namespaces of its own; else return as we are."""
-    if tier == "A":
-        from mlrl_envs.sandbox import namespaces
-
-        namespaces.enter(namespaces.visible_paths(), [package], keep)
-
-
-def hide(path: str) -> None:
-    """In tier A: take a directory out of this worker's world."""
+    if tier != "A":
+        return
     from mlrl_envs.sandbox import namespaces
 
-    namespaces.unmount(path)
+    package = sys.modules["mlrl_envs.sandbox"]
+    namespaces.enter(namespaces.visible_paths(), package.__path__[0], keep)
+    package.__path__ = [namespaces.GUEST]
+
+
+def hide_package() -> None:
+    """In tier A: take these modules out of the world, now that they are loaded."""
+    from mlrl_envs.sandbox import namespaces
+
+    namespaces.unmount(namespaces.GUEST)
 
 
 def visible(tier: Tier) -> list[str]:
@@ -149,7 +155,7 @@ def confine_zygote(tier: Tier, visible: list[str]) -> None:
     _no_new_privileges()
     namespaces.die_with_parent()
     if tier in "AB":
-        writable = [os.path.dirname(namespaces.SCRATCH)] if tier == "A" else []  # noqa: PTH120
+        writable = [os.path.dirname(namespaces.SCRATCH)] if tier == "A" else []
         readable, listable = _split_out_packages(visible)
         landlock.restrict([*readable, *namespaces.DEVICES], listable, writable)
     seccomp.install(seccomp.zygote_filter(writes=tier == "A"))
@@ -197,9 +203,9 @@ def _no_new_privileges() -> None:
 def _open_to_all(path: str) -> bool:
     """Return whether any user may reach a path."""
     while path != "/":
-        if not os.stat(path).st_mode & 0o001 and os.path.isdir(path):  # noqa: PTH112, PTH116
+        if not os.stat(path).st_mode & 0o001 and os.path.isdir(path):
             return False
-        path = os.path.dirname(path)  # noqa: PTH120
+        path = os.path.dirname(path)
     return True
 
 
@@ -221,7 +227,7 @@ def _split(path: str, depth: int, readable: list[str], listable: list[str]) -> N
         readable.append(path)
         return
     listable.append(path)
-    for name in os.listdir(path):  # noqa: PTH208
+    for name in os.listdir(path):
         if name not in PACKAGES:
             _split(f"{path}/{name}", depth - 1, readable, listable)
 
@@ -230,9 +236,9 @@ PACKAGES = ("site-packages", "dist-packages")
 
 
 def _holds_packages(path: str, depth: int) -> bool:
-    if depth < 1 or not os.path.isdir(path) or os.path.islink(path):  # noqa: PTH112, PTH114
+    if depth < 1 or not os.path.isdir(path) or os.path.islink(path):
         return False
-    names = os.listdir(path)  # noqa: PTH208
+    names = os.listdir(path)
     return any(name in PACKAGES for name in names) or any(
         _holds_packages(f"{path}/{name}", depth - 1) for name in names
     )

@@ -4,12 +4,15 @@ It alone owns the verdict: every record goes to the board, which no candidate sh
 that ends before it says so has not passed anything beyond what is recorded.
 """
 
+# ruff: noqa: ANN401  values of any type cross the border
+
 import json
 import sys
 from types import TracebackType
 from typing import Any
 
 from mlrl_envs.sandbox.board import FINISHED, TESTING, Board
+from mlrl_envs.sandbox.judge_unittest import run_unittest
 from mlrl_envs.sandbox.plan import PROBE, Plan
 from mlrl_envs.sandbox.proxy import (
     CandidateGoneError,
@@ -18,6 +21,7 @@ from mlrl_envs.sandbox.proxy import (
     describe,
     show,
 )
+from mlrl_envs.sandbox.shared import run_shared
 
 __all__ = ["run_judge"]
 
@@ -42,7 +46,7 @@ def run_judge(job: Job, plan: Plan, link: int, board: Board) -> None:
         return
     namespace.update(zip(job["entry_points"], found, strict=True))
     board.start(TESTING)
-    Trial(session, board, plan).run(job["style"], namespace, found[0])
+    Trial(session, board, plan).run(job, namespace, found[0])
 
 
 class _Sink:
@@ -75,22 +79,26 @@ class Trial:
         self.plan = plan
         self.ran = 0
 
-    def run(self, style: str, namespace: dict[str, Any], first: object) -> None:
+    def run(self, job: Job, namespace: dict[str, Any], first: object) -> None:
         """Run the tests to their end and say so on the board, or say why not."""
         namespace[PROBE] = [_Probe(self, place) for place in range(len(self.plan.names))]
         try:
-            exec(self.plan.tests, namespace)  # noqa: S102  trusted tests
-            if style == "check":
-                namespace["check"](first)
-            elif style == "unittest":
-                from mlrl_envs.sandbox.judge_unittest import run_unittest
-
-                run_unittest(self, namespace)
+            if job["assurance"] == "shared":
+                run_shared(self, job)
+            else:
+                self._run_split(job["style"], namespace, first)
         except CandidateGoneError:
             pass
         except BaseException as error:  # noqa: BLE001  the tests broke off outside an assertion
             self.fail_outside(error)
         self.finish()
+
+    def _run_split(self, style: str, namespace: dict[str, Any], first: Any) -> None:
+        exec(self.plan.tests, namespace)  # noqa: S102  trusted tests
+        if style == "check":
+            namespace["check"](first)
+        elif style == "unittest":
+            run_unittest(self, namespace)
 
     def fail_outside(self, error: BaseException) -> None:
         """Note that the tests broke off between two assertions."""

@@ -4,6 +4,8 @@
 that holds it costs more.
 """
 
+# ruff: noqa: ANN401  values of any type cross the border
+
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +42,7 @@ def _name(case: object) -> str:
 
 
 @lru_cache(maxsize=1)
-def _recorder() -> Any:  # noqa: ANN401  a class that exists only once unittest is loaded
+def _recorder() -> Any:  # noqa: C901  one class, whose methods each are simple
     import unittest
 
     class Recorder(unittest.TestResult):
@@ -64,26 +66,26 @@ def _recorder() -> Any:  # noqa: ANN401  a class that exists only once unittest 
             if self._trial.session.gone:
                 raise CandidateGoneError(self._trial.session.gone)
 
-        def addError(self, test: Any, err: Any) -> None:  # noqa: ANN401, N802
+        def addError(self, test: Any, err: Any) -> None:  # noqa: N802
             if hasattr(test, "_testMethodName"):
                 self._error = self._error or err[1]
             else:  # setUpClass or setUpModule failed: none of its methods will run
                 self._trial.fail_outside(err[1])
 
-        def addFailure(self, test: Any, err: Any) -> None:  # noqa: ANN401, N802
+        def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
             self.addError(test, err)
 
-        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: ANN401, ARG002, N802
+        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: ARG002, N802
             if err is not None:
                 self.addError(test, err)
 
-        def addSkip(self, test: Any, reason: str) -> None:  # noqa: ANN401, ARG002, N802
+        def addSkip(self, test: Any, reason: str) -> None:  # noqa: ARG002, N802
             self._error = self._error or AssertionError("skipped")
 
-        def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: ANN401, ARG002, N802
+        def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: ARG002, N802
             self._error = self._error or AssertionError("unexpected success")
 
-        def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: ANN401, N802
+        def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
             pass
 
     return Recorder

@@ -1,5 +1,8 @@
 """Landlock: which files a process and its children may read, and the little they may write."""
 
+# pathlib is not loaded in workers
+# ruff: noqa: PTH112
+
 import ctypes
 import os
 import struct
@@ -70,7 +73,7 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     except FileNotFoundError:
         return
     try:
-        if not os.path.isdir(path):  # noqa: PTH112  pathlib is not loaded in workers
+        if not os.path.isdir(path):
             rights &= ON_FILES
         rule = struct.pack("=Qi", rights, descriptor)
         call(

@@ -4,6 +4,9 @@ The root is a small tmpfs that holds the standard library and shared libraries, 
 scratch directory. Paid once a worker; every program forked later lives in it.
 """
 
+# pathlib is not loaded in workers
+# ruff: noqa: PTH103, PTH110, PTH112, PTH116, PTH120, PTH123, PTH207, PTH211
+
 import contextlib
 import glob
 import os
@@ -14,7 +17,15 @@ from collections.abc import Callable
 
 from mlrl_envs.sandbox.syscalls import call, call_named, library
 
-__all__ = ["SCRATCH", "Scratch", "die_with_parent", "enter", "isolate_processes", "unmount", "visible_paths"]
+__all__ = [
+    "SCRATCH",
+    "Scratch",
+    "die_with_parent",
+    "enter",
+    "isolate_processes",
+    "unmount",
+    "visible_paths",
+]
 
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC = 0x20000, 0x02000000, 0x04000000, 0x08000000
 NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
@@ -29,21 +40,22 @@ PR_SET_PDEATHSIG = 1
 INNER_ID, OUTER_ID = 1000, 65534
 STAGE = "/tmp"  # noqa: S108  only ever mounted over, inside our own namespace
 SCRATCH = "/box/tmp"
+GUEST = "/guest"
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 
 
 def visible_paths() -> list[str]:
     """Return the directories an interpreter needs: its library and the shared objects."""
     triples = [f"{os.uname().machine}-linux-gnu"]
-    candidates = [path for path in sys.path if os.path.exists(path)]  # noqa: PTH110
+    candidates = [path for path in sys.path if os.path.exists(path)]
     candidates += [f"{root}/{triple}" for root in ("/lib", "/usr/lib") for triple in triples]
     candidates += ["/lib64", "/usr/lib64"]
-    with contextlib.suppress(OSError), open("/proc/self/maps") as maps:  # noqa: PTH123
+    with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
         for line in maps:
             path = line.rstrip("\n").partition("/")[2]
             if ".so" in path:
-                candidates.append(os.path.dirname("/" + path))  # noqa: PTH120
-    found = sorted({path for path in candidates if os.path.exists(path)}, key=len)  # noqa: PTH110
+                candidates.append(os.path.dirname("/" + path))
+    found = sorted({path for path in candidates if os.path.exists(path)}, key=len)
     return [path for path in found if not _below(path, [other for other in found if other != path])]
 
 
@@ -51,14 +63,14 @@ def _below(path: str, others: list[str]) -> bool:
     return any(path.startswith(other.rstrip("/") + "/") for other in others)
 
 
-def enter(visible: list[str], hidden: list[str], keep: Callable[[], None]) -> None:
+def enter(visible: list[str], guest: str | None, keep: Callable[[], None]) -> None:
     """Return in a new process that is alone in a world of its own.
 
     The calling process waits for it and then exits with its status.
 
     Args:
         visible: Paths that stay, read-only.
-        hidden: Paths that stay until `unmount` takes them away.
+        guest: A directory that is shown at `GUEST` until `unmount` takes it away.
         keep: Runs in the process that waits, to close what only the new one may hold.
 
     Raises:
@@ -75,7 +87,7 @@ def enter(visible: list[str], hidden: list[str], keep: Callable[[], None]) -> No
         _pid, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     die_with_parent()
-    _build_root(visible + hidden)
+    _build_root(visible, guest)
     with contextlib.suppress(OSError):
         socket.sethostname("sandbox")
 
@@ -139,20 +151,24 @@ def unmount(path: str) -> None:
     call_named(f"umount {path}", library.umount2, path.encode(), MNT_DETACH)
 
 
-def _build_root(paths: list[str]) -> None:
+def _build_root(paths: list[str], guest: str | None) -> None:
     _mount("none", "/", None, MS_REC | MS_PRIVATE)
-    sources = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC)) for path in (*paths, *DEVICES)]
+    shown = {path: path for path in (*paths, *DEVICES)} | ({GUEST: guest} if guest else {})
+    sources = {
+        path: os.open(real, os.O_PATH | os.O_CLOEXEC)  # the stage will cover what is below /tmp
+        for path, real in shown.items()
+    }
     _mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=4096,mode=755")
-    for path, descriptor in sources:
+    for path, descriptor in sources.items():
         _bind(f"/proc/self/fd/{descriptor}", STAGE + path, writable=path in DEVICES)
         os.close(descriptor)
     for path in paths:
-        for pattern in ("site-packages", "dist-packages"):
-            for place in (*glob.glob(f"{STAGE}{path}/{pattern}"), *glob.glob(f"{STAGE}{path}/*/{pattern}")):
+        for pattern in ("site-packages", "dist-packages", "*/site-packages", "*/dist-packages"):
+            for place in glob.glob(f"{STAGE}{path}/{pattern}"):
                 _mount("tmpfs", place, "tmpfs", MS_RDONLY, "size=4k,mode=555")
-    os.makedirs(STAGE + SCRATCH)  # noqa: PTH103
-    if not os.path.isdir(STAGE + "/tmp"):  # noqa: S108, PTH112  it is one for a checkout below /tmp
-        os.symlink(SCRATCH, STAGE + "/tmp")  # noqa: S108, PTH211
+    os.makedirs(STAGE + SCRATCH)
+    if not os.path.isdir(STAGE + "/tmp"):  # noqa: S108  Python may live there
+        os.symlink(SCRATCH, STAGE + "/tmp")  # noqa: S108
     os.chdir(STAGE)
     call("pivot_root", b".", b".")
     unmount(".")
@@ -162,10 +178,10 @@ def _build_root(paths: list[str]) -> None:
 
 def _bind(source: str, target: str, *, writable: bool) -> None:
     """Show a file or directory of the host, read-only unless it is a device."""
-    if os.path.isdir(source):  # noqa: PTH112
-        os.makedirs(target, exist_ok=True)  # noqa: PTH103
+    if os.path.isdir(source):
+        os.makedirs(target, exist_ok=True)
     else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
     _mount(source, target, None, MS_BIND | MS_REC)
     if not writable:
@@ -217,5 +233,5 @@ class Scratch:
         self._untouched = self._trace()
 
     def _trace(self) -> tuple[int, ...]:
-        seen, room = os.stat(SCRATCH), os.statvfs(SCRATCH)  # noqa: PTH116
+        seen, room = os.stat(SCRATCH), os.statvfs(SCRATCH)
         return seen.st_mtime_ns, seen.st_ctime_ns, seen.st_mode, room.f_ffree, room.f_bfree

@@ -135,10 +135,10 @@ def _probe_of(node: ast.stmt) -> int | None:
     if not isinstance(node, ast.With):
         return None
     expression: Any = node.items[0].context_expr
-    if isinstance(expression, ast.Subscript) and isinstance(expression.value, ast.Name):
-        if expression.value.id == PROBE and isinstance(expression.slice, ast.Constant):
-            return int(str(expression.slice.value))
-    return None
+    if not isinstance(expression, ast.Subscript) or not isinstance(expression.value, ast.Name):
+        return None
+    place: Any = expression.slice
+    return int(place.value) if expression.value.id == PROBE else None
 
 
 def _count(body: list[ast.stmt]) -> list[int] | None:
@@ -192,12 +192,14 @@ def _rounds(iterable: ast.expr) -> int | None:
     if isinstance(iterable, (ast.List, ast.Tuple)):
         starred = any(isinstance(item, ast.Starred) for item in iterable.elts)
         return None if starred else len(iterable.elts)
-    if isinstance(iterable, ast.Call) and isinstance(iterable.func, ast.Name):
-        arguments = [_literal(item) for item in iterable.args]
-        if iterable.func.id == "range" and arguments and not iterable.keywords:
-            if all(isinstance(item, int) for item in arguments) and len(arguments) <= 3:
-                return len(range(*[item for item in arguments if item is not None]))
-    return None
+    if not isinstance(iterable, ast.Call) or not isinstance(iterable.func, ast.Name):
+        return None
+    numbers = [_literal(item) for item in iterable.args]
+    if iterable.func.id != "range" or iterable.keywords or not 1 <= len(numbers) <= 3:
+        return None
+    if None in numbers or 0 in numbers[2:]:
+        return None
+    return len(range(*[number for number in numbers if number is not None]))
 
 
 def _literal(node: ast.expr) -> int | None:

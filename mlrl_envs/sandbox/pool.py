@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple
 from typing import Any
 
-from mlrl_envs.errors import InfraError, InvalidArgumentError, unknown_name
+from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.sandbox.handle import WorkerHandle, WorkerLostError
 from mlrl_envs.sandbox.probing import host_tier, remember_tier
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, Status, Tier

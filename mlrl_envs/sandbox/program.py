@@ -32,10 +32,11 @@ Status = Literal[
 OPERATORS = frozenset(
     f"__{name}__"
     for name in (
-        "getitem setitem delitem len iter contains reversed str repr eq ne lt le gt ge bool int "
-        "float abs neg add radd sub rsub mul rmul truediv floordiv mod pow and or xor matmul "
-        "enter exit format"
-    ).split()
+        *("getitem", "setitem", "delitem", "len", "iter", "contains", "reversed", "str", "repr"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "bool", "int", "float", "abs", "neg", "add", "radd"),
+        *("sub", "rsub", "mul", "rmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor"),
+        *("matmul", "enter", "exit", "format"),
+    )
 )
 
 
@@ -96,24 +97,10 @@ class Program:
     assurance: Assurance = "split"
 
     def __post_init__(self) -> None:
-        if self.style not in get_args(Style):
-            raise unknown_name("style", self.style, get_args(Style))
-        if self.assurance not in get_args(Assurance):
-            raise unknown_name("assurance", self.assurance, get_args(Assurance))
-        object.__setattr__(self, "entry_points", tuple(self.entry_points))
-        object.__setattr__(self, "dunders", tuple(self.dunders))
-        if strange := sorted(set(self.dunders) - OPERATORS):
-            raise unknown_name("operator", strange[0], OPERATORS)
-        if not self.entry_points:
-            raise InvalidArgumentError("entry_points must name at least one function or class")
-        for name in self.entry_points:
-            if not name.isidentifier() or keyword.iskeyword(name):
-                raise InvalidArgumentError(f"entry point {name!r} is not a Python name")
-        for label, text in (("tests", self.tests), ("helpers", self.helpers)):
-            if problem := _syntax_problem(text):
-                raise InvalidArgumentError(f"{label} do not parse: {problem}")
-        if problem := _style_problem(self.tests, self.style):
-            raise InvalidArgumentError(problem)
+        for name in ("entry_points", "dunders"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if problem := _problem(self):
+            raise problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +147,37 @@ class Outcome:
     cpu_seconds: float = 0.0
     memory_mib: float = 0.0
     error: str = ""
+
+
+def _problem(program: Program) -> InvalidArgumentError | None:
+    """Return what the caller got wrong, or None."""
+    for kind, value, known in (
+        ("style", program.style, get_args(Style)),
+        ("assurance", program.assurance, get_args(Assurance)),
+        *(("operator", name, OPERATORS) for name in program.dunders),
+    ):
+        if value not in known:
+            return unknown_name(kind, value, known)
+    text = _name_problem(program.entry_points) or _text_problem(program)
+    return InvalidArgumentError(text) if text else None
+
+
+def _name_problem(entry_points: tuple[str, ...]) -> str:
+    if not entry_points:
+        return "entry_points must name at least one function or class"
+    for name in entry_points:
+        if not name.isidentifier() or keyword.iskeyword(name):
+            return f"entry point {name!r} is not a Python name"
+    return ""
+
+
+def _text_problem(program: Program) -> str:
+    for label, text in (("tests", program.tests), ("helpers", program.helpers)):
+        if problem := _syntax_problem(text):
+            return f"{label} do not parse: {problem}"
+    if program.assurance == "shared" and program.style != "unittest":
+        return "assurance 'shared' is for style 'unittest' only"
+    return _style_problem(program.tests, program.style)
 
 
 @lru_cache(maxsize=1024)

@@ -5,11 +5,13 @@ and iteration are never forwarded: each would let the candidate answer the test,
 the test expects. Iterators alone hand out their items, one by one, as plain values.
 """
 
+# ruff: noqa: ANN401  values of any type cross the border
+
 import builtins
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from mlrl_envs.sandbox import frames, tags
 from mlrl_envs.sandbox.text import clean_line
@@ -71,7 +73,7 @@ class Session:
         except BaseException as error:  # noqa: BLE001  anything the source raises
             raise LoadFailedError(describe(error, self)) from None
 
-    def request(self, operation: str, target: int, values: list[Any], extra: object) -> Any:  # noqa: ANN401
+    def request(self, operation: str, target: int, values: list[Any], extra: object) -> Any:
         """Ask the candidate for one thing and return the value, or raise what it raised."""
         (value,) = self._ask(operation, target, values, extra)
         self.last = (value,)
@@ -104,30 +106,33 @@ class Session:
             self._lose("died")
 
     def _receive(self) -> tuple[str, list[Any], Any]:
-        try:
-            frame = frames.receive(self._link, REPLY_CAP)
-        except OSError:
-            frame = None
-        except frames.FrameError:
-            self._lose("protocol_violation")
-        if frame is None:
-            self._lose("died")
+        frame = self._receive_frame()
         try:
             kind, changes, values, output, extra = json.loads(frame)
             decoded = self._codec.unpack(changes, values)
             if kind not in KINDS or not isinstance(output, str):
-                raise WireError("not a reply")  # noqa: TRY301
+                raise WireError("not a reply")
         except (WireError, ValueError, TypeError, RecursionError):
             self._lose("protocol_violation")
         if output:
             sys.stdout.write(output)
         return kind, decoded, extra
 
-    def _lose(self, why: str) -> Any:  # noqa: ANN401
+    def _receive_frame(self) -> bytes:
+        frame = None
+        try:
+            frame = frames.receive(self._link, REPLY_CAP)
+        except frames.FrameError:
+            self._lose("protocol_violation")
+        except OSError:
+            pass
+        return self._lose("died") if frame is None else frame
+
+    def _lose(self, why: str) -> NoReturn:
         self.gone = self.gone or why
         raise CandidateGoneError(self.gone)
 
-    def _rebuild(self, values: list[Any], extra: Any) -> BaseException:  # noqa: ANN401
+    def _rebuild(self, values: list[Any], extra: Any) -> BaseException:
         """Return the exception a reply describes, as a class of ours."""
         try:
             base, name, text, known = extra
@@ -135,14 +140,15 @@ class Session:
                 self.foul = f"{name} raised"
                 return CandidateError(str(name))
             self.memory_error = self.memory_error or base == "MemoryError"
-            kind = self._remotes.get(known) if known is not None else None
-            if not (isinstance(kind, type) and issubclass(kind, Exception)):
-                kind = tags.EXCEPTIONS.get(base, Exception)
+            kind = tags.EXCEPTIONS.get(base, Exception)
+            own = self._remotes.get(known)
+            if isinstance(own, type) and issubclass(own, Exception):
+                kind = own
         except (TypeError, ValueError):
             self._lose("protocol_violation")
         return _instance(kind, values, f"{text}")
 
-    def _answer(self, kind: str, values: list[Any], extra: Any) -> None:  # noqa: ANN401
+    def _answer(self, kind: str, values: list[Any], extra: Any) -> None:
         """Run what the candidate may call: a function it was passed, or `input`."""
         self._callbacks += 1
         if self._callbacks > CALLBACK_CAP:
@@ -160,7 +166,7 @@ class Session:
         else:
             self._send("answer", 0, [result], None)
 
-    def _export(self, value: Any) -> Wire:  # noqa: ANN401
+    def _export(self, value: Any) -> Wire:
         if issubclass(type(value), Remote):
             return {"h": object.__getattribute__(value, "_mlrl_handle")}
         if isinstance(value, type):
@@ -172,7 +178,7 @@ class Session:
         self._exported.append(value)
         return {"j": len(self._exported) - 1}
 
-    def _resolve(self, tag: str, payload: Any) -> Any:  # noqa: ANN401
+    def _resolve(self, tag: str, payload: Any) -> Any:
         if tag == "j":
             return self._exported[payload]
         if tag != "h":
@@ -182,7 +188,7 @@ class Session:
             self._remotes[int(number)] = self._stand_in(int(number), str(label), str(nature))
         return self._remotes[number]
 
-    def _stand_in(self, number: int, label: str, nature: str) -> Any:  # noqa: ANN401
+    def _stand_in(self, number: int, label: str, nature: str) -> Any:
         if nature.startswith("E"):
             return type(label, (tags.EXCEPTIONS.get(nature[1:], Exception),), {})
         return self._kinds[nature == "I"](self, number, label)
@@ -198,10 +204,11 @@ class Remote:
         object.__setattr__(self, "_mlrl_handle", handle)
         object.__setattr__(self, "_mlrl_label", label)
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the candidate's object."""
         return _ask(self, "call", [*args, *kwargs.values()], list(kwargs))
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in OPEN_DUNDERS:
             raise AttributeError(name)
         return _ask(self, "get", [], name)
@@ -213,7 +220,10 @@ class Remote:
         _ask(self, "del", [], name)
 
     def __instancecheck__(self, instance: object) -> bool:
-        return issubclass(type(instance), Remote) and _ask(self, "isinstance", [instance], None) is True
+        return (
+            issubclass(type(instance), Remote)
+            and _ask(self, "isinstance", [instance], None) is True
+        )
 
     def __repr__(self) -> str:
         return f"<{object.__getattribute__(self, '_mlrl_label')}>"
@@ -227,7 +237,7 @@ class RemoteIterator(Remote):
     def __iter__(self) -> "RemoteIterator":
         return self
 
-    def __next__(self) -> Any:  # noqa: ANN401
+    def __next__(self) -> Any:
         return _ask(self, "next", [], None)
 
     def __contains__(self, _item: object) -> bool:
@@ -243,12 +253,12 @@ def _kinds_with(dunders: Sequence[str]) -> tuple[type[Remote], type[Remote]]:
 
 
 def _operator(name: str) -> Callable[..., Any]:
-    """Return a method that forwards one operator. Comparisons with plain values stay here:
+    """Return a method that forwards one operator, but no comparison with a plain value.
 
-    the other side of `==` is what the test expects.
+    The other side of such a comparison is what the test expects.
     """
 
-    def forward(self: Remote, *args: Any) -> Any:  # noqa: ANN401
+    def forward(self: Remote, *args: Any) -> Any:
         if name in COMPARISONS and not issubclass(type(args[0]), Remote):
             return NotImplemented
         return _ask(self, "operator", list(args), name)
@@ -260,7 +270,7 @@ COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge
 KINDS = frozenset({"value", "stop", "raise", "callback", "input"})
 
 
-def _ask(remote: Remote, operation: str, values: list[Any], extra: object) -> Any:  # noqa: ANN401
+def _ask(remote: Remote, operation: str, values: list[Any], extra: object) -> Any:
     read = object.__getattribute__
     session: Session = read(remote, "_mlrl_session")
     try:
@@ -268,7 +278,7 @@ def _ask(remote: Remote, operation: str, values: list[Any], extra: object) -> An
     except StopIteration:
         if operation == "next":
             raise
-        raise session._lose("protocol_violation") from None  # noqa: SLF001  same module
+        session._lose("protocol_violation")  # noqa: SLF001  same module
 
 
 def _instance(kind: type[Exception], values: list[Any], text: str) -> Exception:

@@ -1,5 +1,8 @@
 """What the two zygotes do for each program: prepare, fork, confine, run."""
 
+# pathlib is not loaded in workers
+# ruff: noqa: PTH123
+
 import json
 import os
 import resource
@@ -94,7 +97,7 @@ def prepare_judge(board: Board, scratch: str) -> Callable[[bytes], Run]:
 def virtual_bytes() -> int:
     """Return this process's address space in bytes, with room for what it will import yet."""
     try:
-        with open("/proc/self/statm") as statm:  # noqa: PTH123  pathlib is not loaded here
+        with open("/proc/self/statm") as statm:
             return int(statm.read().split()[0]) * resource.getpagesize() + SLACK
     except OSError:
         return 64 << 20

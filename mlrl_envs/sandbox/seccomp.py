@@ -28,20 +28,21 @@ getcwd chdir fchdir rename mkdir rmdir creat link unlink symlink readlink chmod 
 gettimeofday getrlimit getrusage sysinfo times getuid getgid geteuid getegid getppid getpgrp
 getgroups getresuid getresgid getpgid getsid rt_sigpending rt_sigtimedwait rt_sigsuspend
 sigaltstack utime statfs fstatfs getpriority prctl arch_prctl setrlimit gettid tkill time futex
-sched_getaffinity epoll_create getdents64 set_tid_address restart_syscall fadvise64 clock_gettime
-clock_getres clock_nanosleep exit_group epoll_wait epoll_ctl tgkill utimes openat mkdirat
-newfstatat unlinkat renameat linkat symlinkat readlinkat fchmodat faccessat pselect6 ppoll
-set_robust_list utimensat epoll_pwait fallocate eventfd2 epoll_create1 dup3 pipe2 preadv pwritev
-getcpu renameat2 seccomp getrandom membarrier copy_file_range statx rseq close_range openat2
-faccessat2
-""".split()
+sched_getaffinity epoll_create getdents64 set_tid_address restart_syscall fadvise64
+clock_gettime clock_getres clock_nanosleep exit_group epoll_wait epoll_ctl tgkill utimes openat
+mkdirat newfstatat unlinkat renameat linkat symlinkat readlinkat fchmodat faccessat pselect6
+ppoll set_robust_list utimensat epoll_pwait fallocate eventfd2 epoll_create1 dup3 pipe2 preadv
+pwritev getcpu renameat2 seccomp getrandom membarrier copy_file_range statx rseq close_range
+openat2 faccessat2
+"""
 KILLED = """
 ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd pidfd_open
 pidfd_send_signal io_uring_setup io_uring_enter io_uring_register bpf keyctl add_key request_key
-mount umount2 pivot_root chroot unshare setns open_tree move_mount fsopen fsconfig fsmount fspick
-mount_setattr init_module finit_module delete_module kexec_load kexec_file_load perf_event_open
-userfaultfd open_by_handle_at reboot swapon acct quotactl iopl ioperm settimeofday
-""".split()
+mount umount2 pivot_root chroot unshare setns open_tree move_mount fsopen fsconfig fsmount
+fspick mount_setattr init_module finit_module delete_module kexec_load kexec_file_load
+perf_event_open userfaultfd open_by_handle_at reboot swapon acct quotactl iopl ioperm
+settimeofday
+"""
 # Calls that are allowed for some values of one argument only: (index of argument, values).
 CHECKED = {
     "ioctl": (1, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
@@ -93,9 +94,9 @@ def zygote_filter(*, writes: bool = True) -> Filter:
         writes: Whether files may be opened for writing; Landlock and mounts then say which.
     """
     leaves: dict[int, list[Instruction]] = {}
-    for name in KILLED:
+    for name in KILLED.split():
         leaves[_number(name)] = [_return(KILL)]
-    for name in ALLOWED:
+    for name in ALLOWED.split():
         leaves[_number(name)] = [_return(ALLOW)]
     for name, (index, values) in CHECKED.items():
         leaves[_number(name)] = _only(index, values, EPERM)

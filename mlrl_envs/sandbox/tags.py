@@ -5,6 +5,8 @@ build builtins and nothing else. Decimal, Fraction and datetime are written only
 imported them, because importing them costs more than most programs.
 """
 
+# ruff: noqa: ANN401  values of any type cross the border
+
 import builtins
 import importlib
 import operator

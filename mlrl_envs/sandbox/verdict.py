@@ -56,7 +56,7 @@ def verdict_of(board: Board, ended: Ended) -> dict[str, Any]:
         return {"fault": notes["fault"]}
     finished = phase == FINISHED
     status, error = _ending(ended, finished=finished, notes=notes)
-    names = [str(name) for name in notes.get("names") or ()]
+    names = _strings(notes.get("names"))
     interrupted = "" if finished else _interrupted(board.current, names, notes)
     if interrupted:
         records.append((interrupted, False, error or TEXTS["died"]))
@@ -84,6 +84,10 @@ def verdict_of(board: Board, ended: Ended) -> dict[str, Any]:
         "memory_mib": ended.candidate[2] / 1024,
         "error": error,
     }
+
+
+def _strings(noted: object) -> list[str]:
+    return [str(item) for item in noted] if isinstance(noted, list) else []
 
 
 def _ending(ended: Ended, *, finished: bool, notes: dict[str, Any]) -> tuple[str, str]:
@@ -114,7 +118,7 @@ def _cause_of_death(ended: Ended, killed: int) -> str:
 
 def _interrupted(place: int, names: list[str], notes: dict[str, Any]) -> str:
     """Return the name of the test that was running when the judge was stopped."""
-    known = names or [str(name) for name in notes.get("plan") or ()]
+    known = names or _strings(notes.get("plan"))
     return known[place] if 0 <= place < len(known) else ""
 
 

@@ -11,8 +11,9 @@ identity of results, aliases, cycles and attributes that are containers, by one 
 Not covered: mirrors beyond `MIRRORS` that outlive their call become plain copies.
 """
 
-import sys
+# ruff: noqa: ANN401  values of any type cross the border
 
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -110,7 +111,7 @@ class Codec:
 
     # -- values ------------------------------------------------------------------------------
 
-    def encode(self, value: Any, depth: int = 0) -> Wire:  # noqa: ANN401
+    def encode(self, value: Any, depth: int = 0) -> Wire:
         """Return the JSON form of any value."""
         kind = type(value)
         if kind in ASIS:
@@ -135,7 +136,7 @@ class Codec:
             return list(value)
         return [self.encode(item, depth + 1) for item in value]
 
-    def _encode_tagged(self, value: Any, kind: type, depth: int) -> Wire:  # noqa: ANN401
+    def _encode_tagged(self, value: Any, kind: type, depth: int) -> Wire:
         encoder = tags.encoder_of(kind)
         if encoder is None:
             return self._export(value)
@@ -144,7 +145,7 @@ class Codec:
             self._register(value)
         return {tag: write(value, lambda item: self.encode(item, depth + 1))}
 
-    def decode(self, raw: Wire, depth: int = 0) -> Any:  # noqa: ANN401
+    def decode(self, raw: Wire, depth: int = 0) -> Any:
         """Return the value for its JSON form; containers are built before what they hold."""
         kind = type(raw)
         if kind is list:
@@ -170,7 +171,7 @@ class Codec:
         if depth > MAX_DEPTH:
             raise WireError(f"a value nested deeper than {MAX_DEPTH}")
 
-    def _register(self, container: Any) -> None:  # noqa: ANN401
+    def _register(self, container: Any) -> None:
         number = self._next
         self._next += 1
         self._objects[number] = container

@@ -4,6 +4,9 @@ The supervisor holds the owner's socket, keeps the deadlines and composes the ou
 with its owner, and takes everything below it along.
 """
 
+# pathlib is not loaded in workers
+# ruff: noqa: PTH108
+
 import json
 import os
 import select
@@ -44,26 +47,23 @@ class CannotConfineError(Exception):
     """This host does not reach the tier that was asked for."""
 
 
-def main(package: str, descriptor: int) -> None:
-    """Serve jobs from the owner's socket until it hangs up.
-
-    Args:
-        package: Where these modules lie; out of sight once they are loaded.
-        descriptor: The owner's socket.
-    """
+def main(descriptor: int) -> None:
+    """Serve jobs from the owner's socket, a descriptor, until it hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner's Ctrl-C is the owner's business
     os.environ.clear()
     owner = socket.socket(fileno=descriptor)
     settings = json.loads(frames.receive(descriptor, JOB_CAP) or b"{}")
     try:
-        supervisor = _set_up(owner, settings, package)
+        supervisor = _set_up(owner, settings)
     except Exception as error:  # noqa: BLE001  whatever it is, the owner must hear of it
-        frames.send(owner.fileno(), json.dumps({"error": f"{type(error).__name__}: {error}"}).encode())
+        frames.send(
+            owner.fileno(), json.dumps({"error": f"{type(error).__name__}: {error}"}).encode()
+        )
         os._exit(1)
     supervisor.serve()
 
 
-def _set_up(owner: socket.socket, settings: Settings, package: str) -> "Supervisor":
+def _set_up(owner: socket.socket, settings: Settings) -> "Supervisor":
     tier, layers = settings.get("tier"), settings.get("layers")
     if tier is None:
         tier, layers = jail.inspect(settings["maximum_tier"])
@@ -74,10 +74,10 @@ def _set_up(owner: socket.socket, settings: Settings, package: str) -> "Supervis
         raise CannotConfineError(f"this host reaches tier {tier}, not {settings['minimum_tier']}")
     settings["base_bytes"] = virtual_bytes()
     visible = jail.visible(tier)
-    jail.enter_world(tier, package, owner.close)
+    jail.enter_world(tier, owner.close)
     supervisor = Supervisor(owner, settings, tier, visible)
     if tier == "A":
-        jail.hide(package)
+        jail.hide_package()
     outcome = supervisor.run(json.dumps(SELF_TEST).encode())
     if outcome.get("status") != "passed":
         raise CannotConfineError(f"the worker fails its own test: {outcome}")
@@ -177,11 +177,11 @@ class Supervisor:
             left = min(due, last) - time.monotonic()
             if left <= 0:
                 return allowed if allowed and due < last else "wall_seconds"
-            watched = [watch, self._owner]
+            watched = [watch, self._owner.fileno()]
             ready, _, _ = select.select(watched, [], [], min(left, GLANCE_SECONDS))
             if watch in ready:
                 return ""
-            if self._owner in ready:  # the owner never speaks during a job: it is gone
+            if ready:  # the owner never speaks during a job: it is gone
                 os._exit(0)
 
     def _end(self, zygote: socket.socket) -> tuple[int, float, int]:
@@ -200,7 +200,7 @@ def anonymous_file() -> int:
     import tempfile
 
     descriptor, path = tempfile.mkstemp()
-    os.unlink(path)  # noqa: PTH108  pathlib is not loaded here
+    os.unlink(path)
     return descriptor
 
 
@@ -208,7 +208,7 @@ def preload_for_candidates() -> None:
     """Import what most programs import, once, before the first fork."""
     import bisect
     import copy
-    import datetime
+    import datetime as dt
     import functools
     import heapq
     import itertools
@@ -219,7 +219,7 @@ def preload_for_candidates() -> None:
     import string
     import typing
 
-    del bisect, copy, datetime, functools, heapq, itertools, math, operator
+    del bisect, copy, dt, functools, heapq, itertools, math, operator
     del random, re, string, typing
 
 

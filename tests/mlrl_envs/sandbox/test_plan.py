@@ -59,11 +59,15 @@ def test_assertions_after_a_return_are_not_expected():
 
 
 def test_a_try_statement_is_one_record():
-    names = expected("try:\n    assert candidate(1)\n    assert candidate(2)\nexcept KeyError: pass")
+    names = expected(
+        "try:\n    assert candidate(1)\n    assert candidate(2)\nexcept KeyError: pass"
+    )
     assert names is not None
     assert len(names) == 1
 
 
 def test_helpers_keep_their_future_imports():
-    plan = make_plan("assert f(sys.maxsize)", "from __future__ import annotations\nx = 1", "asserts")
+    plan = make_plan(
+        "assert f(sys.maxsize)", "from __future__ import annotations\nx = 1", "asserts"
+    )
     assert plan.names == ("f(sys.maxsize)",)

