@@ -7,8 +7,9 @@ there is a helper: main calls it 0.5 and is more than a thin wrapper 1.0, its re
 
 Grounded: 0.1 format + 0.7 k/n + 0.2 cooperation (0.1 + 0.9 k/n with one agent). Format is paid
 when every agent's function is there and the program loads. Cooperation = k/n times the drop of
-k/n when the helper is replaced by something that cannot have done its work; the best of those
-replacements counts, so a helper that is not needed earns nothing. See `mlrl_envs.rewards.shaping`
+k/n in programs where one of the two cannot have done its work: four replacements of the helper, and
+a main that only passes the helper's answer on. The best of these programs counts, so a helper that
+is not needed earns nothing, nor does a main that adds nothing. See `mlrl_envs.rewards.shaping`
 for several turns.
 
 k of n counts the data set's own assertions, each time one runs; examples of the docstring are run
@@ -47,6 +48,8 @@ def {name}(*args, _answers=[], **kwargs):
         _answers.append(_first_{name}(*args, **kwargs))
     return _answers[0]
 """
+# A main that adds nothing: both functions take the same parameters.
+HAND_ON = "def {main}(*args, **kwargs):\n    return {name}(*args, **kwargs)"
 
 
 @dataclass(frozen=True)
@@ -113,9 +116,8 @@ def _run_all(
         for attempt, names in zip(attempts, functions, strict=True)
     ]
     runnable = [index for index, program in enumerate(programs) if program.source is not None]
-    outcomes = sandbox.run_many(
-        [_to_run(attempts[index].task, programs[index].source or "") for index in runnable]
-    )
+    sources = [(attempts[index].task, programs[index].source or "") for index in runnable]
+    outcomes = sandbox.run_many([_to_run(*source) for source in sources]) if sources else []
     runs = [Run(program, error=program.error) for program in programs]
     for index, outcome in zip(runnable, outcomes, strict=True):
         runs[index] = _read_outcome(attempts[index].task, programs[index], outcome)
@@ -164,14 +166,15 @@ def _has_loaded(outcome: "Outcome") -> bool:
 def _drops(
     attempts: Sequence[Attempt[CodeTask]], runs: Sequence[Run], sandbox: ProgramRunner
 ) -> list[float]:
-    """Return for each run how much its pass rate falls without its helpers' work, on average."""
+    """Return how far each run's pass rate falls without cooperation, averaged over helpers."""
     jobs = [
         (index, name, source)
         for index, run in enumerate(runs)
         for name in _helpers_that_may_earn(attempts[index].task, run)
-        for source in _without_helper(run.program.source or "", name)
+        for source in _without_cooperation(attempts[index].task, run.program.source or "", name)
     ]
-    outcomes = sandbox.run_many([_to_run(attempts[i].task, source) for i, _, source in jobs])
+    programs = [_to_run(attempts[index].task, source) for index, _, source in jobs]
+    outcomes = sandbox.run_many(programs) if programs else []
     best: dict[tuple[int, str], float] = {}
     for (index, name, _), outcome in zip(jobs, outcomes, strict=True):
         rate = _read_outcome(attempts[index].task, runs[index].program, outcome).rate
@@ -194,10 +197,14 @@ def _helpers_that_may_earn(task: CodeTask, run: Run) -> list[str]:
     ]
 
 
-def _without_helper(source: str, name: str) -> list[str]:
-    frozen = replace_function(source, name, FROZEN.format(name=name), keep_as=f"_first_{name}")
-    stubbed = [replace_function(source, name, stub.format(name=name)) for stub in STUBS]
-    return [program for program in (*stubbed, frozen) if program is not None]
+def _without_cooperation(task: CodeTask, source: str, name: str) -> list[str]:
+    main, frozen = task.entry_point, FROZEN.format(name=name)
+    programs = [
+        *(replace_function(source, name, stub.format(name=name)) for stub in STUBS),
+        replace_function(source, name, frozen, keep_as=f"_first_{name}"),
+        replace_function(source, main, HAND_ON.format(main=main, name=name)),
+    ]
+    return [program for program in programs if program is not None]
 
 
 def _grounded(attempt: Attempt[CodeTask], run: Run, drop: float) -> Score:

@@ -93,12 +93,13 @@ def test_published_levels_of_a_single_agent(main, passed, reward):
 @pytest.mark.parametrize(
     ("aux", "main", "passed", "parts"),
     [
-        (AUX, USED, [4, 0, 0, 0, 0], (0.1, 0.7, 0.2)),
-        (AUX, USED, [4, 0, 0, 2, 0], (0.1, 0.7, 0.1)),
-        (AUX, USED, [4, 4, 0, 0, 0], (0.1, 0.7, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 4], (0.1, 0.7, 0.0)),
-        (AUX, USED, [2, 0, 0, 0, 0], (0.1, 0.35, 0.05)),
-        (AUX, USED, [2, 4, 0, 0, 0], (0.1, 0.35, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 0], (0.1, 0.7, 0.2)),
+        (AUX, USED, [4, 0, 0, 2, 0, 0], (0.1, 0.7, 0.1)),
+        (AUX, USED, [4, 4, 0, 0, 0, 0], (0.1, 0.7, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 4, 0], (0.1, 0.7, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 4], (0.1, 0.7, 0.0)),
+        (AUX, USED, [2, 0, 0, 0, 0, 0], (0.1, 0.35, 0.05)),
+        (AUX, USED, [2, 4, 0, 0, 0, 0], (0.1, 0.35, 0.0)),
         (AUX, USED, [0], (0.1, 0.0, 0.0)),
         (AUX, WRAPPED, [4], (0.1, 0.7, 0.0)),
         (AUX, IGNORED, [4], (0.1, 0.7, 0.0)),
@@ -130,7 +131,7 @@ def test_several_helpers_share_what_cooperation_pays():
         "aux_2": AUX.replace("aux", "aux_2"),
         "main": "def f(x):\n    return aux_1(x) + aux_2(x)",
     }
-    sandbox = Scripted(4, 0, 0, 0, 0, 4, 4, 4, 4)
+    sandbox = Scripted(4, *[0] * 5, *[4] * 5)
     (score,) = score_grounded([Attempt(TASK, (), actions)], [functions], sandbox)
     assert score.components["main"]["cooperation"] == pytest.approx(0.1)
 
@@ -164,13 +165,13 @@ def test_solved_is_decided_by_hidden_tests_alone():
 
 
 def test_one_more_batch_pays_for_all_counterfactuals():
-    sandbox = Scripted(*[4] * 2, *[0] * 8)
+    sandbox = Scripted(*[4] * 2, *[0] * 10)
     batches = []
     original = sandbox.run_many
     sandbox.run_many = lambda programs: batches.append(len(programs)) or original(programs)
     attempts = [Attempt(TASK, (), {"aux": AUX, "main": USED})] * 2
     score_grounded(attempts, [TEAM] * 2, sandbox)
-    assert batches == [2, 8]
+    assert batches == [2, 10]
 
 
 def test_paper_mode_runs_each_program_once():
@@ -179,7 +180,7 @@ def test_paper_mode_runs_each_program_once():
 
 
 def test_hidden_tests_stay_out_of_diagnostics_and_components():
-    score, _ = _score(score_grounded, AUX, USED, 2, 0, 0, 0, 0)
+    score, _ = _score(score_grounded, AUX, USED, 2, 0, 0, 0, 0, 0)
     shown = repr(score.diagnostics)
     assert "candidate" not in shown
     assert "f(2)" not in shown
