@@ -19,9 +19,9 @@ class SharedSandbox:
 
     def run_many(self, programs: Sequence[Any]) -> list[Any]:
         """Run programs in the shared sandbox; see `mlrl_envs.sandbox.Sandbox.run_many`."""
-        from mlrl_envs.sandbox import shared_sandbox
-
         if not programs:
             return []
+        from mlrl_envs.sandbox import shared_sandbox
+
         shared = shared_sandbox() if self.limits is None else shared_sandbox(self.limits)
         return list(shared.run_many(programs))

@@ -1,4 +1,6 @@
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import mlrl_envs
 from mlrl_envs.datasets.humaneval import load_humaneval
@@ -149,3 +151,21 @@ def test_how_a_hidden_test_ended_is_not_told(ending):
         texts.append(observations["main"].partition("Feedback")[2])
     assert texts[0] == texts[1]
     assert "public tests: all of 2 passed" in texts[0]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_any_answers_are_scored_in_range(data):
+    text = st.text(st.characters(exclude_categories=())) | st.builds(
+        "```python\ndef {}({}):\n    {}\n```".format,
+        st.sampled_from(["aux", "has_close_elements", "é"]),
+        st.sampled_from(["", "*a", "a, b", "a=1, *, b"]),
+        st.sampled_from(["pass", "return a", "return aux(a, b)", "yield", "1/0", "x", "\x00"]),
+    )
+    env = mlrl_envs.make("mlrl/humaneval-v0", split="all")
+    env.reset(options={"task_index": 0})
+    while env.agents:
+        actions = {agent: data.draw(text) for agent in env.agents}
+        observations, rewards, *_ = env.step(actions)
+        assert 0.0 <= rewards["main"] == rewards["aux"] <= 1.0
+        assert all(env.observation_space(agent).contains(observations[agent]) for agent in rewards)
