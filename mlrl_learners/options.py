@@ -30,11 +30,10 @@ def accepts(annotation: Any, value: object) -> bool:  # noqa: ANN401
     return annotation is Any or not isinstance(annotation, type) or isinstance(value, annotation)
 
 
-def check_options(owner: str, options: Mapping[str, object], config_type: type) -> None:
+def check_options(options: Mapping[str, object], config_type: type) -> None:
     """Check names and types of options; ranges are the dataclass's own matter.
 
     Args:
-        owner: Whose options they are, for the message.
         options: What the caller passed.
         config_type: A dataclass whose fields are the known options.
 
@@ -42,17 +41,14 @@ def check_options(owner: str, options: Mapping[str, object], config_type: type) 
         UnknownNameError: Naming the first unknown option and the nearest known one.
         ConfigError: Naming the first option whose value has the wrong type.
     """
-    check_names(owner, options, [field.name for field in dataclasses.fields(config_type)])
+    check_names(options, [field.name for field in dataclasses.fields(config_type)])
     annotations = get_type_hints(config_type)
     for name, value in options.items():
         if not accepts(annotations[name], value):
-            raise ConfigError(
-                f"option {name} of {owner} must be {describe_type(annotations[name])}, "
-                f"got {value!r}"
-            )
+            raise ConfigError(f"{name} must be {describe_type(annotations[name])}, got {value!r}")
 
 
-def check_names(owner: str, options: Collection[str], known: Collection[str]) -> None:
+def check_names(options: Collection[str], known: Collection[str]) -> None:
     """Check that every option is known.
 
     Raises:
@@ -60,7 +56,7 @@ def check_names(owner: str, options: Collection[str], known: Collection[str]) ->
     """
     for option in options:
         if option not in known:
-            raise unknown_name(f"option of {owner}", option, known)
+            raise unknown_name("option", option, known)
 
 
 def describe_type(annotation: Any) -> str:  # noqa: ANN401 - type forms have no common type

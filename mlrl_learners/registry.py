@@ -140,12 +140,10 @@ def make(
     arguments = {**options, "agents": tuple(agents)}
     if model is not None:
         arguments["model"] = model
-    return factory(**_fit_signature(name, factory, {**arguments, "seed": seed}))
+    return factory(**_fit_signature(factory, {**arguments, "seed": seed}))
 
 
-def _fit_signature(
-    name: str, factory: LearnerFactory, arguments: dict[str, object]
-) -> dict[str, object]:
+def _fit_signature(factory: LearnerFactory, arguments: dict[str, object]) -> dict[str, object]:
     """Turn the `TypeError` of a wrong keyword into the error for users; drop an unwanted seed."""
     parameters = inspect.signature(factory).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
@@ -153,7 +151,7 @@ def _fit_signature(
     known = [parameter.name for parameter in parameters]
     if "seed" not in known:
         del arguments["seed"]
-    check_names(name, arguments, known)
+    check_names(arguments, known)
     return arguments
 
 

@@ -9,7 +9,6 @@ Sources: MAGRPO (arXiv 2508.04652); clipping as in PPO (arXiv 1707.06347); KL es
 """
 
 import copy
-import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
 from mlrl_learners.algorithms.team import Team, TeamConfig
-from mlrl_learners.errors import ConfigError, NumericsError, unknown_name
+from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.functional.advantages import Baseline, group_advantages
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.losses import (
@@ -32,6 +31,7 @@ from mlrl_learners.functional.losses import (
     token_weights,
 )
 from mlrl_learners.functional.returns import Group, rollout_groups
+from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.types import AgentID, Branching, Completion, JointMode, Rollout, RolloutConfig
 
@@ -271,13 +271,10 @@ def make_magrpo(
 
     Raises:
         UnknownNameError: If an option is none of them.
-        ConfigError: If a value is outside its range.
+        ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
-    known = [item.name for item in dataclasses.fields(MagrpoConfig)]
-    for option in options:
-        if option not in known:
-            raise unknown_name("option", option, known)
+    check_options(options, MagrpoConfig)
     return Magrpo(agents, model, MagrpoConfig(**options), seed)
 
 

@@ -22,7 +22,6 @@ class Config:
 
 def test_right_options_pass():
     check_options(
-        "magrpo",
         {"group_size": 8, "lr": 1, "shared": True, "loss": "gspo", "limit": None, "prompts": {}}
         | {"stops": ["a"], "name": "x"},
         Config,
@@ -30,8 +29,8 @@ def test_right_options_pass():
 
 
 def test_an_unknown_option_is_named_with_the_nearest_one():
-    with pytest.raises(UnknownNameError, match=r"magrpo 'group_sise'.*'group_size'"):
-        check_options("magrpo", {"group_sise": 8}, Config)
+    with pytest.raises(UnknownNameError, match=r"option 'group_sise'.*'group_size'"):
+        check_options({"group_sise": 8}, Config)
 
 
 @pytest.mark.parametrize(
@@ -50,5 +49,5 @@ def test_an_unknown_option_is_named_with_the_nearest_one():
     ],
 )
 def test_a_value_of_the_wrong_type_is_named_with_what_is_right(option, value, expected):
-    with pytest.raises(ConfigError, match=f"{option} of magrpo must be {expected}, got"):
-        check_options("magrpo", {option: value}, Config)
+    with pytest.raises(ConfigError, match=f"{option} must be {expected}, got"):
+        check_options({option: value}, Config)

@@ -41,7 +41,7 @@ def test_an_unknown_learner_is_named_with_the_nearest_one():
 
 
 def test_an_unknown_option_is_named_with_the_nearest_one(echo):
-    with pytest.raises(UnknownNameError, match=r"echo-test 'gian'.*'gain'"):
+    with pytest.raises(UnknownNameError, match=r"option 'gian'.*'gain'"):
         mlrl_learners.make(echo, agents=["a"], gian=1)
 
 
