@@ -9,16 +9,9 @@ about nothing passes; that is what relevance is for.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
 
 from mlrl_envs.parsing import words
-from mlrl_envs.rewards.english import (
-    CONJUNCTIONS,
-    DETERMINERS,
-    FUNCTION_WORDS,
-    PREPOSITIONS,
-    VERBS_OF_BEING,
-)
+from mlrl_envs.rewards.english import FUNCTION_WORDS, order_breaches
 
 __all__ = [
     "clean_length",
@@ -30,17 +23,6 @@ __all__ = [
 ]
 
 MAX_CHARS = 20_000  # longer texts are judged by their beginning; keeps scoring linear and quick
-
-_NO_END = DETERMINERS | frozenset(("of", "and", "but", "or", "nor", "is", "are", "was", "were"))
-_AFTER_NO_DETERMINER = (
-    DETERMINERS
-    | PREPOSITIONS
-    | CONJUNCTIONS
-    | VERBS_OF_BEING
-    | frozenset(("i", "he", "she", "they", "we"))
-)
-_AFTER_NO_OF = CONJUNCTIONS | VERBS_OF_BEING | frozenset(("of",))
-_PRONOUN_LIKE = frozenset(("this", "that", "these", "those", "her", "is", "are", "was", "were"))
 
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+[\"'\u201d\u2019)]*|[^.!?]+$")
 _WORD_LIKE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\Z")
@@ -166,28 +148,11 @@ def _repetition_score(tokens: Sequence[str]) -> float:
 
 
 def _order_score(text: str) -> float:
-    # A determiner is followed by what it determines, not by an article, a preposition or an end.
-    breaches = checked = 0
-    for match in _SENTENCE.finditer(text):
-        tokens = words(match.group())
-        for word, following in pairwise([*tokens, ""]):
-            if word in _NO_END:
-                checked += 1
-                breaches += _is_breach(word, following)
+    breaches, checked = order_breaches([words(m.group()) for m in _SENTENCE.finditer(text)])
     if not checked:
         return 0.5
     share = breaches / checked
-    return _soft(ramp(share, 0.40, 0.12), 1 - share)
-
-
-def _is_breach(word: str, following: str) -> bool:
-    if not following or word in _PRONOUN_LIKE:
-        return not following
-    if word in DETERMINERS:
-        return following in _AFTER_NO_DETERMINER
-    if word == "of":
-        return following in _AFTER_NO_OF
-    return following in ("of", "and", "or", "nor")
+    return _soft(ramp(share, 0.16, 0.05), 1 - share)
 
 
 def _soft(score: float, raw: float) -> float:

@@ -1,0 +1,54 @@
+import pytest
+
+from mlrl_envs.rewards.english import FUNCTION_WORDS, order_breaches
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "the old man of the sea",
+        "what are you waiting for",
+        "she gave him the key",
+        "this is a story to be told",
+        "he would never have been there",
+        "an hour ago an old owl saw a one eyed cat in a european town",
+        "because of the rain and in spite of it",
+        "it was her",
+        "out of the blue",
+        "so that he could hear her",
+    ],
+)
+def test_grammar_is_let_through(sentence):
+    assert order_breaches([sentence.split()])[0] == 0
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "the of man",
+        "a the man",
+        "his is gone",
+        "he went to was",
+        "would the man",
+        "they a house",
+        "and or not",
+        "is was here",
+        "him had seen",
+        "has would go",
+        "a old man",
+        "an river",
+        "he came with the",
+        "from she came",
+    ],
+)
+def test_word_salad_is_noticed(sentence):
+    assert order_breaches([sentence.split()])[0] >= 1
+
+
+def test_nothing_is_checked_where_nothing_can_be():
+    assert order_breaches([[], ["fox", "river"]]) == (0, 0)
+
+
+def test_function_words_are_function_words():
+    assert {"the", "of", "and", "was", "them", "would"} <= FUNCTION_WORDS
+    assert not {"fox", "river", "city", "said"} & FUNCTION_WORDS
