@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import mlrl_envs
 from mlrl_learners.cli.actors import CONFIG_FILE, make_learner
 from mlrl_learners.cli.parser import print_json
 from mlrl_learners.config import RunConfig, load_config, to_mapping
@@ -53,6 +54,9 @@ def train_config(
     config: RunConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
 ) -> TrainResult:
     """Train as a configuration says; see `mlrl_learners.train` for what is raised."""
+    if config.train.eval_every:  # a mistake there must not wait for the first evaluation
+        options = {**config.env.options, "split": "eval", **config.train.eval_options}
+        mlrl_envs.make(config.env.id, **options).close()
     learner = make_learner(config)
     loggers = _loggers(config, run_dir)
     try:

@@ -1,6 +1,8 @@
 """From the name of a model to the model: an alias, a folder, a hub id, or a pair in memory."""
 
 import copy
+import difflib
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from mlrl_learners.policies.tiny import TINY_NAME, tiny_model
 __all__ = ["ModelSource", "load_model"]
 
 ModelSource = str | Path | tuple[Any, Any]
+ALIASES = (SMOLLM2, TINY_NAME)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -35,10 +38,11 @@ def load_model(
 
     Raises:
         ModelNotFoundError: If nothing by that name can be loaded.
-        ConfigError: If dtype is unknown.
+        ConfigError: If dtype is unknown, or this machine has no such device.
     """
     if dtype not in DTYPES:
         raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    place = _device(device)
     if isinstance(source, tuple):
         model, tokenizer = copy.deepcopy(source[0]), source[1]
     elif str(source) == TINY_NAME:
@@ -46,14 +50,28 @@ def load_model(
     else:
         folder = smollm2_folder() if str(source) == SMOLLM2 else source
         model, tokenizer = _from_pretrained(str(folder), dict(options or {}), DTYPES[dtype])
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return model.to(device=torch.device(device), dtype=DTYPES[dtype]), tokenizer
+    return model.to(device=place, dtype=DTYPES[dtype]), tokenizer
+
+
+def _device(name: str) -> torch.device:
+    """Return a device that can hold something."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built with CUDA
+        reason = str(error).splitlines()[0]
+        raise ConfigError(f"device {name!r} cannot be used: {reason}") from error
 
 
 def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    near = difflib.get_close_matches(name, ALIASES, n=1, cutoff=0.8)
+    if near and not Path(name).exists():  # a misspelling need not wait for the hub
+        raise ModelNotFoundError(str(unknown_name("model", name, ALIASES)))
+    # What is wrong is said once, when all tries have failed.
+    logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     tokenizer_options = {
         key: options[key] for key in ("revision", "trust_remote_code", "token") if key in options
     }
@@ -66,11 +84,10 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
 
 
 def _not_found(name: str, error: Exception) -> ModelNotFoundError:
-    aliases = [SMOLLM2, TINY_NAME]
     if Path(name).is_dir():
         reason = str(error).strip().splitlines()[0]
         return ModelNotFoundError(f"model folder {name!r} cannot be loaded: {reason}")
-    hint = str(unknown_name("model", name, aliases))
+    hint = str(unknown_name("model", name, ALIASES))
     return ModelNotFoundError(
         f"{hint}; it is no folder, and no hub model of that name could be loaded either"
     )

@@ -134,6 +134,26 @@ class TestMistakes:
         assert captured.err.startswith("mlrl: ")
         assert captured.err.count("\n") == 1
 
+    @pytest.mark.parametrize(
+        ("word", "named"),
+        [
+            ("--learner.group_size=eight", "group_size must be an int, got 'eight'"),
+            ("--learner.device=cudaa", "'cudaa'"),
+            ("--learner.model=tiny-randm", "did you mean 'tiny-random'"),
+            ("--learner.model.setp=tiny-random", "did you mean 'setup'"),
+            ("--train.eval_options.split=evl", "did you mean 'eval'"),
+            ("--env.max_turns=two", "max_turns must be an int"),
+        ],
+    )
+    def test_a_mistake_of_a_run_is_found_before_anything_is_written(
+        self, capsys, tmp_path, word, named
+    ):
+        assert main(["train", "tiny", "--run-dir", str(tmp_path / "run"), word]) == 2
+        captured = capsys.readouterr()
+        assert named in captured.err
+        assert captured.err.count("\n") == 1
+        assert not (tmp_path / "run").exists()
+
     def test_debug_shows_where_an_error_arose(self, capsys):
         assert main(["play", "nowhere/x-v0", "--debug"]) == 2
         assert "Traceback" in capsys.readouterr().err
