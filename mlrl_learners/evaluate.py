@@ -5,7 +5,6 @@ infrastructure broke are reported beside the figures and are part of none of the
 """
 
 import copy
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,6 +17,7 @@ from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.rollout import play_episodes
+from mlrl_learners.seeding import derive_seed
 from mlrl_learners.statistics import bootstrap_interval, component_means, mean, pass_at_k
 from mlrl_learners.types import Actor, AgentID, Episode, FailedEpisode
 
@@ -214,15 +214,10 @@ def _plan(
         {} if num_tasks is None else {"task_index": index} for index in tasks
     ]
     return [
-        _Job(option, episode_seed(seed, index, sample))
+        _Job(option, derive_seed(seed, index, sample))
         for index, option in zip(tasks, options, strict=True)
         for sample in range(samples)
     ]
-
-
-def episode_seed(seed: int, task: int, sample: int) -> int:
-    """Return the seed of one episode; it does not depend on which others are played."""
-    return random.Random(f"{seed}/{task}/{sample}").getrandbits(31)  # noqa: S311 - reproducible
 
 
 def _batches(jobs: Sequence[_Job], size: int) -> Iterator[list[_Job]]:

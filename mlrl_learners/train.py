@@ -6,7 +6,6 @@ with the very same parameters as one that was never killed.
 """
 
 import copy
-import random
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,9 +23,10 @@ from mlrl_learners.progress import progress_bar
 from mlrl_learners.provenance import describe_environment
 from mlrl_learners.rollout import RolloutBatch, collect_rollouts
 from mlrl_learners.run_dir import RunDir
+from mlrl_learners.seeding import derive_seed, task_indices
 from mlrl_learners.types import Learner, RolloutConfig
 
-__all__ = ["TrainResult", "task_indices", "train"]
+__all__ = ["TrainResult", "train"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,29 +124,6 @@ def train(
         return _Loop(plan, learner, env, folder, tuple(loggers)).run(progress=progress)
     finally:
         env.close()
-
-
-def task_indices(num_tasks: int, per_iteration: int, iteration: int, seed: int) -> list[int]:
-    """Return the tasks of one iteration: every task once an epoch, each epoch in a new order.
-
-    A pure function of its arguments, so a resumed run needs no memory of the order.
-
-    Args:
-        num_tasks: Tasks in the split.
-        per_iteration: Tasks an iteration.
-        iteration: Counted from 1.
-        seed: Decides the orders.
-    """
-    first = (iteration - 1) * per_iteration
-    orders: dict[int, list[int]] = {}
-    indices = []
-    for position in range(first, first + per_iteration):
-        epoch, place = divmod(position, num_tasks)
-        if epoch not in orders:
-            orders[epoch] = list(range(num_tasks))
-            random.Random(f"{seed}/{epoch}").shuffle(orders[epoch])  # noqa: S311 - reproducible
-        indices.append(orders[epoch][place])
-    return indices
 
 
 @dataclass(frozen=True)
@@ -264,7 +241,7 @@ class _Loop:
             self.plan.rollout,
             env_id=self.plan.env_id,
             task_options=options,
-            seeds=[episode_seed(self.plan.seed, iteration, i) for i in range(size)],
+            seeds=[derive_seed(self.plan.seed, iteration, i) for i in range(size)],
         )
         if not batch.rollouts:
             first = batch.failures[0]
@@ -300,8 +277,3 @@ class _Loop:
         write_checkpoint(
             self.folder.path, iteration, self.learner, {}, keep=self.plan.keep_checkpoints
         )
-
-
-def episode_seed(seed: int, iteration: int, number: int) -> int:
-    """Return the seed of one episode, different for every run, iteration and place."""
-    return random.Random(f"{seed}/{iteration}/{number}").getrandbits(31)  # noqa: S311

@@ -8,7 +8,6 @@ Sources: MAGRPO (arXiv 2508.04652); clipping as in PPO (arXiv 1707.06347); KL es
 `mlrl_learners.functional.losses`.
 """
 
-import copy
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ from mlrl_learners.functional.losses import (
 )
 from mlrl_learners.functional.returns import Group, rollout_groups
 from mlrl_learners.options import check_options
-from mlrl_learners.policies import ModelSource, Policy
+from mlrl_learners.policies import ModelSource
 from mlrl_learners.types import AgentID, Branching, Completion, JointMode, Rollout, RolloutConfig
 
 __all__ = [
@@ -138,7 +137,7 @@ class Magrpo(Team):
         super().__init__(agents, model, config, seed)
         self.rollout = RolloutConfig(config.group_size, config.joint_mode, config.branching)
         self.references = {
-            name: _frozen_copy(policy) for name, policy in self.policies.items() if config.kl_coef
+            name: policy.frozen_copy() for name, policy in self.policies.items() if config.kl_coef
         }
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
@@ -302,8 +301,3 @@ def _sample_weights(samples: Sequence[Sample], config: MagrpoConfig) -> list[flo
         max_tokens=config.max_new_tokens,
         num_tokens=sum(lengths),
     )
-
-
-def _frozen_copy(policy: Policy) -> Policy:
-    model = copy.deepcopy(policy.model).requires_grad_(False)
-    return Policy(model, policy.tokenizer, precision=policy.precision)

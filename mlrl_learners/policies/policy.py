@@ -1,6 +1,7 @@
 """One set of weights: sampling from it, and log-probabilities under it."""
 
 import contextlib
+import copy
 import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -139,6 +140,11 @@ class Policy:
         """Split row numbers into forward passes of at most `max_tokens` tokens each."""
         return micro_batches(rows, max_tokens, packed=self.packs_prompts)
 
+    def frozen_copy(self) -> "Policy":
+        """Return a copy that is not trained, to measure a divergence from."""
+        model = copy.deepcopy(self.model).requires_grad_(False)
+        return Policy(model, self.tokenizer, precision=self.precision)
+
     def save(self, folder: Path) -> None:
         """Write weights and tokenizer as a folder that `transformers` loads."""
         self.model.save_pretrained(folder)
@@ -159,7 +165,7 @@ class Policy:
             raise CheckpointError(f"weights in {str(folder)!r} do not fit: {reason}") from error
 
     def _is_half(self) -> bool:
-        return next(self.model.parameters()).dtype != torch.float32
+        return bool(next(self.model.parameters()).dtype != torch.float32)
 
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.precision == "float32":

@@ -13,7 +13,6 @@ import mlrl_learners
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
 from mlrl_learners.testing import ScriptedActor
-from mlrl_learners.train import task_indices
 
 TIMES = ("seconds", "time/rollout_seconds", "time/update_seconds", "time/tokens_per_second")
 
@@ -63,13 +62,6 @@ def run(env_id, run_dir, learner=None, **options):
         run_dir=run_dir,
         **{**defaults, **options},
     )
-
-
-def test_each_epoch_has_every_task_once_in_a_new_order():
-    drawn = [i for it in range(1, 7) for i in task_indices(9, 3, it, seed=5)]
-    assert sorted(drawn[:9]) == sorted(drawn[9:]) == list(range(9))
-    assert drawn[:9] != drawn[9:]
-    assert drawn == [i for it in range(1, 7) for i in task_indices(9, 3, it, seed=5)]
 
 
 def test_a_run_writes_a_line_an_iteration_and_a_line_a_rollout(addition_env, tmp_path):

@@ -1,0 +1,20 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlrl_learners.seeding import derive_seed, task_indices
+
+
+def test_each_epoch_has_every_task_once_in_a_new_order():
+    drawn = [i for it in range(1, 7) for i in task_indices(9, 3, it, seed=5)]
+    assert sorted(drawn[:9]) == sorted(drawn[9:]) == list(range(9))
+    assert drawn[:9] != drawn[9:]
+    assert drawn == [i for it in range(1, 7) for i in task_indices(9, 3, it, seed=5)]
+
+
+@given(parts=st.lists(st.integers(0, 50), min_size=3, max_size=3))
+def test_a_seed_depends_on_every_part_and_its_place(parts):
+    assert derive_seed(*parts) == derive_seed(*parts)
+    assert 0 <= derive_seed(*parts) < 2**31
+    for place in range(3):
+        changed = [*parts[:place], parts[place] + 1, *parts[place + 1 :]]
+        assert derive_seed(*changed) != derive_seed(*parts)
