@@ -148,6 +148,8 @@ class TestMistakes:
     def test_a_mistake_of_a_run_is_found_before_anything_is_written(
         self, capsys, tmp_path, word, named
     ):
+        if word.startswith("--learner"):
+            pytest.importorskip("torch")
         assert main(["train", "tiny", "--run-dir", str(tmp_path / "run"), word]) == 2
         captured = capsys.readouterr()
         assert named in captured.err
