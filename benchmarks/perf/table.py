@@ -12,6 +12,8 @@ INTRODUCTION = """# Performance
 
 Every figure comes from `benchmarks/perf/`: both sides in one run, taking turns, on the same work;
 medians, with the least and the most in brackets. A ratio above 1 is in our favour.
+`load` is how many other programs shared the cores just before: beside them, seconds say little and
+only ratios and processor time carry over.
 `make perf` measures all of them again; `python -m benchmarks.perf NAME` one.
 The exact work, versions and every single measurement are in `benchmarks/perf/results/`.
 """
@@ -37,9 +39,10 @@ def table(machine: str, figures: Mapping[str, Any]) -> str:
             f"{facts['processor']}, {facts['cores']} cores, {memory}, {facts['system']}.",
             "",
         ]
-    lines += ["| work | figure | ours | peer | ratio |", "|---|---|---|---|---|"]
+    lines += ["| work | figure | ours | peer | ratio | load |", "|---|---|---|---|---|---|"]
     for figure in figures.values():
-        lines += [_line(figure["title"], row) for row in figure["rows"]]
+        load = figure.get("hardware", {}).get("load_before", "")
+        lines += [f"{_line(figure['title'], row)} {load} |" for row in figure["rows"]]
     return "\n".join(lines)
 
 

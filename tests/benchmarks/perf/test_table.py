@@ -6,7 +6,13 @@ from benchmarks.perf.table import BEGIN, END, write_page
 
 FIGURE = {
     "title": "A step",
-    "hardware": {"processor": "CPU", "cores": 2, "memory_gib": 8, "system": "Linux 6"},
+    "hardware": {
+        "processor": "CPU",
+        "cores": 2,
+        "memory_gib": 8,
+        "system": "Linux 6",
+        "load_before": 0.5,
+    },
     "rows": [
         {
             "what": "seconds",
@@ -32,8 +38,8 @@ def results(tmp_path):
 def test_the_table_holds_both_sides_and_the_ratio(results, tmp_path):
     write_page(results, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
-    assert "| A step | seconds | 2 s [1.5, 2.5] | 6 s [5, 7] (them) | 3.0 x |" in page
-    assert "| A step | packages | 7 |  |  |" in page
+    assert "| A step | seconds | 2 s [1.5, 2.5] | 6 s [5, 7] (them) | 3.0 x | 0.5 |" in page
+    assert "| A step | packages | 7 |  |  | 0.5 |" in page
 
 
 def test_words_around_the_table_stay(results, tmp_path):
