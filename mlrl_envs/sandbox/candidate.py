@@ -7,9 +7,9 @@ judge over one socket and knows neither the tests nor what they expect.
 # ruff: noqa: ANN401  values of any type cross the border
 
 import builtins
+import contextlib
 import io
 import json
-import os
 import sys
 import types
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from mlrl_envs.sandbox import frames, tags
 from mlrl_envs.sandbox.sharing import SharedTests
 from mlrl_envs.sandbox.wire import Codec, Wire, WireError
 
-__all__ = ["run_candidate"]
+__all__ = ["EXTRA_DEPTH", "Candidate", "Output", "run_candidate"]
 
 FRAME_CAP = 64 << 20
 REPLY_CAP = 8 << 20  # the judge refuses more
@@ -31,11 +31,11 @@ Message: TypeAlias = list[Any]
 def run_candidate(link: int, output_bytes: int) -> None:
     """Answer the judge until it hangs up."""
     sys.setrecursionlimit(sys.getrecursionlimit() + EXTRA_DEPTH)
-    output = Output(output_bytes)
-    sys.stdout = output
-    candidate = Candidate(link, output)
-    builtins.input = candidate.input
-    candidate.serve()
+    Candidate(link, Output(output_bytes)).run()
+
+
+class HungUpError(BaseException):
+    """The judge is gone: there is nothing left to do."""
 
 
 class Output(io.TextIOWrapper):
@@ -91,12 +91,19 @@ class Candidate:
         self._found: dict[str, Any] = {}
         self._tests: SharedTests | None = None
 
+    def run(self) -> None:
+        """Take over this process and answer the judge until it hangs up."""
+        sys.stdout = self._output
+        builtins.input = self.input
+        with contextlib.suppress(HungUpError):
+            self.serve()
+
     def serve(self) -> Any:
         """Answer requests until an answer to our own question, or the end, arrives."""
         while True:
             frame = frames.receive(self._link, FRAME_CAP)
             if frame is None:
-                os._exit(0)
+                raise HungUpError
             operation, target, changes, values, dropped, extra = json.loads(frame)
             self._codec.forget(dropped)
             if operation == "answer":

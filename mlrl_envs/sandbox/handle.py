@@ -12,6 +12,7 @@ from typing import Any
 
 from mlrl_envs.errors import InfraError, InvalidArgumentError
 from mlrl_envs.sandbox import frames
+from mlrl_envs.sandbox.plain import is_plain
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, TestRecord
 
 __all__ = ["WorkerHandle", "WorkerLostError"]
@@ -86,7 +87,8 @@ class WorkerHandle:
             "dunders": program.dunders,
         }
         try:
-            frames.send(self.link.fileno(), json.dumps(job).encode())
+            own = b"+" if is_plain(program.tests, program.helpers) else b"-"
+            frames.send(self.link.fileno(), own + json.dumps(job).encode())
             fields = self._receive(self._patience)
         except (OSError, frames.FrameError) as error:
             raise WorkerLostError(str(error)) from error

@@ -3,22 +3,20 @@
 # pathlib is not loaded in workers
 # ruff: noqa: PTH123
 
-import json
 import os
 import resource
 import signal
-from collections import OrderedDict
+import sys
 from collections.abc import Callable
 from typing import Any
 
-from mlrl_envs.sandbox import candidate
+from mlrl_envs.sandbox import candidate, warmth
 from mlrl_envs.sandbox.board import Board
 
 __all__ = ["Settings", "prepare_candidate", "prepare_judge", "virtual_bytes"]
 
 Settings = dict[str, Any]
 Run = Callable[[list[int]], None]
-PLANS = 256
 LINK = 3  # where a candidate finds its judge
 SLACK = 16 << 20
 JUDGE_MEMORY = 2 << 30
@@ -38,6 +36,10 @@ def prepare_candidate(
     memory = settings["base_bytes"] + int(settings["memory_mib"] * (1 << 20))
     output = int(settings["output_kib"] * 1024)
 
+    warmth.warm_candidates()
+    sys.setrecursionlimit(sys.getrecursionlimit() + candidate.EXTRA_DEPTH)
+    ready = candidate.Candidate(LINK, candidate.Output(output))
+
     def run(descriptors: list[int]) -> None:
         link, stdout = descriptors
         os.dup2(stdout, 1)
@@ -46,7 +48,7 @@ def prepare_candidate(
         os.chdir(scratch)
         limit_resources(memory, cpu)
         seal()
-        candidate.run_candidate(LINK, output)
+        ready.run()
 
     return lambda _payload: run
 
@@ -62,34 +64,28 @@ def limit_resources(memory: int, cpu: int) -> None:
 
 
 def prepare_judge(board: Board, scratch: str) -> Callable[[bytes], Run]:
-    """Return what the judges' zygote does before each fork: read the job, compile its tests."""
-    from mlrl_envs.sandbox import judge, plan
+    """Return what the judges' zygote does before each fork.
 
-    plans: OrderedDict[tuple[str, str, str], plan.Plan] = OrderedDict()
+    The payload is a job, whose tests are compiled before the fork, or empty: then the child
+    becomes a standing judge, which runs the jobs that come to it one after the other.
+    """
+    from mlrl_envs.sandbox.bench import Bench
 
-    def plan_of(job: judge.Job) -> plan.Plan:
-        key = (job["tests"], job["helpers"], job["style"])
-        if key not in plans:
-            plans[key] = plan.make_plan(*key)
-            if len(plans) > PLANS:
-                plans.popitem(last=False)
-        plans.move_to_end(key)
-        return plans[key]
+    bench = Bench(board)
+    warmth.warm_judges(bench.run, board)
 
     def prepare(payload: bytes) -> Run:
-        job = json.loads(payload)
-        ready = plan_of(job)
-        board.reset()
-        if ready.expected is not None:
-            board.note("plan", [ready.names[place] for place in ready.expected])
-        board.note("names", ready.names)
-        return lambda descriptors: run(job, ready, descriptors)
+        if payload:
+            bench.make_ready(payload)
+        return lambda descriptors: run(payload, descriptors)
 
-    def run(job: judge.Job, ready: plan.Plan, descriptors: list[int]) -> None:
-        link, _done = descriptors
+    def run(payload: bytes, descriptors: list[int]) -> None:
         os.chdir(scratch)
         resource.setrlimit(resource.RLIMIT_AS, (JUDGE_MEMORY, JUDGE_MEMORY))
-        judge.run_judge(job, ready, link, board)
+        if payload:
+            bench.run(payload, descriptors[0])
+        else:
+            bench.serve(descriptors[0])
 
     return prepare
 

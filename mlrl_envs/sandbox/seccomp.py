@@ -28,12 +28,12 @@ getcwd chdir fchdir rename mkdir rmdir creat link unlink symlink readlink chmod 
 gettimeofday getrlimit getrusage sysinfo times getuid getgid geteuid getegid getppid getpgrp
 getgroups getresuid getresgid getpgid getsid rt_sigpending rt_sigtimedwait rt_sigsuspend
 sigaltstack utime statfs fstatfs getpriority prctl arch_prctl setrlimit gettid tkill time futex
-sched_getaffinity epoll_create getdents64 set_tid_address restart_syscall fadvise64
-clock_gettime clock_getres clock_nanosleep exit_group epoll_wait epoll_ctl tgkill utimes openat
-mkdirat newfstatat unlinkat renameat linkat symlinkat readlinkat fchmodat faccessat pselect6
-ppoll set_robust_list utimensat epoll_pwait fallocate eventfd2 epoll_create1 dup3 pipe2 preadv
-pwritev getcpu renameat2 seccomp getrandom membarrier copy_file_range statx rseq close_range
-openat2 faccessat2
+sched_getaffinity epoll_create getdents64 set_tid_address restart_syscall getsockname getsockopt
+fadvise64 clock_gettime clock_getres clock_nanosleep exit_group epoll_wait epoll_ctl tgkill
+utimes openat mkdirat newfstatat unlinkat renameat linkat symlinkat readlinkat fchmodat
+faccessat pselect6 ppoll set_robust_list utimensat epoll_pwait fallocate eventfd2 epoll_create1
+dup3 pipe2 preadv pwritev getcpu renameat2 seccomp getrandom membarrier copy_file_range statx
+rseq close_range openat2 faccessat2
 """
 KILLED = """
 ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd pidfd_open

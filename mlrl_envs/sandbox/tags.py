@@ -280,7 +280,13 @@ def contents(container: Any, encode: Encode) -> Any:
 
 
 def refill(container: Any, raw: Any, decode: Decode) -> None:
-    """Make a mirrored container hold what the other side's holds now."""
+    """Make a mirrored container hold what the other side's holds now.
+
+    Raises:
+        TypeError: If the contents are not those of a container.
+    """
+    if not isinstance(raw, str if isinstance(container, bytearray) else list):
+        raise TypeError("contents of another kind")
     if isinstance(container, list):
         container[:] = _each(raw, decode)
         return

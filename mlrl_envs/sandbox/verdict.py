@@ -7,8 +7,7 @@ then the records. `passed` needs the judge's own word that it came to the end.
 import os
 import signal
 from collections import Counter
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from mlrl_envs.sandbox.board import FINISHED, Board, Record
 from mlrl_envs.sandbox.text import clean_output
@@ -26,8 +25,7 @@ TEXTS = {
 }
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(NamedTuple):
     """How both processes ended.
 
     Attributes:
