@@ -90,7 +90,7 @@ def test_a_resumed_run_goes_on_from_its_checkpoint(addition_env, tmp_path):
 
 def test_resuming_with_another_configuration_names_the_key(addition_env, tmp_path):
     run(addition_env, tmp_path)
-    with pytest.raises(RunDirError, match="train.seed was 0, now 1"):
+    with pytest.raises(RunDirError, match=r"train\.seed was 0, now 1"):
         run(addition_env, tmp_path, resume=True, seed=1)
 
 
