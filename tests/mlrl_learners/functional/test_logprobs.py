@@ -3,7 +3,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs, micro_batches
+from mlrl_learners.functional.logprobs import (
+    HEAD_CHUNK_TOKENS,
+    TokenRow,
+    completion_logprobs,
+    micro_batches,
+)
 from mlrl_learners.policies import tiny_model
 
 ROWS = [
@@ -77,7 +82,7 @@ def test_chunks_of_the_head_leave_the_gradient_equal(model, monkeypatch):
         return model.model.embed_tokens.weight.grad.clone()
 
     whole = gradient()
-    monkeypatch.setattr("mlrl_learners.functional.logprobs.HEAD_CHUNK_TOKENS", 3)
+    monkeypatch.setitem(HEAD_CHUNK_TOKENS, "cpu", 3)
     assert torch.allclose(gradient(), whole, atol=1e-5)
 
 
