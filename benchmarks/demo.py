@@ -42,8 +42,9 @@ class DemoConfig:
         iterations: Updates of training.
         tasks_per_iteration: Prompts an update.
         group_size: Stories an agent writes to each prompt of an update.
-        max_new_tokens: Longest story, in tokens.
+        max_new_tokens: Longest text, in tokens; it also bounds how far a story can outgrow a setup.
         lr: Learning rate.
+        precision: `"bf16"` computes under autocast over float32 weights.
         eval_every: Iterations from one look at the held-out prompts to the next.
         eval_samples: Episodes a held-out prompt.
         code_tasks: How many HumanEval tasks are played.
@@ -53,12 +54,13 @@ class DemoConfig:
     """
 
     model: str = "smollm2-135m-instruct"
-    iterations: int = 30
+    iterations: int = 16
     tasks_per_iteration: int = 4
-    group_size: int = 8
-    max_new_tokens: int = 128
-    lr: float = 1e-5
-    eval_every: int = 10
+    group_size: int = 6
+    max_new_tokens: int = 72
+    lr: float = 6e-5
+    precision: str = "bf16"
+    eval_every: int = 8
     eval_samples: int = 2
     code_tasks: int = 6
     code_tokens: int = 192
@@ -99,6 +101,8 @@ def train(config: DemoConfig, run_dir: Path, *, resume: bool) -> bool:
         group_size=config.group_size,
         max_new_tokens=config.max_new_tokens,
         lr=config.lr,
+        normalize_std=True,
+        precision=config.precision,
         seed=config.seed,
     )
     result = mlrl_learners.train(
@@ -130,7 +134,11 @@ def play_code(config: DemoConfig, run_dir: Path) -> None:
         for programmer, writer in zip(programmers, writers, strict=True)
     }
     actor = mlrl_learners.make(
-        "magrpo", agents=programmers, model=model, max_new_tokens=config.code_tokens
+        "magrpo",
+        agents=programmers,
+        model=model,
+        max_new_tokens=config.code_tokens,
+        precision=config.precision,
     )
     result = mlrl_learners.evaluate(
         env_id=CODE,
