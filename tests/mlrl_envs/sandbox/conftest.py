@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -13,7 +14,63 @@ import pytest
 from mlrl_envs.sandbox import Limits, Sandbox
 from mlrl_envs.sandbox.syscalls import NUMBERS
 
+TESTS = """
+def check(candidate):
+    assert candidate([3, 1, 2]) == [1, 4, 9]
+    assert candidate([]) == []
+    assert candidate([2, 2]) == [4]
+    for n in range(4):
+        assert candidate(list(range(n))) == [i * i for i in range(n)]
+    xs = [5, -5]
+    assert candidate(xs) == [25] and xs == [5, -5]
+"""
+RIGHT = "def transform(xs):\n    return sorted({x * x for x in xs})\n"
+RAW = """
+import os, struct, json, time
+def raw(data):
+    os.write(3, struct.pack("!I", len(data)) + data)
+    time.sleep(0.02)
+def reply(message):
+    raw(json.dumps(message).encode())
+"""
+SPELLED = {
+    "{RAW}": RAW,
+    "{NUL}": "\0",
+    "{SURROGATE}": "\ud800",
+    "{BOM}": "\ufeff",
+    "{CR}": "\r",
+    "{FF}": "\f",
+}
+MANY = re.compile(r"\{MANY:(.*?):(\d+)\}", re.DOTALL)
 SECRET_NAME, SECRET = "MLRL_TEST_SECRET", "swordfish-4711"
+
+
+def read_hostile():
+    """Yield every hostile program: name, source, the statuses it may end with."""
+    for path in sorted(Path(__file__).with_name("hostile").glob("*.txt")):
+        for entry in path.read_text().split("\n=== ")[1:]:
+            header, _, source = entry.partition("\n")
+            name, _, statuses = header.partition(" -> ")
+            yield f"{path.stem}-{name}", source, statuses
+
+
+def spell(source):
+    """Write out what a text file cannot hold."""
+    for name, text in SPELLED.items():
+        source = source.replace(name, text)
+    return MANY.sub(lambda match: match[1] * int(match[2]), source)
+
+
+def pytest_generate_tests(metafunc):
+    if "hostile" in metafunc.fixturenames:
+        programs = list(read_hostile())
+        metafunc.parametrize("hostile", programs, ids=[name for name, _, _ in programs])
+
+
+@pytest.fixture(scope="session")
+def corpus():
+    """The tests that hostile programs face, a right program, and the hostile ones by name."""
+    return TESTS, RIGHT, {name: spell(source) for name, source, _ in read_hostile()}
 
 
 @dataclass

@@ -94,7 +94,7 @@ def is_right(program, outcome):
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_nothing_grows_and_every_verdict_is_right():
-    count = int(os.environ.get("MLRL_SOAK", "3000"))
+    count = int(os.environ.get("MLRL_SOAK", "1500"))
     limits = Limits(wall_seconds=20, test_seconds=10, load_seconds=10)
     with Sandbox(workers=2, limits=limits, cache=False) as sandbox:
         sandbox.run_many(next(batches(500)))
