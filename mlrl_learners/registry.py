@@ -7,18 +7,21 @@ Packages offer theirs through the entry-point group `mlrl.learners`; a name that
 registered here wins over an entry point of the same name.
 """
 
+import contextlib
 import importlib
 import importlib.metadata
 import inspect
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.options import check_names
 from mlrl_learners.types import AgentID, Learner
 
-__all__ = ["LearnerFactory", "LearnerSpec", "make", "register", "registry"]
+__all__ = ["LearnerFactory", "LearnerSpec", "describe", "make", "register", "registry"]
 
 ENTRY_POINT_GROUP = "mlrl.learners"
 
@@ -82,6 +85,7 @@ class _Registry(Mapping[str, LearnerSpec]):
 
 
 _REGISTRY = _Registry()
+_MADE: weakref.WeakKeyDictionary[Learner, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 registry: Mapping[str, LearnerSpec] = _REGISTRY
 """Every learner that can be made, by name."""
@@ -140,7 +144,29 @@ def make(
     arguments = {**options, "agents": tuple(agents)}
     if model is not None:
         arguments["model"] = model
-    return factory(**_fit_signature(factory, {**arguments, "seed": seed}))
+    learner = factory(**_fit_signature(factory, {**arguments, "seed": seed}))
+    with contextlib.suppress(TypeError):  # with slots a learner may not be referred to weakly
+        _MADE[learner] = {"name": name, "model": _as_json(model), "options": _as_json(options)}
+    return learner
+
+
+def describe(learner: Learner) -> dict[str, Any]:
+    """Return the `learner` section of a configuration that makes one like it again.
+
+    One that was not made by `make` is described by the name of its class alone.
+    """
+    return dict(_MADE.get(learner) or {"name": type(learner).__name__})
+
+
+def _as_json(value: object) -> object:
+    """Return JSON values; what is none is named by its type."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(inner) for key, inner in value.items()}
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, list):
+        return [_as_json(inner) for inner in value]
+    return str(value) if isinstance(value, Path) else f"a {type(value).__name__} in memory"
 
 
 def _fit_signature(factory: LearnerFactory, arguments: dict[str, object]) -> dict[str, object]:

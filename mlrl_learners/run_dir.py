@@ -15,6 +15,7 @@ from typing import Any
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.types import FailedEpisode, Node, Rollout
+from mlrl_learners.yaml12 import dump_yaml, parse_yaml
 
 __all__ = ["RunDir", "rollout_record"]
 
@@ -45,7 +46,7 @@ class RunDir:
     ) -> None:
         self.path = path
         self._check(config, resume)
-        self._write("config.yaml", _to_yaml(config))
+        self._write("config.yaml", dump_yaml(json.loads(json.dumps(config))))
         if not (path / "environment.json").exists():
             self._write("environment.json", json.dumps(environment, indent=2) + "\n")
         self.metrics = JsonlFile(path / "metrics.jsonl")
@@ -84,7 +85,9 @@ class RunDir:
             raise RunDirError(
                 f"{str(self.path)!r} holds a run already; resume it or choose another folder"
             )
-        changed = _changed_keys(_from_yaml(stored.read_text()), json.loads(json.dumps(config)))
+        changed = _changed_keys(
+            parse_yaml(stored.read_text(), str(stored)), json.loads(json.dumps(config))
+        )
         if changed:
             raise RunDirError(
                 f"{str(self.path)!r} was started with another configuration: {changed[0]}"
@@ -154,16 +157,3 @@ def _changed_keys(old: Any, new: Any, name: str = "") -> list[str]:  # noqa: ANN
         for key in sorted(old.keys() | new.keys())
         for change in _changed_keys(old.get(key), new.get(key), f"{prefix}{key}")
     ]
-
-
-def _to_yaml(config: Mapping[str, Any]) -> str:
-    import yaml
-
-    text: str = yaml.safe_dump(json.loads(json.dumps(config)), sort_keys=False)
-    return text
-
-
-def _from_yaml(text: str) -> Any:  # noqa: ANN401 - JSON values
-    import yaml
-
-    return yaml.safe_load(text)

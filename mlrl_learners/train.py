@@ -21,6 +21,7 @@ from mlrl_learners.loggers import Logger
 from mlrl_learners.metrics import count_tokens, rollout_metrics
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.provenance import describe_environment
+from mlrl_learners.registry import describe
 from mlrl_learners.rollout import RolloutBatch, collect_rollouts
 from mlrl_learners.run_dir import RunDir
 from mlrl_learners.seeding import derive_seed, task_indices
@@ -117,7 +118,7 @@ def train(
     try:
         folder = RunDir(
             Path(run_dir),
-            config=config or plan.as_config(type(learner).__name__),
+            config=config or plan.as_config(describe(learner)),
             environment=describe_environment(),
             resume=resume,
         )
@@ -154,12 +155,12 @@ class _Plan:
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
 
-    def as_config(self, learner: str) -> dict[str, Any]:
-        """Return the plan as the sections of a configuration file."""
+    def as_config(self, learner: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the plan, with the section of its learner, as a configuration file has it."""
         values = asdict(self)
         env = {"id": values.pop("env_id"), "options": values.pop("env_options")}
         rollout = values.pop("rollout")
-        return {"env": env, "learner": {"name": learner}, "rollout": rollout, "train": values}
+        return {"env": env, "learner": learner, "rollout": rollout, "train": values}
 
 
 class _Loop:

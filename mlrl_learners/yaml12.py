@@ -2,9 +2,11 @@
 
 PyYAML follows YAML 1.1, where `off`, `no` and `on` are booleans and `1e-5` is text. Here the plain
 scalars of YAML 1.2's core schema are used both ways, so that what was saved is what is loaded.
-PyYAML comes with the extra `learners`; nothing here is imported before a file is read.
+
+PyYAML comes with the extra `learners`. Without it, JSON is written and read, which is YAML too.
 """
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -41,11 +43,16 @@ def parse_yaml(text: str, source: str = "YAML") -> Any:  # noqa: ANN401 - YAML h
         source: Where it comes from, for the message.
 
     Raises:
-        ConfigError: If it is no YAML, or PyYAML is missing.
+        ConfigError: If it is no YAML; or no JSON, and PyYAML is missing.
     """
     yaml = _import_yaml()
     try:
+        if yaml is None:
+            return json.loads(text)
         return yaml.load(text, Loader=_with_scalars(yaml.SafeLoader))
+    except json.JSONDecodeError as error:
+        fix = "PyYAML is not installed: pip install 'mlrl[learners]'"
+        raise ConfigError(f"{source} cannot be read; {fix}") from error
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{source} is not valid YAML: {reason}") from error
@@ -64,21 +71,20 @@ def parse_value(text: str, source: str = "YAML") -> Any:  # noqa: ANN401
 
 
 def dump_yaml(mapping: Mapping[str, Any]) -> str:
-    """Write a mapping so that `parse_yaml` returns an equal one; keys keep their order.
-
-    Raises:
-        ConfigError: If PyYAML is missing.
-    """
+    """Write a mapping so that `parse_yaml` returns an equal one; keys keep their order."""
     yaml = _import_yaml()
+    if yaml is None:
+        return json.dumps(mapping, indent=2) + "\n"
     dumper = _with_scalars(yaml.SafeDumper)
     return str(yaml.dump(dict(mapping), Dumper=dumper, sort_keys=False, allow_unicode=False))
 
 
 def _import_yaml() -> Any:  # noqa: ANN401 - PyYAML ships no types
+    """Return PyYAML, or None where it is not installed."""
     try:
         import yaml
-    except ImportError as error:
-        raise ConfigError("PyYAML is not installed: pip install 'mlrl[learners]'") from error
+    except ImportError:
+        return None
     return yaml
 
 

@@ -1,12 +1,13 @@
 import importlib.metadata
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import mlrl_learners
 from mlrl_learners.errors import ConfigError, UnknownNameError
-from mlrl_learners.registry import _REGISTRY, LearnerSpec, _Registry
+from mlrl_learners.registry import _REGISTRY, LearnerSpec, _Registry, describe
 
 
 class Echo:
@@ -95,3 +96,11 @@ def test_listing_learners_loads_no_torch():
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+def test_a_learner_is_described_as_it_was_made(echo):
+    learner = mlrl_learners.make(echo, agents=["a"], model=Path("m"), gain=2.0)
+    assert describe(learner) == {"name": echo, "model": "m", "options": {"gain": 2.0}}
+    in_memory = mlrl_learners.make(echo, agents=["a"], model=(1, 2))
+    assert describe(in_memory)["model"] == "a tuple in memory"
+    assert describe(Echo(["a"])) == {"name": "Echo"}

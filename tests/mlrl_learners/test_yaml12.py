@@ -58,4 +58,13 @@ def test_numbers_and_words_need_no_package(text, monkeypatch):
 def test_anything_else_names_the_extra_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     with pytest.raises(ConfigError, match=r"mlrl\[learners\]"):
-        parse_value("[1, 2]")
+        parse_value("[1, a]")
+
+
+def test_without_the_package_what_was_written_can_be_read_with_and_without_it(monkeypatch):
+    mapping = {"env": {"id": "x", "options": {"lr": 1e-5, "word": "off", "none": None}}}
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "yaml", None)
+        text = dump_yaml(mapping)
+        assert parse_yaml(text) == mapping
+    assert parse_yaml(text) == mapping

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import mlrl_envs
+import mlrl_learners
 from mlrl_envs.errors import InfraError
 from mlrl_learners.cli import main
 from mlrl_learners.config import presets
@@ -269,6 +270,14 @@ class TestEvaluate:
         for words in (["--actor", str(run_dir)], ["--checkpoint", str(run_dir)]):
             status, result = run_json(capsys, "evaluate", ENV_ID, *words, "--env.num_tasks", "2")
             assert (status, result["mean_return"], len(result["episodes"])) == (0, 1.0, 2)
+
+    def test_a_run_that_was_started_from_python_can_be_evaluated(self, tmp_path, capsys):
+        learner = mlrl_learners.make("student", agents=["left", "right"], patience=2)
+        mlrl_learners.train(
+            env_id=ENV_ID, learner=learner, iterations=2, run_dir=tmp_path / "r", progress=False
+        )
+        status, result = run_json(capsys, "evaluate", str(tmp_path / "r"))
+        assert (status, result["mean_return"]) == (0, 1.0)
 
     def test_figures_are_printed_with_the_interval(self, run_dir, capsys):
         assert main(["evaluate", str(run_dir), "--split", "test", "--tasks", "3"]) == 0
