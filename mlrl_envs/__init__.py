@@ -13,6 +13,7 @@ from types import ModuleType
 
 from mlrl_envs.aec import to_aec
 from mlrl_envs.base import TextParallelEnv
+from mlrl_envs.fingerprint import fingerprint
 from mlrl_envs.registration import make, make_vec, register, registry
 from mlrl_envs.stepping import step_many
 from mlrl_envs.testing import check_env
@@ -24,6 +25,7 @@ __all__ = [
     "TextParallelEnv",
     "VectorEnv",
     "check_env",
+    "fingerprint",
     "make",
     "make_vec",
     "register",

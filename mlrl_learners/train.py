@@ -119,7 +119,7 @@ def train(
         folder = RunDir(
             Path(run_dir),
             config=config or plan.as_config(describe(learner)),
-            environment=describe_environment(),
+            environment={**describe_environment(), "env": mlrl_envs.fingerprint(env)},
             resume=resume,
         )
         return _Loop(plan, learner, env, folder, tuple(loggers)).run(progress=progress)

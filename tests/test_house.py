@@ -16,7 +16,7 @@ LAYERS = (
     ("types", "errors"),
     ("config", "spaces", "parsing", "assembly", "usage", "transcript", "runner", "sandbox"),
     ({"datasets", "rewards", "feedback"},),
-    ("base", "stepping", "vector", "aec", "testing"),
+    ("base", "fingerprint", "stepping", "vector", "aec", "testing"),
     ("envs",),
     ("registration", "serve"),
     ("",),  # mlrl_envs/__init__.py
