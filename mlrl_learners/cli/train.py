@@ -9,7 +9,7 @@ import mlrl_envs
 from mlrl_learners.cli.actors import CONFIG_FILE, make_learner
 from mlrl_learners.cli.parser import print_json
 from mlrl_learners.config import RunConfig, load_config, to_mapping
-from mlrl_learners.errors import ConfigError
+from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.loggers import Logger, WandbLogger
 from mlrl_learners.train import TrainResult, train
 from mlrl_learners.types import RolloutConfig
@@ -54,6 +54,8 @@ def train_config(
     config: RunConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
 ) -> TrainResult:
     """Train as a configuration says; see `mlrl_learners.train` for what is raised."""
+    if not resume and (run_dir / CONFIG_FILE).exists():  # before a model is loaded for nothing
+        raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
     if config.train.eval_every:  # a mistake there must not wait for the first evaluation
         options = {**config.env.options, "split": "eval", **config.train.eval_options}
         mlrl_envs.make(config.env.id, **options).close()
