@@ -23,7 +23,7 @@ class Bench:
 
     def __init__(self, board: Board) -> None:
         self._board = board
-        self._plans: OrderedDict[tuple[str, str, str], Plan] = OrderedDict()
+        self._plans: OrderedDict[tuple[str, str, str, tuple[str, ...]], Plan] = OrderedDict()
 
     def make_ready(self, payload: bytes) -> tuple[judge.Job, Plan]:
         """Read a job, compile its tests, and write the plan on a fresh board."""
@@ -62,7 +62,7 @@ class Bench:
             os.close(done)
 
     def _plan_of(self, job: judge.Job) -> Plan:
-        key = (job["tests"], job["helpers"], job["style"])
+        key = (job["tests"], job["helpers"], job["style"], tuple(job["entry_points"]))
         if key not in self._plans:
             self._plans[key] = make_plan(*key)
             if len(self._plans) > PLANS:

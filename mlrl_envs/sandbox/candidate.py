@@ -241,7 +241,18 @@ def _next(target: Any, _values: list[Any], _extra: Any) -> tuple[str, list[Any],
 
 
 def _operator(target: Any, values: list[Any], name: str) -> tuple[str, list[Any], Any]:
-    return "value", [getattr(type(target), name)(target, *values)], None
+    operate = BUILTIN_OPERATORS.get(name) or getattr(type(target), name)
+    return "value", [operate(target, *values)], None
+
+
+# Where Python itself falls back on another method if a class lacks this one.
+BUILTIN_OPERATORS: dict[str, Callable[..., Any]] = {
+    "__contains__": lambda target, item: item in target,
+    "__iter__": iter,
+    "__str__": str,
+    "__repr__": repr,
+    "__bool__": bool,
+}
 
 
 OPERATIONS: dict[str, Callable[[Any, list[Any], Any], tuple[str, list[Any], Any]]] = {

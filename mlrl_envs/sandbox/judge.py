@@ -30,7 +30,7 @@ Job = dict[str, Any]
 
 def run_judge(job: Job, plan: Plan, link: int, board: Board) -> None:
     """Load the candidate, run the tests against it, and write the verdict on the board."""
-    session = Session(link, job["dunders"])
+    session = Session(link, (*job["dunders"], *plan.operators))
     sys.stdout = sys.stderr = _Sink()
     namespace: dict[str, Any] = {"__name__": "tests", "__builtins__": __builtins__}
     if not _run_helpers(plan, namespace, board):

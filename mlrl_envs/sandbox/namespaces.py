@@ -49,7 +49,7 @@ def visible_paths() -> list[str]:
     triples = [f"{os.uname().machine}-linux-gnu"]
     candidates = [path for path in sys.path if os.path.exists(path)]
     candidates += [f"{root}/{triple}" for root in ("/lib", "/usr/lib") for triple in triples]
-    candidates += ["/lib64", "/usr/lib64"]
+    candidates += ["/lib64", "/usr/lib64", "/usr/share/zoneinfo"]
     with contextlib.suppress(OSError), open("/proc/self/maps") as maps:
         for line in maps:
             path = line.rstrip("\n").partition("/")[2]

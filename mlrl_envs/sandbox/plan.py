@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
+from mlrl_envs.sandbox.operators import used_operators
+
 __all__ = ["Plan", "free_names", "make_plan"]
 
 PROBE = "__mlrl_tests__"
@@ -25,18 +27,21 @@ class Plan:
     Attributes:
         helpers: Compiled helpers.
         tests: Compiled tests, each assertion under its probe.
+        operators: What the tests may use on instances of the source's classes, from the tests.
         names: For each probe, the assertion's own source expression.
         expected: Probes in the order in which they will run, or None if only the run can tell.
     """
 
     helpers: CodeType
     tests: CodeType
+    operators: tuple[str, ...]
     names: tuple[str, ...]
     expected: tuple[int, ...] | None
 
 
-def make_plan(tests: str, helpers: str, style: str) -> Plan:
+def make_plan(tests: str, helpers: str, style: str, entry_points: tuple[str, ...] = ()) -> Plan:
     """Compile tests and helpers, with probes and what can be known of the count beforehand."""
+    operators = used_operators(tests, entry_points) if style == "unittest" else ()
     tree = ast.parse(tests)
     names: list[str] = []
     expected: list[int] | None
@@ -52,6 +57,7 @@ def make_plan(tests: str, helpers: str, style: str) -> Plan:
     return Plan(
         helpers=compile(helpers, "<helpers>", "exec", dont_inherit=True),
         tests=compile(tree, "<tests>", "exec", dont_inherit=True),
+        operators=operators,
         names=tuple(names),
         expected=None if expected is None else tuple(expected),
     )

@@ -24,6 +24,7 @@ CACHE_SIZE = 4096
 # A busy machine can make a right program late, so only these verdicts are worth keeping.
 CACHED: tuple[Status, ...] = ("passed", "failed", "load_error", "protocol_violation", "hostile")
 ATTEMPTS = 2
+MAX_SOURCE = 32 << 20
 
 
 class Sandbox:
@@ -77,6 +78,10 @@ class Sandbox:
             InfraError: If no worker can be started.
             InvalidArgumentError: If the program's helpers raise.
         """
+        if len(program.source) > MAX_SOURCE:
+            return Outcome(
+                "load_error", 0, 1, error=f"a source of {len(program.source)} characters"
+            )
         key = (program, astuple(self.limits)) if self.cache else None
         if key is not None and (known := self._outcomes.get(key)):
             return known

@@ -81,8 +81,9 @@ class Program:
             assertions (MBPP); `"unittest"` defines `TestCase` classes (ClassEval).
         entry_points: The only names the tests take from the source; `check` gets the first.
         helpers: Trusted code that the tests may call; runs in the judge, before the tests.
-        dunders: Operators that the tests use on the candidate's objects because the reference
-            class defines them, e.g. `("__getitem__", "__len__")`; no other is forwarded.
+        dunders: Operators that tests use on instances they make, because the reference class
+            defines them, e.g. `("__getitem__", "__len__")`. In style `"unittest"` those that the
+            tests visibly use on such instances are found without being listed.
         assurance: `"split"` keeps tests and candidate in two processes. `"shared"` runs them in
             one jailed process, for the few tests that hand live objects over; its verdict can
             be forged by a program that looks for the tests, and the outcome says so.
@@ -172,6 +173,9 @@ def _name_problem(entry_points: tuple[str, ...]) -> str:
 
 
 def _text_problem(program: Program) -> str:
+    source: object = program.source
+    if not isinstance(source, str):
+        return f"source must be a str, got {type(source).__name__}"
     for label, text in (("tests", program.tests), ("helpers", program.helpers)):
         if problem := _syntax_problem(text):
             return f"{label} do not parse: {problem}"

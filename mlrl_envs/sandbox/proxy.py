@@ -53,7 +53,8 @@ class Session:
         self._remotes: dict[int, Any] = {}
         self._exported: list[Callable[..., Any]] = []
         self._callbacks = 0
-        self._kinds = _kinds_with(dunders)
+        self._instance_kind = _kind_with(dunders)
+        self._classes: set[int] = set()
         self.gone = ""
         self.foul = ""
         self.memory_error = False
@@ -67,7 +68,13 @@ class Session:
             CandidateGoneError: If the candidate dies.
         """
         try:
-            return self._ask("load", 0, [], [source, entry_points])
+            found = self._ask("load", 0, [], [source, entry_points])
+            if len(found) != len(entry_points):
+                self._lose("protocol_violation")
+            self._classes = {
+                _read(one, "_mlrl_handle") for one in found if issubclass(type(one), Remote)
+            }
+            return found
         except CandidateGoneError:
             raise
         except BaseException as error:  # noqa: BLE001  anything the source raises
@@ -75,9 +82,11 @@ class Session:
 
     def request(self, operation: str, target: int, values: list[Any], extra: object) -> Any:
         """Ask the candidate for one thing and return the value, or raise what it raised."""
-        (value,) = self._ask(operation, target, values, extra)
-        self.last = (value,)
-        return value
+        answer = self._ask(operation, target, values, extra)
+        if len(answer) != 1:
+            self._lose("protocol_violation")
+        self.last = (answer[0],)
+        return answer[0]
 
     def _ask(self, operation: str, target: int, values: list[Any], extra: object) -> list[Any]:
         if self.gone:
@@ -191,7 +200,15 @@ class Session:
     def _stand_in(self, number: int, label: str, nature: str) -> Any:
         if nature.startswith("E"):
             return type(label, (tags.EXCEPTIONS.get(nature[1:], Exception),), {})
-        return self._kinds[nature == "I"](self, number, label)
+        return (RemoteIterator if nature == "I" else Remote)(self, number, label)
+
+    def is_made(self, maker: int, thing: Any) -> None:
+        """Give what a test made of an entry point the operators that tests use on it."""
+        if maker in self._classes and type(thing) is Remote:
+            object.__setattr__(thing, "__class__", self._instance_kind)
+
+
+_read = object.__getattribute__
 
 
 class Remote:
@@ -206,7 +223,9 @@ class Remote:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the candidate's object."""
-        return _ask(self, "call", [*args, *kwargs.values()], list(kwargs))
+        result = _ask(self, "call", [*args, *kwargs.values()], list(kwargs))
+        _read(self, "_mlrl_session").is_made(_read(self, "_mlrl_handle"), result)
+        return result
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") and name not in OPEN_DUNDERS:
@@ -241,15 +260,14 @@ class RemoteIterator(Remote):
         return _ask(self, "next", [], None)
 
     def __contains__(self, _item: object) -> bool:
-        raise TypeError("membership is not asked of a candidate's iterator")
+        raise TypeError("membership is not asked of a candidate's object")
 
 
-def _kinds_with(dunders: Sequence[str]) -> tuple[type[Remote], type[Remote]]:
-    """Return the stand-ins of one session, with the operators that its tests may use."""
-    if not dunders:
-        return Remote, RemoteIterator
+def _kind_with(dunders: Sequence[str]) -> type[Remote]:
+    """Return the stand-in for instances that tests make, with the operators they use on them."""
     members: dict[str, Any] = {name: _operator(name) for name in dunders}
-    return type("Remote", (Remote,), {"__slots__": (), **members}), RemoteIterator
+    members.setdefault("__contains__", RemoteIterator.__contains__)
+    return type("Remote", (Remote,), {"__slots__": (), **members}) if dunders else Remote
 
 
 def _operator(name: str) -> Callable[..., Any]:
@@ -271,10 +289,9 @@ KINDS = frozenset({"value", "stop", "raise", "callback", "input"})
 
 
 def _ask(remote: Remote, operation: str, values: list[Any], extra: object) -> Any:
-    read = object.__getattribute__
-    session: Session = read(remote, "_mlrl_session")
+    session: Session = _read(remote, "_mlrl_session")
     try:
-        return session.request(operation, read(remote, "_mlrl_handle"), values, extra)
+        return session.request(operation, _read(remote, "_mlrl_handle"), values, extra)
     except StopIteration:
         if operation == "next":
             raise

@@ -36,8 +36,8 @@ dup3 pipe2 preadv pwritev getcpu renameat2 seccomp getrandom membarrier copy_fil
 rseq close_range openat2 faccessat2
 """
 KILLED = """
-ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd pidfd_open
-pidfd_send_signal io_uring_setup io_uring_enter io_uring_register bpf keyctl add_key request_key
+ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd
+io_uring_setup io_uring_enter io_uring_register bpf keyctl add_key request_key
 mount umount2 pivot_root chroot unshare setns open_tree move_mount fsopen fsconfig fsmount
 fspick mount_setattr init_module finit_module delete_module kexec_load kexec_file_load
 perf_event_open userfaultfd open_by_handle_at reboot swapon acct quotactl iopl ioperm

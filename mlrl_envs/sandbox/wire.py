@@ -132,7 +132,8 @@ class Codec:
         if known is not None:
             return {"m": known}
         self._register(value)
-        if ASIS.issuperset(map(type, value)):
+        kinds = set(map(type, value))
+        if kinds <= ASIS or (kinds == {int} and min(value) > -WORD and max(value) < WORD):
             return list(value)
         return [self.encode(item, depth + 1) for item in value]
 

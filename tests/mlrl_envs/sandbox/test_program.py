@@ -19,6 +19,7 @@ def test_a_limit_that_is_not_positive_is_named(name, value):
     ("changes", "message"),
     [
         ({"style": "pytest"}, "pytest"),
+        ({"source": b"x"}, "bytes"),
         ({"tests": "def check(:"}, "do not parse"),
         ({"tests": "assert True"}, "check"),
         ({"tests": "x = 1", "style": "unittest"}, "TestCase"),

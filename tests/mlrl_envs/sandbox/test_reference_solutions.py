@@ -11,11 +11,10 @@ from mlrl_envs.sandbox import (
     Limits,
     Program,
     Sandbox,
-    infer_dunders,
     infer_entry_points,
 )
 
-PATIENT = Limits(wall_seconds=60, load_seconds=15, test_seconds=40, cpu_seconds=60)
+PATIENT = Limits(wall_seconds=200, load_seconds=30, test_seconds=100, cpu_seconds=200)
 # Rows of ClassEval whose tests fail outside too, with the standard library only.
 CLASS_EVAL_LEFT_OUT = {
     **dict.fromkeys((28, 30, 34, 38, 44, 45, 51, 57, 59, 69, 93), "third-party packages"),
@@ -65,7 +64,6 @@ def class_eval_program(row):
         "unittest",
         names,
         imports,
-        dunders=infer_dunders(source, names),
         assurance="shared" if shared else "split",
     )
 

@@ -187,6 +187,10 @@ def test_helpers_that_raise_are_the_callers_mistake(sandbox):
         ("f = 3", "assert f == 3"),
         ("def f(): return f", "assert f() is f and f.__name__ == 'f'"),
         ("def f(t): return t is int", "assert f(int)"),
+        (
+            "import asyncio\nasync def g(): return 3\ndef f(): return asyncio.run(g())",
+            "assert f() == 3",
+        ),
         ("import math\ndef f(): return 10 ** 5000 + 1", "assert f() == 10 ** 5000 + 1"),
         ("def f(s): return s[::-1]", "assert f('\\ud800\\0x') == 'x\\0\\ud800'"),
     ],
@@ -266,6 +270,32 @@ def test_operators_cross_only_if_the_program_says_so(sandbox):
     assert flags(sandbox.run(opened)) == [True, False, True]
 
 
+def test_operators_that_tests_use_on_their_own_instances_cross(sandbox):
+    source = (
+        "class Box:\n"
+        "    def __init__(self): self.d = {}\n"
+        "    def __setitem__(self, k, v): self.d[k] = v\n"
+        "    def __getitem__(self, k): return self.d[k]\n"
+        "    def __len__(self): return len(self.d)\n"
+        "    def fake(self): return Box()\n"
+    )
+    tests = (
+        "import unittest\nclass T(unittest.TestCase):\n"
+        "    def setUp(self): self.box = Box()\n"
+        "    def test_use(self):\n"
+        "        self.box['a'] = 1\n"
+        "        self.assertEqual((self.box['a'], len(self.box)), (1, 1))\n"
+        "    def test_result(self): self.assertEqual(len(self.box.fake()), 0)\n"
+        "    def test_in(self): self.assertTrue('a' in self.box.fake())\n"
+    )
+    outcome = sandbox.run(Program(source, tests, "unittest", ("Box",)))
+    assert {r.name: r.passed for r in outcome.tests} == {
+        "T.test_in": False,
+        "T.test_result": False,
+        "T.test_use": True,
+    }
+
+
 def test_scratch_files_do_not_outlive_their_program(sandbox):
     source = "import os\ndef f():\n    s = os.listdir()\n    open('x', 'w').close()\n    return s"
     program = check(source, "assert candidate() == []\nassert candidate() == ['x']")
@@ -296,6 +326,11 @@ def test_a_sandbox_travels_as_its_configuration():
     for twin in (pickle.loads(pickle.dumps(sandbox)), copy.deepcopy(sandbox)):
         assert (twin.workers, twin.limits, twin.cache) == (3, sandbox.limits, False)
         assert not twin._all
+
+
+def test_a_source_too_large_to_send_does_not_load(sandbox):
+    outcome = sandbox.run(check("#" * (33 << 20), "assert candidate() == 1"))
+    assert outcome.status == "load_error"
 
 
 def test_module_level_run_infers_what_it_needs():

@@ -1,0 +1,72 @@
+"""Which operators tests of a class may use on its instances.
+
+Operators stay in the judge, because an object that answers `len` or `[]` could stand in for the
+data a test expects. Some classes are containers, though, and their tests say so: what a test does
+to an instance that it has made itself, the reference class must define.
+"""
+
+import ast
+from collections.abc import Iterator
+
+__all__ = ["used_operators"]
+
+CALLS = {"len": "__len__", "iter": "__iter__", "str": "__str__", "repr": "__repr__"}
+METHODS = frozenset({*CALLS.values(), "__getitem__", "__setitem__", "__delitem__"})
+SUBSCRIPTS = {ast.Load: "__getitem__", ast.Store: "__setitem__", ast.Del: "__delitem__"}
+
+
+def used_operators(tests: str, entry_points: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the operators that tests apply to instances they make of these classes.
+
+    Only names written like classes count, so that no function's result gains an operator.
+    """
+    tree = ast.parse(tests)
+    classes = {name for name in entry_points if name[:1].isupper()}
+    made = {
+        ast.unparse(target)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and _makes(node.value, classes)
+        for target in node.targets
+    }
+    found = (name for node in ast.walk(tree) for name in _operators(node, made))
+    return tuple(sorted(set(found)))
+
+
+def _makes(value: ast.expr, classes: set[str]) -> bool:
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id in classes
+    )
+
+
+def _operators(node: ast.AST, made: set[str]) -> Iterator[str]:
+    """Yield the operators that one node applies to one of the instances."""
+    if isinstance(node, ast.Subscript):
+        if ast.unparse(node.value) in made:
+            yield SUBSCRIPTS[type(node.ctx)]
+    elif isinstance(node, ast.Attribute):
+        if node.attr in METHODS and ast.unparse(node.value) in made:
+            yield node.attr
+    elif isinstance(node, (ast.For, ast.comprehension)):
+        if ast.unparse(node.iter) in made:
+            yield "__iter__"
+    elif isinstance(node, ast.Compare):
+        if (
+            isinstance(node.ops[0], (ast.In, ast.NotIn))
+            and ast.unparse(node.comparators[0]) in made
+        ):
+            yield "__contains__"
+    elif isinstance(node, ast.Call):
+        yield from _called(node, made)
+
+
+def _called(node: ast.Call, made: set[str]) -> Iterator[str]:
+    """Yield what `len(x)` and its like, and `self.assertIn(item, x)`, apply to an instance."""
+    arguments = [ast.unparse(argument) for argument in node.args[:2]]
+    if isinstance(node.func, ast.Name) and node.func.id in CALLS:
+        if arguments and arguments[0] in made:
+            yield CALLS[node.func.id]
+    elif isinstance(node.func, ast.Attribute) and node.func.attr in ("assertIn", "assertNotIn"):
+        if len(arguments) == 2 and arguments[1] in made:
+            yield "__contains__"
