@@ -63,10 +63,10 @@ def _operators(node: ast.AST, made: set[str]) -> Iterator[str]:
 
 def _called(node: ast.Call, made: set[str]) -> Iterator[str]:
     """Yield what `len(x)` and its like, and `self.assertIn(item, x)`, apply to an instance."""
-    arguments = [ast.unparse(argument) for argument in node.args[:2]]
-    if isinstance(node.func, ast.Name) and node.func.id in CALLS:
-        if arguments and arguments[0] in made:
-            yield CALLS[node.func.id]
-    elif isinstance(node.func, ast.Attribute) and node.func.attr in ("assertIn", "assertNotIn"):
-        if len(arguments) == 2 and arguments[1] in made:
-            yield "__contains__"
+    first, second = [*(ast.unparse(argument) for argument in node.args[:2]), "", ""][:2]
+    called = node.func.id if isinstance(node.func, ast.Name) else ""
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    if called in CALLS and first in made:
+        yield CALLS[called]
+    if method in ("assertIn", "assertNotIn") and second in made:
+        yield "__contains__"
