@@ -7,6 +7,7 @@ process of their own. When in doubt, they are not plain.
 
 import ast
 import sys
+import threading
 from functools import lru_cache
 
 __all__ = ["is_plain"]
@@ -28,11 +29,17 @@ FORBIDDEN_NAMES = frozenset(
 # Statements and expressions that may change something that outlives the tests.
 FORBIDDEN_NODES = (ast.Global, ast.Nonlocal, ast.ClassDef, ast.AsyncFunctionDef, ast.Await)
 
+# Python 3.11 counts the depth of all trees that are being built in one counter for all threads,
+# and raises SystemError when two of them are built at once.
+_parsing = threading.Lock()
+
 
 @lru_cache(maxsize=4096)
 def is_plain(tests: str, helpers: str) -> bool:
     """Return whether trusted tests and helpers change nothing outside their own names."""
-    return _is_plain(ast.parse(tests)) and _is_plain(ast.parse(helpers))
+    with _parsing:
+        trees = ast.parse(tests), ast.parse(helpers)
+    return all(map(_is_plain, trees))
 
 
 def _is_plain(tree: ast.Module) -> bool:
