@@ -17,7 +17,7 @@ from mlrl_envs.sandbox.board import Board
 
 __all__ = ["warm_candidates", "warm_judges"]
 
-ROUNDS = 10
+ROUNDS = 6
 SOURCE = '''
 from typing import List, Optional
 import math
@@ -64,8 +64,7 @@ CALLS: tuple[tuple[int, list[object], list[str]], ...] = (
 def warm_candidates() -> None:
     """Serve a few practice sessions in this process, as a candidate would."""
     keep = sys.stdout, builtins.input, sys.getrecursionlimit()
-    for _ in range(ROUNDS):
-        _against(_pretend_to_judge, lambda link: candidate.run_candidate(link, 1024))
+    _play(_pretend_to_judge, lambda link: candidate.run_candidate(link, 1024))
     sys.stdout, builtins.input = keep[:2]
     sys.setrecursionlimit(keep[2])
     sys.modules.pop("solution", None)
@@ -75,25 +74,27 @@ def warm_judges(run: Callable[[bytes, int], None], board: Board) -> None:
     """Judge a few practice programs in this process."""
     keep = sys.stdout, sys.stderr
     job = json.dumps(JOB).encode()
-    for _ in range(ROUNDS):
-        _against(lambda link: candidate.run_candidate(link, 1024), lambda link: run(job, link))
+    _play(lambda link: candidate.run_candidate(link, 1024), lambda link: run(job, link))
     sys.stdout, sys.stderr = keep
     board.reset()
 
 
-def _against(other: Callable[[int], None], here: Callable[[int], None]) -> None:
-    """Run one side of a session in a child, the other here."""
-    ours, theirs = socket.socketpair()
+def _play(there: Callable[[int], None], here: Callable[[int], None]) -> None:
+    """Play some sessions, one side of each in one child, the other in this process."""
+    pairs = [socket.socketpair() for _ in range(ROUNDS)]
     child = os.fork()
     if child == 0:
         try:
-            ours.close()
-            other(theirs.fileno())
+            for ours, theirs in pairs:
+                ours.close()
+                there(theirs.fileno())
+                theirs.close()
         finally:
             os._exit(0)
-    theirs.close()
-    here(ours.fileno())
-    ours.close()
+    for ours, theirs in pairs:
+        theirs.close()
+        here(ours.fileno())
+        ours.close()
     os.waitpid(child, 0)
 
 
