@@ -134,8 +134,9 @@ class WorkerHandle:
         return greeting
 
     def _receive(self, seconds: float) -> dict[str, Any]:
-        ready, _, _ = select.select([self.link], [], [], seconds)
-        if not ready:
+        waiting = select.poll()  # unlike select, it takes descriptors beyond 1,023
+        waiting.register(self.link, select.POLLIN)
+        if not waiting.poll(seconds * 1000):
             raise WorkerLostError(f"no word for {seconds:g} s")
         frame = frames.receive(self.link.fileno(), REPLY_CAP)
         if frame is None:

@@ -9,7 +9,7 @@ that holds it costs more.
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from mlrl_envs.sandbox.proxy import CandidateGoneError
+from mlrl_envs.sandbox.proxy import CandidateGoneError, VerdictError
 
 if TYPE_CHECKING:
     import unittest
@@ -80,10 +80,10 @@ def _recorder() -> Any:  # noqa: C901  one class, whose methods each are simple
                 self.addError(test, err)
 
         def addSkip(self, test: Any, reason: str) -> None:  # noqa: ARG002, N802
-            self._error = self._error or AssertionError("skipped")
+            self._error = self._error or VerdictError("skipped")
 
         def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: ARG002, N802
-            self._error = self._error or AssertionError("unexpected success")
+            self._error = self._error or VerdictError("unexpected success")
 
         def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
             pass

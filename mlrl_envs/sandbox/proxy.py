@@ -17,7 +17,14 @@ from mlrl_envs.sandbox import frames, tags
 from mlrl_envs.sandbox.text import clean_line
 from mlrl_envs.sandbox.wire import Codec, Wire, WireError
 
-__all__ = ["CandidateError", "CandidateGoneError", "LoadFailedError", "Remote", "Session"]
+__all__ = [
+    "CandidateError",
+    "CandidateGoneError",
+    "LoadFailedError",
+    "Remote",
+    "Session",
+    "VerdictError",
+]
 
 REPLY_CAP = 8 << 20
 CALLBACK_CAP = 100_000
@@ -33,6 +40,10 @@ class CandidateError(BaseException):
     """The candidate raised what no candidate may: SystemExit, GeneratorExit and the like."""
 
 
+class VerdictError(Exception):
+    """A test failed for a reason that is told as it is."""
+
+
 class LoadFailedError(Exception):
     """The source does not load, or lacks an entry point."""
 
@@ -44,6 +55,7 @@ class Session:
         gone: Why the candidate can no longer be asked: "", "died" or "protocol_violation".
         foul: What the candidate raised in this test that no candidate may raise.
         memory_error: Whether it ever ran out of memory.
+        raised: The exception it raised last, as rebuilt here.
         last: The last value that came back, for error texts.
     """
 
@@ -58,6 +70,7 @@ class Session:
         self.gone = ""
         self.foul = ""
         self.memory_error = False
+        self.raised: BaseException | None = None
         self.last: tuple[Any, ...] = ()
 
     def load(self, source: str, entry_points: list[str]) -> list[Any]:
@@ -155,7 +168,8 @@ class Session:
                 kind = own
         except (TypeError, ValueError):
             self._lose("protocol_violation")
-        return _instance(kind, values, f"{text}")
+        self.raised = _instance(kind, values, f"{text}")
+        return self.raised
 
     def _answer(self, kind: str, values: list[Any], extra: Any) -> None:
         """Run what the candidate may call: a function it was passed, or `input`."""
@@ -314,7 +328,10 @@ def describe(error: BaseException, session: Session) -> str:
         return "the program " + {"died": "died"}.get(session.gone, "broke the protocol")
     if session.foul:
         return session.foul
-    if isinstance(error, AssertionError) and not error.args:
+    if isinstance(error, VerdictError):
+        return show(error, str)
+    if isinstance(error, AssertionError) and error is not session.raised:
+        # The tests' own message would say what they expect.
         return "false" + (f"; the last value was {show(session.last[0])}" if session.last else "")
     text = show(error, str)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

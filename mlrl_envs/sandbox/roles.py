@@ -55,12 +55,21 @@ def prepare_candidate(
 
 def limit_resources(memory: int, cpu: int) -> None:
     """Bind this process to its share of memory, processor time, files and descriptors."""
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 1))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 20, 16 << 20))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit(resource.RLIMIT_AS, memory)
+    limit(resource.RLIMIT_CPU, cpu, cpu + 1)
+    limit(resource.RLIMIT_FSIZE, 16 << 20)
+    limit(resource.RLIMIT_NOFILE, 64)
+    limit(resource.RLIMIT_CORE, 0)
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
+
+def limit(kind: int, soft: int, hard: int | None = None) -> None:
+    """Set one limit; only where nothing is confined anyway may the system not know it."""
+    try:
+        resource.setrlimit(kind, (soft, soft if hard is None else hard))
+    except (ValueError, OSError):
+        if sys.platform.startswith("linux"):
+            raise
 
 
 def prepare_judge(board: Board, scratch: str) -> Callable[[bytes], Run]:
@@ -81,7 +90,7 @@ def prepare_judge(board: Board, scratch: str) -> Callable[[bytes], Run]:
 
     def run(payload: bytes, descriptors: list[int]) -> None:
         os.chdir(scratch)
-        resource.setrlimit(resource.RLIMIT_AS, (JUDGE_MEMORY, JUDGE_MEMORY))
+        limit(resource.RLIMIT_AS, JUDGE_MEMORY)
         if payload:
             bench.run(payload, descriptors[0])
         else:

@@ -14,6 +14,8 @@ import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mlrl_envs.sandbox.proxy import VerdictError
+
 if TYPE_CHECKING:
     from mlrl_envs.sandbox.judge import Job, Trial
 
@@ -108,7 +110,7 @@ def run_shared(trial: "Trial", job: "Job") -> None:
             return
 
 
-def _failure(real: Any, decoy: Any) -> AssertionError | None:
+def _failure(real: Any, decoy: Any) -> VerdictError | None:
     if real != "" or not isinstance(decoy, str):
-        return AssertionError(str(real))
-    return AssertionError("the tests were tampered with") if decoy == "" else None
+        return VerdictError(str(real))
+    return VerdictError("the tests were tampered with") if decoy == "" else None

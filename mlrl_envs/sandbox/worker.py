@@ -26,13 +26,14 @@ def main(descriptor: int) -> None:
     """Serve jobs from the owner's socket, a descriptor, until it hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner's Ctrl-C is the owner's business
     os.environ.clear()
-    owner = socket.socket(fileno=descriptor)
-    settings = json.loads(frames.receive(descriptor, JOB_CAP) or b"{}")
+    owner = socket.socket(fileno=os.dup(descriptor))  # the owner's number may be a high one
+    os.close(descriptor)
+    settings = json.loads(frames.receive(owner.fileno(), JOB_CAP) or b"{}")
     try:
         supervisor = _set_up(owner, settings)
     except Exception as error:  # noqa: BLE001  whatever it is, the owner must hear of it
         said = {"error": f"{type(error).__name__}: {error}"}
-        frames.send(descriptor, json.dumps(said).encode())
+        frames.send(owner.fileno(), json.dumps(said).encode())
         os._exit(1)
     supervisor.serve()
 

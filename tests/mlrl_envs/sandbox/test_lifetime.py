@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from mlrl_envs.errors import InfraError
 from mlrl_envs.sandbox import Limits, Program, Sandbox
 
 CHECK = "def check(candidate):\n    assert candidate(3) == 9\n"
@@ -71,6 +72,21 @@ def workers_of(sandbox):
 def sandbox():
     with Sandbox(workers=1, cache=False) as sandbox:
         yield sandbox
+
+
+def test_a_worker_that_cannot_be_started_is_an_infrastructure_error(sandbox, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(InfraError, match="cannot be started"):
+        sandbox.run(RIGHT)
+
+
+def test_descriptors_beyond_a_thousand_do_no_harm(sandbox):
+    kept = [os.dup(0) for _ in range(1100)]
+    try:
+        assert sandbox.run(RIGHT).status == "passed"
+    finally:
+        for descriptor in kept:
+            os.close(descriptor)
 
 
 def test_nothing_starts_before_it_is_needed(sandbox):

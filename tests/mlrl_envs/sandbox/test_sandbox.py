@@ -42,6 +42,16 @@ def test_each_assertion_is_a_record_and_a_failure_stops_nothing(sandbox):
     assert outcome.memory_mib > 1
 
 
+def test_error_texts_tell_what_the_program_did_and_not_what_was_expected(sandbox):
+    source = "def f(x):\n    assert x, 'own message'\n    return x + 1"
+    tests = "assert candidate(0) == 7, 'seven'\nassert candidate(1) == 7, 'seven'"
+    outcome = sandbox.run(check(source, tests))
+    assert [record.error for record in outcome.tests] == [
+        "AssertionError: own message",
+        "false; the last value was 2",
+    ]
+
+
 def test_each_round_of_a_loop_is_a_record(sandbox):
     outcome = sandbox.run(
         check("def f(x):\n    return x", "for i in range(4):\n    assert candidate(i) != 2")
