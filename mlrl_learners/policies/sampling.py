@@ -85,11 +85,11 @@ def _draw_truncated(
     """Draw from the nucleus without sorting the vocabulary.
 
     A few likeliest tokens nearly always hold `top_p`; where they do not, look at eight times as
-    many.
+    many. With top-k all k are needed: they are what the probabilities are shares of.
     """
     vocabulary = scaled.shape[-1]
     limit = min(config.top_k or vocabulary, vocabulary)
-    count = min(FIRST_CANDIDATES, limit)
+    count = limit if config.top_k else min(FIRST_CANDIDATES, limit)
     while True:
         top, candidates = scaled.topk(count, dim=-1)  # [B, K], likeliest first
         cumulative = torch.exp(top - normalizer).double().cumsum(-1)  # [B, K]

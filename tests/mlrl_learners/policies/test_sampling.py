@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mlrl_learners.errors import ConfigError
@@ -26,6 +26,7 @@ def logits_of(seed, spread):
 
 
 @settings(deadline=None, max_examples=60)
+@example(seed=0, spread=1.0, top_p=0.1, top_k=300, temperature=1.0, uniform=0.5)
 @given(
     seed=st.integers(0, 10_000),
     spread=st.sampled_from([0.01, 1.0, 4.0]),
