@@ -122,7 +122,7 @@ def train(
             environment={**describe_environment(), "env": mlrl_envs.fingerprint(env)},
             resume=resume,
         )
-        return _Loop(plan, learner, env, folder, tuple(loggers)).run(progress=progress)
+        return _Loop(plan, learner, env, folder, tuple(loggers), progress=progress).run()
     finally:
         env.close()
 
@@ -173,28 +173,30 @@ class _Loop:
         env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
         folder: RunDir,
         loggers: tuple[Logger, ...],
+        *,
+        progress: bool,
     ) -> None:
         self.plan, self.learner, self.env = plan, learner, env
-        self.folder, self.loggers = folder, loggers
+        self.folder, self.loggers, self.progress = folder, loggers, progress
 
-    def run(self, *, progress: bool) -> TrainResult:
+    def run(self) -> TrainResult:
         """Do the iterations that are left."""
         done = self._restore()
         metrics: dict[str, float] = {}
-        bar = progress_bar(total=self.plan.iterations, initial=done, enabled=progress)
-        with bar, interruptible() as asked_to_stop:
+        with interruptible() as asked_to_stop:
             if done == 0 and self.plan.eval_every:
                 self._evaluate(0)
-            for iteration in range(done + 1, self.plan.iterations + 1):
-                metrics = self._iterate(iteration)
-                done = iteration
-                bar.set_postfix_str(f"return {metrics['train/return']:.3f}")
-                bar.update()
-                last = asked_to_stop() or iteration == self.plan.iterations
-                if last or iteration % self.plan.checkpoint_every == 0:
-                    self._checkpoint(iteration)
-                if asked_to_stop():
-                    break
+            with progress_bar(
+                total=self.plan.iterations, initial=done, enabled=self.progress
+            ) as bar:
+                while done < self.plan.iterations and not asked_to_stop():
+                    done += 1
+                    metrics = self._iterate(done)
+                    bar.set_postfix_str(f"return {metrics['train/return']:.3f}")
+                    bar.update()
+                    last = asked_to_stop() or done == self.plan.iterations
+                    if last or done % self.plan.checkpoint_every == 0:
+                        self._checkpoint(done)
         interrupted = done < self.plan.iterations
         return TrainResult(done, interrupted, metrics, self.folder.path)
 
@@ -269,6 +271,7 @@ class _Loop:
             samples=plan.eval_samples,
             tasks=plan.eval_tasks,
             seed=plan.seed,
+            progress=self.progress,
         )
         self.folder.evaluations.append({"iteration": iteration, **result.as_dict()})
         for logger in self.loggers:
