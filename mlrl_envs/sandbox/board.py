@@ -10,9 +10,9 @@ import mmap
 import struct
 import time
 
-__all__ = ["FINISHED", "LOADING", "TESTING", "Board", "Record"]
+__all__ = ["ENDED", "FINISHED", "LOADING", "TESTING", "Board", "Record"]
 
-LOADING, TESTING, FINISHED = 1, 2, 3
+LOADING, TESTING, FINISHED, ENDED = 1, 2, 3, 4  # ended: before there was anything to test
 HEADER = struct.Struct("=IIIIdi")  # phase, bytes used, records, passed, time of last step, test
 STARTED = struct.Struct("=di")
 STARTED_AT = 16

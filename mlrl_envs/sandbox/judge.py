@@ -11,7 +11,7 @@ import sys
 from types import TracebackType
 from typing import Any
 
-from mlrl_envs.sandbox.board import FINISHED, TESTING, Board
+from mlrl_envs.sandbox.board import ENDED, FINISHED, TESTING, Board
 from mlrl_envs.sandbox.judge_unittest import run_unittest
 from mlrl_envs.sandbox.plan import PROBE, Plan
 from mlrl_envs.sandbox.proxy import (
@@ -40,9 +40,11 @@ def run_judge(job: Job, plan: Plan, link: int, board: Board) -> None:
     except LoadFailedError as error:
         status = "memory" if session.memory_error else "load_error"
         board.note("ending", [status, str(error)])
+        board.start(ENDED)
         return
     except CandidateGoneError:
         board.note("ending", [session.gone, "while loading"])
+        board.start(ENDED)
         return
     namespace.update(zip(job["entry_points"], found, strict=True))
     board.start(TESTING)

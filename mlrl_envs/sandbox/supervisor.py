@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlrl_envs.sandbox import frames, jail, zygote
-from mlrl_envs.sandbox.board import FINISHED, LOADING, TESTING, Board
+from mlrl_envs.sandbox.board import ENDED, FINISHED, LOADING, TESTING, Board
 from mlrl_envs.sandbox.roles import Settings, prepare_candidate, prepare_judge
 from mlrl_envs.sandbox.verdict import Ended, verdict_of
 
@@ -121,7 +121,7 @@ class Supervisor:
         """End a judge that served its one program, or a standing one that is no longer fit."""
         if not plain:
             return zygote.end(self._judges, OWN_SLOT)
-        finished = self._board.phase == FINISHED
+        finished = self._board.phase in (FINISHED, ENDED)
         if finished and not late and not os.read(watch, 1):
             return WELL
         if self._standing is not None:
