@@ -10,6 +10,8 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlrl_envs.syntax import parse_module
+
 __all__ = [
     "MAX_CODE_CHARS",
     "FunctionNode",
@@ -120,7 +122,7 @@ def parse_code(source: str) -> ParsedCode:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes are the model's business
-            return ParsedCode(source, ast.parse(source))
+            return ParsedCode(source, parse_module(source))
     except SyntaxError as error:
         place = f"line {error.lineno}, column {error.offset}: " if error.lineno else ""
         return ParsedCode(source, None, printable(place + (error.msg or "invalid syntax")))

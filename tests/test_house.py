@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 # Parts of mlrl_envs, lowest first; a part imports what is below it, and its own kind.
 # Those in one set never import each other.
 LAYERS = (
-    ("types", "errors"),
+    ("types", "errors", "syntax"),
     ("config", "spaces", "parsing", "assembly", "usage", "transcript", "runner", "sandbox"),
     ({"datasets", "rewards", "feedback"},),
     ("base", "fingerprint", "stepping", "vector", "aec", "testing"),

@@ -7,8 +7,9 @@ process of their own. When in doubt, they are not plain.
 
 import ast
 import sys
-import threading
 from functools import lru_cache
+
+from mlrl_envs.syntax import parse_module
 
 __all__ = ["is_plain"]
 
@@ -29,17 +30,11 @@ FORBIDDEN_NAMES = frozenset(
 # Statements and expressions that may change something that outlives the tests.
 FORBIDDEN_NODES = (ast.Global, ast.Nonlocal, ast.ClassDef, ast.AsyncFunctionDef, ast.Await)
 
-# Python 3.11 counts the depth of all trees that are being built in one counter for all threads,
-# and raises SystemError when two of them are built at once.
-_parsing = threading.Lock()
-
 
 @lru_cache(maxsize=4096)
 def is_plain(tests: str, helpers: str) -> bool:
     """Return whether trusted tests and helpers change nothing outside their own names."""
-    with _parsing:
-        trees = ast.parse(tests), ast.parse(helpers)
-    return all(map(_is_plain, trees))
+    return all(_is_plain(parse_module(source)) for source in (tests, helpers))
 
 
 def _is_plain(tree: ast.Module) -> bool:
