@@ -22,6 +22,7 @@ from mlrl_envs.parsing import (
     parse_code,
     unparse,
 )
+from mlrl_envs.syntax import parse_module
 from mlrl_envs.types import AgentID, CodeTask
 
 __all__ = ["Answer", "JointProgram", "assemble", "read_answer", "replace_function"]
@@ -129,7 +130,7 @@ def replace_function(
         if keep_as is not None:
             node.name = keep_as
             statements.append(node)
-        statements += ast.parse(replacement).body
+        statements += parse_module(replacement).body
     return unparse(statements)
 
 

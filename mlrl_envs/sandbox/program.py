@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.syntax import parse_module
 
 __all__ = ["Assurance", "Limits", "Outcome", "Program", "Status", "Style", "TestRecord", "Tier"]
 
@@ -187,7 +188,7 @@ def _text_problem(program: Program) -> str:
 @lru_cache(maxsize=1024)
 def _syntax_problem(text: str) -> str:
     try:
-        ast.parse(text)
+        parse_module(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
@@ -195,7 +196,7 @@ def _syntax_problem(text: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _style_problem(tests: str, style: Style) -> str:
-    tree = ast.parse(tests)
+    tree = parse_module(tests)
     if style == "check" and not any(
         isinstance(node, ast.FunctionDef) and node.name == "check" for node in tree.body
     ):
