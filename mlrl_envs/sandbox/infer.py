@@ -43,7 +43,10 @@ def infer_entry_points(source: str, tests: str, style: Style) -> tuple[str, ...]
     Raises:
         InvalidArgumentError: If no name can be found.
     """
-    wanted = [name for name in free_names(ast.parse(tests)) if not hasattr(builtins, name)]
+    names = free_names(ast.parse(tests))
+    # A builtin is the candidate's only where the tests use nothing else (MBPP 126 asks for `sum`):
+    # otherwise a source could bring its own `len`.
+    wanted = [name for name in names if not hasattr(builtins, name)] or list(names)
     defined = [next(filter(None, groups)) for groups in DEFINITION.findall(source)]
     found = [name for name in defined if name in wanted]
     if not found and style == "check":

@@ -34,3 +34,10 @@ def test_dunders_are_those_the_reference_class_defines():
     reference = "class Box:\n    def __init__(self): pass\n    def __len__(self): return 1\n"
     assert infer_dunders(reference, ("Box",)) == ("__len__",)
     assert infer_dunders(reference, ("Other",)) == ()
+
+
+def test_a_builtin_is_an_entry_point_only_where_the_tests_use_nothing_else():
+    own_sum = "def sum(a, b):\n    return a"
+    assert infer_entry_points(own_sum, "assert sum(1, 2) == 1", "asserts") == ("sum",)
+    cheat = "def len(x):\n    return 0\ndef f(x):\n    return x"
+    assert infer_entry_points(cheat, "assert len(f([])) == 0", "asserts") == ("f",)
