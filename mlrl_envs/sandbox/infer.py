@@ -46,13 +46,14 @@ def infer_entry_points(source: str, tests: str, style: Style) -> tuple[str, ...]
     names = free_names(ast.parse(tests))
     # A builtin is the candidate's only where the tests use nothing else (MBPP 126 asks for `sum`):
     # otherwise a source could bring its own `len`.
-    wanted = [name for name in names if not hasattr(builtins, name)] or list(names)
+    own = [name for name in names if not hasattr(builtins, name)]
+    wanted = own or list(names)
     defined = [next(filter(None, groups)) for groups in DEFINITION.findall(source)]
     found = [name for name in defined if name in wanted]
     if not found and style == "check":
         found = defined[-1:]
     if not found:
-        found = [name for name in wanted if name not in sys.stdlib_module_names]
+        found = [name for name in own if name not in sys.stdlib_module_names]
     if not found:
         raise InvalidArgumentError("the tests use no name that the source defines")
     return tuple(dict.fromkeys(found))
