@@ -23,7 +23,8 @@ from mlrl_envs.parsing import (
     unparse,
 )
 from mlrl_envs.syntax import parse_module
-from mlrl_envs.types import AgentID, CodeTask
+from mlrl_envs.tasks import CodeTask
+from mlrl_envs.types import AgentID
 
 __all__ = ["Answer", "JointProgram", "assemble", "read_answer", "replace_function"]
 

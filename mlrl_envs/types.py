@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentID",
     "Attempt",
-    "CodeTask",
     "Info",
     "Json",
     "ProgramRunner",
     "Score",
     "StepResult",
-    "StoryTask",
     "Task",
     "TaskFamily",
     "TextEnv",
@@ -46,49 +44,13 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One row of a data set. Families add what their rows hold.
+    """One row of a data set. `mlrl_envs.tasks` adds what the rows of each family hold.
 
     Attributes:
         task_id: Unique and stable within a data set, e.g. `"HumanEval/3"`.
     """
 
     task_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoryTask(Task):
-    """A creative prompt.
-
-    Attributes:
-        prompt: What to write about, one line.
-    """
-
-    prompt: str
-
-
-@dataclass(frozen=True, slots=True)
-class CodeTask(Task):
-    """A function to write, and how it is tested.
-
-    Attributes:
-        prompt: The problem as agents read it: imports, helpers, signature, docstring.
-        entry_point: Name of the function asked for.
-        prelude: The problem's own imports and helper functions, part of every program.
-        helper_names: Names that `prelude` binds; no answer may rebind them.
-        public_tests: Plain assert statements that agents may see, each passed by the reference.
-        hidden_tests: Trusted test code that agents never see.
-        num_hidden_tests: Assertions that `hidden_tests` runs for a right solution.
-        solution: A right definition of the entry point, or None where the data has none.
-    """
-
-    prompt: str
-    entry_point: str
-    prelude: str
-    helper_names: tuple[str, ...]
-    public_tests: tuple[str, ...]
-    hidden_tests: str
-    num_hidden_tests: int
-    solution: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

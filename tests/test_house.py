@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent.parent
 # Those in one set never import each other.
 LAYERS = (
     ("types", "errors", "syntax"),
+    ("tasks",),
     ("config", "spaces", "parsing", "assembly", "usage", "transcript", "runner", "sandbox"),
     ({"datasets", "rewards", "feedback"},),
     ("base", "fingerprint", "stepping", "vector", "aec", "testing"),
@@ -66,7 +67,7 @@ def _broken_rule_of_envs(module: str, name: str, when: str) -> str:
         return ""
     if _layer(imported) > _layer(importer):
         return f"{imported or 'mlrl_envs'} is above {importer}"
-    siblings = LAYERS[2][0]
+    siblings = next(part for parts in LAYERS for part in parts if isinstance(part, set))
     return "siblings never import each other" if {importer, imported} <= siblings else ""
 
 

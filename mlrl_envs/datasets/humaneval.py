@@ -12,13 +12,12 @@ Source: M. Chen et al., "Evaluating Large Language Models Trained on Code", arXi
 
 import ast
 import textwrap
-from functools import lru_cache
 
 from mlrl_envs.datasets.docstring import public_examples
-from mlrl_envs.datasets.sources import Row, Source, find_rows, source_key
-from mlrl_envs.errors import InvalidDataError, unknown_name
+from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.parsing import FunctionNode, bound_names
-from mlrl_envs.types import CodeTask
+from mlrl_envs.tasks import CodeTask
 
 __all__ = ["LEFT_OUT_EXAMPLES", "SOURCE", "SPLITS", "load_humaneval", "parse_row"]
 
@@ -65,7 +64,7 @@ def load_humaneval(split: str = "train", path: str | None = None) -> tuple[CodeT
     """Return the tasks of a split, in the order of the rows.
 
     Args:
-        split: `"train"`, `"eval"` or `"all"`.
+        split: `"train"`, `"eval"`, `"all"` or `"sample"`.
         path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
 
     Raises:
@@ -73,13 +72,7 @@ def load_humaneval(split: str = "train", path: str | None = None) -> tuple[CodeT
         DataNotFoundError: If the rows are in none of the places.
         InvalidDataError: If a row does not follow the schema, or the split has no rows.
     """
-    if split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)
-    tasks = _load(source_key(path))
-    chosen = tuple(tasks[index] for index in SPLITS[split] if index < len(tasks))
-    if not chosen:
-        raise InvalidDataError(f"split {split!r} is empty: there are only {len(tasks)} rows")
-    return chosen
+    return load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=path)
 
 
 def parse_row(row: Row) -> CodeTask:
@@ -107,11 +100,6 @@ def parse_row(row: Row) -> CodeTask:
         num_hidden_tests=_LOOPED_ASSERTIONS.get(task_id, _count_assertions(row["test"])),
         solution="\n\n".join(ast.unparse(node) for node in solution),
     )
-
-
-@lru_cache(maxsize=4)
-def _load(key: tuple[str | None, str, str]) -> tuple[CodeTask, ...]:
-    return tuple(parse_row(row) for row in find_rows(SOURCE, key[0]))
 
 
 def _public_tests(task_id: str, prompt: str, name: str) -> tuple[str, ...]:

@@ -1,25 +1,33 @@
-"""Where the rows of a data set are found, in a fixed order, with one clear error.
+"""Where the rows of a data set are found, in a fixed order, with one clear error, and its splits.
 
 1. an explicit path; 2. `MLRL_DATA_DIR/<file>.jsonl`; 3. an installed package that carries the same
 rows; 4. the Hugging Face hub at a pinned revision, through `datasets`, unless `HF_HUB_OFFLINE` is
 set. A package comes before the hub because it holds the same bytes and can neither hang nor drift;
 an explicit path that is missing is an error, never a reason to look elsewhere.
+
+Beside its splits every data set has `sample`: a few rows of our own in the same schema, kept in
+`samples/<file>.jsonl`, which need nothing and are read by the same parser.
 """
 
 import gzip
 import importlib.util
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from mlrl_envs.errors import DataNotFoundError, InvalidDataError
+from mlrl_envs.errors import DataNotFoundError, InvalidDataError, unknown_name
+from mlrl_envs.types import Task
 
-__all__ = ["Row", "Source", "find_rows", "source_key"]
+__all__ = ["SAMPLE", "Row", "Source", "find_rows", "load_split"]
 
+SAMPLE = "sample"
+SAMPLES = Path(__file__).parent / "samples"
 Row = Mapping[str, Any]
+TaskT = TypeVar("TaskT", bound=Task)
 
 
 @dataclass(frozen=True)
@@ -47,9 +55,51 @@ class Source:
     resource: str = ""
 
 
-def source_key(path: str | None) -> tuple[str | None, str, str]:
-    """Return all that decides where rows are found, as a key for caches."""
-    return path, os.environ.get("MLRL_DATA_DIR", ""), os.environ.get("HF_HUB_OFFLINE", "")
+def load_split(
+    source: Source,
+    parse_row: Callable[[Row], TaskT],
+    *,
+    split: str,
+    splits: Mapping[str, Sequence[int]],
+    path: str | None = None,
+) -> tuple[TaskT, ...]:
+    """Return the tasks of a split, in the order of its row numbers.
+
+    Args:
+        source: Where the rows are.
+        parse_row: Turns a row into a task; a module's function, so that its results are kept.
+        split: One of `splits`, or `"sample"`.
+        splits: The rows of each split, by number from 0; numbers beyond the last row are skipped.
+        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
+
+    Raises:
+        UnknownNameError: If there is no such split.
+        DataNotFoundError: If the rows are in none of the places.
+        InvalidDataError: If a row does not follow the schema, or the split has no rows.
+    """
+    if split == SAMPLE:
+        return _load_sample(source, parse_row)
+    if split not in splits:
+        raise unknown_name("split", split, [*splits, SAMPLE])
+    # All that decides where rows are found belongs to the key of the cache.
+    places = (path, os.environ.get("MLRL_DATA_DIR", ""), os.environ.get("HF_HUB_OFFLINE", ""))
+    tasks = _load_all(source, parse_row, places)
+    chosen = tuple(tasks[number] for number in splits[split] if number < len(tasks))
+    if not chosen:
+        raise InvalidDataError(f"split {split!r} is empty: there are only {len(tasks)} rows")
+    return chosen
+
+
+@lru_cache(maxsize=16)
+def _load_sample(source: Source, parse_row: Callable[[Row], TaskT]) -> tuple[TaskT, ...]:
+    return _load_all(source, parse_row, (str(SAMPLES / f"{source.file}.jsonl"), "", ""))
+
+
+@lru_cache(maxsize=16)
+def _load_all(
+    source: Source, parse_row: Callable[[Row], TaskT], places: tuple[str | None, str, str]
+) -> tuple[TaskT, ...]:
+    return tuple(parse_row(row) for row in find_rows(source, places[0]))
 
 
 def find_rows(source: Source, path: str | None = None) -> list[Row]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
-from mlrl_envs.types import StoryTask
+from mlrl_envs.tasks import StoryTask
 
 __all__ = ["EVAL_PROMPTS", "TRAIN_PROMPTS", "load_story"]
 
@@ -31,29 +31,30 @@ EVAL_PROMPTS = (
     "Describe a bridge between two winters:",
     "Tell of a fox who delivers letters in the snow:",
 )
-_SPLITS = {"train": TRAIN_PROMPTS, "eval": EVAL_PROMPTS}
+_PROMPTS = {"train": TRAIN_PROMPTS, "eval": EVAL_PROMPTS}
+# There is nothing to download here, so the sample is what everyone has: the prompts to train on.
+SPLITS = {"train": ("train",), "eval": ("eval",), "all": ("train", "eval"), "sample": ("train",)}
 
 
 def load_story(split: str = "train", prompts: Sequence[str] | None = None) -> tuple[StoryTask, ...]:
     """Return the tasks of a split, or one task for each of the caller's own prompts.
 
     Args:
-        split: `"train"`, `"eval"` or `"all"`.
+        split: `"train"`, `"eval"`, `"all"` or `"sample"`.
         prompts: Prompts that replace the built-in ones; `split` is then without effect.
 
     Raises:
         UnknownNameError: If there is no such split.
         InvalidArgumentError: If `prompts` is empty or holds something that is no text.
     """
-    if split not in ("train", "eval", "all"):
-        raise unknown_name("split", split, ("train", "eval", "all"))
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
     if prompts is not None:
         return _own_tasks(prompts)
-    names = ("train", "eval") if split == "all" else (split,)
     return tuple(
         StoryTask(f"story/{name}/{number}", prompt)
-        for name in names
-        for number, prompt in enumerate(_SPLITS[name])
+        for name in SPLITS[split]
+        for number, prompt in enumerate(_PROMPTS[name])
     )
 
 

@@ -13,7 +13,8 @@ from mlrl_envs.envs.turns import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
 from mlrl_envs.rewards.code import score_grounded, score_paper
-from mlrl_envs.types import AgentID, Attempt, CodeTask, ProgramRunner, Score, Turn
+from mlrl_envs.tasks import CodeTask
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
 __all__ = ["MAIN", "CodeConfig", "CodeFamily", "helper_names"]
 

@@ -22,7 +22,8 @@ from mlrl_envs.envs.turns import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
 from mlrl_envs.rewards.story import score_grounded, score_paper
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, StoryTask, Turn
+from mlrl_envs.tasks import StoryTask
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
 __all__ = ["ENV_ID", "SETUP", "STORY", "StoryConfig", "StoryFamily", "parallel_env"]
 

@@ -25,7 +25,8 @@ from mlrl_envs.assembly import Answer, JointProgram, assemble, replace_function
 from mlrl_envs.parsing import returns_value
 from mlrl_envs.rewards.code_checks import PublicResult, code_checks
 from mlrl_envs.rewards.shaping import pay_gain
-from mlrl_envs.types import AgentID, Attempt, CodeTask, Json, ProgramRunner, Score
+from mlrl_envs.tasks import CodeTask
+from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score
 from mlrl_envs.usage import is_trivial, usage_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from mlrl_envs.assembly import Answer, JointProgram
 from mlrl_envs.parsing import printable, shorten
-from mlrl_envs.types import AgentID, CodeTask, Json
+from mlrl_envs.tasks import CodeTask
+from mlrl_envs.types import AgentID, Json
 from mlrl_envs.usage import Usage, usage_of
 
 __all__ = ["PublicResult", "code_checks"]

@@ -26,7 +26,8 @@ from mlrl_envs.rewards.text_quality import (
     prose_quality,
     ramp,
 )
-from mlrl_envs.types import AgentID, Attempt, Json, Score, StoryTask
+from mlrl_envs.tasks import StoryTask
+from mlrl_envs.types import AgentID, Attempt, Json, Score
 
 __all__ = ["length_score", "score_grounded", "score_paper"]
 

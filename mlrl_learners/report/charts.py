@@ -122,7 +122,7 @@ def nice_ticks(low: float, high: float, count: int, *, whole: bool = False) -> l
     if whole:
         step = max(1.0, step)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [index * step for index in range(first, last + 1)]
+    return [index * step for index in range(first, max(last, first + 1) + 1)]
 
 
 def number(value: float) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlrl_envs.assembly import assemble, read_answer, replace_function
-from mlrl_envs.types import CodeTask
+from mlrl_envs.tasks import CodeTask
 
 TASK = CodeTask(
     task_id="test/0",

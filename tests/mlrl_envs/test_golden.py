@@ -20,14 +20,17 @@ from mlrl_envs.registration import BUILT_IN
 FOLDER = Path(__file__).parent / "golden"
 VARIANTS = {
     "mlrl/story-v0": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
-    "mlrl/humaneval-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"communication": "broadcast"}],
+    "mlrl/humaneval-v0": [
+        {"split": "train", **options}
+        for options in ({}, {"num_aux": 0}, {"num_aux": 2}, {"communication": "broadcast"})
+    ],
 }
 MODES = ("plain", "passed", "level_passed", "diagnostics")
 
 
 def _entries(env_id, options, mode):
     """Yield what agents read first, then what each turn adds to it and pays."""
-    env = mlrl_envs.make(env_id, feedback=mode, max_turns=4, **options)
+    env = mlrl_envs.make(env_id, **{"split": "sample", "feedback": mode, "max_turns": 4, **options})
     first, _ = env.reset(options={"task_index": 0})
     if mode == MODES[0]:
         yield from (f"--- {agent} reads\n{text}" for agent, text in first.items())
@@ -44,11 +47,16 @@ def _entries(env_id, options, mode):
 def _script(env):
     """Three joint actions: nothing, something wrong, something better."""
     yield dict.fromkeys(env.possible_agents, "")
-    if "story" in env.possible_agents:
-        text = "A city floats among the clouds. Its keeper, Mara, hears an engine cough."
-        yield {"setup": text, "story": "The city fell."}
-        yield {"setup": text, "story": "Mara ran over the white bridges of the city. " * 3}
-        return
+    yield from SCRIPTS[env.metadata["name"]](env)
+
+
+def _write_story(env):
+    text = "A city floats among the clouds. Its keeper, Mara, hears an engine cough."
+    yield {"setup": text, "story": "The city fell."}
+    yield {"setup": text, "story": "Mara ran over the white bridges of the city. " * 3}
+
+
+def _write_code(env):
     name = env.task.entry_point
     helpers = {
         agent: f"```python\ndef {agent}(*args):\n    return len(args)\n```"
@@ -59,10 +67,15 @@ def _script(env):
     yield {**helpers, "main": f"```python\ndef {name}(*args):\n    return {body}\n```"}
 
 
+# What is played after an empty joint action: something wrong, then something better.
+SCRIPTS = {"mlrl/story-v0": _write_story, "mlrl/humaneval-v0": _write_code}
+
+
 def _texts(env_id):
     lines = []
     for options in VARIANTS[env_id]:
-        lines.append(f"===== options {options}")
+        shown = {name: value for name, value in options.items() if name != "split"}
+        lines.append(f"===== options {shown}")
         for mode in MODES:
             lines += _entries(env_id, options, mode)
     return "\n".join(lines) + "\n"

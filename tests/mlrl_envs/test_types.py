@@ -3,7 +3,8 @@ import pickle
 
 import pytest
 
-from mlrl_envs.types import Attempt, Score, StoryTask, Turn
+from mlrl_envs.tasks import StoryTask
+from mlrl_envs.types import Attempt, Score, Turn
 
 
 def test_reward_is_the_exact_sum_of_components():

@@ -5,9 +5,11 @@ import types
 
 import pytest
 
-from mlrl_envs.datasets import sources
-from mlrl_envs.datasets.sources import Source, find_rows
-from mlrl_envs.errors import DataNotFoundError, InvalidDataError
+from mlrl_envs.datasets.humaneval import SOURCE as HUMANEVAL
+from mlrl_envs.datasets.humaneval import parse_row as parse_humaneval_row
+from mlrl_envs.datasets.sources import Source, find_rows, load_split
+from mlrl_envs.errors import DataNotFoundError, InvalidDataError, UnknownNameError
+from mlrl_envs.types import Task
 
 ROWS = [{"task_id": "a", "text": "\u4e2d"}, {"task_id": "b", "text": ""}]
 SOURCE = Source(
@@ -143,7 +145,31 @@ def test_malformed_rows_are_named(tmp_path, text, message):
         find_rows(SOURCE, str(file))
 
 
-def test_key_follows_the_surroundings(monkeypatch):
-    before = sources.source_key(None)
-    monkeypatch.setenv("MLRL_DATA_DIR", "elsewhere")
-    assert sources.source_key(None) != before
+def _parse(row):
+    return Task(row["task_id"])
+
+
+def _rows(folder, *names):
+    folder.mkdir()
+    rows = [json.dumps({"task_id": name, "text": ""}) for name in names]
+    (folder / "Things.jsonl").write_text("\n".join(rows))
+    return str(folder)
+
+
+def test_a_split_is_its_rows_and_follows_the_surroundings(tmp_path, monkeypatch):
+    splits = {"train": (1, 2, 9), "eval": (7,)}
+    monkeypatch.setenv("MLRL_DATA_DIR", _rows(tmp_path / "one", "a", "b", "c"))
+    assert load_split(SOURCE, _parse, split="train", splits=splits) == (Task("b"), Task("c"))
+    monkeypatch.setenv("MLRL_DATA_DIR", _rows(tmp_path / "two", "x", "y"))
+    assert load_split(SOURCE, _parse, split="train", splits=splits) == (Task("y"),)
+    with pytest.raises(InvalidDataError, match="split 'eval' is empty: there are only 2 rows"):
+        load_split(SOURCE, _parse, split="eval", splits=splits)
+    with pytest.raises(UnknownNameError, match="did you mean 'train'"):
+        load_split(SOURCE, _parse, split="trian", splits=splits)
+
+
+def test_the_sample_needs_no_data_at_all(monkeypatch):
+    monkeypatch.setenv("MLRL_DATA_DIR", "nowhere")
+    tasks = load_split(HUMANEVAL, parse_humaneval_row, split="sample", splits={})
+    assert tasks
+    assert all(task.task_id.startswith("sample/") for task in tasks)

@@ -5,7 +5,8 @@ import pytest
 import mlrl_envs
 from mlrl_envs.rewards.code import score_grounded, score_paper
 from mlrl_envs.sandbox import Outcome, TestRecord
-from mlrl_envs.types import Attempt, CodeTask
+from mlrl_envs.tasks import CodeTask
+from mlrl_envs.types import Attempt
 
 TASK = CodeTask(
     task_id="test/0",

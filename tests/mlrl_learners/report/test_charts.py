@@ -2,7 +2,7 @@ import math
 import xml.etree.ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlrl_learners.report.charts import Chart, Series, draw, nice_ticks, number, running_mean
@@ -27,6 +27,7 @@ def test_any_points_give_a_drawing_inside_its_box(points, large):
 
 
 @given(FINITE, FINITE, st.integers(2, 8), st.booleans())
+@example(0.0, 2.220446049250313e-16, 2, True)
 def test_ticks_are_even_and_cover_the_range(a, b, count, whole):
     low, high = sorted((a, b))
     ticks = nice_ticks(low, high, count, whole=whole)
