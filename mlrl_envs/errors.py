@@ -10,6 +10,7 @@ from collections.abc import Iterable
 __all__ = [
     "ContractError",
     "DataNotFoundError",
+    "EndpointError",
     "InfraError",
     "InvalidActionError",
     "InvalidArgumentError",
@@ -55,6 +56,10 @@ class ContractError(MlrlError, AssertionError):
 
 class InfraError(MlrlError, RuntimeError):
     """The machinery failed, not the model: never scored, never turned into a reward."""
+
+
+class EndpointError(InfraError):
+    """A model behind a server could not be asked; the message names the server and the fix."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:

@@ -15,7 +15,17 @@ ROOT = Path(__file__).parent.parent
 LAYERS = (
     ("types", "errors", "syntax"),
     ("tasks",),
-    ("config", "spaces", "parsing", "assembly", "usage", "transcript", "runner", "sandbox"),
+    (
+        "config",
+        "spaces",
+        "parsing",
+        "assembly",
+        "endpoint",
+        "usage",
+        "transcript",
+        "runner",
+        "sandbox",
+    ),
     ({"datasets", "rewards", "feedback"},),
     ("base", "fingerprint", "stepping", "vector", "aec", "testing"),
     ("envs",),
@@ -23,7 +33,7 @@ LAYERS = (
     ("",),  # mlrl_envs/__init__.py
 )
 HEAVY = ("torch", "transformers", "datasets", "wandb", "peft", "accelerate")
-PUBLIC_TO_LEARNERS = ("mlrl_envs", "mlrl_envs.errors", "mlrl_envs.sandbox")
+PUBLIC_TO_LEARNERS = ("mlrl_envs", "mlrl_envs.endpoint", "mlrl_envs.errors", "mlrl_envs.sandbox")
 
 
 def breaches(root: Path) -> list[str]:
