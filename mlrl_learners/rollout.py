@@ -242,11 +242,19 @@ def _freeze(branch: _Branch) -> Node:
             terminated=all(result[2].values()),
             truncated=all(result[3].values()),
             child=_freeze(branch.children[number]) if number in branch.children else None,
+            next_observations=_next_observations(branch, number),
         )
         for number, (samples, result) in enumerate(zip(branch.actions, branch.results, strict=True))
     )
     completions = {agent: tuple(samples) for agent, samples in branch.completions.items()}
     return Node(branch.turn, branch.observations, completions, steps)
+
+
+def _next_observations(branch: _Branch, number: int) -> dict[AgentID, str]:
+    """Return what would be read next where nobody goes on: what a critic may be asked about."""
+    observations, _, terminations, _, _ = branch.results[number]
+    is_cut = number not in branch.children and not all(terminations.values())
+    return dict(observations) if is_cut else {}
 
 
 def _turn(

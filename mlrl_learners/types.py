@@ -5,7 +5,7 @@ Shape letters used throughout: `B` rows, `T` tokens, `G` samples a group, `N` ag
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
@@ -65,6 +65,8 @@ class JointStep:
         terminated: The task ended here by itself; nothing follows.
         truncated: The turn limit was reached here.
         child: The node that follows, or None where the episode ended or was not walked further.
+        next_observations: Where there is no child, what each agent would have read next; empty
+            where the task ended by itself, or where nobody asked.
     """
 
     samples: Mapping[AgentID, int]
@@ -74,6 +76,7 @@ class JointStep:
     terminated: bool
     truncated: bool
     child: "Node | None" = None
+    next_observations: Mapping[AgentID, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,13 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-__all__ = ["TokenRow", "completion_logprobs", "micro_batches"]
+__all__ = [
+    "TokenRow",
+    "completion_logprobs",
+    "logprobs_and_states",
+    "micro_batches",
+    "prompt_states",
+]
 
 # On a CPU a chunk's logits must stay below 32 MB, or the allocator maps fresh pages every time.
 HEAD_CHUNK_TOKENS = {"cpu": 64, "cuda": 1024}
@@ -77,17 +83,53 @@ def completion_logprobs(
     Returns:
         Two float32 vectors `[T]`, T the completion tokens of all rows, in order.
     """
-    device = next(model.parameters()).device
+    logprobs, entropy, _ = logprobs_and_states(
+        model, rows, temperature=temperature, with_entropy=with_entropy, packed=packed
+    )
+    return logprobs, entropy
+
+
+def logprobs_and_states(
+    model: nn.Module,
+    rows: Sequence[TokenRow],
+    *,
+    temperature: float = 1.0,
+    with_entropy: bool = True,
+    entropy_gradient: bool = False,
+    packed: bool = True,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return what `completion_logprobs` does, and what a value head reads, of one forward pass.
+
+    Returns:
+        Log-probabilities and entropies `[T]`, the entropies with a gradient if it is asked for,
+        and the decoder's states at the last token of each row's prompt, `[B, H]`.
+    """
+    hidden = _completion_states(model.get_decoder(), rows, packed=packed)  # type: ignore[operator]
+    targets = torch.tensor([token for row in rows for token in row.token_ids])
+    logprobs, entropy = _head_logprobs(
+        model, hidden, targets.to(hidden.device), temperature, with_entropy, entropy_gradient
+    )
+    lengths = torch.tensor([len(row.token_ids) for row in rows], device=hidden.device)
+    return logprobs, entropy, hidden[lengths.cumsum(0) - lengths]
+
+
+def prompt_states(decoder: nn.Module, prompts: Sequence[Sequence[int]]) -> Tensor:
+    """Return a decoder's states at the last token of each prompt, `[B, H]`."""
+    rows = [TokenRow(prompt, (0,)) for prompt in prompts]
+    return _completion_states(decoder, rows, packed=False)
+
+
+def _completion_states(decoder: nn.Module, rows: Sequence[TokenRow], *, packed: bool) -> Tensor:
+    """Return the states that completion tokens are predicted from, `[T, H]`."""
+    device = next(decoder.parameters()).device
     packs = _packs(rows) if packed else [[number] for number in range(len(rows))]
     layout = _lay_out(rows, packs)
     inputs = {"input_ids": layout.input_ids.to(device)}
     if any(len(pack) > 1 for pack in packs):
         inputs["attention_mask"] = _pack_mask(layout.segments).to(device)
         inputs["position_ids"] = layout.positions.to(device)
-    hidden = model.get_decoder()(**inputs, use_cache=False).last_hidden_state  # type: ignore[operator]
-    hidden = hidden.flatten(0, 1)[layout.sources.to(device)]  # [B, S, H] -> [T, H]
-    targets = torch.tensor([token for row in rows for token in row.token_ids], device=device)
-    return _head_logprobs(model, hidden, targets, temperature, with_entropy)
+    hidden: Tensor = decoder(**inputs, use_cache=False).last_hidden_state
+    return hidden.flatten(0, 1)[layout.sources.to(device)]  # [B, S, H] -> [T, H]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +206,12 @@ def _width(rows: Sequence[TokenRow], pack: Sequence[int]) -> int:
 
 
 def _head_logprobs(
-    model: nn.Module, hidden: Tensor, targets: Tensor, temperature: float, with_entropy: bool
+    model: nn.Module,
+    hidden: Tensor,
+    targets: Tensor,
+    temperature: float,
+    with_entropy: bool,
+    entropy_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     size = HEAD_CHUNK_TOKENS.get(hidden.device.type, 1024)
     chunks = [
@@ -175,6 +222,7 @@ def _head_logprobs(
             targets[start : start + size],
             temperature,
             with_entropy,
+            entropy_gradient,
             use_reentrant=False,
         )
         for start in range(0, len(targets), size)
@@ -184,14 +232,19 @@ def _head_logprobs(
 
 
 def _chunk_logprobs(
-    model: nn.Module, hidden: Tensor, targets: Tensor, temperature: float, with_entropy: bool
+    model: nn.Module,
+    hidden: Tensor,
+    targets: Tensor,
+    temperature: float,
+    with_entropy: bool,
+    entropy_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     logits = _head_logits(model, hidden).float() / temperature  # [T, V]
     normalizer = torch.logsumexp(logits, dim=-1)  # [T]
     logprobs = logits.gather(-1, targets[:, None]).squeeze(-1) - normalizer
     if not with_entropy:
         return logprobs, torch.zeros_like(logprobs)
-    with torch.no_grad():
+    with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
         probs = torch.exp(logits - normalizer[:, None])
         entropy = normalizer - torch.einsum("tv,tv->t", probs, logits)
     return logprobs, entropy

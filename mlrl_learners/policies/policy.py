@@ -11,7 +11,14 @@ import torch
 from torch import Tensor, nn
 
 from mlrl_learners.errors import CheckpointError, ConfigError
-from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs, micro_batches
+from mlrl_learners.functional.logprobs import (
+    TokenRow,
+    completion_logprobs,
+    logprobs_and_states,
+    micro_batches,
+    prompt_states,
+)
+from mlrl_learners.policies.fast_linear import use_fast_linears
 from mlrl_learners.policies.generate import generate
 from mlrl_learners.policies.sampling import SamplingConfig
 from mlrl_learners.types import Completion
@@ -46,6 +53,7 @@ class Policy:
         self.precision = precision
         self.eos_ids = _eos_ids(model, tokenizer)
         _without_dropout(model)
+        use_fast_linears(model)
         self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -105,16 +113,37 @@ class Policy:
         self, rows: Sequence[TokenRow], *, temperature: float, with_entropy: bool = True
     ) -> tuple[Tensor, Tensor]:
         """Return log-probabilities and entropies of all completion tokens, `[T]` each."""
+        logprobs, entropy, _ = self.logprobs_and_states(
+            rows, temperature=temperature, with_entropy=with_entropy
+        )
+        return logprobs, entropy
+
+    def logprobs_and_states(
+        self,
+        rows: Sequence[TokenRow],
+        *,
+        temperature: float,
+        with_entropy: bool = True,
+        entropy_gradient: bool = False,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what `logprobs` does, and the states at the ends of the prompts, `[B, H]`."""
         packed = self.packs_prompts
         self.model.train(self.gradient_checkpointing)  # it only acts in training mode
         with self._autocast():
-            return completion_logprobs(
+            return logprobs_and_states(
                 self.model,
                 rows,
                 temperature=temperature,
                 with_entropy=with_entropy,
+                entropy_gradient=entropy_gradient,
                 packed=packed,
             )
+
+    def prompt_states(self, prompts: Sequence[Sequence[int]]) -> Tensor:
+        """Return the decoder's states at the ends of the prompts, `[B, H]`."""
+        self.model.train(self.gradient_checkpointing)
+        with self._autocast():
+            return prompt_states(self.model.get_decoder(), prompts)
 
     @functools.cached_property
     def packs_prompts(self) -> bool:

@@ -67,6 +67,14 @@ def test_a_chain_draws_its_branch_from_the_seed(collect):
     assert collect(config) == collect(config)
 
 
+def test_only_joint_actions_that_nobody_follows_keep_what_would_be_read_next(collect):
+    rollout = collect(RolloutConfig(num_samples=3, branching="chain")).rollouts[0]
+    for step in rollout.root.steps:
+        cut = step.child is None and not step.terminated
+        assert dict(step.next_observations) == ({"left": "2", "right": "2"} if cut else {})
+    assert sum(bool(step.next_observations) for step in rollout.root.steps) > 0
+
+
 def test_rewards_are_those_of_the_joint_action_that_was_played(collect):
     rollout = collect(RolloutConfig(num_samples=3, joint_mode="cross")).rollouts[0]
     for step in rollout.root.steps:

@@ -7,7 +7,9 @@ from mlrl_learners.functional.logprobs import (
     HEAD_CHUNK_TOKENS,
     TokenRow,
     completion_logprobs,
+    logprobs_and_states,
     micro_batches,
+    prompt_states,
 )
 from mlrl_learners.policies import tiny_model
 
@@ -122,3 +124,26 @@ def test_answers_to_one_prompt_share_a_micro_batch_that_reads_it_once():
     rows = [TokenRow((1,) * 50, [2] * 11)] * 4  # 90 tokens packed, 240 apart
     assert list(micro_batches(rows, 100)) == [[0, 1, 2, 3]]
     assert len(list(micro_batches(rows, 100, packed=False))) == 4
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_states_are_those_at_the_end_of_each_prompt_read_alone(model, packed):
+    alone = [
+        model.model(input_ids=torch.tensor([row.prompt_ids])).last_hidden_state[0, -1]
+        for row in ROWS
+    ]
+    _, _, states = logprobs_and_states(model, ROWS, packed=packed)
+    assert torch.allclose(states, torch.stack(alone), atol=1e-5)
+    together = prompt_states(model.model, [row.prompt_ids for row in ROWS])
+    assert torch.allclose(together, torch.stack(alone), atol=1e-5)
+
+
+def test_entropy_has_its_own_gradient_where_it_is_asked_for(model):
+    def gradient(entropy):
+        (found,) = torch.autograd.grad(entropy, model.lm_head.weight)
+        return found
+
+    _, entropy, _ = logprobs_and_states(model, ROWS, temperature=0.7, entropy_gradient=True)
+    slow = torch.cat([slow_logprobs(model, row, 0.7)[1] for row in ROWS])
+    assert torch.allclose(gradient(entropy.sum()), gradient(slow.sum()), atol=1e-4)
+    assert not completion_logprobs(model, ROWS)[1].requires_grad
