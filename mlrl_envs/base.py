@@ -14,12 +14,14 @@ from gymnasium import logger
 from pettingzoo import ParallelEnv
 
 from mlrl_envs.config import SHELL_OPTIONS, FamilyConfig, build_config, check_choice
+from mlrl_envs.endpoint import as_endpoint
 from mlrl_envs.errors import (
     InvalidActionError,
     InvalidArgumentError,
     ResetNeededError,
     unknown_name,
 )
+from mlrl_envs.feedback.expert_edits import AdvisedFamily
 from mlrl_envs.parsing import printable
 from mlrl_envs.runner import SharedSandbox
 from mlrl_envs.spaces import UnicodeText
@@ -152,7 +154,8 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         Raises:
             ResetNeededError: If there is no running episode.
             InvalidActionError: If an agent is missing or unknown, or an action is no `str`.
-            InfraError: If the sandbox fails; the environment is then as it was before.
+            InfraError: If the sandbox fails, or an expert cannot be asked; the environment is
+                then as it was before.
         """
         attempt = self.attempt(actions)
         (score,) = self.family.score([attempt], self.sandbox)
@@ -270,7 +273,11 @@ def build_env(
     """Build an environment of ours from keywords: the shell's own, and those of its family."""
     shell = {name: options[name] for name in SHELL_OPTIONS if name in options}
     rest = {name: value for name, value in options.items() if name not in SHELL_OPTIONS}
-    return TextParallelEnv(family_of(build_config(config_type, rest)), env_id=env_id, **shell)
+    config = build_config(config_type, rest)
+    family = family_of(config)
+    if config.expert is not None:
+        family = AdvisedFamily(family, as_endpoint(config.expert))
+    return TextParallelEnv(family, env_id=env_id, **shell)
 
 
 def _choose_sandbox(sandbox: ProgramRunner | None, limits: object) -> ProgramRunner:

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
+from mlrl_envs.endpoint import Endpoint, as_endpoint
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 
 __all__ = ["SHELL_OPTIONS", "FamilyConfig", "build_config", "check_choice", "check_number"]
@@ -19,17 +20,23 @@ class FamilyConfig:
 
     Attributes:
         split: Which rows to draw tasks from.
-        reward: `"grounded"` (bounded, hardened) or `"paper"` (the published formula).
+        reward: One of `REWARDS`: `"grounded"` (bounded, hardened), `"paper"` (the published
+            formula), or another one that the family has.
         max_turns: Joint actions an episode may have, at least 1.
         feedback: What the next observation says of the last answer: a mode's name or
             `"module:function"`.
+        expert: Who suggests edits with `feedback="expert_edits"`: an `Endpoint`, or a mapping with
+            `base_url`, `model` and other fields of it.
         communication: `"broadcast"` shows agents what their teammates wrote, from turn 2 on.
     """
+
+    REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "paper")
 
     split: str = "train"
     reward: str = "grounded"
     max_turns: int = 1
     feedback: str = "diagnostics"
+    expert: Endpoint | Mapping[str, Any] | None = None
     communication: str = "none"
 
     def __post_init__(self) -> None:
@@ -45,8 +52,18 @@ class FamilyConfig:
             raise InvalidArgumentError(f"max_turns must be an int, got {self.max_turns!r}")
         if self.max_turns < 1:
             raise InvalidArgumentError(f"max_turns must be at least 1, got {self.max_turns}")
-        check_choice("reward", self.reward, ("grounded", "paper"))
+        check_choice("reward", self.reward, self.REWARDS)
         check_choice("communication", self.communication, ("none", "broadcast"))
+        self._check_expert()
+
+    def _check_expert(self) -> None:
+        if (self.feedback == "expert_edits") != (self.expert is not None):
+            raise InvalidArgumentError(
+                "feedback 'expert_edits' and expert={'base_url': ..., 'model': ...} go together, "
+                f"got feedback {self.feedback!r} {'without' if self.expert is None else 'with'} one"
+            )
+        if self.expert is not None:
+            object.__setattr__(self, "expert", as_endpoint(self.expert))
 
 
 def build_config(config_type: type[ConfigT], options: Mapping[str, Any]) -> ConfigT:

@@ -275,7 +275,7 @@ def _detail(error: "OpenAIError") -> str:
 
 
 def _failure(endpoint: Endpoint, cause: str, fix: str) -> EndpointError:
-    line = " ".join(cause.split())[:MAX_CAUSE_CHARS]
+    line = " ".join(cause.split())[:MAX_CAUSE_CHARS].rstrip(".")
     if key := _key(endpoint):
         line = line.replace(key, "[key]")
     return EndpointError(f"endpoint {endpoint.base_url}, model {endpoint.model!r}: {line}; {fix}")

@@ -1,8 +1,9 @@
 """What the next observation says about the last answer: pure functions of the turns so far.
 
-Every mode reads the same structured outcome, `Score.diagnostics[agent]["checks"]`: a list of
-`{"name", "passed", "status", "details"}`, public facts only. Nothing here runs anything, and
-nothing hidden can leak, because nothing hidden is in a diagnostic.
+Modes read the same structured outcome, `Score.diagnostics[agent]["checks"]`: a list of
+`{"name", "passed", "status", "details"}`, public facts only; `expert_edits` reads what an expert
+said of them. No mode runs anything, and nothing hidden can leak, because nothing hidden is in a
+diagnostic.
 """
 
 import importlib
@@ -10,7 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
-from mlrl_envs.feedback import diagnostics, level_passed, passed, plain
+from mlrl_envs.feedback import diagnostics, expert_edits, level_passed, passed, plain
 from mlrl_envs.types import AgentID, Task, Turn
 
 __all__ = ["FEEDBACK_MODES", "Feedback", "get_feedback"]
@@ -22,6 +23,7 @@ FEEDBACK_MODES: dict[str, Feedback] = {
     "passed": passed.feedback,
     "level_passed": level_passed.feedback,
     "diagnostics": diagnostics.feedback,
+    "expert_edits": expert_edits.feedback,
 }
 
 

@@ -1,9 +1,6 @@
-import json
 import pickle
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -13,94 +10,38 @@ from mlrl_envs.errors import EndpointError, InfraError, InvalidArgumentError, Un
 HELLO = [{"role": "user", "content": "hello"}]
 
 
-class Server(ThreadingHTTPServer):
-    """Answers as told, and keeps what it was asked."""
-
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.requests = []
-        self.keys = []
-        self.answer = self.echo
-
-    def handle_error(self, request, client_address):
-        pass  # a client that stopped waiting
-
-    def echo(self, request):
-        words = request["messages"][-1]["content"]
-        message = {"role": "assistant", "content": f"{words}!"}
-        usage = {"prompt_tokens": 7, "completion_tokens": 2, "total_tokens": 9}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return 200, {"id": "1", "object": "chat.completion", "choices": [choice], "usage": usage}
-
-
-class Handler(BaseHTTPRequestHandler):
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.requests.append(request)
-        self.server.keys.append(self.headers["authorization"])
-        status, body = self.server.answer(request)
-        payload = body if isinstance(body, bytes) else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(payload)))
-        self.end_headers()
-        self.wfile.write(payload)
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def server():
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield server
-        server.shutdown()
-        thread.join()
-
-
 def at(server, **options):
-    url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    return Endpoint(url, "m", **{"max_retries": 0, **options})
+    return Endpoint(server.url, "m", **{"max_retries": 0, **options})
 
 
-def closed_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+def test_chat_returns_the_words_of_the_model(chat_server):
+    assert at(chat_server).chat(HELLO) == "hello!"
 
 
-def test_chat_returns_the_words_of_the_model(server):
-    assert at(server).chat(HELLO) == "hello!"
-
-
-def test_only_options_that_were_set_are_sent(server):
-    at(server).chat(HELLO)
-    at(server, top_p=0.9, seed=3, temperature=0.5, max_tokens=5).chat(HELLO)
-    first, second = server.requests
+def test_only_options_that_were_set_are_sent(chat_server):
+    at(chat_server).chat(HELLO)
+    at(chat_server, top_p=0.9, seed=3, temperature=0.5, max_tokens=5).chat(HELLO)
+    first, second = chat_server.requests
     assert first == {"model": "m", "messages": HELLO, "max_tokens": 512, "temperature": 0.0}
     assert second == {**first, "top_p": 0.9, "seed": 3, "temperature": 0.5, "max_tokens": 5}
 
 
-def test_many_answers_come_in_the_order_of_the_questions(server):
+def test_many_answers_come_in_the_order_of_the_questions(chat_server):
     batch = [[{"role": "user", "content": str(number)}] for number in range(40)]
-    assert at(server).chat_many(batch) == [f"{number}!" for number in range(40)]
+    assert at(chat_server).chat_many(batch) == [f"{number}!" for number in range(40)]
 
 
 def test_no_question_needs_no_server():
     assert Endpoint("http://127.0.0.1:9/v1", "m").chat_many([]) == []
 
 
-def test_samples_are_drawn_from_seeds_of_their_own(server):
-    replies = at(server, seed=5).complete([HELLO, HELLO], num_samples=3)
+def test_samples_are_drawn_from_seeds_of_their_own(chat_server):
+    replies = at(chat_server, seed=5).complete([HELLO, HELLO], num_samples=3)
     assert [len(group) for group in replies] == [3, 3]
-    assert sorted(request["seed"] for request in server.requests) == [5, 5, 6, 6, 7, 7]
+    assert sorted(request["seed"] for request in chat_server.requests) == [5, 5, 6, 6, 7, 7]
 
 
-def test_questions_are_asked_side_by_side_and_no_more_than_allowed(server):
+def test_questions_are_asked_side_by_side_and_no_more_than_allowed(chat_server):
     lock, running, most = threading.Lock(), [], []
 
     def answer(request):
@@ -110,32 +51,32 @@ def test_questions_are_asked_side_by_side_and_no_more_than_allowed(server):
         threading.Event().wait(0.05)
         with lock:
             running.pop()
-        return server.echo(request)
+        return chat_server.echo(request)
 
-    server.answer = answer
-    at(server, max_concurrency=3).chat_many([HELLO] * 9)
+    chat_server.answer = answer
+    at(chat_server, max_concurrency=3).chat_many([HELLO] * 9)
     assert max(most) == 3
 
 
-def test_replies_carry_counts_and_why_they_ended(server):
+def test_replies_carry_counts_and_why_they_ended(chat_server):
     def cut(request):
-        status, body = server.echo(request)
+        status, body = chat_server.echo(request)
         body["choices"][0]["finish_reason"] = "length"
         return status, body
 
-    assert at(server).complete([HELLO]) == [[Reply("hello!", "stop", 7, 2)]]
-    server.answer = cut
-    assert at(server).complete([HELLO]) == [[Reply("hello!", "length", 7, 2)]]
+    assert at(chat_server).complete([HELLO]) == [[Reply("hello!", "stop", 7, 2)]]
+    chat_server.answer = cut
+    assert at(chat_server).complete([HELLO]) == [[Reply("hello!", "length", 7, 2)]]
 
 
-def test_a_server_that_counts_nothing_and_writes_nothing_is_understood(server):
+def test_a_server_that_counts_nothing_and_writes_nothing_is_understood(chat_server):
     message = {"role": "assistant", "content": None}
-    server.answer = lambda _: (200, {"choices": [{"message": message, "finish_reason": None}]})
-    assert at(server).complete([HELLO]) == [[Reply("")]]
+    chat_server.answer = lambda _: (200, {"choices": [{"message": message, "finish_reason": None}]})
+    assert at(chat_server).complete([HELLO]) == [[Reply("")]]
 
 
-def test_lone_surrogates_are_sent_as_replacement_characters(server):
-    assert at(server).chat([{"role": "user", "content": "\ud800"}]) == "\ufffd!"
+def test_lone_surrogates_are_sent_as_replacement_characters(chat_server):
+    assert at(chat_server).chat([{"role": "user", "content": "\ud800"}]) == "\ufffd!"
 
 
 @pytest.mark.parametrize(
@@ -152,69 +93,71 @@ def test_lone_surrogates_are_sent_as_replacement_characters(server):
     ],
 )
 def test_each_failure_names_server_model_cause_and_fix_in_one_line(
-    server, status, body, cause, fix
+    chat_server, status, body, cause, fix
 ):
-    server.answer = lambda _: (status, body)
+    chat_server.answer = lambda _: (status, body)
     with pytest.raises(EndpointError) as caught:
-        at(server).chat(HELLO)
+        at(chat_server).chat(HELLO)
     message = str(caught.value)
     assert "\n" not in message
-    for part in (at(server).base_url, "'m'", cause, fix):
+    for part in (at(chat_server).base_url, "'m'", cause, fix):
         assert part in message
 
 
-def test_a_dead_port_is_infrastructure():
-    endpoint = Endpoint(f"http://127.0.0.1:{closed_port()}/v1", "m", max_retries=0)
+def test_a_dead_port_is_infrastructure(dead_url):
+    endpoint = Endpoint(dead_url, "m", max_retries=0)
     with pytest.raises(InfraError, match=r"cannot connect.*; start the server"):
         endpoint.chat_many([HELLO] * 3)
 
 
-def test_a_silent_server_is_not_waited_for(server):
+def test_a_silent_server_is_not_waited_for(chat_server):
     silence = threading.Event()
 
     def answer(request):
         silence.wait(5)
-        return server.echo(request)
+        return chat_server.echo(request)
 
-    server.answer = answer
+    chat_server.answer = answer
     with pytest.raises(EndpointError, match=r"no answer within 0\.1 s; raise timeout_seconds"):
-        at(server, timeout_seconds=0.1).chat(HELLO)
+        at(chat_server, timeout_seconds=0.1).chat(HELLO)
     silence.set()
 
 
-def test_a_failure_that_passes_is_tried_again(server):
-    server.answer = lambda request: server.echo(request) if len(server.requests) > 1 else (503, {})
-    assert at(server, max_retries=1).chat(HELLO) == "hello!"
+def test_a_failure_that_passes_is_tried_again(chat_server):
+    chat_server.answer = lambda request: (
+        chat_server.echo(request) if len(chat_server.requests) > 1 else (503, {})
+    )
+    assert at(chat_server, max_retries=1).chat(HELLO) == "hello!"
 
 
-def test_one_failure_of_many_returns_none(server):
-    server.answer = lambda request: (
-        (400, {}) if request["messages"][-1]["content"] == "bad" else server.echo(request)
+def test_one_failure_of_many_returns_none(chat_server):
+    chat_server.answer = lambda request: (
+        (400, {}) if request["messages"][-1]["content"] == "bad" else chat_server.echo(request)
     )
     bad = [{"role": "user", "content": "bad"}]
     with pytest.raises(EndpointError):
-        at(server).chat_many([HELLO, bad, HELLO])
+        at(chat_server).chat_many([HELLO, bad, HELLO])
 
 
-def test_the_key_comes_from_the_environment_unless_it_is_given(server, monkeypatch):
+def test_the_key_comes_from_the_environment_unless_it_is_given(chat_server, monkeypatch):
     monkeypatch.delenv(API_KEY_VARIABLE, raising=False)
-    at(server).chat(HELLO)
+    at(chat_server).chat(HELLO)
     monkeypatch.setenv(API_KEY_VARIABLE, "from-environment")
-    at(server).chat(HELLO)
-    at(server, api_key="given").chat(HELLO)
-    assert server.keys == ["Bearer none", "Bearer from-environment", "Bearer given"]
+    at(chat_server).chat(HELLO)
+    at(chat_server, api_key="given").chat(HELLO)
+    assert chat_server.keys == ["Bearer none", "Bearer from-environment", "Bearer given"]
 
 
-def test_the_key_is_in_neither_repr_nor_message(server):
-    endpoint = at(server, api_key="sk-secret")
-    server.answer = lambda _: (401, {"error": {"message": "bad key sk-secret"}})
+def test_the_key_is_in_neither_repr_nor_message(chat_server):
+    endpoint = at(chat_server, api_key="sk-secret")
+    chat_server.answer = lambda _: (401, {"error": {"message": "bad key sk-secret"}})
     with pytest.raises(EndpointError, match=r"bad key \[key\]") as caught:
         endpoint.chat(HELLO)
     assert "sk-secret" not in str(caught.value) + repr(endpoint)
 
 
-def test_an_endpoint_survives_pickling_and_use_in_threads(server):
-    endpoint = pickle.loads(pickle.dumps(at(server)))
+def test_an_endpoint_survives_pickling_and_use_in_threads(chat_server):
+    endpoint = pickle.loads(pickle.dumps(at(chat_server)))
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(endpoint.chat, [HELLO] * 8)) == {"hello!"}
 
