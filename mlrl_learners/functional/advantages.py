@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-__all__ = ["Baseline", "group_advantages"]
+__all__ = ["Baseline", "group_advantages", "normalize"]
 
 Baseline = Literal["mean", "none", "leave_one_out", "max"]
 
@@ -51,3 +51,12 @@ def group_advantages(
     mean = total / size
     std = math.sqrt(math.fsum((value - mean) ** 2 for value in returns) / size)
     return [advantage / (std + epsilon) for advantage in advantages]
+
+
+def normalize(values: Sequence[float], *, epsilon: float = 1e-8) -> list[float]:
+    """Return (value - mean) / (population standard deviation + epsilon); zeros if all are equal."""
+    if not values or min(values) == max(values):
+        return [0.0] * len(values)  # exactly: rounding must not be blown up to size one
+    mean = math.fsum(values) / len(values)
+    std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+    return [(value - mean) / (std + epsilon) for value in values]

@@ -1,7 +1,6 @@
 """Log-probabilities of completions under a causal language model, batched and chunked.
 
-A prompt is read once for all of its completions. The head runs over completion tokens only, a
-chunk at a time and again in the backward pass, so the logits of a whole batch never exist at once.
+A prompt is read once for all of its completions, and the head runs over completion tokens only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +8,8 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
+
+from mlrl_learners.functional.head import head_logprobs
 
 __all__ = [
     "TokenRow",
@@ -18,9 +18,6 @@ __all__ = [
     "micro_batches",
     "prompt_states",
 ]
-
-# On a CPU a chunk's logits must stay below 32 MB, or the allocator maps fresh pages every time.
-HEAD_CHUNK_TOKENS = {"cpu": 64, "cuda": 1024}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +103,13 @@ def logprobs_and_states(
     """
     hidden = _completion_states(model.get_decoder(), rows, packed=packed)  # type: ignore[operator]
     targets = torch.tensor([token for row in rows for token in row.token_ids])
-    logprobs, entropy = _head_logprobs(
-        model, hidden, targets.to(hidden.device), temperature, with_entropy, entropy_gradient
+    logprobs, entropy = head_logprobs(
+        model,
+        hidden,
+        targets.to(hidden.device),
+        temperature,
+        with_entropy=with_entropy,
+        entropy_gradient=entropy_gradient,
     )
     lengths = torch.tensor([len(row.token_ids) for row in rows], device=hidden.device)
     return logprobs, entropy, hidden[lengths.cumsum(0) - lengths]
@@ -203,61 +205,3 @@ def _packs(rows: Sequence[TokenRow], max_tokens: int | None = None) -> list[list
 def _width(rows: Sequence[TokenRow], pack: Sequence[int]) -> int:
     """Return how many tokens a pack reads: the prompt once, each completion but its last token."""
     return len(rows[pack[0]].prompt_ids) + sum(len(rows[i].token_ids) - 1 for i in pack)
-
-
-def _head_logprobs(
-    model: nn.Module,
-    hidden: Tensor,
-    targets: Tensor,
-    temperature: float,
-    with_entropy: bool,
-    entropy_gradient: bool,
-) -> tuple[Tensor, Tensor]:
-    size = HEAD_CHUNK_TOKENS.get(hidden.device.type, 1024)
-    chunks = [
-        checkpoint(
-            _chunk_logprobs,
-            model,
-            hidden[start : start + size],
-            targets[start : start + size],
-            temperature,
-            with_entropy,
-            entropy_gradient,
-            use_reentrant=False,
-        )
-        for start in range(0, len(targets), size)
-    ]
-    logprobs, entropy = zip(*chunks, strict=True)
-    return torch.cat(logprobs), torch.cat(entropy)
-
-
-def _chunk_logprobs(
-    model: nn.Module,
-    hidden: Tensor,
-    targets: Tensor,
-    temperature: float,
-    with_entropy: bool,
-    entropy_gradient: bool,
-) -> tuple[Tensor, Tensor]:
-    logits = _head_logits(model, hidden).float() / temperature  # [T, V]
-    normalizer = torch.logsumexp(logits, dim=-1)  # [T]
-    logprobs = logits.gather(-1, targets[:, None]).squeeze(-1) - normalizer
-    if not with_entropy:
-        return logprobs, torch.zeros_like(logprobs)
-    with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
-        probs = torch.exp(logits - normalizer[:, None])
-        entropy = normalizer - torch.einsum("tv,tv->t", probs, logits)
-    return logprobs, entropy
-
-
-def _head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
-    """Apply the head as the model's own forward does: some families scale or cap the logits."""
-    logits: Tensor = model.get_output_embeddings()(hidden)  # type: ignore[operator]
-    config = model.config
-    if scale := getattr(config, "logit_scale", None):  # Cohere
-        logits = logits * scale
-    if divisor := getattr(config, "logits_scaling", None):  # Granite
-        logits = logits / divisor
-    if cap := getattr(config, "final_logit_softcapping", None):  # Gemma
-        logits = torch.tanh(logits / cap) * cap
-    return logits

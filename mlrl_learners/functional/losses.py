@@ -12,7 +12,15 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-__all__ = ["KlEstimator", "LossKind", "PolicyLoss", "kl_estimate", "policy_loss", "token_weights"]
+__all__ = [
+    "KlEstimator",
+    "LossKind",
+    "PolicyLoss",
+    "kl_estimate",
+    "policy_loss",
+    "token_weights",
+    "value_loss",
+]
 
 LossKind = Literal["grpo", "token_mean", "dr_grpo", "sequence", "gspo"]
 KlEstimator = Literal["k1", "k2", "k3"]
@@ -102,6 +110,22 @@ def kl_estimate(logprobs: Tensor, reference_logprobs: Tensor, kind: KlEstimator)
     if kind == "k2":
         return 0.5 * delta.square()
     return torch.exp(delta) - delta - 1.0
+
+
+def value_loss(values: Tensor, old_values: Tensor, targets: Tensor, clip: float) -> Tensor:
+    """Return max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2 of each row, `[B]`.
+
+    Values are clipped around what the critic said when the rollouts were played (arXiv 2005.12729,
+    section 3), so that several epochs on them cannot carry it away.
+
+    Args:
+        values: What the critic says now, `[B]`.
+        old_values: What it said then, `[B]`.
+        targets: Returns R in the scale of the rewards, `[B]`.
+        clip: c, above 0; infinity for no clipping.
+    """
+    clipped = old_values + (values - old_values).clamp(-clip, clip)
+    return 0.5 * torch.maximum((values - targets).square(), (clipped - targets).square())
 
 
 def _row_mean(values: Tensor, rows: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
 
-__all__ = ["Group", "joint_returns", "rollout_groups", "sample_returns"]
+__all__ = ["Group", "joint_returns", "mean_by_sample", "rollout_groups", "sample_returns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,15 @@ def sample_returns(node: Node, agent: AgentID, gamma: float) -> list[float]:
     In `aligned` mode that is the return of the one joint action; in `cross` mode the mean over
     all the answers of its teammates.
     """
+    return mean_by_sample(node, agent, joint_returns(node, agent, gamma))
+
+
+def mean_by_sample(node: Node, agent: AgentID, joint_values: Sequence[float]) -> list[float]:
+    """Return, for each of the agent's samples, the mean over the joint actions it is part of."""
     by_sample: list[list[float]] = [[] for _ in node.completions[agent]]
-    for step, joint_return in zip(node.steps, joint_returns(node, agent, gamma), strict=True):
-        by_sample[step.samples[agent]].append(joint_return)
-    return [_mean(returns) for returns in by_sample]
+    for step, value in zip(node.steps, joint_values, strict=True):
+        by_sample[step.samples[agent]].append(value)
+    return [_mean(values) for values in by_sample]
 
 
 def rollout_groups(rollouts: Sequence[Rollout], gamma: float) -> Iterator[Group]:

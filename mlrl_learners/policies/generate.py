@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from mlrl_learners.policies.cache import grow_in_place
+from mlrl_learners.policies.fast_linear import packed_weights
 from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens, greedy_tokens
 
 __all__ = ["SampledTokens", "generate"]
@@ -59,11 +60,13 @@ def generate(
         shape = (len(prompts), num_samples, sampling.max_new_tokens)
         uniforms = torch.rand(shape, generator=generator)
     answers: list[list[SampledTokens]] = [[] for _ in prompts]
-    for batch in _prompt_batches(prompts, max(1, max_rows // num_samples)):
-        decoder = _Decoder(model, [prompts[i] for i in batch], num_samples, sampling, eos_ids)
-        rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
-        for position, prompt in enumerate(batch):
-            answers[prompt] = rows[position * num_samples : (position + 1) * num_samples]
+    num_rows = min(max_rows, len(prompts) * num_samples)
+    with packed_weights(model, num_rows):
+        for batch in _prompt_batches(prompts, max(1, max_rows // num_samples)):
+            decoder = _Decoder(model, [prompts[i] for i in batch], num_samples, sampling, eos_ids)
+            rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
+            for position, prompt in enumerate(batch):
+                answers[prompt] = rows[position * num_samples : (position + 1) * num_samples]
     return answers
 
 

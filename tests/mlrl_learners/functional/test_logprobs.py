@@ -3,8 +3,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlrl_learners.functional.head import CHUNK_TOKENS
 from mlrl_learners.functional.logprobs import (
-    HEAD_CHUNK_TOKENS,
     TokenRow,
     completion_logprobs,
     logprobs_and_states,
@@ -84,7 +84,7 @@ def test_chunks_of_the_head_leave_the_gradient_equal(model, monkeypatch):
         return model.model.embed_tokens.weight.grad.clone()
 
     whole = gradient()
-    monkeypatch.setitem(HEAD_CHUNK_TOKENS, "cpu", 3)
+    monkeypatch.setitem(CHUNK_TOKENS, "cpu", 3)
     assert torch.allclose(gradient(), whole, atol=1e-5)
 
 

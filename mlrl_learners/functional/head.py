@@ -1,0 +1,185 @@
+"""Log-probabilities out of hidden states through a language-model head, a chunk at a time.
+
+The logits of a chunk live only while it is worked on: they are computed once in the forward pass
+and once more in the backward pass, where their gradient overwrites them, and the gradient of the
+head's weight is summed in place. A batch's logits never exist at once.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from mlrl_learners.functional.linear import product
+
+__all__ = ["head_logprobs"]
+
+# On a CPU a chunk's logits must stay below 32 MB, or the allocator maps fresh pages every time.
+CHUNK_TOKENS = {"cpu": 128, "cuda": 1024}
+LOGIT_OPTIONS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
+
+
+def head_logprobs(
+    model: nn.Module,
+    hidden: Tensor,
+    targets: Tensor,
+    temperature: float,
+    *,
+    with_entropy: bool,
+    entropy_gradient: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """Return log pi(target) at `temperature` for each hidden state, and the entropy there.
+
+    Args:
+        model: A `transformers` causal language model.
+        hidden: What its decoder returns, `[T, H]`.
+        targets: Token ids, `[T]`.
+        temperature: What logits are divided by.
+        with_entropy: Compute the entropy; zeros otherwise.
+        entropy_gradient: Let the gradient through it.
+
+    Returns:
+        Two float32 vectors `[T]`.
+    """
+    if _is_plain(model):
+        weight = model.get_output_embeddings().weight  # type: ignore[operator]
+        logprobs, entropy = _HeadLogprobs.apply(  # type: ignore[no-untyped-call]
+            hidden, weight, targets, temperature, with_entropy
+        )
+    else:
+        chunks = [
+            checkpoint(
+                _chunk_logprobs,
+                model,
+                hidden[rows],
+                targets[rows],
+                temperature,
+                with_entropy,
+                use_reentrant=False,
+            )
+            for rows in _chunks(hidden)
+        ]
+        logprobs, entropy = (torch.cat(parts) for parts in zip(*chunks, strict=True))
+    return logprobs, entropy if entropy_gradient else entropy.detach()
+
+
+def _is_plain(model: nn.Module) -> bool:
+    """Return whether logits are hidden states times a weight, and nothing else."""
+    head = model.get_output_embeddings()  # type: ignore[operator]
+    altered = any(getattr(model.config, name, None) for name in LOGIT_OPTIONS)
+    # An exact name: an adapter or a quantised layer on the head is a linear layer of another kind.
+    named = type(head).__name__ in ("Linear", "FastLinear")
+    return named and head.bias is None and not altered
+
+
+def _chunks(hidden: Tensor) -> Iterator[slice]:
+    size = CHUNK_TOKENS.get(hidden.device.type, 1024)
+    return (slice(start, start + size) for start in range(0, len(hidden), size))
+
+
+class _HeadLogprobs(torch.autograd.Function):
+    """The plain head, fused with the softmax on top of it.
+
+    With respect to the logits divided by the temperature, d log p(target) = 1[target] - p and
+    d H = -p (log p + H).
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401 - torch's
+        hidden: Tensor,
+        weight: Tensor,
+        targets: Tensor,
+        temperature: float,
+        with_entropy: bool,
+    ) -> tuple[Tensor, Tensor]:
+        hidden, factor = _operands(hidden, weight)
+        normalizers = torch.empty(len(hidden), device=hidden.device)  # [T]
+        logprobs, entropy = torch.empty_like(normalizers), torch.zeros_like(normalizers)
+        for rows in _chunks(hidden):
+            logits = product(hidden[rows], factor).float().div_(temperature)  # [C, V]
+            normalizers[rows] = torch.logsumexp(logits, dim=-1)
+            picked = logits.gather(-1, targets[rows, None]).squeeze(-1)
+            logprobs[rows] = picked - normalizers[rows]
+            if with_entropy:
+                logits.sub_(normalizers[rows, None])
+                entropy[rows] = -torch.linalg.vecdot(logits.exp(), logits)
+        ctx.save_for_backward(hidden, weight, targets, normalizers, entropy)
+        ctx.temperature, ctx.factor_dtype = temperature, factor.dtype
+        ctx.set_materialize_grads(False)
+        return logprobs, entropy
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(
+        ctx: Any,  # noqa: ANN401
+        for_logprobs: Tensor | None,
+        for_entropy: Tensor | None,
+    ) -> tuple[Tensor | None, Tensor | None, None, None, None]:
+        hidden, weight, targets, normalizers, entropy = ctx.saved_tensors
+        factor = weight.to(ctx.factor_dtype)
+        for_hidden = torch.empty_like(hidden, dtype=torch.float32)
+        for_weight: Tensor | None = None
+        if for_logprobs is None:
+            for_logprobs = torch.zeros_like(normalizers)
+        for rows in _chunks(hidden):
+            logits = product(hidden[rows], factor).float().div_(ctx.temperature)
+            logits.sub_(normalizers[rows, None])
+            scale = for_logprobs[rows, None]
+            if for_entropy is None:
+                part = logits.exp_().mul_(-scale)
+            else:
+                part = _entropy_part(logits, scale, for_entropy[rows, None], entropy[rows, None])
+            part.scatter_add_(-1, targets[rows, None], scale)
+            part = part.div_(ctx.temperature).to(factor.dtype)
+            for_hidden[rows] = product(part, factor.t()).float()
+            if ctx.needs_input_grad[1]:
+                for_weight = _add_product(for_weight, part.t(), hidden[rows], weight.dtype)
+        return for_hidden.to(hidden.dtype), for_weight, None, None, None
+
+
+def _entropy_part(logprobs: Tensor, scale: Tensor, for_entropy: Tensor, entropy: Tensor) -> Tensor:
+    """Return what -scale * p, and the entropy's -p (log p + H), add to the logits' gradient."""
+    probs = logprobs.exp()
+    return logprobs.add_(entropy).mul_(for_entropy).add_(scale).mul_(probs).neg_()
+
+
+def _operands(hidden: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Return both in the type that autocast, or else the weight, asks for."""
+    kind = hidden.device.type
+    dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
+    return hidden.to(dtype), weight.to(dtype)
+
+
+def _add_product(total: Tensor | None, left: Tensor, right: Tensor, dtype: torch.dtype) -> Tensor:
+    """Return total + left @ right, summed in place in `dtype`."""
+    if total is None:
+        return (left @ right).to(dtype)
+    return total.addmm_(left, right) if left.dtype == dtype else total.add_(left @ right)
+
+
+def _chunk_logprobs(
+    model: nn.Module, hidden: Tensor, targets: Tensor, temperature: float, with_entropy: bool
+) -> tuple[Tensor, Tensor]:
+    logits = _head_logits(model, hidden).float() / temperature  # [T, V]
+    normalizer = torch.logsumexp(logits, dim=-1)  # [T]
+    logprobs = logits.gather(-1, targets[:, None]).squeeze(-1) - normalizer
+    if not with_entropy:
+        return logprobs, torch.zeros_like(logprobs)
+    scores = logits - normalizer[:, None]
+    return logprobs, -torch.linalg.vecdot(scores.exp(), scores)
+
+
+def _head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
+    """Apply the head as the model's own forward does: some families scale or cap the logits."""
+    logits: Tensor = model.get_output_embeddings()(hidden)  # type: ignore[operator]
+    config = model.config
+    if scale := getattr(config, "logit_scale", None):  # Cohere
+        logits = logits * scale
+    if divisor := getattr(config, "logits_scaling", None):  # Granite
+        logits = logits / divisor
+    if cap := getattr(config, "final_logit_softcapping", None):  # Gemma
+        logits = torch.tanh(logits / cap) * cap
+    return logits

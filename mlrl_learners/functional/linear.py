@@ -1,0 +1,82 @@
+"""Matrix products on a CPU through oneDNN, where it is there and gives the same numbers.
+
+PyTorch hands float32 products on a CPU to MKL, which on many processors reaches half of what
+oneDNN does (it takes bfloat16 ones there anyway), least of all for the few rows of a decoding step.
+Weights that are read at every step may besides be packed once into the order oneDNN reads them in.
+"""
+
+import functools
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+__all__ = ["has_onednn", "linear", "pack_weight", "product"]
+
+
+@functools.cache
+def has_onednn() -> bool:
+    """Return whether oneDNN is there, tried on a small product."""
+    try:
+        rows, weight = torch.arange(6.0).view(2, 3), torch.arange(12.0).view(4, 3)
+        same = torch.equal(_onednn(rows, weight), rows @ weight.t())
+        packed = torch.equal(_onednn(rows, pack_weight(weight, 2)), rows @ weight.t())
+    except (AttributeError, RuntimeError):  # another build of torch, another processor
+        return False
+    return same and packed
+
+
+def product(rows: Tensor, weight: Tensor) -> Tensor:
+    """Return `rows @ weight.T`, `[..., K] x [N, K] -> [..., N]`, without a gradient.
+
+    `weight` may be packed, and may be a transposed view.
+    """
+    if weight.is_mkldnn or _suits(rows, weight):
+        return _onednn(rows, weight)
+    return functional.linear(rows, weight)
+
+
+def linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Return `rows @ weight.T + bias` with gradients, as `torch.nn.functional.linear`."""
+    if bias is None and _suits(rows, weight) and not torch.is_autocast_enabled("cpu"):
+        result: Tensor = _Linear.apply(rows, weight)  # type: ignore[no-untyped-call]
+        return result
+    return functional.linear(rows, weight, bias)
+
+
+def pack_weight(weight: Tensor, num_rows: int) -> Tensor:
+    """Return a copy of `weight` that only `product` reads, laid out for about `num_rows` rows."""
+    packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), num_rows)  # noqa: SLF001
+    return packed
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, weight: Tensor) -> Tensor:  # noqa: ANN401 - torch's
+        ctx.save_for_backward(rows, weight)
+        return _onednn(rows, weight)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:  # noqa: ANN401
+        rows, weight = ctx.saved_tensors
+        for_rows = _onednn(gradient, weight.t()) if ctx.needs_input_grad[0] else None
+        if not ctx.needs_input_grad[1]:
+            return for_rows, None
+        # MKL is as good here: both operands are transposed views of long columns.
+        return for_rows, gradient.flatten(0, -2).t() @ rows.flatten(0, -2)
+
+
+def _suits(rows: Tensor, weight: Tensor) -> bool:
+    return (
+        rows.dtype == weight.dtype == torch.float32
+        and rows.device.type == weight.device.type == "cpu"
+        and rows.numel() > 0
+        and has_onednn()
+    )
+
+
+def _onednn(rows: Tensor, weight: Tensor) -> Tensor:
+    out: Tensor = torch.ops.mkldnn._linear_pointwise(rows, weight, None, "none", [], "")  # noqa: SLF001
+    return out

@@ -1,0 +1,105 @@
+import pytest
+import torch
+
+from mlrl_learners.functional import head
+from mlrl_learners.functional.head import head_logprobs
+from mlrl_learners.policies import tiny_model
+from mlrl_learners.policies.fast_linear import use_fast_linears
+
+TEMPERATURE = 0.7
+
+
+@pytest.fixture
+def model():
+    model, _ = tiny_model(0)
+    use_fast_linears(model)
+    return model
+
+
+@pytest.fixture
+def hidden(model):
+    generator = torch.Generator().manual_seed(0)
+    return torch.randn(11, model.config.hidden_size, generator=generator)
+
+
+def slow(model, hidden, targets):
+    """Every logit at once, by autograd alone."""
+    logprobs = torch.log_softmax(hidden @ model.lm_head.weight.t() / TEMPERATURE, -1)
+    entropy = -(logprobs.exp() * logprobs).sum(-1)
+    return logprobs[torch.arange(len(targets)), targets], entropy
+
+
+def fused(model, hidden, targets):
+    return head_logprobs(
+        model, hidden, targets, TEMPERATURE, with_entropy=True, entropy_gradient=True
+    )
+
+
+def gradients(model, hidden, function, weights):
+    """Return values and gradients of a weighted sum of both results."""
+    model.zero_grad()
+    states = hidden.clone().requires_grad_()
+    targets = torch.arange(len(hidden)) * 7 % model.config.vocab_size
+    logprobs, entropy = function(model, states, targets)
+    coefficients = torch.linspace(-1, 2, len(hidden))
+    total = (
+        weights[0] * (logprobs * coefficients).sum() + weights[1] * (entropy * coefficients).sum()
+    )
+    total.backward()
+    return logprobs, entropy, states.grad, model.lm_head.weight.grad.clone()
+
+
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (0.0, 1.0), (1.0, -0.3)])
+@pytest.mark.parametrize("plain", [True, False])
+def test_values_and_gradients_equal_those_of_every_logit_at_once(
+    model, hidden, weights, plain, monkeypatch
+):
+    monkeypatch.setattr(head, "_is_plain", lambda _: plain)
+    monkeypatch.setitem(head.CHUNK_TOKENS, "cpu", 4)
+    for ours, theirs in zip(
+        gradients(model, hidden, fused, weights),
+        gradients(model, hidden, slow, weights),
+        strict=True,
+    ):
+        assert torch.allclose(ours, theirs, atol=1e-5)
+
+
+def test_entropy_has_no_gradient_unless_asked_for(model, hidden):
+    states = hidden.requires_grad_()
+    targets = torch.zeros(len(hidden), dtype=torch.long)
+    logprobs, entropy = head_logprobs(model, states, targets, 1.0, with_entropy=True)
+    assert logprobs.requires_grad
+    assert not entropy.requires_grad
+    _, none = head_logprobs(model, states, targets, 1.0, with_entropy=False)
+    assert not none.any()
+
+
+def test_a_frozen_head_gets_no_gradient(model, hidden):
+    model.lm_head.weight.requires_grad_(False)
+    states = hidden.requires_grad_()
+    targets = torch.zeros(len(hidden), dtype=torch.long)
+    head_logprobs(model, states, targets, 1.0, with_entropy=False)[0].sum().backward()
+    assert states.grad is not None
+    assert model.lm_head.weight.grad is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("final_logit_softcapping", 2.0), ("logit_scale", 0.5)]
+)
+def test_logits_that_a_family_alters_are_altered(model, hidden, name, value):
+    setattr(model.config, name, value)
+    targets = torch.zeros(len(hidden), dtype=torch.long)
+    logits = hidden @ model.lm_head.weight.t()
+    altered = torch.tanh(logits / value) * value if "cap" in name else logits * value
+    logprobs, _ = head_logprobs(model, hidden, targets, 1.0, with_entropy=False)
+    assert torch.allclose(logprobs, torch.log_softmax(altered, -1)[:, 0], atol=1e-5)
+
+
+def test_autocast_computes_in_bfloat16_and_returns_float32(model, hidden):
+    exact = gradients(model, hidden, fused, (1.0, 0.0))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rough = gradients(model, hidden, fused, (1.0, 0.0))
+    assert all(part.dtype == torch.float32 for part in rough)
+    for ours, theirs in zip(rough, exact, strict=True):
+        assert not torch.equal(ours, theirs)
+        assert torch.allclose(ours, theirs, atol=0.05 * float(theirs.detach().abs().max()))
