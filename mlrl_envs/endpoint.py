@@ -4,7 +4,7 @@ Experts that suggest edits and actors that play are asked through it; what to sa
 what to make of its words, is theirs. The client library `openai` does the talking, waits between
 tries and tells failures apart; it is imported at the first question.
 
-One question is one request, also where several answers are wanted: not every server takes `n`.
+One answer is one request: not every server takes `n`.
 """
 
 import math
@@ -61,8 +61,7 @@ class Endpoint:
         max_tokens: Longest answer in tokens, at least 1.
         temperature: At least 0; with 0 the likeliest answer.
         top_p: Share of probability that is drawn from, in (0, 1]; None leaves it to the server.
-        seed: At least 0; of several answers to one question the j-th is drawn from `seed + j`.
-            None leaves it to the server.
+        seed: What answers are drawn from, at least 0; None leaves it to the server.
         max_concurrency: Most questions in flight, at least 1.
     """
 
@@ -111,29 +110,26 @@ class Endpoint:
         Raises:
             EndpointError: As `complete`.
         """
-        return [reply.text for (reply,) in self.complete(batch)]
+        return [reply.text for reply in self.complete(batch)]
 
-    def complete(self, batch: Sequence[Messages], *, num_samples: int = 1) -> list[list[Reply]]:
-        """Return several answers to each of many conversations, asked side by side.
+    def complete(
+        self, batch: Sequence[Messages], *, seeds: Sequence[int] | None = None
+    ) -> list[Reply]:
+        """Return the model's answer to each of many conversations, in order, with its counts.
 
         Args:
-            batch: The conversations.
-            num_samples: Answers to each, at least 1.
-
-        Returns:
-            For each conversation, in order, `num_samples` answers.
+            batch: The conversations; one that is asked twice is answered twice.
+            seeds: For each, what its answer is drawn from; None for `seed`.
 
         Raises:
             EndpointError: If the server cannot be reached, refuses, or answers with something
                 else; if one answer fails, none is returned.
         """
-        _check_int("num_samples", num_samples, 1)
         if not batch:
             return []
-        questions = [(messages, sample) for messages in batch for sample in range(num_samples)]
+        drawn = [self.seed] * len(batch) if seeds is None else seeds
         with _client(self) as client:
-            replies = _ask_all(client, self, questions)
-        return [replies[i : i + num_samples] for i in range(0, len(replies), num_samples)]
+            return _ask_all(client, self, list(zip(batch, drawn, strict=True)))
 
 
 def as_endpoint(value: object) -> Endpoint:
@@ -187,7 +183,7 @@ def _key(endpoint: Endpoint) -> str:
 
 
 def _ask_all(
-    client: "OpenAI", endpoint: Endpoint, questions: Sequence[tuple[Messages, int]]
+    client: "OpenAI", endpoint: Endpoint, questions: Sequence[tuple[Messages, int | None]]
 ) -> list[Reply]:
     if len(questions) == 1:
         return [_ask(client, endpoint, *questions[0])]
@@ -199,7 +195,7 @@ def _ask_all(
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _ask(client: "OpenAI", endpoint: Endpoint, messages: Messages, sample: int) -> Reply:
+def _ask(client: "OpenAI", endpoint: Endpoint, messages: Messages, seed: int | None) -> Reply:
     import openai
 
     request: dict[str, Any] = {
@@ -210,8 +206,8 @@ def _ask(client: "OpenAI", endpoint: Endpoint, messages: Messages, sample: int) 
     }
     if endpoint.top_p is not None:
         request["top_p"] = endpoint.top_p
-    if endpoint.seed is not None:
-        request["seed"] = endpoint.seed + sample
+    if seed is not None:
+        request["seed"] = seed
     try:
         completion = client.chat.completions.create(**request)
     except openai.OpenAIError as error:

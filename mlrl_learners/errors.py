@@ -1,11 +1,18 @@
 """Typed errors of the learners, beside those of `mlrl_envs.errors`."""
 
-from mlrl_envs.errors import InvalidArgumentError, MlrlError, UnknownNameError, unknown_name
+from mlrl_envs.errors import (
+    InfraError,
+    InvalidArgumentError,
+    MlrlError,
+    UnknownNameError,
+    unknown_name,
+)
 
 __all__ = [
     "CheckpointError",
     "ConfigError",
     "ModelNotFoundError",
+    "NoReferenceError",
     "NumericsError",
     "RunDirError",
     "UnknownNameError",
@@ -23,6 +30,10 @@ class ModelNotFoundError(MlrlError, FileNotFoundError):
 
 class CheckpointError(MlrlError, RuntimeError):
     """A checkpoint is missing, or does not fit the learner it is loaded into."""
+
+
+class NoReferenceError(InfraError):
+    """A task has no reference actions, so that its oracle cannot play it: nothing to be scored."""
 
 
 class RunDirError(MlrlError, RuntimeError):

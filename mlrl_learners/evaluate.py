@@ -19,7 +19,7 @@ from mlrl_learners.progress import progress_bar
 from mlrl_learners.rollout import play_episodes
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.statistics import bootstrap_interval, component_means, mean, pass_at_k
-from mlrl_learners.types import Actor, AgentID, Episode, FailedEpisode
+from mlrl_learners.types import Actor, AgentID, Episode, FailedEpisode, Usage
 
 __all__ = ["EvaluationResult", "evaluate"]
 
@@ -41,7 +41,8 @@ class EvaluationResult:
         solved_rate: Mean over tasks of a task's share of solved episodes.
         pass_at_k: For each k up to `samples`, the chance that one of k episodes solves a task.
         task_returns: For each task, the team return of each of its episodes.
-        tokens: Tokens that were sampled.
+        tokens: Tokens that were written, drafts included.
+        prompt_tokens: Tokens that were read.
         seconds: How long it took.
         episodes: Every episode, in the order of tasks and samples.
         failures: Episodes that infrastructure broke.
@@ -60,6 +61,7 @@ class EvaluationResult:
     pass_at_k: Mapping[int, float]
     task_returns: Mapping[str, tuple[float, ...]]
     tokens: int
+    prompt_tokens: int
     seconds: float
     episodes: tuple[Episode, ...]
     failures: tuple[FailedEpisode, ...]
@@ -80,6 +82,7 @@ class EvaluationResult:
             "pass_at_k": {str(k): value for k, value in self.pass_at_k.items()},
             "task_returns": {task: list(values) for task, values in self.task_returns.items()},
             "tokens": self.tokens,
+            "prompt_tokens": self.prompt_tokens,
             "seconds": self.seconds,
             "episodes": [episode_record(episode) for episode in self.episodes],
             "failures": [
@@ -182,7 +185,8 @@ def episode_record(episode: Episode) -> dict[str, Any]:
             {
                 "observations": dict(turn.observations),
                 "actions": {agent: c.text for agent, c in turn.completions.items()},
-                "tokens": {agent: len(c.token_ids) for agent, c in turn.completions.items()},
+                "tokens": {a: c.cost.completion_tokens for a, c in turn.completions.items()},
+                "prompt_tokens": {a: c.cost.prompt_tokens for a, c in turn.completions.items()},
                 "rewards": dict(turn.rewards),
                 "components": {agent: dict(parts) for agent, parts in turn.components.items()},
                 "diagnostics": {a: info.get("diagnostics") for a, info in turn.infos.items()},
@@ -272,6 +276,7 @@ def _figures(episodes: Sequence[Episode], samples: int, seed: int) -> dict[str, 
     means = [mean(values) for values in task_returns.values()]
     solved = [[episode.solved for episode in played] for played in by_task.values()]
     agents = list(episodes[0].returns)
+    cost = sum((c.cost for e in episodes for t in e.turns for c in t.completions.values()), Usage())
     return {
         "mean_return": mean(means),
         "interval": bootstrap_interval(means, seed=seed),
@@ -280,9 +285,8 @@ def _figures(episodes: Sequence[Episode], samples: int, seed: int) -> dict[str, 
         "solved_rate": mean([mean(flags) for flags in solved]),
         "pass_at_k": pass_at_k([(len(flags), sum(flags)) for flags in solved], samples),
         "task_returns": task_returns,
-        "tokens": sum(
-            len(c.token_ids) for e in episodes for t in e.turns for c in t.completions.values()
-        ),
+        "tokens": cost.completion_tokens,
+        "prompt_tokens": cost.prompt_tokens,
         "episodes": tuple(episodes),
     }
 

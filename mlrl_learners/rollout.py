@@ -27,6 +27,7 @@ from mlrl_learners.types import (
     Node,
     Rollout,
     RolloutConfig,
+    Spectator,
 )
 
 __all__ = [
@@ -142,6 +143,8 @@ def play_episodes(
     turns: list[list[EpisodeTurn]] = [[] for _ in envs]
     playing = list(range(len(envs)))
     while playing:
+        if isinstance(actor, Spectator):
+            actor.watch([envs[i] for i in playing])
         answers = actor.act([observations[i] for i in playing], num_samples=1, explore=explore)
         chosen = [{agent: group[0] for agent, group in answer.items()} for answer in answers]
         results = mlrl_envs.step_many(

@@ -7,7 +7,7 @@ Shape letters used throughout: `B` rows, `T` tokens, `G` samples a group, `N` ag
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from mlrl_learners.errors import ConfigError
 
@@ -25,12 +25,33 @@ __all__ = [
     "Node",
     "Rollout",
     "RolloutConfig",
+    "Spectator",
+    "Usage",
 ]
 
 AgentID = str
 JointMode = Literal["aligned", "cross"]
 Branching = Literal["tree", "chain"]
 FinishReason = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer cost, in tokens.
+
+    Attributes:
+        prompt_tokens: Tokens that were read.
+        completion_tokens: Tokens that were written.
+    """
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +65,8 @@ class Completion:
         logprobs: Natural log-probability of each of `token_ids` under the temperature-scaled
             distribution it was drawn from, before top-p or top-k truncation.
         finish_reason: `"stop"` when the model ended by itself, `"length"` when it was cut.
+        usage: What it cost where its ids do not tell: counted by a server, or with the drafts
+            that led to it.
     """
 
     text: str
@@ -51,6 +74,12 @@ class Completion:
     token_ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
     finish_reason: FinishReason = "stop"
+    usage: Usage | None = None
+
+    @property
+    def cost(self) -> Usage:
+        """Tokens read and written for this answer."""
+        return self.usage or Usage(len(self.prompt_ids), len(self.token_ids))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +230,18 @@ class Actor(Protocol):
         Returns:
             One mapping an observation, in order: agents to exactly `num_samples` completions.
         """
+        ...
+
+
+@runtime_checkable
+class Spectator(Actor, Protocol):
+    """An actor that is shown the environments it answers for, with all that agents must not see.
+
+    For oracles and studies; whoever plays episodes shows them before every turn.
+    """
+
+    def watch(self, envs: Sequence[Any]) -> None:
+        """Take note of the environments whose observations come next, in the same order."""
         ...
 
 

@@ -1,52 +1,62 @@
-"""Who plays, by the word a user writes: `random`, `human`, a run, a checkpoint or a model."""
+"""Who plays, by the word a user writes: a script, a run, a model, an endpoint, or a way of playing.
+
+`pipeline:runs/a` plays the run `runs/a` as a pipeline; such words nest.
+"""
 
 import difflib
-import random
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import mlrl_envs
+from mlrl_envs.endpoint import as_endpoint
+from mlrl_learners.actors import (
+    DiscussionActor,
+    EndpointActor,
+    PipelineActor,
+    RandomActor,
+    ReferenceActor,
+    SingleActor,
+)
 from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint
+from mlrl_learners.cli.parser import printable
 from mlrl_learners.config import RunConfig, load_config
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.registry import make
-from mlrl_learners.types import Actor, AgentID, Completion, Learner
+from mlrl_learners.testing import ScriptedActor
+from mlrl_learners.types import Actor, AgentID, Learner
 
-__all__ = ["RandomActor", "load_run", "make_actor", "make_learner", "run_of"]
+__all__ = ["SUMMARIES", "load_run", "make_actor", "make_learner", "run_of"]
 
 CONFIG_FILE = "config.yaml"
 STATE_FILE = "state.json"
-WORDS = ("reference", "random", "human")
 
 
-class RandomActor:
-    """Writes short random text: the floor that every actor should beat.
+def _just(base: Actor) -> Actor:
+    return base
 
-    Args:
-        seed: Decides what is written.
-    """
 
-    ALPHABET = "etaoin shrdlu\n()=:.,"
+SCRIPTS = {
+    "reference": "the right answers that come with the data: what full marks are",
+    "random": "short random text: the floor",
+    "human": "you, at the keyboard",
+}
+SERVED = "endpoint"
+WRAPPERS: dict[str, tuple[Callable[[Actor], Actor], str]] = {
+    "single": (SingleActor, "one agent alone, its teammates write nothing"),
+    "concatenation": (_just, "each agent answers alone, blind to the others: plain play"),
+    "pipeline": (PipelineActor, "one after another, each reads what those before it wrote"),
+    "discussion": (DiscussionActor, "all answer, read all answers, and answer again"),
+}
 
-    def __init__(self, seed: int = 0) -> None:
-        self._random = random.Random(seed)  # noqa: S311 - reproducible on purpose
-
-    def act(
-        self,
-        observations: Sequence[Mapping[AgentID, str]],
-        *,
-        num_samples: int = 1,
-        explore: bool = True,  # noqa: ARG002 - it has no better judgement to fall back on
-    ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Answer without reading."""
-        return [
-            {agent: [Completion(self._text()) for _ in range(num_samples)] for agent in node}
-            for node in observations
-        ]
-
-    def _text(self) -> str:
-        return "".join(self._random.choices(self.ALPHABET, k=self._random.randint(0, 200)))
+SUMMARIES: dict[str, str] = {
+    **SCRIPTS,
+    f"{SERVED}:MODEL@URL": "a model on an OpenAI-compatible server",
+    "RUN, CHECKPOINT or MODEL": "what a run has learned, or a model by its name or folder",
+    **{f"{name}:ACTOR": summary for name, (_, summary) in WRAPPERS.items()},
+}
+"""Every word that `--actor` takes, with a line about each."""
 
 
 def make_actor(
@@ -55,25 +65,74 @@ def make_actor(
     """Make an actor from what a user wrote.
 
     Args:
-        word: `random`, a run directory, a checkpoint in one, or a model's name or folder.
+        word: One of `SUMMARIES`, such as `random`, `runs/a`, `endpoint:my-model@http://host/v1`,
+            `pipeline:runs/a`.
         agents: Whom it plays.
         seed: Decides everything it draws.
-        options: Of the learner that a model is played by, such as `max_new_tokens`.
+        options: Of the learner that a model is played by, such as `max_new_tokens`; of the
+            endpoint, such as `max_tokens`.
 
     Raises:
+        UnknownNameError: If the word is close to one of ours, or its prefix is none.
+        ConfigError: If a word lacks its second half.
         ModelNotFoundError: If it is none of these.
         CheckpointError: If it is a run without a checkpoint.
     """
-    if word == "random":
-        return RandomActor(seed)
-    near = difflib.get_close_matches(word, WORDS, n=1, cutoff=0.75)
-    if near and "/" not in word and not Path(word).exists():  # do not ask a hub for a misspelling
-        raise unknown_name("actor", word, WORDS)
+    if word in SCRIPTS:
+        return _script(word, seed)
+    if Path(word).exists():
+        return _from_path(word, agents, seed, options)
+    prefix, colon, rest = word.partition(":")
+    if prefix in WRAPPERS:
+        if not rest:
+            raise ConfigError(f"{prefix} wraps another actor: write {prefix}:ACTOR")
+        return WRAPPERS[prefix][0](make_actor(rest, agents, seed=seed, options=options))
+    if prefix == SERVED:
+        return _served(rest, seed, options)
+    known = [*WRAPPERS, SERVED] if colon else [*SCRIPTS, *WRAPPERS, SERVED]
+    is_near = difflib.get_close_matches(prefix, known, n=1, cutoff=0.75)
+    if colon or (is_near and "/" not in word):  # do not ask a hub for a misspelling
+        raise unknown_name("actor", prefix, known)
+    return _from_path(word, agents, seed, options)
+
+
+def _script(word: str, seed: int) -> Actor:
+    if word == "reference":
+        return ReferenceActor()
+    return RandomActor(seed) if word == "random" else ScriptedActor(_ask)
+
+
+def _from_path(
+    word: str, agents: Sequence[AgentID], seed: int, options: Mapping[str, Any] | None
+) -> Actor:
     run_dir = run_of(Path(word))
     if run_dir is not None:
         return load_run(run_dir, None if Path(word) == run_dir else Path(word))
     settings = {"share_weights": True, **(options or {})}
     return make("magrpo", agents=agents, model=word, seed=seed, **settings)
+
+
+def _served(rest: str, seed: int, options: Mapping[str, Any] | None) -> Actor:
+    """Make an actor of `MODEL@URL`; the name of a model may itself hold an @."""
+    model, at, url = rest.rpartition("@")
+    if not (model and at and url):
+        raise ConfigError(
+            f"write {SERVED}:MODEL@URL, such as {SERVED}:my-model@http://host:8000/v1"
+        )
+    settings = {"temperature": 0.8, "top_p": 0.95, "seed": seed, **(options or {})}
+    return EndpointActor(as_endpoint({**settings, "base_url": url, "model": model}))
+
+
+def _ask(agent: AgentID, observation: str) -> str:
+    """Show an observation and read an answer from the keyboard."""
+    print(f"\n--- you are {agent} ---\n{printable(observation)}", file=sys.stderr)
+    print("\nyour answer, ended by a line with a single dot:", file=sys.stderr)
+    lines = []
+    for line in sys.stdin:
+        if line.rstrip("\n") == ".":
+            break
+        lines.append(line)
+    return "".join(lines).removesuffix("\n")
 
 
 def run_of(path: Path) -> Path | None:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("target", help="an environment's id, or a run directory")
     actor = parser.add_mutually_exclusive_group()
-    actor.add_argument("--actor", help="random, a run directory, or a model's name or folder")
+    actor.add_argument("--actor", help="who plays, see mlrl list")
     actor.add_argument("--checkpoint", help="number or folder of a checkpoint; the last by default")
     parser.add_argument("--split", help="split to play; eval by default")
     parser.add_argument("--tasks", type=at_least(1), help="only the first so many tasks")
@@ -116,7 +116,7 @@ def _print(result: EvaluationResult) -> None:
         *((f"  from {name}", f"{value:.4f}") for name, value in result.components.items()),
         ("solved", f"{result.solved_rate:.4f}"),
         *((f"pass@{k}", f"{value:.4f}") for k, value in result.pass_at_k.items() if k > 1),
-        ("tokens", result.tokens),
+        ("tokens", f"{result.tokens} written, {result.prompt_tokens} read"),
         ("seconds", f"{result.seconds:.1f}"),
     ]
     if result.failures:

@@ -1,4 +1,4 @@
-"""`mlrl list`: name every environment, learner and preset."""
+"""`mlrl list`: name every environment, learner, actor and preset."""
 
 import argparse
 import inspect
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import mlrl_envs
 from mlrl_envs.errors import MlrlError
+from mlrl_learners.cli.actors import SUMMARIES
 from mlrl_learners.cli.parser import print_json, print_table
 from mlrl_learners.config import presets
 from mlrl_learners.registry import registry
@@ -25,6 +26,7 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
     sections = {
         "environments": {env_id: _env_summary(env_id) for env_id in mlrl_envs.registry},
         "learners": {name: spec.summary for name, spec in registry.items()},
+        "actors": SUMMARIES,
         "presets": presets(),
     }
     if arguments.json:

@@ -9,11 +9,9 @@ import mlrl_envs
 from mlrl_learners.cli.actors import make_actor
 from mlrl_learners.cli.parser import at_least, print_json, printable
 from mlrl_learners.config import from_mapping
-from mlrl_learners.errors import ConfigError
 from mlrl_learners.evaluate import episode_record
 from mlrl_learners.rollout import play_episodes
-from mlrl_learners.testing import ScriptedActor
-from mlrl_learners.types import Actor, AgentID, Episode, EpisodeTurn
+from mlrl_learners.types import Actor, Episode, EpisodeTurn
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
@@ -26,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("env", help="id of an environment, see mlrl list")
     parser.add_argument(
         "--actor",
-        help="reference, random, human, a run directory, or a model's name or folder; "
-        "by default the reference where there is one, else random",
+        help="who plays, see mlrl list; by default the reference where there is one, else random",
     )
     parser.add_argument("--task-id", help="play this task")
     parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
@@ -65,28 +62,9 @@ def _actor(
     options: Mapping[str, Any],
 ) -> Actor:
     """Make the actor; the environment has been reset to the task that will be played."""
-    if arguments.actor in (None, "reference"):
-        reference: Mapping[AgentID, str] = getattr(env, "reference_actions", dict)() or {}
-        if reference:
-            return ScriptedActor(lambda agent, _: reference[agent])
-        if arguments.actor == "reference":
-            raise ConfigError(f"{arguments.env} has no reference actions; choose another actor")
-    if arguments.actor == "human":
-        return ScriptedActor(_ask)
-    word = arguments.actor or "random"
+    has_reference = bool(getattr(env, "reference_actions", dict)())
+    word = arguments.actor or ("reference" if has_reference else "random")
     return make_actor(word, list(env.possible_agents), seed=arguments.seed, options=options)
-
-
-def _ask(agent: AgentID, observation: str) -> str:
-    """Show an observation and read an answer from the keyboard."""
-    _section(f"you are {agent}", observation, sys.stderr.write)
-    print("\nyour answer, ended by a line with a single dot:", file=sys.stderr)
-    lines = []
-    for line in sys.stdin:
-        if line.rstrip("\n") == ".":
-            break
-        lines.append(line)
-    return "".join(lines).removesuffix("\n")
 
 
 def _print(env_id: str, episode: Episode) -> None:

@@ -35,10 +35,10 @@ def test_no_question_needs_no_server():
     assert Endpoint("http://127.0.0.1:9/v1", "m").chat_many([]) == []
 
 
-def test_samples_are_drawn_from_seeds_of_their_own(chat_server):
-    replies = at(chat_server, seed=5).complete([HELLO, HELLO], num_samples=3)
-    assert [len(group) for group in replies] == [3, 3]
-    assert sorted(request["seed"] for request in chat_server.requests) == [5, 5, 6, 6, 7, 7]
+def test_each_answer_may_have_a_seed_of_its_own(chat_server):
+    at(chat_server, seed=5).complete([HELLO] * 3, seeds=[7, 8, 9])
+    at(chat_server, seed=5).complete([HELLO] * 2)
+    assert sorted(request["seed"] for request in chat_server.requests) == [5, 5, 7, 8, 9]
 
 
 def test_questions_are_asked_side_by_side_and_no_more_than_allowed(chat_server):
@@ -64,15 +64,15 @@ def test_replies_carry_counts_and_why_they_ended(chat_server):
         body["choices"][0]["finish_reason"] = "length"
         return status, body
 
-    assert at(chat_server).complete([HELLO]) == [[Reply("hello!", "stop", 7, 2)]]
+    assert at(chat_server).complete([HELLO]) == [Reply("hello!", "stop", 7, 2)]
     chat_server.answer = cut
-    assert at(chat_server).complete([HELLO]) == [[Reply("hello!", "length", 7, 2)]]
+    assert at(chat_server).complete([HELLO]) == [Reply("hello!", "length", 7, 2)]
 
 
 def test_a_server_that_counts_nothing_and_writes_nothing_is_understood(chat_server):
     message = {"role": "assistant", "content": None}
     chat_server.answer = lambda _: (200, {"choices": [{"message": message, "finish_reason": None}]})
-    assert at(chat_server).complete([HELLO]) == [[Reply("")]]
+    assert at(chat_server).complete([HELLO]) == [Reply("")]
 
 
 def test_lone_surrogates_are_sent_as_replacement_characters(chat_server):

@@ -1,0 +1,17 @@
+"""Actors that do not learn: scripts, endpoints, and ways of playing that wrap any other actor."""
+
+from mlrl_learners.actors.discussion import DiscussionActor
+from mlrl_learners.actors.endpoint import EndpointActor
+from mlrl_learners.actors.pipeline import PipelineActor
+from mlrl_learners.actors.random_text import RandomActor
+from mlrl_learners.actors.reference import ReferenceActor
+from mlrl_learners.actors.single import SingleActor
+
+__all__ = [
+    "DiscussionActor",
+    "EndpointActor",
+    "PipelineActor",
+    "RandomActor",
+    "ReferenceActor",
+    "SingleActor",
+]

@@ -1,0 +1,36 @@
+"""One round of discussion: first answers, which all read, then final ones."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from mlrl_learners.actors.wrapping import WrappingActor
+from mlrl_learners.types import AgentID, Completion
+
+__all__ = ["DiscussionActor"]
+
+_HEAD = "Every team member has written a first answer."
+_TAIL = "Now write your final answer, in the format asked for above."
+
+
+class DiscussionActor(WrappingActor):
+    """Lets every agent answer twice; the second answers are played, both are counted."""
+
+    def play(
+        self, observations: Sequence[Mapping[AgentID, str]], *, explore: bool
+    ) -> list[dict[AgentID, Completion]]:
+        """Ask all agents, tell each what all wrote, and ask again."""
+        drafts = self.ask(observations, explore=explore)
+        again = [
+            {agent: _prompt(text, agent, draft) for agent, text in each.items()}
+            for each, draft in zip(observations, drafts, strict=True)
+        ]
+        return [
+            {a: replace(c, usage=draft[a].cost + c.cost) for a, c in answer.items()}
+            for draft, answer in zip(drafts, self.ask(again, explore=explore), strict=True)
+        ]
+
+
+def _prompt(observation: str, agent: AgentID, drafts: Mapping[AgentID, Completion]) -> str:
+    others = [f"{name} wrote:\n{d.text}" for name, d in drafts.items() if name != agent]
+    own = f"You wrote:\n{drafts[agent].text}"
+    return "\n\n".join([observation, _HEAD, own, *others, _TAIL])

@@ -1,0 +1,84 @@
+"""A model behind a server plays every agent."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+from mlrl_envs.endpoint import Endpoint, Reply
+from mlrl_learners.seeding import derive_seed
+from mlrl_learners.types import AgentID, Completion, Usage
+
+__all__ = ["EndpointActor"]
+
+
+class EndpointActor:
+    """Asks any OpenAI-compatible server; an observation is the one message of a user.
+
+    Every answer is drawn from a seed of its own, which follows from the actor's seed and the
+    number of answers drawn before; without a seed the server draws as it likes.
+
+    Args:
+        endpoint: The server, the model and how it samples; its seed is the actor's.
+    """
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._seed = endpoint.seed
+        self._drawn = 0
+
+    def act(
+        self,
+        observations: Sequence[Mapping[AgentID, str]],
+        *,
+        num_samples: int = 1,
+        explore: bool = True,
+    ) -> list[Mapping[AgentID, list[Completion]]]:
+        """Ask for every answer, side by side.
+
+        Args:
+            observations: One mapping a node, agents to what they read.
+            num_samples: Answers an agent gives to each observation.
+            explore: Sample as the endpoint says; otherwise at temperature 0, one answer repeated.
+
+        Raises:
+            EndpointError: If an answer cannot be had; none is made up.
+        """
+        different = num_samples if explore else 1
+        texts = [text for each in observations for text in each.values() for _ in range(different)]
+        replies = iter(self._ask(texts, explore=explore))
+        return [
+            {agent: _group(replies, different, num_samples) for agent in each}
+            for each in observations
+        ]
+
+    @contextmanager
+    def sampling_seed(self, seed: int) -> Iterator[None]:
+        """Sample from `seed` inside the block, then go on as if nothing had happened."""
+        before = self._seed, self._drawn
+        self._seed, self._drawn = seed, 0
+        try:
+            yield
+        finally:
+            self._seed, self._drawn = before
+
+    def _ask(self, texts: Sequence[str], *, explore: bool) -> list[Reply]:
+        endpoint = self.endpoint
+        if not explore:
+            endpoint = replace(endpoint, temperature=0.0, top_p=None)
+        seeds = None
+        if self._seed is not None:
+            first = self._drawn
+            self._drawn += len(texts)
+            seeds = [derive_seed(self._seed, first + number) for number in range(len(texts))]
+        batch = [[{"role": "user", "content": text}] for text in texts]
+        return endpoint.complete(batch, seeds=seeds)
+
+
+def _group(replies: Iterator[Reply], different: int, num_samples: int) -> list[Completion]:
+    group = [_completion(next(replies)) for _ in range(different)]
+    return group * (num_samples // different)
+
+
+def _completion(reply: Reply) -> Completion:
+    usage = Usage(reply.prompt_tokens, reply.completion_tokens)
+    return Completion(reply.text, finish_reason=reply.finish_reason, usage=usage)

@@ -1,0 +1,37 @@
+"""Random text: the floor that every actor should beat."""
+
+import random
+from collections.abc import Mapping, Sequence
+
+from mlrl_learners.types import AgentID, Completion
+
+__all__ = ["RandomActor"]
+
+
+class RandomActor:
+    """Writes short random text.
+
+    Args:
+        seed: Decides what is written.
+    """
+
+    ALPHABET = "etaoin shrdlu\n()=:.,"
+
+    def __init__(self, seed: int = 0) -> None:
+        self._random = random.Random(seed)  # noqa: S311 - reproducible on purpose
+
+    def act(
+        self,
+        observations: Sequence[Mapping[AgentID, str]],
+        *,
+        num_samples: int = 1,
+        explore: bool = True,  # noqa: ARG002 - it has no better judgement to fall back on
+    ) -> list[Mapping[AgentID, list[Completion]]]:
+        """Answer without reading."""
+        return [
+            {agent: [Completion(self._text()) for _ in range(num_samples)] for agent in node}
+            for node in observations
+        ]
+
+    def _text(self) -> str:
+        return "".join(self._random.choices(self.ALPHABET, k=self._random.randint(0, 200)))
