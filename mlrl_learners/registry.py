@@ -219,3 +219,47 @@ register(
     f"{_MAGRPO}:make_maremax",
     summary="magrpo with the group's best return as baseline",
 )
+
+_ACTOR_CRITIC = "mlrl_learners.algorithms.actor_critic"
+register(
+    "ippo",
+    f"{_ACTOR_CRITIC}:make_ippo",
+    summary="actor-critic: clipped ratios, GAE over turns, one critic an agent",
+)
+register(
+    "mappo",
+    f"{_ACTOR_CRITIC}:make_mappo",
+    summary="ippo with one critic that reads what all agents read",
+)
+register(
+    "iac",
+    f"{_ACTOR_CRITIC}:make_iac",
+    summary="actor-critic: one-step advantages, one pass, nothing clipped",
+)
+register(
+    "maac",
+    f"{_ACTOR_CRITIC}:make_maac",
+    summary="iac with one critic that reads what all agents read",
+)
+
+_SINGLE_AGENT = "mlrl_learners.algorithms.single_agent"
+register(
+    "grpo",
+    f"{_SINGLE_AGENT}:make_grpo",
+    summary="one agent: magrpo with advantages over the group's deviation",
+)
+register(
+    "rloo",
+    f"{_SINGLE_AGENT}:make_rloo",
+    summary="one agent: marloo on whole answers, nothing clipped",
+)
+register(
+    "reinforce_pp",
+    f"{_SINGLE_AGENT}:make_reinforce_pp",
+    summary="one agent: mareinforce with advantages normalised over the batch",
+)
+register(
+    "ppo",
+    f"{_SINGLE_AGENT}:make_ppo",
+    summary="one agent: ippo",
+)

@@ -8,31 +8,32 @@ Sources: MAGRPO (arXiv 2508.04652); clipping as in PPO (arXiv 1707.06347); KL es
 `mlrl_learners.functional.losses`.
 """
 
-import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
-from mlrl_learners.algorithms.team import Team, TeamConfig
-from mlrl_learners.errors import ConfigError, NumericsError
-from mlrl_learners.functional.advantages import Baseline, group_advantages
-from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.losses import (
-    KlEstimator,
-    LossKind,
-    kl_estimate,
-    policy_loss,
-    token_weights,
+from mlrl_learners.algorithms.policy_gradient import (
+    PolicyGradientConfig,
+    answer_weights,
+    check_finite,
+    minibatches,
+    per_token,
+    surrogate,
 )
+from mlrl_learners.algorithms.team import Team
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.functional.advantages import Baseline, group_advantages, normalize
+from mlrl_learners.functional.logprobs import TokenRow
+from mlrl_learners.functional.losses import KlEstimator, kl_estimate
 from mlrl_learners.functional.returns import Group, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
-from mlrl_learners.types import AgentID, Branching, Completion, JointMode, Rollout, RolloutConfig
+from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
 
 __all__ = [
     "Magrpo",
@@ -45,41 +46,26 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class MagrpoConfig(TeamConfig):
-    """What MAGRPO does with the answers.
+class MagrpoConfig(PolicyGradientConfig):
+    """What MAGRPO does with the answers; with a baseline, `group_size` should be at least 2.
 
     Attributes:
-        group_size: Answers an agent gives to one prompt, G, at least 1 (2 for a baseline).
-        joint_mode: `"aligned"` plays the j-th answers together, `"cross"` every combination.
-        branching: `"tree"` goes on from every joint action, `"chain"` from one of them.
-        gamma: Discount a turn, in [0, 1].
         baseline: What is subtracted from returns: `mean`, `none`, `leave_one_out` or `max`.
         normalize_std: Divide advantages by the standard deviation of their group.
-        loss: `grpo`, `token_mean`, `dr_grpo`, `sequence` or `gspo`.
-        clip_low: The ratio counts down to 1 - clip_low.
-        clip_high: The ratio counts up to 1 + clip_high.
+        normalize_batch: Shift and scale a policy's advantages to mean 0 and deviation 1 in each
+            update.
         kl_coef: Weight of the KL divergence to the starting weights; 0 keeps no reference.
         kl_estimator: `k1`, `k2` or `k3`.
         kl_in: Whether the divergence is part of the `loss` or taken off the `reward`.
-        epochs: Passes over the same rollouts.
-        num_minibatches: Optimizer steps a pass.
         skip_equal_groups: Leave out answers whose advantage is 0 before any forward pass.
     """
 
-    group_size: int = 4
-    joint_mode: JointMode = "aligned"
-    branching: Branching = "tree"
-    gamma: float = 1.0
     baseline: Baseline = "mean"
     normalize_std: bool = False
-    loss: LossKind = "grpo"
-    clip_low: float = 0.2
-    clip_high: float = 0.2
+    normalize_batch: bool = False
     kl_coef: float = 0.0
     kl_estimator: KlEstimator = "k3"
     kl_in: Literal["loss", "reward"] = "loss"
-    epochs: int = 1
-    num_minibatches: int = 1
     skip_equal_groups: bool = True
 
     def __post_init__(self) -> None:
@@ -89,12 +75,6 @@ class MagrpoConfig(TeamConfig):
             ConfigError: If a value is outside its range.
         """
         super().__post_init__()
-        for name in ("group_size", "epochs", "num_minibatches"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-        for name in ("gamma", "clip_low"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} must be in [0, 1], got {getattr(self, name)}")
         if self.baseline not in ("mean", "none", "leave_one_out", "max"):
             raise ConfigError(
                 f"baseline must be mean, none, leave_one_out or max, got {self.baseline!r}"
@@ -184,12 +164,14 @@ class Magrpo(Team):
         return [r - self.config.kl_coef * k for r, k in zip(returns, per_row, strict=True)]
 
     def _update_policy(self, name: str, samples: list[Sample]) -> dict[str, float]:
-        weights = _sample_weights(samples, self.config)
+        if self.config.normalize_batch:
+            samples = _normalized(samples)
+        weights = answer_weights([sample.completion for sample in samples], self.config)
         keep = [i for i, sample in enumerate(samples) if self._teaches(sample)]
         if not keep:
             return {}
         stats: dict[str, float] = defaultdict(float)
-        for minibatch in self._minibatches(keep):
+        for minibatch in minibatches(keep, self.config, self.generator):
             rows_read = [samples[i].row for i in minibatch]
             for rows in self.policies[name].micro_batches(
                 rows_read, self.config.micro_batch_tokens
@@ -208,54 +190,26 @@ class Magrpo(Team):
         in_loss = self.config.kl_coef > 0 and self.config.kl_in == "loss"
         return sample.advantage != 0.0 or in_loss or not self.config.skip_equal_groups
 
-    def _minibatches(self, indices: list[int]) -> Iterator[list[int]]:
-        """Yield the optimizer steps' rows: all, or shuffled parts of like size, every epoch."""
-        parts = min(self.config.num_minibatches, len(indices))
-        for _ in range(self.config.epochs):
-            if parts == 1:
-                yield indices
-                continue
-            order = torch.randperm(len(indices), generator=self.generator).tolist()
-            yield from ([indices[i] for i in order[part::parts]] for part in range(parts))
-
     def _loss(
         self, name: str, samples: list[Sample], weights: list[float], stats: dict[str, float]
     ) -> Tensor:
         """Return the part of the loss that these rows make up, and add to the statistics."""
         config, rows = self.config, [sample.row for sample in samples]
-        lengths = torch.tensor([len(row.token_ids) for row in rows])
+        completions = [sample.completion for sample in samples]
         logprobs, entropy = self.policies[name].logprobs(rows, temperature=config.temperature)
-
-        def per_token(values: Sequence[float]) -> Tensor:  # [B] -> [T]
-            return torch.tensor(values).repeat_interleave(lengths).to(logprobs.device)
-
-        old = torch.tensor([lp for s in samples for lp in s.completion.logprobs])
-        result = policy_loss(
-            logprobs,
-            old.to(logprobs.device),
-            per_token([sample.advantage for sample in samples]),
-            per_token(weights),
-            torch.arange(len(rows)).repeat_interleave(lengths).to(logprobs.device),
-            kind=config.loss,
-            clip_low=config.clip_low,
-            clip_high=config.clip_high,
-        )
-        loss = result.loss
+        advantages = [sample.advantage for sample in samples]
+        loss = surrogate(logprobs, completions, advantages, weights, config, stats)
         if config.kl_coef and config.kl_in == "loss":
             with torch.no_grad():
                 reference, _ = self.references[name].logprobs(
                     rows, temperature=config.temperature, with_entropy=False
                 )
             kl = kl_estimate(logprobs, reference, config.kl_estimator)
-            loss = loss + config.kl_coef * (per_token(weights) * kl).sum()
+            spread = per_token(weights, completions).to(kl.device)
+            loss = loss + config.kl_coef * (spread * kl).sum()
             stats["kl_reference"] += float(kl.detach().sum())
-        if not math.isfinite(float(loss.detach())):
-            raise NumericsError(f"the loss of {name!r} is {float(loss.detach())}")
-        stats["loss"] += float(loss.detach())
-        stats["kl"] += float(result.kl_sum)
-        stats["clipped"] += float(result.clipped)
+        stats["loss"] += check_finite(loss, name)
         stats["entropy"] += float(entropy.sum())
-        stats["tokens"] += float(lengths.sum())
         return loss
 
 
@@ -292,12 +246,9 @@ def make_maremax(**options: Any) -> Magrpo:  # noqa: ANN401 - see make_magrpo
     return make_magrpo(**{"baseline": "max", **options})
 
 
-def _sample_weights(samples: Sequence[Sample], config: MagrpoConfig) -> list[float]:
-    lengths = [len(sample.completion.token_ids) for sample in samples]
-    return token_weights(
-        lengths,
-        config.loss,
-        num_rows=len(samples),
-        max_tokens=config.max_new_tokens,
-        num_tokens=sum(lengths),
-    )
+def _normalized(samples: Sequence[Sample]) -> list[Sample]:
+    advantages = normalize([sample.advantage for sample in samples])
+    return [
+        replace(sample, advantage=advantage)
+        for sample, advantage in zip(samples, advantages, strict=True)
+    ]

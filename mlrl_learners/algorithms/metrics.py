@@ -1,10 +1,11 @@
-"""What the group-relative methods log at each update, by agent and by policy."""
+"""What the learners log at each update, by agent, by policy and by critic."""
 
+import math
 from collections.abc import Mapping, Sequence
 
 from mlrl_learners.functional.returns import Group
 
-__all__ = ["group_metrics", "policy_metrics"]
+__all__ = ["critic_metrics", "group_metrics", "policy_metrics"]
 
 
 def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
@@ -25,7 +26,7 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
 def policy_metrics(
     name: str, stats: Mapping[str, float], epochs: int, lr: float
 ) -> dict[str, float]:
-    """Return means over tokens and steps of what `Magrpo` summed up for one policy."""
+    """Return means over tokens and steps of what an update summed up for one policy."""
     tokens = stats["tokens"]
     metrics = {
         f"{name}/loss": stats["loss"] / epochs,
@@ -38,3 +39,32 @@ def policy_metrics(
     if "kl_reference" in stats:
         metrics[f"{name}/kl_reference"] = stats["kl_reference"] / tokens
     return metrics
+
+
+def critic_metrics(
+    name: str,
+    stats: Mapping[str, float],
+    *,
+    old_values: Sequence[float],
+    targets: Sequence[float],
+    epochs: int,
+    lr: float,
+) -> dict[str, float]:
+    """Return a critic's loss, and how well it had foreseen the targets before the update.
+
+    `explained_variance` is 1 - Var(R - V) / Var(R), 0 where targets do not vary.
+    """
+    errors = [target - value for target, value in zip(targets, old_values, strict=True)]
+    spread = _variance(targets)
+    return {
+        f"{name}/value_loss": stats["value_loss"] / epochs,
+        f"{name}/value": math.fsum(old_values) / len(old_values),
+        f"{name}/explained_variance": 1.0 - _variance(errors) / spread if spread > 0 else 0.0,
+        f"{name}/critic_grad_norm": stats["critic_grad_norm"] / stats["steps"],
+        f"{name}/critic_lr": lr,
+    }
+
+
+def _variance(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values) / len(values)

@@ -17,7 +17,7 @@ from mlrl_learners.policies import ChatFormat, ModelSource, Policy, SamplingConf
 from mlrl_learners.policies.optimizer import OptimizerConfig, PolicyOptimizer
 from mlrl_learners.types import AgentID, Completion
 
-__all__ = ["Team", "TeamConfig"]
+__all__ = ["Team", "TeamConfig", "load_policy"]
 
 SHARED = "shared"
 
@@ -86,7 +86,7 @@ class Team:
         self.generator = torch.Generator().manual_seed(seed)
         self.policy_of = self._assign(model)
         self.policies = {
-            name: _load(source, config) for name, source in self._sources(model).items()
+            name: load_policy(source, config) for name, source in self._sources(model).items()
         }
         self.optimizers = {
             name: PolicyOptimizer(list(policy.model.parameters()), config)
@@ -217,7 +217,8 @@ class Team:
         return ChatFormat(policy.tokenizer, self.config.system_prompts.get(agent), limit)
 
 
-def _load(source: ModelSource, config: TeamConfig) -> Policy:
+def load_policy(source: ModelSource, config: TeamConfig) -> Policy:
+    """Load a model as a team's configuration says."""
     model, tokenizer = load_model(
         source, dtype=config.dtype, device=config.device, options=config.model_options
     )

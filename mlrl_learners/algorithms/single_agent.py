@@ -1,0 +1,58 @@
+"""The methods as they are known for one agent: settings of the team's learners.
+
+Sources: GRPO (arXiv 2402.03300), RLOO (arXiv 2402.14740), REINFORCE++ (arXiv 2501.03262),
+PPO (arXiv 1707.06347).
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from mlrl_learners.algorithms.actor_critic import ActorCritic, make_ippo
+from mlrl_learners.algorithms.magrpo import Magrpo, make_magrpo
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.types import AgentID
+
+__all__ = ["make_grpo", "make_ppo", "make_reinforce_pp", "make_rloo"]
+
+UNCLIPPED = {"clip_low": 1.0, "clip_high": math.inf}
+
+
+def make_grpo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
+    """Build GRPO: the mean of the group as baseline, advantages over the group's deviation.
+
+    Options, here and below, are those of `make_magrpo`.
+
+    Raises:
+        ConfigError: If there are several agents; here and below.
+    """
+    _require_one(agents, "grpo", instead="magrpo")
+    return make_magrpo(agents=agents, **{"normalize_std": True, **options})
+
+
+def make_rloo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
+    """Build RLOO: the mean of the others as baseline, whole answers, nothing clipped."""
+    _require_one(agents, "rloo", instead="marloo")
+    preset = {"baseline": "leave_one_out", "loss": "sequence", **UNCLIPPED}
+    return make_magrpo(agents=agents, **{**preset, **options})
+
+
+def make_reinforce_pp(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
+    """Build REINFORCE++: no baseline but the batch, whose advantages are normalised together."""
+    _require_one(agents, "reinforce_pp", instead="mareinforce")
+    preset = {"baseline": "none", "normalize_batch": True, "loss": "token_mean"}
+    return make_magrpo(agents=agents, **{**preset, **options})
+
+
+def make_ppo(*, agents: Sequence[AgentID], **options: Any) -> ActorCritic:  # noqa: ANN401
+    """Build PPO; options are those of `make_ippo`."""
+    _require_one(agents, "ppo", instead="ippo")
+    return make_ippo(agents=agents, **options)
+
+
+def _require_one(agents: Sequence[AgentID], name: str, *, instead: str) -> None:
+    if len(agents) != 1:
+        raise ConfigError(
+            f"{name} trains one agent, this environment has {len(agents)} ({', '.join(agents)}): "
+            f"take {instead}, which is the same for a team"
+        )

@@ -1,0 +1,76 @@
+"""Critics: a linear head on a language model's states that says what an agent can expect.
+
+The head reads the decoder's last state at the prompt's last token, where everything is read and
+nothing is written yet. The model under it is either the critic's own, or the actor's.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from mlrl_learners.errors import CheckpointError
+from mlrl_learners.policies.policy import Policy
+
+__all__ = ["Critic"]
+
+HEAD_FILE = "value_head.pt"
+
+
+class Critic:
+    """A value head on a policy's model.
+
+    The head starts at zero: a fresh critic knows nothing, and says so.
+
+    Args:
+        trunk: Whose model reads the prompts.
+        num_values: Values a prompt, V.
+        owns_trunk: Whether the model is the critic's own, to be trained and saved with it.
+    """
+
+    def __init__(self, trunk: Policy, num_values: int, *, owns_trunk: bool) -> None:
+        self.trunk = trunk
+        self.owns_trunk = owns_trunk
+        self.head = nn.Linear(trunk.model.get_output_embeddings().in_features, num_values)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+        self.head.to(trunk.device)
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Return what the critic's optimizer trains: the head, and a model of its own."""
+        trunk = self.trunk.model.get_decoder().parameters() if self.owns_trunk else ()
+        return [*trunk, *self.head.parameters()]
+
+    def values(self, prompts: Sequence[Sequence[int]]) -> Tensor:
+        """Return the values of prompts, `[B, V]` in float32; equal prompts are read once."""
+        places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
+        states = self.trunk.prompt_states(list(places))
+        rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=states.device)
+        return self.of_states(states)[rows]
+
+    def of_states(self, states: Tensor) -> Tensor:
+        """Return the values at states `[B, H]` that a forward pass of the actor came by."""
+        values: Tensor = self.head(states.float())
+        return values
+
+    def save(self, folder: Path) -> None:
+        """Write the head, and the model if it is the critic's own, into a folder."""
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.owns_trunk:
+            self.trunk.save(folder)
+        torch.save(self.head.state_dict(), folder / HEAD_FILE)
+
+    def load(self, folder: Path) -> None:
+        """Read back what `save` wrote.
+
+        Raises:
+            CheckpointError: If the folder holds no critic, or that of another model or team.
+        """
+        try:
+            self.head.load_state_dict(torch.load(folder / HEAD_FILE, weights_only=True))
+        except (OSError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise CheckpointError(f"{str(folder)!r} holds no such critic: {reason}") from error
+        if self.owns_trunk:
+            self.trunk.load(folder)
