@@ -4,12 +4,14 @@ A prompt is read once for all of its completions, and the head runs over complet
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
 from mlrl_learners.functional.head import head_logprobs
+from mlrl_learners.functional.pack_attention import attend_in_packs, can_attend_in_packs, grid_of
 
 __all__ = [
     "TokenRow",
@@ -127,10 +129,15 @@ def _completion_states(decoder: nn.Module, rows: Sequence[TokenRow], *, packed: 
     packs = _packs(rows) if packed else [[number] for number in range(len(rows))]
     layout = _lay_out(rows, packs)
     inputs = {"input_ids": layout.input_ids.to(device)}
+    attention: AbstractContextManager[None] = nullcontext()
     if any(len(pack) > 1 for pack in packs):
-        inputs["attention_mask"] = _pack_mask(layout.segments).to(device)
         inputs["position_ids"] = layout.positions.to(device)
-    hidden: Tensor = decoder(**inputs, use_cache=False).last_hidden_state
+        if can_attend_in_packs(decoder):
+            attention = attend_in_packs(decoder, grid_of(layout.segments).to(device))
+        else:
+            inputs["attention_mask"] = _pack_mask(layout.segments).to(device)
+    with attention:
+        hidden: Tensor = decoder(**inputs, use_cache=False).last_hidden_state
     return hidden.flatten(0, 1)[layout.sources.to(device)]  # [B, S, H] -> [T, H]
 
 
