@@ -1,0 +1,98 @@
+import pytest
+
+from mlrl_learners.actors import (
+    DiscussionActor,
+    EndpointActor,
+    PipelineActor,
+    RandomActor,
+    ReferenceActor,
+    SingleActor,
+)
+from mlrl_learners.cli import main
+from mlrl_learners.cli.actors import SUMMARIES, make_actor
+from mlrl_learners.errors import ConfigError, UnknownNameError
+
+AGENTS = ["aux", "main"]
+SERVED = "endpoint:me/my-model@v2@http://127.0.0.1:8000/v1"
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("random", RandomActor),
+        ("reference", ReferenceActor),
+        ("single:random", SingleActor),
+        ("concatenation:random", RandomActor),
+        ("pipeline:random", PipelineActor),
+        ("discussion:random", DiscussionActor),
+        (SERVED, EndpointActor),
+    ],
+)
+def test_a_word_is_an_actor(word, kind):
+    assert isinstance(make_actor(word, AGENTS), kind)
+
+
+def test_words_nest():
+    actor = make_actor(f"discussion:pipeline:{SERVED}", AGENTS)
+    assert isinstance(actor, DiscussionActor)
+    assert isinstance(actor.base, PipelineActor)
+    assert isinstance(actor.base.base, EndpointActor)
+
+
+def test_an_endpoint_word_holds_model_and_address():
+    actor = make_actor(SERVED, AGENTS, seed=4, options={"max_tokens": 9})
+    endpoint = actor.endpoint
+    assert (endpoint.model, endpoint.base_url) == ("me/my-model@v2", "http://127.0.0.1:8000/v1")
+    assert (endpoint.max_tokens, endpoint.seed, endpoint.temperature) == (9, 4, 0.8)
+
+
+def test_a_model_may_be_wrapped():
+    actor = make_actor("single:tiny-random", AGENTS, options={"max_new_tokens": 4})
+    (answers,) = actor.act([dict.fromkeys(AGENTS, "hello")])
+    assert answers["main"][0].cost.completion_tokens in range(1, 5)
+    assert answers["aux"][0].text == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "error", "message"),
+    [
+        ("refrence", UnknownNameError, "did you mean 'reference'"),
+        ("pipelin:random", UnknownNameError, "did you mean 'pipeline'"),
+        ("endpiont:m@http://x/v1", UnknownNameError, "did you mean 'endpoint'"),
+        ("debate:random", UnknownNameError, "known: concatenation, discussion, endpoint"),
+        ("pipeline:randm", UnknownNameError, "did you mean 'random'"),
+        ("pipeline", ConfigError, "write pipeline:ACTOR"),
+        ("single:", ConfigError, "write single:ACTOR"),
+        ("endpoint", ConfigError, "endpoint:MODEL@URL"),
+        ("endpoint:http://x/v1", ConfigError, "endpoint:MODEL@URL"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_right_one(word, error, message):
+    with pytest.raises(error, match=message) as caught:
+        make_actor(word, AGENTS)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_wrong_option_of_an_endpoint_is_named():
+    with pytest.raises(UnknownNameError, match="did you mean 'max_tokens'"):
+        make_actor(SERVED, AGENTS, options={"max_new_tokens": 9})
+
+
+def test_list_shows_every_word_with_a_line(capsys):
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for word, summary in SUMMARIES.items():
+        assert any(line.startswith(f"  {word} ") and line.endswith(summary) for line in lines)
+
+
+@pytest.mark.parametrize("word", ["reference", "single:reference", "discussion:reference"])
+def test_the_reference_is_evaluated_where_there_is_one(word, capsys):
+    words = ["evaluate", "mlrl/humaneval-v0", "--split", "sample", "--tasks", "2", "--actor", word]
+    assert main(words) == 0
+    assert "2 of 2 tasks" in capsys.readouterr().out
+
+
+def test_an_evaluation_without_any_reference_says_so_in_one_line(capsys):
+    assert main(["evaluate", "mlrl/story-v0", "--actor", "reference", "--tasks", "1"]) != 0
+    error = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "has no reference actions; choose another actor" in error
