@@ -28,9 +28,13 @@ class CodeTask(Task):
         prelude: The problem's own imports and helper functions, part of every program.
         helper_names: Names that `prelude` binds; no answer may rebind them.
         public_tests: Plain assert statements that agents may see, each passed by the reference.
-        hidden_tests: Trusted test code that agents never see.
+        hidden_tests: Trusted script of assertions, the data set's own, that agents never see;
+            those among the public tests apart.
         num_hidden_tests: Assertions that `hidden_tests` runs for a right solution.
         solution: A right definition of the entry point, or None where the data has none.
+        setup: Trusted code that the tests lean on; it runs before them, when the program is loaded.
+        shared_names: Names of `prelude` that tests take from the program, because what they make
+            of them is handed to the entry point: classes.
     """
 
     prompt: str
@@ -41,3 +45,5 @@ class CodeTask(Task):
     hidden_tests: str
     num_hidden_tests: int
     solution: str | None = None
+    setup: str = ""
+    shared_names: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from typing import Literal
 from mlrl_envs.assembly import Answer
 from mlrl_envs.parsing import FunctionNode, returns_value
 
-__all__ = ["Usage", "is_thin_wrapper", "is_trivial", "usage_of"]
+__all__ = ["Usage", "is_thin_wrapper", "is_trivial", "looks_inside", "usage_of"]
 
 Usage = Literal["missing", "uncalled", "ignored", "wrapped", "used"]
 
@@ -29,6 +29,34 @@ _WORK = (
     ast.GeneratorExp,
     ast.JoinedStr,
     ast.Lambda,
+)
+
+# By these a program can see that it is run again, and behave.
+_INSIDE_NAMES = frozenset(
+    ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "__import__", "__builtins__")
+)
+_INSIDE_MODULES = frozenset(("builtins", "gc", "importlib", "inspect", "traceback"))
+_INSIDE_ATTRIBUTES = frozenset(
+    (
+        *("_getframe", "_current_frames", "modules", "settrace", "setprofile", "exc_info"),
+        *(
+            "__code__",
+            "__closure__",
+            "__globals__",
+            "__defaults__",
+            "__qualname__",
+            "__traceback__",
+        ),
+        *(
+            "tb_frame",
+            "f_back",
+            "f_locals",
+            "f_globals",
+            "f_code",
+            "__subclasses__",
+            "__builtins__",
+        ),
+    )
 )
 
 
@@ -68,6 +96,23 @@ def is_trivial(helper: FunctionNode | None) -> bool:
     if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
         return False
     return not any(isinstance(node, _WORK) for node in ast.walk(body[0].value))
+
+
+def looks_inside(answer: Answer) -> bool:
+    """Return whether an answer names something by which it could see how it is run."""
+    return any(_is_inside(node) for node in _nodes(answer))
+
+
+def _is_inside(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in _INSIDE_NAMES
+    if isinstance(node, ast.Attribute):
+        return node.attr in _INSIDE_ATTRIBUTES
+    if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in _INSIDE_MODULES:
+        return True
+    if isinstance(node, ast.alias):
+        return node.name.split(".")[0] in _INSIDE_MODULES | _INSIDE_ATTRIBUTES
+    return False
 
 
 def _nodes(answer: Answer) -> Iterator[ast.AST]:

@@ -1,10 +1,11 @@
 """The examples that a problem's prompt already shows, as assert statements.
 
 They are the public tests: feedback about them tells nothing that the prompt does not. Forms found
-in HumanEval: doctests (`>>> f(1)` and its output, `>>> f(1) == 2`), `f(1) == 2` and the same with
-`==>`, `=>`, `->`, `➞`, `=`, "returns", "should return", `# =>`; "For n = 3 the output should be 4";
-"Input: n = 3" with "Output: 4". Arguments and results must be literals; whatever is not is left
-out. Examples are read from the prompt's raw text, where an escape is still an escape.
+in HumanEval and CoopHumanEval: doctests (`>>> f(1)` or `>>> n = 1` and its output;
+`>>> f(1) == 2`), `f(1) == 2` and the same with `==>`, `=>`, `->`, `➞`, `=`, "returns", "should
+return", `# =>`; "For n = 3 the output should be 4"; "Input: n = 3" with "Output: 4". Arguments and
+results must be literals; whatever is not is left out. Examples are read from the prompt's raw text,
+where an escape is still an escape.
 """
 
 import ast
@@ -55,7 +56,8 @@ def _examples_at(lines: list[str], number: int, name: str) -> Iterator[str]:
 
 def _doctest(lines: list[str], number: int, name: str) -> str | None:
     source = lines[number].strip()[3:].strip()
-    tree = _expression(source)
+    # `>>> numbers = [1, 2]` with the result below names the argument instead of the function.
+    tree = _expression(source) or _call_of(name, source)
     if tree is None:
         return None
     if isinstance(tree, ast.Compare):

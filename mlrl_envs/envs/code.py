@@ -7,12 +7,13 @@ and hands them to `CodeFamily`.
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from mlrl_envs.config import FamilyConfig
 from mlrl_envs.envs.turns import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.code import score_grounded, score_paper
+from mlrl_envs.rewards.code import score_attempts, score_grounded, score_paper
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
@@ -20,6 +21,7 @@ __all__ = ["MAIN", "CodeConfig", "CodeFamily", "helper_names"]
 
 MAIN = "main"
 MAX_HELPERS = 3
+_SCORES = {"grounded": score_grounded, "paper": score_paper, "attempts": score_attempts}
 
 _PROBLEM = """Python problem:
 
@@ -60,10 +62,14 @@ class CodeConfig(FamilyConfig):
     """Options of the coding family.
 
     Attributes:
+        reward: `"grounded"`, `"paper"`, or `"attempts"`, the formula of a published single-agent
+            coder; see `mlrl_envs.rewards.code`.
         max_turns: Joint actions an episode may have, at least 1.
         num_aux: Helpers beside the main function, 0 to 3; with 0 one agent works alone.
         data_path: A file with the rows; None looks in the usual places.
     """
+
+    REWARDS: ClassVar[tuple[str, ...]] = tuple(_SCORES)
 
     max_turns: int = 2
     num_aux: int = 1
@@ -109,10 +115,9 @@ class CodeFamily:
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) grounded; (0, 4) by the published formula, (0, 2.1) for a single agent."""
-        if self.config.reward == "grounded":
-            return 0.0, 1.0
-        return 0.0, 4.0 if self.config.num_aux else 2.1
+        """(0, 1) grounded; (0, 4), alone (0, 2.1), in the paper; (-0.5, 2) by attempts."""
+        paper = (0.0, 4.0 if self.config.num_aux else 2.1)
+        return {"grounded": (0.0, 1.0), "paper": paper, "attempts": (-0.5, 2.0)}[self.config.reward]
 
     def observe(self, task: CodeTask, turns: Sequence[Turn], agent: AgentID) -> str:
         """Return the problem and the agent's part in it; from turn 2 on also what came of it."""
@@ -123,8 +128,7 @@ class CodeFamily:
     def score(self, attempts: Sequence[Attempt[CodeTask]], sandbox: ProgramRunner) -> list[Score]:
         """Assemble, run and score attempts as one batch."""
         functions = [self._functions(attempt.task) for attempt in attempts]
-        score = score_grounded if self.config.reward == "grounded" else score_paper
-        return score(attempts, functions, sandbox)
+        return _SCORES[self.config.reward](attempts, functions, sandbox)
 
     def reference(self, task: CodeTask) -> Mapping[AgentID, str] | None:
         """Return the data set's solution for `main` and harmless helpers; None without one."""

@@ -24,6 +24,8 @@ VARIANTS = {
         {"split": "train", **options}
         for options in ({}, {"num_aux": 0}, {"num_aux": 2}, {"communication": "broadcast"})
     ],
+    "mlrl/coophumaneval-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"reward": "attempts"}],
+    "mlrl/mbpp-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"variant": "sanitized"}],
 }
 MODES = ("plain", "passed", "level_passed", "diagnostics")
 
@@ -68,7 +70,12 @@ def _write_code(env):
 
 
 # What is played after an empty joint action: something wrong, then something better.
-SCRIPTS = {"mlrl/story-v0": _write_story, "mlrl/humaneval-v0": _write_code}
+SCRIPTS = {
+    "mlrl/story-v0": _write_story,
+    "mlrl/humaneval-v0": _write_code,
+    "mlrl/coophumaneval-v0": _write_code,
+    "mlrl/mbpp-v0": _write_code,
+}
 
 
 def _texts(env_id):

@@ -98,7 +98,7 @@ def test_row_that_does_not_parse_is_named():
 
 def test_no_test_compares_an_answer_with_itself():
     for task in TASKS:
-        check = ast.parse(task.hidden_tests).body[-1]
+        check = ast.parse(task.hidden_tests).body[-2]
         names = {node.id for node in ast.walk(check) if isinstance(node, ast.Name)}
         assert task.entry_point not in names
     assert "solution_sort_third" in TASKS[33].hidden_tests

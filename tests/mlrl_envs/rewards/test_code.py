@@ -3,7 +3,7 @@
 import pytest
 
 import mlrl_envs
-from mlrl_envs.rewards.code import score_grounded, score_paper
+from mlrl_envs.rewards.code import score_attempts, score_grounded, score_paper
 from mlrl_envs.sandbox import Outcome, TestRecord
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import Attempt
@@ -15,7 +15,7 @@ TASK = CodeTask(
     prelude="",
     helper_names=(),
     public_tests=("assert f(1) == 2",),
-    hidden_tests="def check(candidate):\n    assert candidate(2) == 3",
+    hidden_tests="def check(candidate):\n    assert candidate(2) == 3\n\ncheck(f)",
     num_hidden_tests=4,
 )
 TEAM = {"aux": "aux", "main": "f"}
@@ -34,27 +34,29 @@ NONSENSE = "def f(x:\n    return"
 class Scripted:
     """Answers each program with the next outcome: how many hidden assertions pass."""
 
-    def __init__(self, *passed, status=None):
+    def __init__(self, *passed, status=None, error="false"):
         self.passed = list(passed)
         self.status = status
+        self.error = error
         self.programs = []
 
     def run_many(self, programs):
         self.programs += programs
-        return [self._outcome(self.passed.pop(0)) for _ in programs]
+        return [self._outcome(program, self.passed.pop(0)) for program in programs]
 
-    def _outcome(self, passed):
+    def _outcome(self, program, passed):
         records = [TestRecord("f(1) == 2", passed > 0, "" if passed else "false")]
-        records += [TestRecord("candidate(2) == 3", n < passed) for n in range(4)]
+        records *= "assert f(1) == 2" in program.tests
+        records += [TestRecord("candidate(2) == 3", n < passed, self.error) for n in range(4)]
         total = sum(record.passed for record in records)
-        status = self.status or ("passed" if total == 5 else "failed")
-        return Outcome(status, total, 5, tuple(records))
+        status = self.status or ("passed" if total == len(records) else "failed")
+        return Outcome(status, total, len(records), tuple(records))
 
 
-def _score(score, aux, main, *passed, functions=TEAM, turns=(), status=None):
+def _score(score, aux, main, *passed, functions=TEAM, turns=(), status=None, error="false"):
     actions = {"aux": aux, "main": main}
     attempt = Attempt(TASK, turns, {agent: actions[agent] for agent in functions})
-    sandbox = Scripted(*passed, status=status)
+    sandbox = Scripted(*passed, status=status, error=error)
     (result,) = score([attempt], [functions], sandbox)
     return result, sandbox
 
@@ -94,13 +96,13 @@ def test_published_levels_of_a_single_agent(main, passed, reward):
 @pytest.mark.parametrize(
     ("aux", "main", "passed", "parts"),
     [
-        (AUX, USED, [4, 0, 0, 0, 0, 0], (0.1, 0.7, 0.2)),
-        (AUX, USED, [4, 0, 0, 2, 0, 0], (0.1, 0.7, 0.1)),
-        (AUX, USED, [4, 4, 0, 0, 0, 0], (0.1, 0.7, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 4, 0], (0.1, 0.7, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 0, 4], (0.1, 0.7, 0.0)),
-        (AUX, USED, [2, 0, 0, 0, 0, 0], (0.1, 0.35, 0.05)),
-        (AUX, USED, [2, 4, 0, 0, 0, 0], (0.1, 0.35, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0], (0.1, 0.7, 0.2)),
+        (AUX, USED, [4, 0, 0, 2, 0], (0.1, 0.7, 0.1)),
+        (AUX, USED, [4, 4, 0], (0.1, 0.7, 0.0)),
+        (AUX, USED, [4, 0, 4], (0.1, 0.7, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 4], (0.1, 0.7, 0.0)),
+        (AUX, USED, [2, 0, 0, 0, 0], (0.1, 0.35, 0.05)),
+        (AUX, USED, [2, 3, 0], (0.1, 0.35, 0.0)),
         (AUX, USED, [0], (0.1, 0.0, 0.0)),
         (AUX, WRAPPED, [4], (0.1, 0.7, 0.0)),
         (AUX, IGNORED, [4], (0.1, 0.7, 0.0)),
@@ -120,6 +122,34 @@ def test_grounded_parts(aux, main, passed, parts):
     assert len(sandbox.programs) == len(passed)
 
 
+@pytest.mark.parametrize(
+    ("main", "passed", "error", "parts"),
+    [
+        (UNCALLED, [4], "false", (1.0, 1.0, 0.0)),
+        (UNCALLED, [3], "false; the last value was 7", (0.75, 0.0, 0.0)),
+        (UNCALLED, [3], "ValueError: no", (0.75, 0.0, -0.5)),
+        (UNCALLED, [0], "false", (0.0, 0.0, 0.0)),
+        (UNCALLED, [1], "not reached; no answer within 3 s", (0.25, 0.0, -0.5)),
+        (NO_RETURN, [0], "false", (0.0, 0.0, 0.0)),
+        (NONSENSE, [], "", (0.0, 0.0, -0.5)),
+        ("", [], "", (0.0, 0.0, -0.5)),
+    ],
+)
+@pytest.mark.parametrize("functions", [TEAM, ALONE])
+def test_published_sum_of_attempts(main, passed, error, parts, functions):
+    score, _ = _score(score_attempts, AUX, main, *passed, error=error, functions=functions)
+    components = score.components["main"]
+    assert tuple(components) == ("tests", "all_passed", "error")
+    assert tuple(components.values()) == pytest.approx(parts, abs=1e-9)
+    assert score.reward("main") == pytest.approx(sum(parts), abs=1e-9)
+
+
+def test_attempts_are_paid_anew_each_turn():
+    first, _ = _score(score_attempts, "", UNCALLED, 3, functions=ALONE)
+    again, _ = _score(score_attempts, "", UNCALLED, 3, functions=ALONE, turns=(first,))
+    assert again.reward("main") == first.reward("main") == pytest.approx(0.75, abs=1e-9)
+
+
 def test_single_agent_is_paid_for_tests_alone():
     score, _ = _score(score_grounded, "", UNCALLED, 2, functions=ALONE)
     assert score.components["main"] == {"format": 0.1, "tests": pytest.approx(0.45)}
@@ -132,7 +162,7 @@ def test_several_helpers_share_what_cooperation_pays():
         "aux_2": AUX.replace("aux", "aux_2"),
         "main": "def f(x):\n    return aux_1(x) + aux_2(x)",
     }
-    sandbox = Scripted(4, *[0] * 5, *[4] * 5)
+    sandbox = Scripted(4, *[0] * 2, *[4] * 2, *[0] * 2)
     (score,) = score_grounded([Attempt(TASK, (), actions)], [functions], sandbox)
     assert score.components["main"]["cooperation"] == pytest.approx(0.1)
 
@@ -165,14 +195,14 @@ def test_solved_is_decided_by_hidden_tests_alone():
     assert score.components["main"]["tests"] == 1.0
 
 
-def test_one_more_batch_pays_for_all_counterfactuals():
-    sandbox = Scripted(*[4] * 2, *[0] * 10)
+def test_two_more_batches_pay_for_all_programs_without_cooperation():
+    sandbox = Scripted(*[4] * 2, *[0] * 8)
     batches = []
     original = sandbox.run_many
     sandbox.run_many = lambda programs: batches.append(len(programs)) or original(programs)
     attempts = [Attempt(TASK, (), {"aux": AUX, "main": USED})] * 2
     score_grounded(attempts, [TEAM] * 2, sandbox)
-    assert batches == [2, 10]
+    assert batches == [2, 4, 4]
 
 
 def test_paper_mode_runs_each_program_once():
@@ -181,7 +211,7 @@ def test_paper_mode_runs_each_program_once():
 
 
 def test_hidden_tests_stay_out_of_diagnostics_and_components():
-    score, _ = _score(score_grounded, AUX, USED, 2, 0, 0, 0, 0, 0)
+    score, _ = _score(score_grounded, AUX, USED, 2, 0, 0, 0, 0)
     shown = repr(score.diagnostics)
     assert "candidate" not in shown
     assert "f(2)" not in shown
