@@ -1,10 +1,22 @@
 """What the rows of each family hold, once a data set has been read: frozen and picklable."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from mlrl_envs.types import Task
 
-__all__ = ["CodeTask", "StoryTask"]
+__all__ = [
+    "ClassTask",
+    "CodeTask",
+    "DebateTask",
+    "MathTask",
+    "Method",
+    "StoryTask",
+    "Work",
+    "WritingTask",
+]
+
+Work = Literal["nothing", "constant", "real"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +28,17 @@ class StoryTask(Task):
     """
 
     prompt: str
+
+
+@dataclass(frozen=True, slots=True)
+class WritingTask(Task):
+    """A text to retell.
+
+    Attributes:
+        source: The text, as agents read it: a post, an abstract.
+    """
+
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +70,82 @@ class CodeTask(Task):
     solution: str | None = None
     setup: str = ""
     shared_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MathTask(Task):
+    """A problem with one number for an answer.
+
+    Attributes:
+        question: The problem as agents read it.
+        answer: The right number, written as `mlrl_envs.answers.format_number` writes it.
+        solution: A right way to it, a step a line.
+    """
+
+    question: str
+    answer: str
+    solution: str
+
+
+@dataclass(frozen=True, slots=True)
+class DebateTask(Task):
+    """A proposition to argue about.
+
+    Attributes:
+        proposition: One sentence that can be affirmed and denied.
+        pro_points: What a good case for it touches, a phrase each; only the judge reads them.
+        con_points: What a good case against it touches, likewise.
+    """
+
+    proposition: str
+    pro_points: tuple[str, ...]
+    con_points: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method that is left to be written.
+
+    Attributes:
+        name: Its name; `"size.setter"` for a property's other accessors.
+        size: Characters of its reference, at least 1.
+        num_parameters: Parameters of its signature, `self` included.
+        work: What its reference does: nothing (the empty body is right), the same thing whatever
+            it is given, or real work.
+        reference: A right definition.
+    """
+
+    name: str
+    size: int
+    num_parameters: int
+    work: Work
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClassTask(Task):
+    """A class to complete, and how it is tested.
+
+    Attributes:
+        skeleton: The class as agents read it, with its imports: some methods have no body yet.
+        class_name: The class; tests take nothing else from the program.
+        methods: Those left to be written, in the order of the class.
+        public_tests: Methods whose docstring examples are tested, one test each; agents see them.
+        tests: Trusted `unittest` classes: the public tests first, in that order, then the hidden.
+        num_hidden_tests: Test methods that agents never see.
+        helpers: Trusted imports that tests lean on.
+        dunders: Operators that tests use on instances, because the reference class defines them.
+        shared: Whether tests and program must share a process.
+        patient: Whether a right program needs seconds for one test.
+    """
+
+    skeleton: str
+    class_name: str
+    methods: tuple[Method, ...]
+    public_tests: tuple[str, ...]
+    tests: str
+    num_hidden_tests: int
+    helpers: str = ""
+    dunders: tuple[str, ...] = ()
+    shared: bool = False
+    patient: bool = False

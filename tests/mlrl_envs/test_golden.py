@@ -24,8 +24,12 @@ VARIANTS = {
         {"split": "train", **options}
         for options in ({}, {"num_aux": 0}, {"num_aux": 2}, {"communication": "broadcast"})
     ],
-    "mlrl/coophumaneval-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"reward": "attempts"}],
-    "mlrl/mbpp-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"variant": "sanitized"}],
+    "mlrl/math-v0": [
+        {},
+        {"num_solvers": 3},
+        {"require_steps": True, "communication": "broadcast"},
+        {"reward": "paper"},
+    ],
 }
 MODES = ("plain", "passed", "level_passed", "diagnostics")
 
@@ -69,12 +73,17 @@ def _write_code(env):
     yield {**helpers, "main": f"```python\ndef {name}(*args):\n    return {body}\n```"}
 
 
+def _write_math(env):
+    yield dict.fromkeys(env.possible_agents, "12 * 18 = 206\n206 - 149 = 57\nAnswer: 57")
+    right = "12 * 18 = 216\n216 - 149 = 67\nAnswer: 67"
+    yield {**dict.fromkeys(env.possible_agents, "Answer: 60"), env.possible_agents[0]: right}
+
+
 # What is played after an empty joint action: something wrong, then something better.
 SCRIPTS = {
     "mlrl/story-v0": _write_story,
     "mlrl/humaneval-v0": _write_code,
-    "mlrl/coophumaneval-v0": _write_code,
-    "mlrl/mbpp-v0": _write_code,
+    "mlrl/math-v0": _write_math,
 }
 
 

@@ -1,0 +1,227 @@
+r"""Numbers that an answer means: `1,000`, `1/2`, `\boxed{-3}`, `25%`, `#### 7`: total and pure.
+
+The last answer that is marked counts (`Answer: 7`, `the answer is 7`, `#### 7`, `\boxed{7}`,
+`<answer>7</answer>`); without a mark, the last line that holds a number. One text is one answer:
+several numbers side by side ("5 or 6", "1, 2, 3"), or more than three different marked ones, are
+none. Values are exact fractions. What it does not cover: number words, roots, variables.
+"""
+
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+__all__ = ["MAX_MARKED", "Answer", "find_answer", "format_number", "read_number", "same_answer"]
+
+MAX_MARKED = 3  # more different marked answers than these are a list of guesses
+MAX_CHARS = 20_000  # an answer stands at the end; keeps reading quick
+MAX_DIGITS = 40
+MAX_EXPONENT = 40
+TOLERANCE = Fraction(1, 10**6)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A number that a text gives as its answer.
+
+    Attributes:
+        value: The number as written; 25 for `25%`.
+        percent: Whether a percent sign follows, so that it may also mean a hundredth.
+        marked: Whether the text says that this is the answer.
+    """
+
+    value: Fraction
+    percent: bool = False
+    marked: bool = False
+
+
+_DIGITS = r"(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)(?:\.[0-9]+)?|\.[0-9]+"
+_NUMBER = re.compile(
+    rf"(?<![\w.])(?P<sign>[-+]?)[$€£]?(?P<sign2>[-+]?)"
+    rf"(?:(?P<whole>[0-9]+)\s+(?P<part>[0-9]+)/(?P<of>[0-9]+)"
+    rf"|(?P<number>{_DIGITS})"
+    r"(?:[eE](?P<exponent>[-+]?[0-9]+)|\s?(?:x|\*|\\times|\u00d7)\s?10\^\{?(?P<power>[-+]?[0-9]+)\}?)?"
+    rf"(?:\s?/\s?(?P<below>{_DIGITS}))?)"
+    r"(?P<percent>\s?(?:%|percent\b))?"
+)
+_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*([^{}]{1,40})\}\s*\{\s*([^{}]{1,40})\}")
+_PLAIN = (
+    ("\u2212", "-"),
+    ("\u2013", "-"),
+    ("\u00a0", " "),
+    ("\u202f", " "),
+    ("{,}", ","),
+    ("\\,", ""),
+    ("\\!", ""),
+    ("\\$", "$"),
+    ("\\%", "%"),
+    ("\\left", ""),
+    ("\\right", ""),
+)
+_BOXED = "\\boxed{"
+_MARK = re.compile(
+    r"(?i)(?P<hashes>####)"
+    r"|(?P<tag><answer>)"
+    r"|\banswer\b(?:[ \t]+to[ \t][\w \t]{1,40}?)?[\"'*_ \t]{0,6}(?:\bis\b|:|=)[ \t:*_\"'=]{0,6}"
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
+_CHOICE = re.compile(r"(?i)\b(?:or|either|maybe|perhaps|alternatively)\b|\|")
+_LIST_GAP = re.compile(r"(?i)[\s,;&*_(){}\[\]$\"'.]*(?:and|to)?[\s,;&*_(){}\[\]$\"'.]*\Z")
+_OPERATION_GAP = re.compile(r"\s*(?:[-+*/x\u00d7\u00f7^]|\\times|\\cdot|\\div)?\s*\(?\s*\Z")
+
+
+def find_answer(text: str) -> Answer | None:
+    """Return the number that a text gives as its answer, or None where it gives none, or many."""
+    plain = _plain(text[-MAX_CHARS:])
+    segments = _marked_segments(plain)
+    if segments:
+        return _last_of_few(segments)
+    for line in reversed(plain.split("\n")):
+        if _NUMBER.search(line):
+            return _read_segment(line)
+    return None
+
+
+def read_number(text: str) -> Fraction | None:
+    """Return the first number of a text, or None."""
+    match = _NUMBER.search(_plain(text[:MAX_CHARS]))
+    return _value(match) if match else None
+
+
+def same_answer(answer: Answer | None, wanted: Fraction) -> bool:
+    """Return whether an answer is the wanted number, within 1e-6; `25%` is 25 and 0.25."""
+    if answer is None:
+        return False
+    readings = (answer.value, answer.value / 100) if answer.percent else (answer.value,)
+    return any(abs(value - wanted) <= TOLERANCE for value in readings)
+
+
+def format_number(value: Fraction) -> str:
+    """Write a number: an integer, a decimal that ends, or a fraction."""
+    if value.denominator == 1:
+        return str(value.numerator)
+    for places in range(1, 7):
+        scaled = value * 10**places
+        if scaled.denominator == 1:
+            digits = f"{abs(scaled.numerator):0{places + 1}d}"
+            return f"{'-' if value < 0 else ''}{digits[:-places]}.{digits[-places:]}"
+    return f"{value.numerator}/{value.denominator}"
+
+
+def _last_of_few(segments: list[str]) -> Answer | None:
+    last: Answer | None = None
+    different = set()
+    for segment in reversed(segments):
+        answer = _read_segment(segment)
+        if answer is None:
+            continue
+        last = last or Answer(answer.value, answer.percent, marked=True)
+        different.add(answer.value)
+        if len(different) > MAX_MARKED:
+            return None
+    return last
+
+
+def _plain(text: str) -> str:
+    for old, new in _PLAIN:
+        text = text.replace(old, new)
+    return _LATEX_FRACTION.sub(r" \1/\2 ", text)
+
+
+def _marked_segments(text: str) -> list[str]:
+    # What follows each mark, in order; a box inside "the answer is" is one mark, not two.
+    starts = [(match.end(), match.start()) for match in _MARK.finditer(text)]
+    segments = [(end, _after_mark(text, end)) for end, _ in starts]
+    segments += _boxes(text)
+    return [segment for _, segment in sorted(segments)]
+
+
+def _after_mark(text: str, start: int) -> str:
+    rest = text[start : start + 400].lstrip(" \t*_")
+    if rest.startswith("\n"):  # "Answer:" on a line of its own
+        rest = rest.lstrip()
+    line = rest.split("\n", 1)[0].split("</", 1)[0]
+    following = _MARK.search(line)
+    return line[: following.start()] if following else line
+
+
+def _boxes(text: str) -> list[tuple[int, str]]:
+    found = []
+    start = text.find(_BOXED)
+    while start >= 0:
+        inside = start + len(_BOXED)
+        end = _closing_brace(text, inside)
+        found.append((inside, text[inside:end]))
+        start = text.find(_BOXED, end)  # what is inside is read with it
+    return found
+
+
+def _closing_brace(text: str, start: int) -> int:
+    depth = 1
+    for index in range(start, min(len(text), start + 400)):
+        depth += (text[index] == "{") - (text[index] == "}")
+        if depth == 0:
+            return index
+    return min(len(text), start + 400)
+
+
+def _read_segment(segment: str) -> Answer | None:
+    # The first sentence with a number; behind an equals sign, the side that is one number.
+    sentence = next((s for s in _SENTENCE_END.split(segment) if _NUMBER.search(s)), "")
+    sides = sentence.split("=")
+    if len(sides) > 1:
+        single = [side for side in sides if len(_NUMBER.findall(side)) == 1]
+        if single:
+            return _read_numbers(single[-1])
+    return _read_numbers(sides[-1])
+
+
+def _read_numbers(text: str) -> Answer | None:
+    matches = list(_NUMBER.finditer(text))
+    if not matches:
+        return None
+    if len({_value(match) for match in matches}) > 1:
+        gaps = [text[a.end() : b.start()] for a, b in pairwise(matches)]
+        lead = text[: matches[0].start()]
+        if any(_CHOICE.search(gap) for gap in [lead, *gaps]) or _is_list(gaps):
+            return None
+    starts_with_it = not text[: matches[0].start()].strip(" \t*_({[$\"'")
+    chosen = matches[0] if starts_with_it else matches[-1]
+    value = _value(chosen)
+    return None if value is None else Answer(value, chosen["percent"] is not None)
+
+
+def _is_list(gaps: list[str]) -> bool:
+    return any(_LIST_GAP.match(gap) or _OPERATION_GAP.match(gap) for gap in gaps)
+
+
+def _value(match: re.Match[str]) -> Fraction | None:
+    if match["whole"]:
+        parts = [_read_digits(match[name]) for name in ("whole", "part", "of")]
+        if None in parts or parts[2] == 0:
+            return None
+        whole, part, of = (value for value in parts if value is not None)
+        value = whole + part / of
+    else:
+        unsigned = _unsigned(match)
+        if unsigned is None:
+            return None
+        value = unsigned
+    negative = (match["sign"] == "-") != (match["sign2"] == "-")
+    return -value if negative else value
+
+
+def _unsigned(match: re.Match[str]) -> Fraction | None:
+    value = _read_digits(match["number"])
+    exponent = match["exponent"] or match["power"] or "0"
+    if value is None or len(exponent) > 4 or abs(int(exponent)) > MAX_EXPONENT:
+        return None
+    value *= Fraction(10) ** int(exponent)
+    if match["below"] is None:
+        return value
+    below = _read_digits(match["below"])
+    return value / below if below else None
+
+
+def _read_digits(digits: str) -> Fraction | None:
+    return Fraction(digits.replace(",", "")) if len(digits) <= MAX_DIGITS else None

@@ -1,0 +1,133 @@
+"""Made problems: `mlrl_envs.datasets.math` and `mlrl_envs.datasets.math_problems`."""
+
+import hashlib
+import subprocess
+import sys
+from collections import Counter
+from fractions import Fraction
+
+import pytest
+
+from mlrl_envs.answers import read_number
+from mlrl_envs.datasets.math import SIZES, load_problems
+from mlrl_envs.datasets.math_problems import LEVELS, TOPICS, make_problem, make_problems
+from mlrl_envs.errors import UnknownNameError
+from mlrl_envs.rewards.working import equations, is_backed
+
+OPTIONS = {"seed": 0, "topics": tuple(TOPICS), "levels": LEVELS}
+PROBLEMS_SHA256 = "40022a6b589db11659f126507058eecfc7d52ce4d796994358aa7b481b61124f"
+FINGERPRINT = (
+    "from mlrl_envs.datasets.math import load_problems as load;import hashlib;"
+    f"print(hashlib.sha256(repr(load('all', **{OPTIONS!r})).encode()).hexdigest())"
+)
+
+
+def _all():
+    return load_problems("all", **OPTIONS)
+
+
+def test_problems_are_the_same_in_another_process():
+    here = hashlib.sha256(repr(_all()).encode()).hexdigest()
+    command = [sys.executable, "-c", FINGERPRINT]
+    there = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    assert there == here
+
+
+def test_problems_never_change():
+    # Another hash is another set of problems: it needs the next version of the id.
+    texts = "\n".join(f"{task.question} {task.answer}" for task in _all())
+    assert hashlib.sha256(texts.encode()).hexdigest() == PROBLEMS_SHA256
+
+
+@pytest.mark.parametrize("split", SIZES)
+def test_splits_have_their_sizes(split):
+    assert len(load_problems(split, **OPTIONS)) == SIZES[split]
+
+
+def test_test_is_another_name_of_eval():
+    assert load_problems("test", **OPTIONS) == load_problems("eval", **OPTIONS)
+
+
+@pytest.mark.parametrize("seeds", [(0, 0), (0, 1), (3, 0)])
+def test_splits_share_no_problem_whatever_their_seeds(seeds):
+    train = make_problems("train", size=600, seed=seeds[0], topics=["arithmetic"], levels=[1])
+    evaluation = make_problems("eval", size=150, seed=seeds[1], topics=["arithmetic"], levels=[1])
+    assert not {task.question for task in train} & {task.question for task in evaluation}
+
+
+def test_no_problem_comes_twice():
+    assert len({task.question for task in _all()}) == len({task.task_id for task in _all()}) == 1200
+
+
+def test_another_seed_makes_others():
+    assert load_problems("eval", **{**OPTIONS, "seed": 1}) != load_problems("eval", **OPTIONS)
+
+
+def test_kinds_take_turns():
+    counts = Counter(
+        tuple(task.task_id.split("/")[1:3]) for task in load_problems("train", **OPTIONS)
+    )
+    assert len(counts) == len(TOPICS) * len(LEVELS)
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_every_solution_is_true_and_leads_to_the_answer():
+    for task in _all():
+        steps = equations(task.solution)
+        assert len(steps) == len(task.solution.split("\n"))
+        assert all(step.is_true for step in steps)
+        assert is_backed(task.solution, read_number(task.answer), task.question)
+
+
+def test_answers_are_neither_small_nor_in_the_question():
+    for task in _all():
+        answer = read_number(task.answer)
+        assert abs(answer) > 9
+        assert task.answer.lstrip("-") not in task.question
+
+
+def test_no_answer_is_frequent():
+    counts = Counter(task.answer for task in _all())
+    assert max(counts.values()) / len(_all()) < 0.02
+
+
+def test_harder_levels_take_more_steps():
+    def mean_steps(level):
+        tasks = load_problems("train", **{**OPTIONS, "levels": (level,)})
+        return sum(len(task.solution.split("\n")) for task in tasks) / len(tasks)
+
+    assert mean_steps(1) < mean_steps(2) < mean_steps(3)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+@pytest.mark.parametrize("level", LEVELS)
+def test_one_kind_alone_can_be_had(topic, level):
+    tasks = make_problems("train", size=300, seed=0, topics=[topic], levels=[level])
+    assert all(task.task_id.startswith(f"math/{topic}/{level}/train/0/") for task in tasks)
+
+
+def test_things_that_are_counted_stay_whole():
+    for task in make_problems("train", size=400, seed=0, topics=["word"], levels=[2]):
+        assert read_number(task.answer).denominator == 1
+
+
+def test_problem_is_a_function_of_its_key():
+    tasks = load_problems("train", **OPTIONS)
+    _, topic, level, split, seed, number = tasks[7].task_id.split("/")
+    again = make_problem(split, seed=int(seed), number=int(number), topic=topic, level=int(level))
+    assert again == tasks[7]
+
+
+def test_sample_is_the_same_whatever_the_options():
+    assert load_problems("sample", seed=9, topics=("word",), levels=(2,))[0].answer == "67"
+
+
+def test_unknown_split_is_refused():
+    with pytest.raises(UnknownNameError, match="did you mean 'train'"):
+        load_problems("trian", **OPTIONS)
+
+
+def test_hand_computed_problems():
+    tasks = {task.question: task.answer for task in _all()}
+    assert tasks["What is 10 * 54 - 190?"] == "350"
+    assert Fraction(tasks["What is 38 - 53?"]) == -15
