@@ -33,6 +33,8 @@ _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
 BUILT_IN = {
     "mlrl/story-v0": "mlrl_envs.envs.story:parallel_env",
     "mlrl/humaneval-v0": "mlrl_envs.envs.humaneval:parallel_env",
+    "mlrl/coophumaneval-v0": "mlrl_envs.envs.coophumaneval:parallel_env",
+    "mlrl/mbpp-v0": "mlrl_envs.envs.mbpp:parallel_env",
     "mlrl/math-v0": "mlrl_envs.envs.math:parallel_env",
 }
 

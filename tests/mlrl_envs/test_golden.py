@@ -24,6 +24,8 @@ VARIANTS = {
         {"split": "train", **options}
         for options in ({}, {"num_aux": 0}, {"num_aux": 2}, {"communication": "broadcast"})
     ],
+    "mlrl/coophumaneval-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"reward": "attempts"}],
+    "mlrl/mbpp-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"variant": "sanitized"}],
     "mlrl/math-v0": [
         {},
         {"num_solvers": 3},
@@ -83,6 +85,8 @@ def _write_math(env):
 SCRIPTS = {
     "mlrl/story-v0": _write_story,
     "mlrl/humaneval-v0": _write_code,
+    "mlrl/coophumaneval-v0": _write_code,
+    "mlrl/mbpp-v0": _write_code,
     "mlrl/math-v0": _write_math,
 }
 
