@@ -32,9 +32,12 @@ EnvFactory = Callable[..., TextEnv]
 _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
 BUILT_IN = {
     "mlrl/story-v0": "mlrl_envs.envs.story:parallel_env",
+    "mlrl/tldr-v0": "mlrl_envs.envs.tldr:parallel_env",
+    "mlrl/arxiv-v0": "mlrl_envs.envs.arxiv:parallel_env",
     "mlrl/humaneval-v0": "mlrl_envs.envs.humaneval:parallel_env",
     "mlrl/coophumaneval-v0": "mlrl_envs.envs.coophumaneval:parallel_env",
     "mlrl/mbpp-v0": "mlrl_envs.envs.mbpp:parallel_env",
+    "mlrl/classeval-v0": "mlrl_envs.envs.classeval:parallel_env",
     "mlrl/math-v0": "mlrl_envs.envs.math:parallel_env",
 }
 

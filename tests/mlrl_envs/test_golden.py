@@ -26,6 +26,13 @@ VARIANTS = {
     ],
     "mlrl/coophumaneval-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"reward": "attempts"}],
     "mlrl/mbpp-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"variant": "sanitized"}],
+    "mlrl/classeval-v0": [
+        {},
+        {"num_coders": 1},
+        {"num_coders": 5},
+        {"assignment": "by_parameter_count"},
+        {"reward": "paper", "communication": "broadcast"},
+    ],
     "mlrl/math-v0": [
         {},
         {"num_solvers": 3},
@@ -75,6 +82,14 @@ def _write_code(env):
     yield {**helpers, "main": f"```python\ndef {name}(*args):\n    return {body}\n```"}
 
 
+def _write_class(env):
+    first, *others = env.possible_agents
+    right = env.reference_actions()
+    stub = "```python\nimport re\n\ndef add(self, day, degrees):\n    pass\n\ndef mean(self:\n```"
+    yield {first: stub, **dict.fromkeys(others, right[first])}
+    yield {**right, first: right[first].replace("None", "0").replace("limit", "0")}
+
+
 def _write_math(env):
     yield dict.fromkeys(env.possible_agents, "12 * 18 = 206\n206 - 149 = 57\nAnswer: 57")
     right = "12 * 18 = 216\n216 - 149 = 67\nAnswer: 67"
@@ -87,6 +102,7 @@ SCRIPTS = {
     "mlrl/humaneval-v0": _write_code,
     "mlrl/coophumaneval-v0": _write_code,
     "mlrl/mbpp-v0": _write_code,
+    "mlrl/classeval-v0": _write_class,
     "mlrl/math-v0": _write_math,
 }
 

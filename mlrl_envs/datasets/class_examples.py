@@ -1,0 +1,85 @@
+"""The examples in the docstrings of a class, as `unittest` methods.
+
+They are the public tests of class completion: feedback about them tells nothing that the skeleton
+does not show. Each method's doctest session is one test; a result counts where it is a literal,
+other lines only run. A session that uses an instance it never makes gets one, if the class can be
+made without arguments; one that needs more than that is left out.
+"""
+
+import ast
+import builtins
+import doctest
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
+
+from mlrl_envs.parsing import FunctionNode, bound_names
+
+__all__ = ["PUBLIC_CASE", "class_examples", "public_case"]
+
+PUBLIC_CASE = "DocstringExamples"
+
+
+def class_examples(
+    class_name: str, methods: Mapping[str, FunctionNode], known: Collection[str]
+) -> dict[str, str]:
+    """Return the body of a test for each method whose docstring can be tested.
+
+    Args:
+        class_name: The class.
+        methods: All its methods as the skeleton has them, the constructor included.
+        known: Names that the tests' imports bind.
+    """
+    constructor = methods.get("__init__")
+    ready = f"{class_name}()" if constructor is None or _needs_nothing(constructor) else ""
+    bodies = {
+        name: _session(ast.get_docstring(function) or "", {class_name, *known}, ready)
+        for name, function in methods.items()
+    }
+    return {name: body for name, body in bodies.items() if body}
+
+
+def public_case(bodies: Sequence[tuple[str, str]]) -> str:
+    """Return a `TestCase` with one test a body, which run in that order."""
+    tests = [
+        f"    def test_{number:02}_{name.replace('.', '_')}(self):\n"
+        + textwrap.indent(body, " " * 8)
+        for number, (name, body) in enumerate(bodies)
+    ]
+    return "\n\n".join([f"class {PUBLIC_CASE}(unittest.TestCase):", *tests]) if tests else ""
+
+
+def _session(docstring: str, known: Collection[str], ready: str) -> str:
+    try:
+        examples = doctest.DocTestParser().get_examples(docstring)
+        lines = [_line(example.source.strip(), example.want.strip()) for example in examples]
+        tree = ast.parse("\n".join(lines))
+    except (ValueError, SyntaxError):
+        return ""
+    if not any(line.startswith("self.assert") for line in lines):
+        return ""
+    missing = _missing(tree, known)
+    if missing and not (len(missing) == 1 and ready):
+        return ""
+    return "\n".join([*(f"{name} = {ready}" for name in missing), *lines])
+
+
+def _line(source: str, want: str) -> str:
+    if not want or not isinstance(ast.parse(source).body[0], ast.Expr):
+        return source
+    try:
+        ast.literal_eval(want)
+    except (ValueError, SyntaxError):
+        return source
+    return f"self.assertEqual({source}, {want})"
+
+
+def _missing(tree: ast.Module, known: Collection[str]) -> set[str]:
+    bound = {"self", *known, *dir(builtins)}.union(*map(bound_names, tree.body))
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return names - bound
+
+
+def _needs_nothing(constructor: FunctionNode) -> bool:
+    arguments = constructor.args
+    needed = len(arguments.posonlyargs) + len(arguments.args) - len(arguments.defaults)
+    return needed == 1 and None not in arguments.kw_defaults
