@@ -11,7 +11,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import InitVar, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, cast
 from urllib.parse import urlsplit
 
@@ -51,11 +51,14 @@ class Reply:
 class Endpoint:
     """A model on a server, and how it is asked.
 
+    Args:
+        api_key: None for the environment variable `MLRL_API_KEY`; without either no key is sent
+            that means anything. Copies and pickles keep it; it is no field, so that neither the
+            repr nor what is written into run directories holds it.
+
     Attributes:
         base_url: Where the server is; most want it to end in `/v1`.
         model: Name of the model there.
-        api_key: None for the environment variable `MLRL_API_KEY`, without which no key is sent
-            that means anything. It is no part of the repr.
         timeout_seconds: Longest wait for one answer, above 0.
         max_retries: Further tries after a failure that may pass, at least 0.
         max_tokens: Longest answer in tokens, at least 1.
@@ -67,7 +70,7 @@ class Endpoint:
 
     base_url: str
     model: str
-    api_key: str | None = field(default=None, repr=False)
+    api_key: InitVar[str | None] = None
     timeout_seconds: float = 60.0
     max_retries: int = 2
     max_tokens: int = 512
@@ -76,7 +79,7 @@ class Endpoint:
     seed: int | None = None
     max_concurrency: int = 8
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, api_key: str | None) -> None:
         """Check types and ranges.
 
         Raises:
@@ -85,8 +88,9 @@ class Endpoint:
         _check_url(self.base_url)
         if not isinstance(self.model, str) or not self.model:
             raise InvalidArgumentError(f"model must name a model, got {self.model!r}")
-        if self.api_key is not None and not isinstance(self.api_key, str):
-            raise InvalidArgumentError(f"api_key must be a str, got a {type(self.api_key)}")
+        if api_key is not None and not isinstance(api_key, str):
+            raise InvalidArgumentError(f"api_key must be a str, got a {type(api_key).__name__}")
+        object.__setattr__(self, "api_key", api_key)  # under its own name `replace` keeps it
         for name, least in (("max_retries", 0), ("max_tokens", 1), ("max_concurrency", 1)):
             _check_int(name, getattr(self, name), least)
         if self.seed is not None:
@@ -152,7 +156,7 @@ def as_endpoint(value: object) -> Endpoint:
         raise InvalidArgumentError(
             f"options are kept in run directories: put the key into {API_KEY_VARIABLE}, not here"
         )
-    known = [each.name for each in fields(Endpoint) if each.name != "api_key"]
+    known = [each.name for each in fields(Endpoint)]
     for name in value:
         if name not in known:
             raise unknown_name("endpoint option", name, known)
@@ -179,7 +183,7 @@ def _client(endpoint: Endpoint) -> "OpenAI":
 
 
 def _key(endpoint: Endpoint) -> str:
-    return endpoint.api_key or os.environ.get(API_KEY_VARIABLE, "")
+    return vars(endpoint)["api_key"] or os.environ.get(API_KEY_VARIABLE, "")
 
 
 def _ask_all(

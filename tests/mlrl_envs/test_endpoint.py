@@ -1,6 +1,7 @@
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -154,6 +155,14 @@ def test_the_key_is_in_neither_repr_nor_message(chat_server):
     with pytest.raises(EndpointError, match=r"bad key \[key\]") as caught:
         endpoint.chat(HELLO)
     assert "sk-secret" not in str(caught.value) + repr(endpoint)
+
+
+def test_copies_keep_the_key_and_plain_values_do_not():
+    endpoint = Endpoint("http://x/v1", "m", api_key="sk-secret")
+    for copied in (replace(endpoint, seed=1), pickle.loads(pickle.dumps(endpoint))):
+        assert copied.api_key == "sk-secret"
+    assert "sk-secret" not in str(asdict(endpoint))
+    assert as_endpoint(asdict(endpoint)) == endpoint
 
 
 def test_an_endpoint_survives_pickling_and_use_in_threads(chat_server):
