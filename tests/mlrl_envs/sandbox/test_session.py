@@ -1,0 +1,300 @@
+"""Sessions: a live process is a cache of a history, and nothing a cell does goes further."""
+
+import contextlib
+import copy
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.sandbox import Call, Limits, Sandbox, Script
+
+LIMITS = Limits(test_seconds=1.0, cpu_seconds=4, memory_mib=128, output_kib=16)
+FILES = {"data/points.csv": "x,y\n1,2\n3,4\n"}
+LOSSES = {
+    "while True: pass": "timeout",
+    "import os; os._exit(0)": "died",
+    "import ctypes; ctypes.string_at(0)": "died",
+    "import ctypes; ctypes.CDLL(None).ptrace(0, 0, 0, 0)": "hostile",
+    "import os; os.write(3, b'garbage')": "protocol_violation",
+    "import os, struct; os.write(3, struct.pack('!I', 1 << 31))": "protocol_violation",
+    "import os, time; os.close(3)": "died",
+    "import os, struct, time; os.write(3, struct.pack('!I', 9)); time.sleep(9)": "timeout",
+}
+
+
+@pytest.fixture(scope="module", params=["A", pytest.param("B", marks=pytest.mark.slow)])
+def sandbox(request):
+    os.environ["MLRL_SANDBOX_TIER"] = request.param
+    try:
+        with Sandbox(workers=2, limits=LIMITS, minimum_tier=request.param) as sandbox:
+            yield sandbox
+    finally:
+        del os.environ["MLRL_SANDBOX_TIER"]
+
+
+@pytest.fixture
+def session(sandbox):
+    return sandbox.session(FILES)
+
+
+def workers_of(sandbox):
+    return {worker.process.pid for worker in sandbox._sessions._all}
+
+
+def test_names_live_from_cell_to_cell(session):
+    assert session.run("x = 20").text == ""
+    assert session.run("x + 1").text == "21\n"
+    assert session.run("_ * 2").text == "42\n"
+
+
+def test_output_comes_before_the_last_value(session):
+    assert session.run("print('hi')\n1 + 1").text == "hi\n2\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero (line 1)"),
+        ("def f():\n    raise ValueError('no')\n\nf()", "ValueError: no (line 2)"),
+        ("(", "SyntaxError: '(' was never closed (<cell>, line 1)"),
+        ("import sys; sys.exit(3)", "SystemExit: 3 (line 1)"),
+        ("input()", "EOFError: EOF when reading a line (line 1)"),
+        ("[0] * 10**10", "MemoryError (line 1)"),
+    ],
+)
+def test_a_cell_that_raises_says_what_and_where_and_the_session_lives_on(session, source, text):
+    session.run("kept = 5")
+    reply = session.run(source)
+    assert (reply.status, reply.text) == ("error", text)
+    assert session.run("kept").text == "5\n"
+
+
+def test_files_are_shared_by_cells_and_calls(session):
+    assert session.list().text == "data/points.csv (12 bytes)"
+    assert session.run("print(open('data/points.csv').readline().strip())").text == "x,y\n"
+    session.run("open('out.txt', 'w').write('from a cell')")
+    assert session.read("out.txt").text == "from a cell"
+    assert session.write("new/deep.txt", "from a call").status == "ok"
+    assert session.run("open('new/deep.txt').read()").text == "'from a call'\n"
+    assert session.delete("out.txt").status == "ok"
+    assert session.read("out.txt").status == "error"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../x", "/etc/passwd", "a/../../x", "", "x" * 256, "..", "a\0b", "\ud800", "link/x", "link"],
+)
+def test_a_path_never_leaves_the_directory(session, path):
+    session.run("import os; os.symlink('/', 'link')")
+    for kind in ("read", "write"):
+        assert session.play(Call(kind, path, "text")).status == "error"
+    if path != "link":  # the link itself is a file of the directory
+        assert session.delete(path).status == "error"
+
+
+def test_interpreters_have_names_of_their_own_and_share_the_files(session):
+    session.run("x = 1", "first")
+    assert session.run("x", "second").status == "error"
+    session.run("open('note', 'w').write(str(x))", "first")
+    assert session.run("open('note').read()", "second").text == "'1'\n"
+
+
+@pytest.mark.parametrize(("source", "status"), LOSSES.items())
+def test_a_lost_cell_ends_its_interpreter_and_nothing_else(sandbox, session, source, status):
+    session.run("x = 1", "other")
+    session.run("x = 1")
+    before = workers_of(sandbox)
+    reply = session.run(f"open('half', 'w').write('done')\n{source}")
+    assert reply.status == status
+    assert session.run("x").status == "error"
+    assert session.run("x", "other").text == "1\n"
+    assert session.read("half").status == "error", "half of a lost cell must not be seen"
+    assert workers_of(sandbox) == before
+
+
+@pytest.mark.parametrize("clone", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
+def test_copies_go_on_alike_and_apart(session, clone):
+    session.run("x = [1]; import random")
+    session.run("while True: pass")
+    session.run("x = [1]; import random, time")
+    twin = clone(session)
+    for cell in ("x.append(random.random()); x", "time.time()", "open('f', 'a').write('+')"):
+        assert session.run(cell) == twin.run(cell)
+    session.run("x.append('mine')")
+    assert "mine" not in twin.run("x").text
+    assert twin.read("f").text == "+"
+
+
+def test_a_replay_shows_what_the_first_play_showed(sandbox, session):
+    cells = [
+        "import datetime, os, random, time, uuid",
+        "random.random(), os.urandom(4), uuid.uuid4(), os.getpid()",
+        "time.time(), datetime.datetime.now(), datetime.date.today(), time.localtime()[:6]",
+        "object(), {'a', 'b', 'c'}",
+        "os.listdir('.')",
+    ]
+    first = [session.run(cell) for cell in cells]
+    calls = tuple(Call("python", "", cell) for cell in cells)
+    begin = session.history[: len(FILES)]
+    for _ in range(3):
+        (again,) = sandbox.play_many([Script(begin, calls)])
+        assert again == first
+
+
+def test_live_process_is_used_again_where_it_fits(sandbox, session):
+    session.run("x = 1")
+    keys = {worker.key for worker in sandbox._sessions._all}
+    session.run("x")
+    assert len({worker.key for worker in sandbox._sessions._all} - keys) == 1
+
+
+def test_many_sessions_at_once_stay_apart(sandbox):
+    sessions = [sandbox.session({"n": str(n)}) for n in range(16)]
+    for _ in range(3):
+        scripts = [
+            Script(session.history, (Call("python", "", "n = int(open('n').read()); n * n"),))
+            for session in sessions
+        ]
+        replies = sandbox.play_many(scripts)
+        assert [reply.text for (reply,) in replies] == [f"{n * n}\n" for n in range(16)]
+
+
+def test_a_hanging_session_stops_no_other(sandbox):
+    hung = Script((), (Call("python", "", "while True: pass"),), 1.0)
+    fine = Script((), (Call("python", "", "1 + 1"),), 1.0)
+    sandbox.play_many([fine, fine])
+    started = time.monotonic()
+    waiting = threading.Thread(target=sandbox.play_many, args=([hung],))
+    waiting.start()
+    time.sleep(0.1)
+    assert sandbox.play_many([fine] * 4) == [[sandbox.play_many([fine])[0][0]]] * 4
+    assert time.monotonic() - started < 0.9
+    waiting.join()
+
+
+def test_calls_after_a_lost_one_are_still_made(sandbox):
+    cells = ("x = 1", "while True: pass", "x", "2 + 2")
+    (replies,) = sandbox.play_many([Script((), tuple(Call("python", "", c) for c in cells), 0.5)])
+    assert [reply.status for reply in replies] == ["ok", "timeout", "error", "ok"]
+
+
+def test_output_is_cut_and_cleaned(session):
+    assert len(session.run("print('x' * 10**6)").text) == 16 * 1024
+    assert session.run("print('\\x1b[31m\\ud800')").text == "[31m\\ud800\n"
+
+
+def test_disk_is_limited(session):
+    cell = "for n in range(64):\n    open(f'f{n}', 'wb').write(bytes(1 << 20))"
+    assert session.run(cell).status in ("error", "died")
+    assert session.run("1").text == "1\n"
+
+
+def test_a_tree_too_deep_to_name_is_cleared_away(sandbox, session):
+    cell = "import os\nfor n in range(900):\n    os.mkdir('d' * 20)\n    os.chdir('d' * 20)"
+    session.run(cell)
+    session.run("import os; os.mkdir('sealed'); os.chmod('sealed', 0)")
+    assert sandbox.session().list().text == "no files"
+
+
+@pytest.mark.parametrize("bad", [0, -1.0])
+def test_a_limit_that_is_not_positive_is_refused(sandbox, bad):
+    with pytest.raises(InvalidArgumentError, match="seconds must be positive"):
+        sandbox.session(seconds=bad).run("1")
+
+
+def test_an_unknown_kind_of_call_is_refused():
+    with pytest.raises(InvalidArgumentError, match="unknown kind of call 'reed'; did you mean"):
+        Call("reed")
+
+
+def test_a_worker_killed_from_outside_is_replaced_and_the_history_replayed(sandbox, session):
+    session.run("x = 7")
+    for worker in list(sandbox._sessions._all):
+        worker.process.kill()
+    assert session.run("x").text == "7\n"
+
+
+OWNER = """
+import os, sys, time
+from mlrl_envs.sandbox import Sandbox
+sandbox = Sandbox(workers=1)
+session = sandbox.session({"f": "text"})
+print(session.run("1").text, end="", flush=True)
+session.run("import time; time.sleep(60)") if sys.argv[1] == "busy" else None
+if sys.argv[1] == "collected":
+    del session, sandbox
+    import gc; gc.collect()
+    time.sleep(60)
+if sys.argv[1] == "idle": time.sleep(60)
+"""
+
+
+def _processes_below(root):
+    parents = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if fields[0] not in "ZX":
+                parents[int(entry.name)] = int(fields[1])
+    found, layer = set(), {root}
+    while layer:
+        layer = {pid for pid, parent in parents.items() if parent in layer}
+        found |= layer
+    return found
+
+
+def _eventually(holds, seconds=5.0):
+    deadline = time.monotonic() + seconds
+    while not holds() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return holds()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize("end", ["idle", "busy", "exit", "collected"])
+@pytest.mark.parametrize("tier", ["A", "B"])
+def test_no_process_and_no_file_outlives_its_owner(end, tier, tmp_path):
+    environment = {**os.environ, "MLRL_SANDBOX_TIER": tier}
+    owner = subprocess.Popen(
+        [sys.executable, "-c", OWNER, end], stdout=subprocess.PIPE, env=environment
+    )
+    try:
+        assert owner.stdout.readline() == b"1\n"
+        below = _processes_below(owner.pid)
+        if end in ("idle", "busy"):
+            assert below
+            time.sleep(0.2)
+            owner.kill()
+        if end == "collected":
+            assert _eventually(lambda: not _processes_below(owner.pid))
+            owner.kill()
+        owner.wait(timeout=20)
+        assert _eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))
+    finally:
+        owner.kill()
+        owner.stdout.close()
+    if tier == "B":
+        made = Path(tempfile.gettempdir()).glob("mlrl-session-*")
+        assert _eventually(lambda: not [p for p in made if p.stat().st_mtime > time.time() - 30])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_starts_workers_of_its_own(sandbox, session):
+    session.run("x = 3")
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(BaseException):
+            if session.run("x").text == "3\n":
+                sandbox.close()
+                os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert session.run("x").text == "3\n"
