@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_learners.functional.advantages import group_advantages
+from mlrl_learners.functional.advantages import group_advantages, normalize
 
 BASELINES = ["mean", "none", "leave_one_out", "max"]
 returns_of_a_group = st.lists(st.floats(-10, 10), min_size=2, max_size=8)
@@ -63,3 +63,16 @@ def test_normalized_advantages_have_unit_spread():
     advantages = group_advantages([0.0, 2.0, 4.0, 6.0], "mean", normalize_std=True)
     spread = math.sqrt(sum(value**2 for value in advantages) / 4)
     assert spread == pytest.approx(1.0, abs=1e-3)
+
+
+@given(values=st.lists(st.integers(-100, 100), min_size=2, max_size=8))
+def test_normalized_values_have_mean_zero_and_deviation_one(values):
+    found = normalize([value / 10 for value in values])
+    spread = math.sqrt(sum(value**2 for value in found) / len(found))
+    assert sum(found) == pytest.approx(0.0, abs=1e-6)
+    assert spread == pytest.approx(float(len(set(values)) > 1), abs=1e-6)
+
+
+@given(value=st.floats(-1e6, 1e6), size=st.integers(0, 5))
+def test_equal_values_normalize_to_exactly_zero(value, size):
+    assert normalize([value] * size) == [0.0] * size

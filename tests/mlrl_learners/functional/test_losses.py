@@ -5,7 +5,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlrl_learners.functional.losses import kl_estimate, policy_loss, token_weights
+from mlrl_learners.functional.losses import (
+    kl_estimate,
+    policy_loss,
+    token_weights,
+    value_loss,
+)
 
 KINDS = ["grpo", "token_mean", "dr_grpo", "sequence", "gspo"]
 MAX_TOKENS = 10
@@ -134,3 +139,30 @@ def test_kl_estimates_equal_their_formulas(logprob, reference):
         pi = torch.tensor([logprob], dtype=torch.float64)
         ref = torch.tensor([reference], dtype=torch.float64)
         assert float(kl_estimate(pi, ref, kind)) == pytest.approx(value, abs=1e-9)
+
+
+values = st.floats(-5, 5)
+
+
+@settings(deadline=None)
+@given(value=values, old=values, target=values, clip=st.floats(0.01, 9) | st.just(math.inf))
+def test_value_loss_equals_a_slow_reference(value, old, target, clip):
+    clipped = min(max(value, old - clip), old + clip)
+    expected = max((value - target) ** 2, (clipped - target) ** 2) / 2
+    found = value_loss(
+        *(torch.tensor([x], dtype=torch.float64) for x in (value, old, target)), clip
+    )
+    assert float(found) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize(("old", "moves"), [(0.0, False), (0.25, True), (0.5, True)])
+def test_a_value_is_clipped_around_what_it_was_not_around_what_it_is(old, moves):
+    value = torch.tensor([0.3], requires_grad=True)
+    value_loss(value, torch.tensor([old]), torch.tensor([1.0]), 0.2).sum().backward()
+    assert bool(value.grad.abs() > 0) == moves
+
+
+def test_a_value_that_overshot_is_pulled_back_however_far_it_has_moved():
+    value = torch.tensor([3.0], requires_grad=True)
+    value_loss(value, torch.tensor([0.0]), torch.tensor([1.0]), 0.2).sum().backward()
+    assert float(value.grad) == pytest.approx(2.0)

@@ -1,0 +1,385 @@
+import math
+
+import pytest
+import torch
+
+import mlrl_learners
+from mlrl_learners.algorithms.actor_critic import ActorCritic, ActorCriticConfig
+from mlrl_learners.errors import CheckpointError, ConfigError, NumericsError, UnknownNameError
+from mlrl_learners.policies import tiny_model
+from mlrl_learners.testing import check_learner
+from mlrl_learners.types import Node, Rollout
+
+AGENTS = ("left", "right")
+SMALL = {"max_new_tokens": 8, "device": "cpu"}
+KINDS = ["separate", "value_head", "central"]
+NAMES = ["ippo", "mappo", "iac", "maac"]
+
+
+def make(name="ippo", seed=0, agents=AGENTS, **options):
+    """A learner whose critics have opinions: they were given random heads."""
+    learner = mlrl_learners.make(
+        name, **{"agents": agents, "model": "tiny-random", "seed": seed, **SMALL, **options}
+    )
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for critic in learner.critics.critics.values():
+            critic.head.weight.copy_(
+                0.3 * torch.randn(critic.head.weight.shape, generator=generator)
+            )
+    return learner
+
+
+def weights(learner):
+    policies = [p for policy in learner.policies.values() for p in policy.model.parameters()]
+    critics = [p for critic in learner.critics.critics.values() for p in critic.parameters()]
+    return [parameter.clone() for parameter in [*policies, *critics]]
+
+
+def assert_close(found, expected, tolerance=1e-5):
+    assert len(found) == len(expected)
+    for mine, theirs in zip(found, expected, strict=True):
+        assert torch.allclose(mine, theirs, atol=tolerance)
+    assert all(float(each.abs().max()) > 10 * tolerance for each in expected)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request):
+    return request.param
+
+
+def test_micro_batches_leave_every_gradient_equal(kind, toy, monkeypatch):
+    whole, split = make(critic=kind, epochs=1), make(critic=kind, epochs=1, micro_batch_tokens=1)
+    rollouts = toy.play(whole, max_turns=2)
+    expected = toy.gradients(whole, rollouts, monkeypatch)
+    assert_close(toy.gradients(split, rollouts, monkeypatch), expected)
+
+
+def test_reading_prompts_apart_leaves_every_gradient_equal(kind, toy, monkeypatch):
+    packed, apart = make(critic=kind, epochs=1), make(critic=kind, epochs=1)
+    for policy in apart.policies.values():
+        policy.packs_prompts = False  # more rows, more padding
+    rollouts = toy.play(packed, max_turns=2)
+    expected = toy.gradients(packed, rollouts, monkeypatch)
+    assert_close(toy.gradients(apart, rollouts, monkeypatch), expected)
+
+
+def test_permuting_the_rollouts_leaves_every_gradient_equal(kind, toy, monkeypatch):
+    learner = make(critic=kind, epochs=1)
+    rollouts = toy.play(learner, max_turns=2)
+    expected = toy.gradients(learner, rollouts, monkeypatch)
+    assert_close(toy.gradients(learner, rollouts[::-1], monkeypatch), expected)
+
+
+@pytest.mark.parametrize("critic", ["separate", "value_head"])
+def test_relabelling_agents_that_share_weights_leaves_every_gradient_equal(
+    critic, toy, monkeypatch
+):
+    learner = make(critic=critic, share_weights=True, epochs=1)
+    rollouts = toy.play(learner)
+    expected = toy.gradients(learner, rollouts, monkeypatch)
+    other = {"left": "right", "right": "left"}
+    swapped = [
+        Rollout("t", r.task_id, AGENTS, Node(
+            0, r.root.observations,
+            {other[agent]: group for agent, group in r.root.completions.items()},
+            r.root.steps,
+        ))
+        for r in rollouts
+    ]  # fmt: skip
+    assert_close(toy.gradients(learner, swapped, monkeypatch), expected)
+
+
+def slow_samples(learner, rollouts):
+    """Return, for each answer of one turn, its agent, old value and target by the formulas."""
+    found = []
+    for rollout in rollouts:
+        node = rollout.root
+        for agent in AGENTS:
+            here = slow_value(learner, agent, node.observations)
+            for step in node.steps:
+                after = slow_value(learner, agent, step.next_observations)
+                target = step.rewards[agent] + learner.config.gamma * after
+                found.append((agent, here, target))
+    return found
+
+
+def slow_value(learner, agent, observations):
+    """One value, one prompt, one forward pass."""
+    critic = learner.critics.critics[learner.critics.critic_of[agent]]
+    text, column = observations[agent], 0
+    if learner.config.critic == "central":
+        text = "\n\n".join(f"[{name}]\n{observations[name]}" for name in AGENTS)
+        column = AGENTS.index(agent)
+    message = f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
+    prompt = critic.trunk.tokenizer(message)["input_ids"]
+    states = critic.trunk.model.model(input_ids=torch.tensor([prompt])).last_hidden_state
+    return float(critic.head(states[0, -1])[column].detach())
+
+
+def test_losses_equal_a_slow_reference(kind, toy):
+    learner = make(critic=kind, epochs=1, gamma=0.8, normalize_advantages=False)
+    rollouts = toy.play(learner)
+    samples = slow_samples(learner, rollouts)
+    metrics = learner.update(rollouts)
+    for agent in AGENTS:
+        # At the first step every ratio is 1, and so the surrogate is minus the mean advantage.
+        advantages = [target - here for who, here, target in samples if who == agent]
+        loss = -sum(advantages) / len(advantages)
+        assert metrics[f"{agent}/loss"] == pytest.approx(loss, abs=1e-4)
+    for name in learner.critics.critics:
+        mine = [s for s in samples if learner.critics.critic_of[s[0]] == name]
+        errors = [(target - here) ** 2 / 2 for _, here, target in mine]
+        assert metrics[f"{name}/value_loss"] == pytest.approx(sum(errors) / len(mine), abs=1e-4)
+        mean = sum(here for _, here, _ in mine) / len(mine)
+        assert metrics[f"{name}/value"] == pytest.approx(mean, abs=1e-4)
+
+
+def count_forwards(learner, monkeypatch):
+    """Count passes through each decoder while gradients are on."""
+    counts = {}
+    trunks = {id(p.model): p.model for p in learner.policies.values()}
+    trunks |= {id(c.trunk.model): c.trunk.model for c in learner.critics.critics.values()}
+    for number, model in enumerate(trunks.values()):
+
+        def count(module, inputs, number=number):
+            counts[number] = counts.get(number, 0) + torch.is_grad_enabled()
+
+        model.get_decoder().register_forward_pre_hook(count)
+    return counts
+
+
+@pytest.mark.parametrize(("critic", "trained"), [("value_head", [1]), ("separate", [1, 1])])
+def test_a_value_head_shares_the_actors_one_forward_pass(critic, trained, toy, monkeypatch):
+    learner = make(agents=("solo",), critic=critic, epochs=1)
+    rollouts = toy.play(learner, tasks=("one",))
+    counts = count_forwards(learner, monkeypatch)
+    learner.update(rollouts)
+    assert list(counts.values()) == trained
+
+
+def test_only_a_value_head_teaches_the_actors_model(toy, monkeypatch):
+    found = {}
+    for critic in ("value_head", "separate"):
+        for coef in (0.0, 1.0):
+            learner = make(critic=critic, value_coef=coef, epochs=1, agents=("solo",))
+            rollouts = toy.play(learner)
+            found[critic, coef] = toy.gradients(learner, rollouts, monkeypatch)[0]
+    assert torch.equal(found["separate", 0.0], found["separate", 1.0])
+    assert not torch.allclose(found["value_head", 0.0], found["value_head", 1.0], atol=1e-4)
+
+
+def test_values_are_clipped_around_what_they_were_before_the_first_epoch(toy, monkeypatch):
+    """Far outside the clip on the way to its target, a value teaches nothing in the next epoch."""
+    learner = make(agents=("solo",), epochs=1, value_clip=0.01, normalize_advantages=False)
+    rollouts = toy.play(learner, reward=lambda *_: 100.0)
+    before = learner.critics.read
+    stale = before(rollouts)
+    with torch.no_grad():
+        learner.critics.critics["solo"].head.bias.add_(1.0)
+    monkeypatch.setattr(learner.critics, "read", lambda rollouts: stale)
+    _, critic = toy.gradients(learner, rollouts, monkeypatch)
+    assert float(critic.abs().max()) == 0.0
+    monkeypatch.setattr(learner.critics, "read", before)
+    _, critic = toy.gradients(learner, rollouts, monkeypatch)
+    assert float(critic.abs().max()) > 0.0
+
+
+def targets_of(learner, rollouts):
+    samples = learner._samples(rollouts, learner.critics.read(rollouts))
+    return [sample.judgement.target for sample in samples]
+
+
+def test_value_targets_keep_the_scale_of_the_rewards(toy):
+    learner = make(bootstrap_truncated=False)
+    rollouts = toy.play(learner, reward=lambda *_: 1000.0)
+    assert targets_of(learner, rollouts) == pytest.approx([1000.0] * 16)
+
+
+@pytest.mark.parametrize(
+    ("ends", "options", "goes_on"),
+    [
+        ({"max_turns": 1}, {}, True),
+        ({"max_turns": 1}, {"bootstrap_truncated": False}, False),
+        ({"max_turns": 2, "solved_at": 1}, {}, False),
+    ],
+)
+def test_only_where_the_turn_limit_cut_it_an_episode_goes_on_with_a_value(
+    ends, options, goes_on, kind, toy
+):
+    learner = make(critic=kind, gamma=0.5, **options)
+    with torch.no_grad():
+        for critic in learner.critics.critics.values():
+            critic.head.weight.zero_()
+            critic.head.bias.fill_(8.0)
+    rollouts = toy.play(learner, reward=lambda *_: 1.0, **ends)
+    assert targets_of(learner, rollouts) == pytest.approx([5.0 if goes_on else 1.0] * 16)
+
+
+def test_agents_keep_their_own_rewards_under_a_central_critic(toy):
+    learner = make("mappo", bootstrap_truncated=False)
+    rollouts = toy.play(learner, reward=lambda _, agent: float(agent == "left"))
+    samples = learner._samples(rollouts, learner.critics.read(rollouts))
+    found = {sample.judgement.agent: sample.judgement.target for sample in samples}
+    assert found == {"left": pytest.approx(1.0), "right": pytest.approx(0.0)}
+
+
+def test_a_central_critic_is_one_model_that_reads_what_all_agents_read(toy):
+    learner = make("mappo")
+    reading = learner.critics.read(toy.play(learner))
+    assert list(learner.critics.critics) == ["central"]
+    texts = [text for _, text in reading.prompts]
+    assert texts[0] == "[left]\none, turn 0\n\n[right]\none, turn 0"
+    assert len(texts) == 4  # two tasks, read at the start and behind the turn limit
+
+
+def test_shared_weights_share_the_critic():
+    learner = make(share_weights=True)
+    assert list(learner.critics.critics) == ["shared"]
+
+
+def test_the_entropy_bonus_flattens_the_distribution_over_tokens(toy):
+    after = {}
+    for coef in (0.0, 1.0):
+        learner = make(agents=("solo",), entropy_coef=coef, epochs=8, lr=1e-2)
+        rollouts = toy.play(learner, reward=lambda *_: 0.0)
+        learner.update(rollouts)
+        after[coef] = learner.update(toy.play(learner))["solo/entropy"]
+    assert after[1.0] > after[0.0]
+
+
+def test_the_presets_differ_by_what_their_names_say(toy, monkeypatch):
+    found = {}
+    for name in NAMES:
+        learner = make(name, epochs=1)
+        rollouts = toy.play(learner, max_turns=2)
+        found[name] = torch.cat(toy.gradients(learner, rollouts, monkeypatch)[:2])
+    assert len({float(gradient.norm()) for gradient in found.values()}) == len(NAMES)
+    config = make("iac").config
+    assert (config.gae_lambda, config.gamma, config.value_coef) == (0.0, 0.9, 0.6)
+    assert math.inf in (config.clip_high, config.value_clip)
+
+
+def test_an_unclipped_surrogate_follows_any_ratio(toy, monkeypatch):
+    """After the policy has moved far, ippo's clip silences answers that iac's still hears."""
+    found = {}
+    for name in ("ippo", "iac"):
+        learner = make(name, agents=("solo",), epochs=1, gae_lambda=0.0)
+        rollouts = toy.play(learner)
+        with torch.no_grad():
+            for parameter in learner.policies["solo"].model.parameters():
+                parameter.mul_(3.0)
+        found[name] = learner.update(rollouts)["solo/clip_fraction"]
+    assert found["iac"] == 0.0 < found["ippo"]
+
+
+def test_several_epochs_and_minibatches_take_as_many_steps(kind, toy):
+    learner = make(critic=kind, epochs=2, num_minibatches=2)
+    learner.update(toy.play(learner))
+    steps = [*learner.optimizers.values(), *learner.critics.optimizers.values()]
+    assert {optimizer.num_steps for optimizer in steps} == {4}
+
+
+@pytest.mark.parametrize("options", [{"joint_mode": "cross"}, {"branching": "chain"}, {}])
+def test_trees_and_chains_aligned_and_crossed_are_all_learnt_from(options, kind, toy):
+    learner = make(critic=kind, group_size=2, **options)
+    before = weights(learner)
+    metrics = learner.update(toy.play(learner, max_turns=2))
+    assert all(math.isfinite(value) for value in metrics.values())
+    changed = [not torch.equal(a, b) for a, b in zip(before, weights(learner), strict=True)]
+    assert sum(changed) > 0.8 * len(changed)
+
+
+def test_a_critic_has_its_own_model_and_rate():
+    learner = make(critic_model=tiny_model(5, hidden_size=16), critic_lr=3e-3, lr=1e-4)
+    critic = learner.critics.critics["left"]
+    assert critic.trunk.model.config.hidden_size == 16
+    assert learner.critics.optimizers["left"].lr == 3e-3
+    assert learner.optimizers["left"].lr == 1e-4
+
+
+def test_a_critic_learns_to_foresee(toy):
+    learner = make(
+        critic_lr=1e-2, lr=1e-9, epochs=4, value_clip=math.inf, bootstrap_truncated=False
+    )
+    history = []
+    for _ in range(12):
+        rewards = {"one": 1.0, "two": 3.0}
+        rollouts = [
+            rollout
+            for task, reward in rewards.items()
+            for rollout in toy.play(learner, tasks=(task,), reward=lambda *_, r=reward: r)
+        ]
+        history.append(learner.update(rollouts)["left/value_loss"])
+    assert history[-1] < 0.1 * history[0]
+
+
+def test_saved_and_loaded_it_goes_on_exactly_where_it_was(kind, toy, tmp_path):
+    learner = make(critic=kind, num_minibatches=2)
+    learner.update(toy.play(learner))
+    learner.save(tmp_path)
+    other = ActorCritic(
+        AGENTS, "tiny-random", ActorCriticConfig(critic=kind, num_minibatches=2, **SMALL), seed=99
+    )
+    other.load(tmp_path)
+    for each in (learner, other):
+        each.update(toy.play(each))
+    assert all(torch.equal(a, b) for a, b in zip(weights(learner), weights(other), strict=True))
+
+
+def test_a_checkpoint_of_other_critics_is_refused(tmp_path):
+    make("ippo").save(tmp_path)
+    with pytest.raises(CheckpointError, match="central"):
+        make("mappo").load(tmp_path)
+
+
+def test_a_loss_that_is_not_finite_is_an_error(kind, toy):
+    learner = make(critic=kind)
+    rollouts = toy.play(learner)
+    with torch.no_grad():
+        for critic in learner.critics.critics.values():
+            critic.head.bias.fill_(float("nan"))
+    with pytest.raises(NumericsError, match="is nan"):
+        learner.update(rollouts)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gae_lamda": 0.5}, "unknown option 'gae_lamda'; did you mean 'gae_lambda'"),
+        ({"gae_lambda": 1.5}, r"gae_lambda must be in \[0, 1\], got 1.5"),
+        ({"critic": "joint"}, "critic must be separate or value_head or central, got 'joint'"),
+        ({"value_clip": 0.0}, "value_clip must be above 0, got 0.0"),
+        ({"critic_lr": -1.0}, "critic_lr must be above 0, got -1.0"),
+        ({"entropy_coef": -1.0}, "entropy_coef must be at least 0, got -1.0"),
+        ({"value_coef": -1.0}, "value_coef must be at least 0, got -1.0"),
+        ({"epochs": 0}, "epochs must be at least 1, got 0"),
+        ({"clip_high": -0.1}, "clip_high must be at least 0, got -0.1"),
+        (
+            {"critic": "value_head", "critic_model": "tiny-random"},
+            "a value_head has no model of its own",
+        ),
+    ],
+)
+def test_a_mistake_is_one_clear_line(options, message):
+    with pytest.raises((ConfigError, UnknownNameError), match=message):
+        make(**options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_contract_of_a_learner_is_kept(name):
+    check_learner(lambda: make(name, lr=1e-3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [(name, {}) for name in NAMES] + [("ippo", {"critic": "value_head"})],
+)
+def test_learning_raises_the_reward_over_three_seeds(name, options, toy):
+    def learner(seed):
+        return make(name, seed, group_size=8, lr=1e-2, **options)
+
+    low, _ = toy.interval(toy.gains(learner, range(3), iterations=16))
+    assert low > 0.05

@@ -1,0 +1,77 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlrl_learners.algorithms.policy_gradient import (
+    PolicyGradientConfig,
+    answer_weights,
+    check_finite,
+    minibatches,
+    per_token,
+    surrogate,
+)
+from mlrl_learners.errors import ConfigError, NumericsError
+from mlrl_learners.types import Completion
+
+
+def answer(length, logprob=-1.0):
+    return Completion("", (1,), (2,) * length, (logprob,) * length)
+
+
+@settings(deadline=None)
+@given(rows=st.integers(1, 20), parts=st.integers(1, 8), epochs=st.integers(1, 3))
+def test_every_epoch_trains_on_every_row_once_in_parts_of_like_size(rows, parts, epochs):
+    config = PolicyGradientConfig(num_minibatches=parts, epochs=epochs)
+    found = list(minibatches(range(rows), config, torch.Generator().manual_seed(0)))
+    steps = min(parts, rows)
+    assert len(found) == steps * epochs
+    for epoch in range(epochs):
+        mine = found[epoch * steps : (epoch + 1) * steps]
+        assert sorted(row for part in mine for row in part) == list(range(rows))
+        assert max(map(len, mine)) - min(map(len, mine)) <= 1
+
+
+def test_minibatches_follow_the_generator_alone():
+    config = PolicyGradientConfig(num_minibatches=3)
+
+    def draw(seed):
+        return list(minibatches(range(9), config, torch.Generator().manual_seed(seed)))
+
+    assert draw(1) == draw(1) != draw(2)
+
+
+def test_an_answers_value_is_repeated_for_its_tokens():
+    assert per_token([1.0, 2.0], [answer(2), answer(3)]).tolist() == [1.0, 1.0, 2.0, 2.0, 2.0]
+
+
+def test_a_surrogate_is_the_weighted_sum_of_ratio_times_advantage():
+    completions, config, stats = (
+        [answer(1), answer(3)],
+        PolicyGradientConfig(),
+        dict.fromkeys(("kl", "clipped", "tokens"), 0.0),
+    )
+    weights = answer_weights(completions, config)
+    loss = surrogate(torch.full((4,), -1.0), completions, [2.0, 4.0], weights, config, stats)
+    assert float(loss) == pytest.approx(-3.0)
+    assert stats == {"kl": 0.0, "clipped": 0.0, "tokens": 4.0}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_loss_that_is_not_finite_is_named(value):
+    with pytest.raises(NumericsError, match="the loss of 'left' is"):
+        check_finite(torch.tensor(value), "left")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"group_size": 0}, "group_size must be at least 1, got 0"),
+        ({"gamma": 1.1}, r"gamma must be in \[0, 1\], got 1.1"),
+        ({"clip_low": -0.1}, r"clip_low must be in \[0, 1\], got -0.1"),
+        ({"clip_high": -1.0}, "clip_high must be at least 0, got -1.0"),
+    ],
+)
+def test_a_value_outside_its_range_is_named(options, message):
+    with pytest.raises(ConfigError, match=message):
+        PolicyGradientConfig(**options)
