@@ -3,9 +3,12 @@
 import copy
 import difflib
 import logging
+import socket
+import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import torch
 
@@ -72,15 +75,29 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
         raise ModelNotFoundError(str(unknown_name("model", name, ALIASES)))
     # What is wrong is said once, when all tries have failed.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    tokenizer_options = {
-        key: options[key] for key in ("revision", "trust_remote_code", "token") if key in options
-    }
+    if not Path(name).exists() and _is_hub_unreachable():
+        options = {"local_files_only": True, **options}
+    shared = ("revision", "trust_remote_code", "token", "local_files_only")
+    tokenizer_options = {key: options[key] for key in shared if key in options}
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_options)
         model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **options)
     except (OSError, ValueError) as error:
         raise _not_found(name, error) from error
     return model, tokenizer
+
+
+def _is_hub_unreachable() -> bool:
+    """Tell whether the hub has no address here; its client would try for most of a minute."""
+    from huggingface_hub.constants import ENDPOINT
+
+    if urllib.request.getproxies():  # a proxy looks it up
+        return False
+    try:
+        socket.getaddrinfo(urlsplit(ENDPOINT).hostname, None)
+    except OSError:
+        return True
+    return False
 
 
 def _not_found(name: str, error: Exception) -> ModelNotFoundError:
