@@ -1,6 +1,7 @@
 """The reference pages leave nothing out."""
 
-import importlib.util
+import importlib
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,22 +10,42 @@ import mlrl_envs
 import mlrl_learners
 from mlrl_learners.config import known_keys
 
-PATH = Path(__file__).parent.parent.parent / "docs" / "reference.py"
+DOCS = Path(__file__).parent.parent.parent / "docs"
+OURS = [name for name in mlrl_envs.registry if name.startswith("mlrl/")]
 
 
 @pytest.fixture(scope="module")
 def reference():
-    spec = importlib.util.spec_from_file_location("reference", PATH)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    sys.path.insert(0, str(DOCS))
+    try:
+        yield importlib.import_module("reference")
+    finally:
+        sys.path.remove(str(DOCS))
 
 
-@pytest.mark.parametrize("env_id", [name for name in mlrl_envs.registry if name[:4] == "mlrl"])
-def test_every_environment_has_its_agents_options_and_first_observations(reference, env_id):
-    page = reference.environments_page().split(f"## {env_id}\n", 1)[1]
-    for name in [*mlrl_envs.make(env_id).possible_agents, "`split`", "reads first"]:
-        assert name in page
+@pytest.fixture(scope="module")
+def pages(reference):
+    return reference.environment_pages()
+
+
+@pytest.mark.parametrize("env_id", OURS)
+def test_every_environment_has_a_page_with_all_its_parts(pages, env_id):
+    page = pages[f"environments/{env_id.removeprefix('mlrl/')}.md"]
+    headings = ("Agents", "Reward", "Data", "Options", "An episode", "Version history")
+    assert all(f"\n## {heading}\n" in page for heading in headings)
+    agents = mlrl_envs.make(env_id, split="sample").possible_agents
+    assert all(f"[{agent} earns]" in page for agent in agents)
+    assert "- v0: " in page
+    assert env_id in pages["environments.md"]
+
+
+@pytest.mark.parametrize("env_id", OURS)
+def test_every_option_of_an_environment_has_a_meaning(pages, env_id):
+    page = pages[f"environments/{env_id.removeprefix('mlrl/')}.md"]
+    options = page.split("## Options\n", 1)[1].split("\n## ", 1)[0]
+    rows = [line.split(" | ") for line in options.splitlines() if line.startswith("| `")]
+    assert len(rows) >= 5
+    assert all(row[-1].strip(" |") for row in rows)
 
 
 def test_every_learner_is_named(reference):
@@ -51,7 +72,7 @@ def test_every_public_name_is_there(reference):
 
 
 def test_sections_of_a_docstring_become_lists(reference):
-    text = reference.docstring_as_markdown(
+    text = importlib.import_module("reference_markdown").docstring_as_markdown(
         "Do it.\n\nMore.\n\nArgs:\n    a: First,\n        and on.\n    **b: Rest.\n\nThe end."
     )
     assert text == (
@@ -61,7 +82,7 @@ def test_sections_of_a_docstring_become_lists(reference):
 
 def test_a_page_that_has_not_changed_is_left_alone(reference, tmp_path):
     reference.write_pages(tmp_path)
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
     reference.write_pages(tmp_path)
-    assert before == {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert len(before) == 4
+    assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
+    assert len(before) == 4 + len(OURS)

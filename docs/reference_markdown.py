@@ -1,0 +1,79 @@
+"""Markdown out of docstrings and dataclasses, for the reference pages."""
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+__all__ = ["docstring_as_markdown", "fenced", "options_table", "table"]
+
+SECTIONS = ("Args", "Attributes", "Returns", "Raises", "Yields", "Version history")
+
+
+def docstring_as_markdown(docstring: str) -> str:
+    """Turn the sections of a Google-style docstring into lists; the rest is Markdown already."""
+    lines: list[str] = []
+    section = ""
+    for line in docstring.splitlines():
+        heading = line.strip().removesuffix(":")
+        if line.endswith(":") and not line.startswith(" ") and heading in SECTIONS:
+            section = heading
+            lines += ["", f"**{section}**", ""]
+        elif section and line.strip():
+            lines.append(_section_line(line))
+        else:
+            section = section if line.startswith(" ") else ""
+            lines.append(line)
+    return "\n".join(lines).strip()
+
+
+def _section_line(line: str) -> str:
+    item = re.match(r" {4}([\w*.]+|None)(?: \(.*\))?: (.*)", line)
+    if item:
+        return f"- `{item[1]}`: {item[2]}"
+    return "  " + line.strip() if line.startswith(" " * 8) else line.strip()
+
+
+def options_table(kind: type, prefix: str = "") -> str:
+    """Return the fields of a dataclass with their defaults and what its docstring says of them."""
+    meanings = _attribute_docs(kind)
+    rows = []
+    for item in dataclasses.fields(kind):
+        default = _default(item)
+        rows.append((f"`{prefix}{item.name}`", default, meanings.get(item.name, "")))
+    return table(("name", "default", "meaning"), rows)
+
+
+def _default(item: "dataclasses.Field[Any]") -> str:
+    if item.default is not dataclasses.MISSING:
+        return f"`{item.default!r}`"
+    if item.default_factory is not dataclasses.MISSING:
+        return f"`{item.default_factory()!r}`"
+    return "required"
+
+
+def _attribute_docs(kind: type) -> Mapping[str, str]:
+    """Collect the `Attributes:` sections of a class and its bases."""
+    docs: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        text = inspect.cleandoc(base.__doc__ or "")
+        _, _, attributes = text.partition("Attributes:\n")
+        for name, meaning in re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE):
+            docs[name] = " ".join(meaning.split())
+    return docs
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table."""
+    lines = [list(header)]
+    lines.append(["---"] * len(lines[0]))
+    lines += [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def fenced(text: str) -> str:
+    """Quote text whatever fences are in it."""
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{text}\n{fence}"
