@@ -15,6 +15,7 @@ __all__ = [
     "InvalidActionError",
     "InvalidArgumentError",
     "InvalidDataError",
+    "MissingPackageError",
     "MlrlError",
     "ResetNeededError",
     "UnknownNameError",
@@ -48,6 +49,10 @@ class DataNotFoundError(MlrlError, FileNotFoundError):
 
 class InvalidDataError(MlrlError, ValueError):
     """A row of a data set does not follow its schema."""
+
+
+class MissingPackageError(MlrlError, ImportError):
+    """An optional package is needed; the message says what to install."""
 
 
 class ContractError(MlrlError, AssertionError):

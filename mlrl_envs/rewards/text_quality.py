@@ -17,17 +17,20 @@ __all__ = [
     "clean_length",
     "content_stems",
     "copied_share",
+    "ngrams",
     "prose_quality",
     "ramp",
     "stem",
 ]
 
+LONGEST_WORD = 24
 MAX_CHARS = 20_000  # longer texts are judged by their beginning; keeps scoring linear and quick
 
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+[\"'\u201d\u2019)]*|[^.!?]+$")
 _WORD_LIKE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\Z")
-_TOKEN = re.compile(r"\S+")
+_STUTTER = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}")
 _EDGES = "\"'\u201c\u201d\u2018\u2019.,;:!?()[]*_-\u2013\u2014"
+_EDGES_BUT_ENDS = _EDGES.replace(".", "").replace("!", "").replace("?", "")
 _VOWELS = frozenset("aeiouyáéíóúàèìòùäöüâêîôû")
 
 
@@ -41,32 +44,41 @@ def clean_length(text: str) -> int:
     return len(" ".join(text.split()))
 
 
-def prose_quality(text: str, *, least_words: int) -> float:
+def prose_quality(text: str, *, least_words: int, forgiven: float = 0.0) -> float:
     """Return how much a text is prose, in [0, 1].
 
     Args:
         text: What an agent wrote.
         least_words: From this many words on, length does not matter.
+        forgiven: Breaches of word order that cost nothing: in a short text a single one, such as
+            "my SO" or "for me, is", weighs much.
     """
     text = text[:MAX_CHARS]
-    tokens = words(text)
+    sentences = [(part, words(part)) for part in _SENTENCE.findall(text)]
+    tokens = [word for _, found in sentences for word in found]
     if not tokens:
         return 0.0
     return (
         ramp(len(tokens), least_words / 4, least_words)
         * _function_word_score(tokens)
-        * _sentence_score(text)
+        * _sentence_score(sentences)
         * _word_shape_score(text)
         * _repetition_score(tokens)
-        * _order_score(text)
+        * _order_score([found for _, found in sentences], forgiven)
     )
 
 
 def copied_share(text: str, source: str, *, size: int = 4) -> float:
     """Return the share of a text's n-grams of words that also occur in `source`."""
-    grams = _ngrams(words(text[:MAX_CHARS]), size)
-    known = set(_ngrams(words(source[:MAX_CHARS]), size))
+    grams = ngrams(words(text[:MAX_CHARS]), size)
+    known = _known_ngrams(source[:MAX_CHARS], size)
     return sum(gram in known for gram in grams) / len(grams) if grams else 0.0
+
+
+@lru_cache(maxsize=64)
+def _known_ngrams(source: str, size: int) -> frozenset[tuple[str, ...]]:
+    # Many attempts at one task are compared with the same source.
+    return frozenset(ngrams(words(source), size))
 
 
 def content_stems(text: str) -> set[str]:
@@ -76,6 +88,11 @@ def content_stems(text: str) -> set[str]:
         for word in words(text[:MAX_CHARS])
         if len(word) > 2 and word not in FUNCTION_WORDS and not word.isdigit()
     }
+
+
+def ngrams(tokens: Sequence[str], size: int) -> list[tuple[str, ...]]:
+    """Return every run of `size` tokens, in order."""
+    return list(zip(*(tokens[i:] for i in range(size)), strict=False))
 
 
 @lru_cache(maxsize=8192)
@@ -102,14 +119,13 @@ def _function_word_score(tokens: Sequence[str]) -> float:
     return ramp(share, 0.10, 0.28) * ramp(share, 0.90, 0.70)
 
 
-def _sentence_score(text: str) -> float:
+def _sentence_score(sentences: Sequence[tuple[str, Sequence[str]]]) -> float:
     # Share of words in sentences: capital first, an end mark, neither a stub nor endless.
     good = total = 0.0
-    for match in _SENTENCE.finditer(text):
-        sentence = match.group().strip()
-        size = len(words(sentence))
+    for sentence, found in sentences:
+        size = len(found)
         total += size
-        good += size * _sentence_shape(sentence, size)
+        good += size * _sentence_shape(sentence.strip(), size)
     return _soft(ramp(good / total, 0.15, 0.6), good / total) if total else 0.0
 
 
@@ -117,29 +133,31 @@ def _sentence_shape(sentence: str, size: int) -> float:
     first = next((char for char in sentence if char.isalnum()), "")
     if not (first.isupper() or first.isdigit()):
         return 0.0
-    ended = sentence.rstrip(_EDGES.replace(".", "").replace("!", "").replace("?", ""))
+    ended = sentence.rstrip(_EDGES_BUT_ENDS)
     return (ended[-1:] in (".", "!", "?")) * ramp(size, 1, 4) * ramp(size, 80, 45)
 
 
 def _word_shape_score(text: str) -> float:
-    tokens = [match.group().strip(_EDGES) for match in _TOKEN.finditer(text)]
-    like = sum(_is_word_like(token) for token in tokens) / max(len(tokens), 1)
+    tokens = [token.strip(_EDGES) for token in text.split()]
+    found = sum(len(token) <= LONGEST_WORD and _is_word_like(token) for token in tokens)
+    like = found / max(len(tokens), 1)
     return _soft(ramp(like, 0.5, 0.85), like)
 
 
+@lru_cache(maxsize=16384)
 def _is_word_like(token: str) -> bool:
     if token.isdigit() and len(token) <= 4:
         return True
     lower = token.lower()
-    if not _WORD_LIKE.match(token) or len(token) > 24 or not _VOWELS & set(lower):
+    if not _WORD_LIKE.match(token) or not _VOWELS & set(lower):
         return False
     if token[1:] != lower[1:] and not token.isupper() and "-" not in token:
         return False  # capitals inside a word
-    return not re.search(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}", lower)
+    return not _STUTTER.search(lower)
 
 
 def _repetition_score(tokens: Sequence[str]) -> float:
-    grams = _ngrams(tokens, 3)
+    grams = ngrams(tokens, 3)
     if not grams:
         return 1.0
     distinct = len(set(grams)) / len(grams)
@@ -147,18 +165,14 @@ def _repetition_score(tokens: Sequence[str]) -> float:
     return _soft(ramp(distinct, 0.5, 0.9), distinct) * ramp(variety, 0.4, 1.2)
 
 
-def _order_score(text: str) -> float:
-    breaches, checked = order_breaches([words(m.group()) for m in _SENTENCE.finditer(text)])
+def _order_score(sentences: Sequence[Sequence[str]], forgiven: float) -> float:
+    breaches, checked = order_breaches(sentences)
     if not checked:
         return 0.5
-    share = breaches / checked
+    share = max(breaches - forgiven, 0.0) / checked
     return _soft(ramp(share, 0.16, 0.05), 1 - share)
 
 
 def _soft(score: float, raw: float) -> float:
     # A little slope where a ramp is flat, so that a damaged text never ties with a sound one.
     return score * (0.95 + 0.05 * raw)
-
-
-def _ngrams(tokens: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    return [tuple(tokens[i : i + size]) for i in range(len(tokens) - size + 1)]

@@ -24,6 +24,7 @@ def test_unknown_name_names_the_nearest_or_all(name, known, message):
         (errors.ResetNeededError, RuntimeError),
         (errors.DataNotFoundError, FileNotFoundError),
         (errors.InvalidDataError, ValueError),
+        (errors.MissingPackageError, ImportError),
         (errors.InfraError, RuntimeError),
         (errors.ContractError, AssertionError),
     ],

@@ -20,6 +20,8 @@ from mlrl_envs.registration import BUILT_IN
 FOLDER = Path(__file__).parent / "golden"
 VARIANTS = {
     "mlrl/story-v0": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
+    "mlrl/tldr-v0": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
+    "mlrl/arxiv-v0": [{}, {"reward": "paper"}],
     "mlrl/humaneval-v0": [
         {"split": "train", **options}
         for options in ({}, {"num_aux": 0}, {"num_aux": 2}, {"communication": "broadcast"})
@@ -71,6 +73,29 @@ def _write_story(env):
     yield {"setup": text, "story": "Mara ran over the white bridges of the city. " * 3}
 
 
+def _write_tldr(env):
+    summary = "A goat broke through the fence and ate my tomatoes. What do I tell my neighbour?"
+    yield {"summary": summary, "elaboration": summary}
+    yield {
+        "summary": summary,
+        "elaboration": "The writer grew forty tomato plants to sell the fruit at the market. "
+        "However, a goat pushed through a rotten board during the night and left three of them. "
+        "Because the neighbour is old and kind, nobody wants a quarrel about the lost money.",
+    }
+
+
+def _write_arxiv(env):
+    background = "Many networks describe the same objects, and it is long known that matching the "
+    background += "vertices of sparse graphs is difficult. However, exact methods scale badly."
+    yield {"background": background, "complementary": background}
+    yield {
+        "background": background,
+        "complementary": "A local voting scheme is proposed, in which each matched pair votes for "
+        "the pairs of its neighbours. The running time is linear in the number of edges, and "
+        "experiments on road maps agree with the threshold. As a result, a few seed pairs suffice.",
+    }
+
+
 def _write_code(env):
     name = env.task.entry_point
     helpers = {
@@ -99,6 +124,8 @@ def _write_math(env):
 # What is played after an empty joint action: something wrong, then something better.
 SCRIPTS = {
     "mlrl/story-v0": _write_story,
+    "mlrl/tldr-v0": _write_tldr,
+    "mlrl/arxiv-v0": _write_arxiv,
     "mlrl/humaneval-v0": _write_code,
     "mlrl/coophumaneval-v0": _write_code,
     "mlrl/mbpp-v0": _write_code,

@@ -1,0 +1,98 @@
+"""Overlap of a text with its source by ROUGE, over the words that carry meaning.
+
+The figures come from `rouge-score-rs`, which returns the numbers of Google's `rouge-score` to the
+last bit, in a thirtieth of the time and without nltk. Function words are taken out of both texts
+before: any two English texts share half of theirs.
+
+Source: C.-Y. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mlrl_envs.errors import MissingPackageError
+from mlrl_envs.parsing import printable
+from mlrl_envs.rewards.english import FUNCTION_WORDS
+
+if TYPE_CHECKING:
+    from rouge_score_rs.rouge_scorer import RougeScorer
+
+__all__ = ["Overlap", "check_rouge", "overlap"]
+
+MAX_CHARS = 20_000
+
+_WORD = re.compile(r"[a-z0-9]+")  # what ROUGE itself takes for a word
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """How a text and its source share words; stemmed content words, but for `in_step`.
+
+    Attributes:
+        precision: Share of the text's words that the source has too, each as often as there.
+        common: How many these are.
+        source_words: How many the source has.
+        order: Share of the common words that stand in the order of the source.
+        in_step: Share of all words of the text, as they are, that stand in the source in the same
+            order, whatever lies between.
+    """
+
+    precision: float
+    common: float
+    source_words: int
+    order: float
+    in_step: float
+
+
+def check_rouge() -> None:
+    """Make sure that ROUGE can be computed.
+
+    Raises:
+        MissingPackageError: If its package is not installed.
+    """
+    _scorers()
+
+
+def overlap(text: str, source: str) -> Overlap:
+    """Compare what a text says with what its source says.
+
+    Raises:
+        MissingPackageError: If the package of ROUGE is not installed.
+    """
+    text, source = printable(text[:MAX_CHARS]), printable(source[:MAX_CHARS])
+    content, source_content = _content(text), _content_of_source(source)
+    scorers = _scorers()
+    scores = scorers[0].score(source_content, content)
+    words, longest = scores["rouge1"], scores["rougeL"]
+    size = source_content.count(" ") + 1
+    return Overlap(
+        precision=words.precision,
+        common=words.recall * size,
+        source_words=size,
+        order=longest.precision / words.precision if words.precision else 0.0,
+        in_step=scorers[1].score(source, text)["rougeL"].precision,
+    )
+
+
+@lru_cache(maxsize=1)
+def _scorers() -> "tuple[RougeScorer, RougeScorer]":
+    try:
+        from rouge_score_rs.rouge_scorer import RougeScorer
+    except ImportError as error:
+        raise MissingPackageError(
+            "grounded rewards of writing need rouge-score-rs: pip install 'mlrl[tasks]', "
+            'or pass reward="paper"'
+        ) from error
+    return RougeScorer(["rouge1", "rougeL"], use_stemmer=True), RougeScorer(["rougeL"])
+
+
+@lru_cache(maxsize=4096)
+def _content_of_source(source: str) -> str:
+    return _content(source)
+
+
+def _content(text: str) -> str:
+    words = _WORD.findall(text.lower())
+    return " ".join(word for word in words if len(word) > 1 and word not in FUNCTION_WORDS)

@@ -1,0 +1,55 @@
+import pytest
+
+from mlrl_envs.rewards.transitions import (
+    CATEGORIES,
+    STOP_WORDS,
+    find_transitions,
+    match_transitions,
+)
+
+
+def test_there_are_twelve_categories():
+    assert set(CATEGORIES) == {
+        "elaboration", "example", "explanation", "cause and effect", "contrast", "sequence",
+        "emphasis", "summary", "comparison", "concession", "condition", "time",
+    }  # fmt: skip
+    assert all(phrase == phrase.strip().lower() for p in CATEGORIES.values() for phrase in p)
+
+
+def test_stop_words_are_common_words():
+    assert len(STOP_WORDS) == 106
+    assert {"the", "of", "good", "you"} <= STOP_WORDS
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("zzz", set()),
+        ("basket", {"time"}),  # as
+        ("Hence", {"cause and effect"}),
+        ("thenceforth", {"cause and effect", "sequence"}),
+        ("in the end", {"sequence", "summary"}),
+        ("HOWEVER", {"contrast", "concession"}),
+    ],
+)
+def test_published_matching_finds_phrases_inside_words(text, kinds):
+    assert match_transitions(text) == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "taken"),
+    [
+        ("basket", set(), 0),
+        ("thenceforth", set(), 0),
+        ("as had were so first", set(), 0),
+        ("however", {"contrast", "concession"}, 1),
+        ("in the end", {"sequence", "summary"}, 3),
+        ("in the", set(), 0),
+        ("later on it rained", {"sequence"}, 2),
+        ("he came later", {"sequence", "time"}, 1),
+        ("for example for", {"example"}, 2),
+        ("", set(), 0),
+    ],
+)
+def test_grounded_matching_wants_whole_words(text, kinds, taken):
+    assert find_transitions(text.split()) == (kinds, taken)
