@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks.perf.common import ROOT, machine_name
 from benchmarks.perf.table import write_page
 
-FIGURES = ("magrpo_step", "sandbox", "imports")
+FIGURES = ("magrpo_step", "sandbox", "imports", "steps")
 RESULTS = Path(__file__).parent / "results"
 
 

@@ -37,11 +37,7 @@ __all__ = [
 ROOT = Path(__file__).resolve().parents[2]
 Measurement = dict[str, float]
 
-_ENVIRONMENT = {
-    "HF_HUB_OFFLINE": "1",
-    "TOKENIZERS_PARALLELISM": "false",
-    "OMP_WAIT_POLICY": "PASSIVE",  # threads that spin where cores are shared slow both sides
-}
+_ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 class Worker:

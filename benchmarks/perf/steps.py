@@ -1,0 +1,139 @@
+"""Figure (d): what a step costs beside running programs, against PettingZoo's bare loop.
+
+Every id plays its sample: honest answers (the data's own where it has them), and programs that are
+assembled and read but not run: a stand-in for the sandbox fails them at once. The other side is a
+PettingZoo environment that hands back the same texts and computes nothing.
+
+    python -m benchmarks.perf.steps [--rounds 7] [--steps 64]
+"""
+
+import argparse
+import copy
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pettingzoo import ParallelEnv
+
+import mlrl_envs
+from benchmarks.perf.common import (
+    Measurement,
+    alternate,
+    hardware,
+    print_figure,
+    spread,
+    versions,
+)
+from mlrl_envs.sandbox import Outcome, Program
+
+__all__ = ["main"]
+
+TEXT = (
+    "The keeper of the lighthouse found a bottle on the rocks one morning. Inside it lay a letter "
+    "from a girl on an island that no map showed, who asked for seeds, because her garden had "
+    "drowned in the storm. He answered with a packet of beans and waited. After three weeks the "
+    "sea brought another bottle, and in it the first green leaf that the island had ever sent. "
+)
+
+
+class FailingRunner:
+    """Stands in for the sandbox: no program runs, every one fails."""
+
+    def run_many(self, programs: Sequence[Program]) -> list[Outcome]:
+        """Return a failure for each."""
+        return [Outcome("failed", 0, 1) for _ in programs]
+
+
+class BareEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo is untyped
+    """Hands back what it was given: the least that a PettingZoo environment does."""
+
+    def __init__(self, observations: Mapping[str, str], infos: Mapping[str, Any]) -> None:
+        self.possible_agents = self.agents = list(observations)
+        self.texts, self.infos = dict(observations), dict(infos)
+
+    def step(self, actions: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
+        """Return the same texts, and end."""
+        agents = list(actions)
+        return (
+            {agent: self.texts[agent] for agent in agents},
+            dict.fromkeys(agents, 0.0),
+            dict.fromkeys(agents, True),
+            dict.fromkeys(agents, False),
+            {agent: dict(self.infos[agent]) for agent in agents},
+        )
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, and print the figure as one JSON line."""
+    parser = argparse.ArgumentParser(description="What a step costs without running programs.")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--steps", type=int, default=64, help="steps a round, and the batch size")
+    arguments = parser.parse_args(argv)
+    before = hardware()
+    rows: list[dict[str, object]] = []
+    measured: dict[str, object] = {}
+    for env_id in [name for name in mlrl_envs.registry if name.startswith("mlrl/")]:
+        work = _sides(env_id, arguments.steps)
+        times = alternate(work, rounds=arguments.rounds, warmup=2)
+        measured[env_id] = times
+        rows += _rows(env_id, times, arguments.steps)
+    print_figure(
+        {
+            "figure": "steps",
+            "title": "A step without running programs",
+            "work": {"split": "sample", "steps": arguments.steps, "rounds": arguments.rounds},
+            "rows": rows,
+            "measured": measured,
+            "versions": versions(["mlrl", "pettingzoo", "gymnasium", "numpy"]),
+            "hardware": before,
+        }
+    )
+
+
+def _sides(env_id: str, steps: int) -> dict[str, Any]:
+    """Return the work of each side, seed to measurement."""
+    env: Any = mlrl_envs.make(env_id, split="sample", sandbox=FailingRunner())
+    observations, infos = env.reset(seed=0, options={"task_index": 0})
+    actions = env.reference_actions() or dict.fromkeys(env.possible_agents, TEXT)
+    bare = BareEnv(observations, infos)
+    return {
+        "one by one": functools.partial(_one_by_one, env, actions, steps),
+        "as a batch": functools.partial(_as_a_batch, env, actions, steps),
+        "bare": functools.partial(_one_by_one, bare, actions, steps),
+    }
+
+
+def _one_by_one(env: Any, actions: Mapping[str, str], steps: int, _seed: int) -> Measurement:  # noqa: ANN401
+    forks = [copy.deepcopy(env) for _ in range(steps)]
+    start = time.perf_counter()
+    for fork in forks:
+        fork.step(actions)
+    return {"seconds": time.perf_counter() - start}
+
+
+def _as_a_batch(env: Any, actions: Mapping[str, str], steps: int, _seed: int) -> Measurement:  # noqa: ANN401
+    forks = [copy.deepcopy(env) for _ in range(steps)]
+    start = time.perf_counter()
+    mlrl_envs.step_many(forks, [actions] * steps)
+    return {"seconds": time.perf_counter() - start}
+
+
+def _rows(
+    env_id: str, times: Mapping[str, Sequence[Measurement]], steps: int
+) -> list[dict[str, object]]:
+    micros = {side: spread([m["seconds"] / steps * 1e6 for m in times[side]]) for side in times}
+    return [
+        {
+            "what": f"{env_id}, {side}",
+            "unit": "µs",
+            "ours": micros[side],
+            "peer": micros["bare"],
+            "peer_name": "bare loop",
+        }
+        for side in ("one by one", "as a batch")
+    ]
+
+
+if __name__ == "__main__":
+    main()
