@@ -53,6 +53,6 @@ def make_ppo(*, agents: Sequence[AgentID], **options: Any) -> ActorCritic:  # no
 def _require_one(agents: Sequence[AgentID], name: str, *, instead: str) -> None:
     if len(agents) != 1:
         raise ConfigError(
-            f"{name} trains one agent, this environment has {len(agents)} ({', '.join(agents)}): "
-            f"take {instead}, which is the same for a team"
+            f"{name} trains one agent, got {len(agents)} ({', '.join(agents)}): take {instead}, its "
+            "form for teams, or an environment for one, such as mlrl/humaneval-v0 with num_aux=0"
         )

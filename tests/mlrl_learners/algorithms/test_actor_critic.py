@@ -327,6 +327,29 @@ def test_saved_and_loaded_it_goes_on_exactly_where_it_was(kind, toy, tmp_path):
     assert all(torch.equal(a, b) for a, b in zip(weights(learner), weights(other), strict=True))
 
 
+@pytest.mark.slow
+def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(kind, tmp_path):
+    def run(folder, iterations, *, resume=False):
+        learner = make(critic=kind, agents=("setup", "story"), group_size=2, num_minibatches=2)
+        mlrl_learners.train(
+            env_id="mlrl/story-v0",
+            env_options={"split": "sample"},
+            learner=learner,
+            iterations=iterations,
+            run_dir=tmp_path / folder,
+            tasks_per_iteration=1,
+            resume=resume,
+            progress=False,
+            config={"name": "the same run"},
+        )
+        return weights(learner)
+
+    whole = run("whole", 3)
+    run("stopped", 2)
+    resumed = run("stopped", 3, resume=True)
+    assert all(torch.equal(a, b) for a, b in zip(whole, resumed, strict=True))
+
+
 def test_a_checkpoint_of_other_critics_is_refused(tmp_path):
     make("ippo").save(tmp_path)
     with pytest.raises(CheckpointError, match="central"):
