@@ -90,7 +90,14 @@ def draw(chart: Chart) -> Html:
         return tag("figure", caption, tag("p", "Nothing yet.", class_="quiet"), class_="chart")
     width, height = (800.0, 310.0) if chart.large else (340.0, 220.0)
     x_ticks, y_ticks = _ticks(series, large=chart.large)
-    frame = _Frame(width, height, (x_ticks[0], x_ticks[-1]), (y_ticks[0], y_ticks[-1]))
+    longest = max(len(number(tick)) for tick in y_ticks)
+    frame = _Frame(
+        width,
+        height,
+        (x_ticks[0], x_ticks[-1]),
+        (y_ticks[0], y_ticks[-1]),
+        left=max(66.0, 36.0 + 7.5 * longest),  # room for the label beside the numbers
+    )
     drawing = tag(
         "svg",
         tag("title", _summary(chart.title, series)),

@@ -1,4 +1,5 @@
 import math
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -35,6 +36,14 @@ def test_ticks_are_even_and_cover_the_range(a, b, count, whole):
     assert 2 <= len(ticks) <= 2 * count + 3
     assert ticks[0] <= low + slack
     assert ticks[-1] >= high - slack
+
+
+def test_long_numbers_leave_room_for_the_label_beside_them():
+    def left(values):
+        figure = draw(Chart("t", "x", "y", [Series("s", list(enumerate(values)))]))
+        return min(float(x) for x in re.findall(r'<line x1="([\d.]+)"', figure))
+
+    assert left([0.0011, 0.0014]) > left([0, 100])
 
 
 def test_values_that_are_not_finite_are_left_out():
