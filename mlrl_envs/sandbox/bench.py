@@ -6,14 +6,15 @@ import resource
 import socket
 from collections import OrderedDict
 
-from mlrl_envs.sandbox import frames, judge
+from mlrl_envs.sandbox import frames, judge, placement
 from mlrl_envs.sandbox.board import Board
 from mlrl_envs.sandbox.plan import Plan, make_plan
+from mlrl_envs.sandbox.trial import Job
 
 __all__ = ["RETIRED", "Bench"]
 
 PLANS = 256
-JOBS = 500
+JOBS = 5000
 GROWTH_KIB = 64 << 10
 RETIRED = b"r"
 
@@ -25,9 +26,9 @@ class Bench:
         self._board = board
         self._plans: OrderedDict[tuple[str, str, str, tuple[str, ...]], Plan] = OrderedDict()
 
-    def make_ready(self, payload: bytes) -> tuple[judge.Job, Plan]:
+    def make_ready(self, payload: bytes) -> tuple[Job, Plan]:
         """Read a job, compile its tests, and write the plan on a fresh board."""
-        job: judge.Job = json.loads(payload)
+        job: Job = json.loads(payload)
         plan = self._plan_of(job)
         self._board.reset()
         if plan.expected is not None:
@@ -48,12 +49,14 @@ class Bench:
         """
         jobs = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM, 0, seat)
         limit = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss + GROWTH_KIB
+        place = placement.Place()
         for count in range(1, JOBS + 1):
             message = frames.receive_with_descriptors(jobs, 2)
             if message is None:
                 return
             payload, (link, done) = message
-            self.run(payload, link)
+            place.follow(payload[: len(placement.ANYWHERE)])
+            self.run(payload[len(placement.ANYWHERE) :], link)
             os.close(link)
             grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > limit
             if grown or count == JOBS:
@@ -61,7 +64,7 @@ class Bench:
                 return
             os.close(done)
 
-    def _plan_of(self, job: judge.Job) -> Plan:
+    def _plan_of(self, job: Job) -> Plan:
         key = (job["tests"], job["helpers"], job["style"], tuple(job["entry_points"]))
         if key not in self._plans:
             self._plans[key] = make_plan(*key)

@@ -7,7 +7,6 @@ judge over one socket and knows neither the tests nor what they expect.
 # ruff: noqa: ANN401  values of any type cross the border
 
 import builtins
-import contextlib
 import io
 import json
 import sys
@@ -31,7 +30,9 @@ Message: TypeAlias = list[Any]
 def run_candidate(link: int, output_bytes: int) -> None:
     """Answer the judge until it hangs up."""
     sys.setrecursionlimit(sys.getrecursionlimit() + EXTRA_DEPTH)
-    Candidate(link, Output(output_bytes)).run()
+    one = Candidate(link, Output())
+    one.take_over()
+    one.run(output_bytes)
 
 
 class HungUpError(BaseException):
@@ -39,20 +40,24 @@ class HungUpError(BaseException):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output: kept up to a cap, on its descriptor and for the judge's next reply."""
+    """Standard output: kept up to a cap, on its descriptor and for the judge's next reply.
 
-    def __init__(self, cap: int) -> None:
+    Attributes:
+        left: How many characters are still kept.
+    """
+
+    def __init__(self) -> None:
         super().__init__(io.FileIO(1, "w", closefd=False), "utf-8", "backslashreplace", "\n")
-        self._left = cap
+        self.left = 0
         self._pending: list[str] = []
 
     def write(self, text: str) -> int:
         """Keep text while there is room; the rest is dropped without a word."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
-        if self._left > 0:
-            kept = text[: self._left]
-            self._left -= len(kept)
+        if self.left > 0:
+            kept = text[: self.left]
+            self.left -= len(kept)
             self._pending.append(kept)
             self.buffer.write(kept.encode("utf-8", "backslashreplace"))
         return len(text)
@@ -91,12 +96,18 @@ class Candidate:
         self._found: dict[str, Any] = {}
         self._tests: SharedTests | None = None
 
-    def run(self) -> None:
-        """Take over this process and answer the judge until it hangs up."""
+    def take_over(self) -> None:
+        """Stand in for this process's standard output and input."""
         sys.stdout = self._output
         builtins.input = self.input
-        with contextlib.suppress(HungUpError):
+
+    def run(self, output_bytes: int) -> None:
+        """Answer the judge until it hangs up, and keep so much standard output."""
+        self._output.left = output_bytes
+        try:  # noqa: SIM105  `suppress` is more code, on pages that must be copied for it
             self.serve()
+        except HungUpError:
+            pass
 
     def serve(self) -> Any:
         """Answer requests until an answer to our own question, or the end, arrives."""

@@ -7,11 +7,13 @@ import select
 import socket
 import subprocess
 import sys
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from mlrl_envs.errors import InfraError, InvalidArgumentError
 from mlrl_envs.sandbox import frames
+from mlrl_envs.sandbox.allowance import Allowance
 from mlrl_envs.sandbox.plain import is_plain
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, TestRecord
 
@@ -58,7 +60,7 @@ class WorkerHandle:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=None if os.environ.get("MLRL_SANDBOX_DEBUG") else subprocess.DEVNULL,
-                env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", **environment},
+                env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "LD_BIND_NOW": "1", **environment},
                 cwd="/",
             )
         except OSError as error:
@@ -69,8 +71,8 @@ class WorkerHandle:
         self.link = ours
         self.greeting = self._greet(settings)
 
-    def run(self, program: Program) -> Outcome:
-        """Run one program.
+    def run(self, program: Program, limits: Limits) -> Outcome:
+        """Run one program under these limits.
 
         Raises:
             WorkerLostError: If the worker dies under it.
@@ -88,8 +90,9 @@ class WorkerHandle:
         }
         try:
             own = b"+" if is_plain(program.tests, program.helpers) else b"-"
-            frames.send(self.link.fileno(), own + json.dumps(job).encode())
-            fields = self._receive(self._patience)
+            allowed = Allowance(*astuple(limits)).pack()
+            frames.send(self.link.fileno(), own + allowed + json.dumps(job).encode())
+            fields = self._receive(limits.wall_seconds + GRACE_SECONDS)
         except (OSError, frames.FrameError) as error:
             raise WorkerLostError(str(error)) from error
         if "fault" in fields:

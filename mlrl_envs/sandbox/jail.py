@@ -13,8 +13,10 @@ import os
 import resource
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
+
+from mlrl_envs.sandbox.syscalls import die_with_parent
 
 __all__ = ["Layers", "confine_zygote", "enter_world", "inspect", "seal_candidate"]
 
@@ -60,8 +62,8 @@ def _nothing() -> None:
 
 def _install_filters(seccomp: Any) -> None:  # noqa: ANN401  the module, imported on Linux only
     _no_new_privileges()
-    seccomp.install(seccomp.zygote_filter())
-    seccomp.install(seccomp.candidate_filter())
+    seccomp.zygote_filter().install()
+    seccomp.candidate_filter().install()
 
 
 def _try(attempt: Callable[[], object]) -> tuple[bool, str]:
@@ -137,28 +139,26 @@ def scratch(tier: Tier) -> Any:  # noqa: ANN401
     return namespaces.Scratch()
 
 
-def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent dies, where it can."""
-    if sys.platform.startswith("linux"):
-        from mlrl_envs.sandbox import namespaces
+def confine_zygote(tier: Tier, visible: list[str], writable: Sequence[str] = ()) -> None:
+    """Give up every privilege, for this process and all it will fork.
 
-        namespaces.die_with_parent()
-
-
-def confine_zygote(tier: Tier, visible: list[str]) -> None:
-    """Give up every privilege, for this process and all it will fork."""
+    Args:
+        tier: How far this host can confine.
+        visible: What may be read.
+        writable: What may be written in tier B; in tier A it is the scratch mount.
+    """
     if tier == "D":
         return
     from mlrl_envs.sandbox import landlock, namespaces, seccomp
 
     _drop_identity(tier, visible)
     _no_new_privileges()
-    namespaces.die_with_parent()
+    die_with_parent()
     if tier in "AB":
-        writable = [os.path.dirname(namespaces.SCRATCH)] if tier == "A" else []
+        open_to_writing = [os.path.dirname(namespaces.SCRATCH)] if tier == "A" else [*writable]
         readable, listable = _split_out_packages(visible)
-        landlock.restrict([*readable, *namespaces.DEVICES], listable, writable)
-    seccomp.install(seccomp.zygote_filter(writes=tier == "A"))
+        landlock.restrict([*readable, *namespaces.DEVICES], listable, open_to_writing)
+    seccomp.zygote_filter(writes=tier == "A" or bool(writable), private=tier == "A").install()
 
 
 def seal_candidate(tier: Tier) -> Callable[[], None]:
@@ -167,22 +167,32 @@ def seal_candidate(tier: Tier) -> Callable[[], None]:
         return _nothing
     from mlrl_envs.sandbox import seccomp
 
-    program = seccomp.candidate_filter()
+    install = seccomp.candidate_filter().install
+    if tier != "A":
+        return install
 
     def seal() -> None:
-        if tier == "A":  # elsewhere the user's other processes would count as well
-            resource.setrlimit(resource.RLIMIT_NPROC, (MAX_THREADS, MAX_THREADS))
-        seccomp.install(program)
+        # Elsewhere the user's other processes would count as well.
+        resource.setrlimit(resource.RLIMIT_NPROC, (MAX_THREADS, MAX_THREADS))
+        install()
 
     return seal
 
 
-def _drop_identity(tier: Tier, visible: list[str]) -> None:
+def program_user(tier: Tier, visible: list[str]) -> int:
+    """Return the user id that programs run under: nobody's if we are root and it can read them."""
     from mlrl_envs.sandbox import namespaces
+
+    if os.geteuid() == 0 and (tier == "A" or all(map(_open_to_all, visible))):
+        return namespaces.INNER_ID if tier == "A" else namespaces.OUTER_ID
+    return os.geteuid()
+
+
+def _drop_identity(tier: Tier, visible: list[str]) -> None:
     from mlrl_envs.sandbox.syscalls import call
 
-    wanted = namespaces.INNER_ID if tier == "A" else namespaces.OUTER_ID
-    if os.geteuid() == 0 and (tier == "A" or all(map(_open_to_all, visible))):
+    wanted = program_user(tier, visible)
+    if wanted != os.geteuid():
         # In a namespace with one mapped id there is no other to take: then only the
         # capabilities go.
         with contextlib.suppress(OSError):

@@ -6,26 +6,18 @@ that ends before it says so has not passed anything beyond what is recorded.
 
 # ruff: noqa: ANN401  values of any type cross the border
 
-import json
 import sys
-from types import TracebackType
 from typing import Any
 
-from mlrl_envs.sandbox.board import ENDED, FINISHED, TESTING, Board
+from mlrl_envs.sandbox.board import ENDED, TESTING, Board
+from mlrl_envs.sandbox.faults import CandidateGoneError, LoadFailedError, show
 from mlrl_envs.sandbox.judge_unittest import run_unittest
 from mlrl_envs.sandbox.plan import PROBE, Plan
-from mlrl_envs.sandbox.proxy import (
-    CandidateGoneError,
-    LoadFailedError,
-    Session,
-    describe,
-    show,
-)
+from mlrl_envs.sandbox.proxy import Session
 from mlrl_envs.sandbox.shared import run_shared
+from mlrl_envs.sandbox.trial import Job, Trial
 
 __all__ = ["run_judge"]
-
-Job = dict[str, Any]
 
 
 def run_judge(job: Job, plan: Plan, link: int, board: Board) -> None:
@@ -48,7 +40,7 @@ def run_judge(job: Job, plan: Plan, link: int, board: Board) -> None:
         return
     namespace.update(zip(job["entry_points"], found, strict=True))
     board.start(TESTING)
-    Trial(session, board, plan).run(job, namespace, found[0])
+    _run_tests(Trial(session, board, plan), job, namespace, found[0])
 
 
 class _Sink:
@@ -72,82 +64,24 @@ def _run_helpers(plan: Plan, namespace: dict[str, Any], board: Board) -> bool:
     return True
 
 
-class Trial:
-    """One run of the tests, one record at a time."""
-
-    def __init__(self, session: Session, board: Board, plan: Plan) -> None:
-        self.session = session
-        self.board = board
-        self.plan = plan
-        self.ran = 0
-
-    def run(self, job: Job, namespace: dict[str, Any], first: object) -> None:
-        """Run the tests to their end and say so on the board, or say why not."""
-        namespace[PROBE] = [_Probe(self, place) for place in range(len(self.plan.names))]
-        try:
-            if job["assurance"] == "shared":
-                run_shared(self, job)
-            else:
-                self._run_split(job["style"], namespace, first)
-        except CandidateGoneError:
-            pass
-        except BaseException as error:  # noqa: BLE001  the tests broke off outside an assertion
-            self.fail_outside(error)
-        self.finish()
-
-    def _run_split(self, style: str, namespace: dict[str, Any], first: Any) -> None:
-        exec(self.plan.tests, namespace)  # noqa: S102  trusted tests
-        if style == "check":
-            namespace["check"](first)
-        elif style == "unittest":
-            run_unittest(self, namespace)
-
-    def fail_outside(self, error: BaseException) -> None:
-        """Note that the tests broke off between two assertions."""
-        if not self.session.gone:
-            self.board.note("broken", describe(error, self.session))
-
-    def finish(self) -> None:
-        """Write how the run ended."""
-        if self.session.gone:
-            self.board.note("ending", [self.session.gone, ""])
-        self.board.note("memory_error", self.session.memory_error)
-        self.board.start(FINISHED)
-
-    def record(self, name: str, error: BaseException | None) -> None:
-        """Write one verdict: held only if nothing was raised and the candidate played fair."""
-        session = self.session
-        held = error is None and not session.gone and not session.foul
-        text = "" if held else describe(error or AssertionError(), session)
-        session.foul = ""
-        session.last = ()
-        self.board.record(name, held, text)
+def _run_tests(trial: Trial, job: Job, namespace: dict[str, Any], first: object) -> None:
+    """Run the tests to their end and say so on the board, or say why not."""
+    namespace[PROBE] = trial.probes()
+    try:
+        if job["assurance"] == "shared":
+            run_shared(trial, job)
+        else:
+            _run_split(trial, job["style"], namespace, first)
+    except CandidateGoneError:
+        pass
+    except BaseException as error:  # noqa: BLE001  the tests broke off outside an assertion
+        trial.fail_outside(error)
+    trial.finish()
 
 
-class _Probe:
-    """What each assertion runs under."""
-
-    def __init__(self, trial: Trial, place: int) -> None:
-        self._trial = trial
-        self._place = place
-        self._name = trial.plan.names[place]
-
-    def __enter__(self) -> None:
-        self._trial.board.step(self._place)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
-        self._trial.record(self._name, error)
-        if self._trial.session.gone:
-            raise CandidateGoneError(self._trial.session.gone)
-        return True
-
-
-def read_job(payload: bytes) -> Job:
-    """Return the job a frame holds."""
-    job: Job = json.loads(payload)
-    return job
+def _run_split(trial: Trial, style: str, namespace: dict[str, Any], first: Any) -> None:
+    exec(trial.plan.tests, namespace)  # noqa: S102  trusted tests
+    if style == "check":
+        namespace["check"](first)
+    elif style == "unittest":
+        run_unittest(trial, namespace)

@@ -9,17 +9,16 @@ that holds it costs more.
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from mlrl_envs.sandbox.proxy import CandidateGoneError, VerdictError
+from mlrl_envs.sandbox.faults import CandidateGoneError, VerdictError
+from mlrl_envs.sandbox.trial import Trial
 
 if TYPE_CHECKING:
     import unittest
 
-    from mlrl_envs.sandbox.judge import Trial
-
 __all__ = ["run_unittest"]
 
 
-def run_unittest(trial: "Trial", namespace: dict[str, Any]) -> None:
+def run_unittest(trial: Trial, namespace: dict[str, Any]) -> None:
     """Run every `TestCase` the tests define, in the order of their definition."""
     import unittest
 
@@ -48,7 +47,7 @@ def _recorder() -> Any:  # noqa: C901  one class, whose methods each are simple
     class Recorder(unittest.TestResult):
         """Writes each verdict to the board. A skip is no pass: nobody checked anything."""
 
-        def __init__(self, trial: "Trial") -> None:
+        def __init__(self, trial: Trial) -> None:
             super().__init__()
             self._trial = trial
             self._error: BaseException | None = None

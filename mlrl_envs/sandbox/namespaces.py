@@ -10,17 +10,15 @@ scratch directory. Paid once a worker; every program forked later lives in it.
 import contextlib
 import glob
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable
 
-from mlrl_envs.sandbox.syscalls import call, call_named, library
+from mlrl_envs.sandbox.syscalls import call, call_named, die_with_parent, library
 
 __all__ = [
     "SCRATCH",
     "Scratch",
-    "die_with_parent",
     "enter",
     "isolate_processes",
     "unmount",
@@ -36,7 +34,6 @@ MS_NOATIME, MS_BIND, MS_REC, MS_PRIVATE = 1024, 4096, 16384, 1 << 18
 KEPT_FLAGS = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | 2048
 ST_RELATIME, MS_RELATIME = 4096, 1 << 21
 MNT_DETACH = 2
-PR_SET_PDEATHSIG = 1
 INNER_ID, OUTER_ID = 1000, 65534
 STAGE = "/tmp"  # noqa: S108  only ever mounted over, inside our own namespace
 SCRATCH = "/box/tmp"
@@ -202,12 +199,6 @@ def isolate_processes() -> None:
         os.waitpid(child, 0)
         os._exit(0)
     die_with_parent()
-
-
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent dies."""
-    with contextlib.suppress(OSError, AttributeError):
-        call_named("prctl", library.prctl, PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 class Scratch:

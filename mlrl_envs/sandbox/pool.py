@@ -8,7 +8,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple
 from typing import Any
@@ -17,6 +17,8 @@ from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.sandbox.handle import WorkerHandle, WorkerLostError
 from mlrl_envs.sandbox.probing import host_tier, remember_tier
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, Status, Tier
+from mlrl_envs.sandbox.session import Reply, Script, Session
+from mlrl_envs.sandbox.session_pool import SessionPool
 
 __all__ = ["Sandbox"]
 
@@ -68,6 +70,7 @@ class Sandbox:
         self._all: set[WorkerHandle] = set()
         self._outcomes: OrderedDict[Any, Outcome] = OrderedDict()
         self._pool: ThreadPoolExecutor | None = None
+        self._sessions: SessionPool | None = None
         self._finalizer = weakref.finalize(self, _close_all, self._all)
         _living.add(self)
 
@@ -118,12 +121,40 @@ class Sandbox:
             raise errors[0]
         return [future.result() for future in futures]
 
+    def session(
+        self, files: Mapping[str, str] | None = None, seconds: float | None = None
+    ) -> Session:
+        """Return a new session: interpreters that keep their names, and a directory of files.
+
+        Args:
+            files: What the directory holds at first, by path.
+            seconds: Time limit of one call; None for the limits' `test_seconds`.
+        """
+        return Session(self, files, seconds)
+
+    def play_many(self, scripts: Sequence[Script]) -> list[list[Reply]]:
+        """Play scripts of sessions, as many at once as there are workers; the order is kept.
+
+        They run in workers of their own, so that no session waits for a batch of programs.
+
+        Raises:
+            InfraError: If no worker can be started, or this host gives sessions no files.
+        """
+        with self._lock:
+            if self._sessions is None:
+                self._sessions = SessionPool(self.workers, self.limits, self._settings())
+            sessions = self._sessions
+        return sessions.play_many(scripts)
+
     def close(self) -> None:
         """End every worker. The sandbox may be used again and then starts new ones."""
         with self._lock:
             pool, self._pool = self._pool, None
+            sessions, self._sessions = self._sessions, None
         if pool is not None:
             pool.shutdown(wait=True)
+        if sessions is not None:
+            sessions.close()
         with self._lock:
             self._free.clear()
             _close_all(self._all)
@@ -147,7 +178,7 @@ class Sandbox:
             for _attempt in range(ATTEMPTS):
                 worker = self._take()
                 try:
-                    outcome = worker.run(program)
+                    outcome = worker.run(program, program.limits or self.limits)
                 except WorkerLostError as error:
                     self._drop(worker)
                     reason = str(error)
@@ -166,17 +197,18 @@ class Sandbox:
         with self._lock:
             if self._free:
                 return self._free.pop()
-        settings: dict[str, Any] = {
-            **asdict(self.limits),
-            "minimum_tier": self.minimum_tier or "C",
-            "allow_insecure": self.allow_insecure,
-            **host_tier(),
-        }
-        worker = WorkerHandle(self.limits, settings)
+        worker = WorkerHandle(self.limits, {**self._settings(), **host_tier()})
         remember_tier(worker.greeting)
         with self._lock:
             self._all.add(worker)
         return worker
+
+    def _settings(self) -> dict[str, Any]:
+        return {
+            **asdict(self.limits),
+            "minimum_tier": self.minimum_tier or "C",
+            "allow_insecure": self.allow_insecure,
+        }
 
     def _give_back(self, worker: WorkerHandle) -> None:
         with self._lock:
@@ -192,6 +224,8 @@ class Sandbox:
         self._finalizer.detach()
         for worker in self._all:
             worker.abandon()
+        if self._sessions is not None:
+            self._sessions.abandon()
         self._begin()
 
 

@@ -88,6 +88,7 @@ class Program:
         assurance: `"split"` keeps tests and candidate in two processes. `"shared"` runs them in
             one jailed process, for the few tests that hand live objects over; its verdict can
             be forged by a program that looks for the tests, and the outcome says so.
+        limits: What this program may use; None for the limits of the sandbox that runs it.
     """
 
     source: str
@@ -97,6 +98,7 @@ class Program:
     helpers: str = ""
     dunders: tuple[str, ...] = ()
     assurance: Assurance = "split"
+    limits: Limits | None = None
 
     def __post_init__(self) -> None:
         for name in ("entry_points", "dunders"):

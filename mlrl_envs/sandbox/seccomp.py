@@ -8,9 +8,9 @@ from candidates what zygotes need: forking, signals, passing descriptors, more f
 import ctypes
 import struct
 
-from mlrl_envs.sandbox.syscalls import AUDIT_ARCH, NUMBERS, call
+from mlrl_envs.sandbox.syscalls import AUDIT_ARCH, NUMBERS, prepared
 
-__all__ = ["Filter", "candidate_filter", "install", "zygote_filter"]
+__all__ = ["Filter", "candidate_filter", "zygote_filter"]
 
 LOAD, JUMP_EQ, JUMP_GE, JUMP_SET, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 KILL, ALLOW = 0x80000000, 0x7FFF0000
@@ -28,12 +28,12 @@ getcwd chdir fchdir rename mkdir rmdir creat link unlink symlink readlink chmod 
 gettimeofday getrlimit getrusage sysinfo times getuid getgid geteuid getegid getppid getpgrp
 getgroups getresuid getresgid getpgid getsid rt_sigpending rt_sigtimedwait rt_sigsuspend
 sigaltstack utime statfs fstatfs getpriority prctl arch_prctl setrlimit gettid tkill time futex
-sched_getaffinity epoll_create getdents64 set_tid_address restart_syscall getsockname getsockopt
-fadvise64 clock_gettime clock_getres clock_nanosleep exit_group epoll_wait epoll_ctl tgkill
-utimes openat mkdirat newfstatat unlinkat renameat linkat symlinkat readlinkat fchmodat
-faccessat pselect6 ppoll set_robust_list utimensat epoll_pwait fallocate eventfd2 epoll_create1
-dup3 pipe2 preadv pwritev getcpu renameat2 seccomp getrandom membarrier copy_file_range statx
-rseq close_range openat2 faccessat2
+sched_getaffinity sched_setaffinity epoll_create getdents64 set_tid_address restart_syscall
+getsockname getsockopt fadvise64 clock_gettime clock_getres clock_nanosleep exit_group epoll_wait
+epoll_ctl tgkill utimes openat mkdirat newfstatat unlinkat renameat linkat symlinkat readlinkat
+fchmodat faccessat pselect6 ppoll set_robust_list utimensat epoll_pwait fallocate eventfd2
+epoll_create1 dup3 pipe2 preadv pwritev getcpu renameat2 seccomp getrandom membarrier
+copy_file_range statx rseq close_range openat2 faccessat2
 """
 KILLED = """
 ptrace process_vm_readv process_vm_writev process_madvise pidfd_getfd
@@ -56,42 +56,41 @@ WRITING = """
 truncate rename mkdir rmdir creat link unlink symlink chmod fchmod utime utimes mkdirat unlinkat
 renameat renameat2 linkat symlinkat fchmodat utimensat
 """
+METADATA = "truncate chmod fchmod utime utimes fchmodat utimensat"
 WRITE_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000  # WRONLY RDWR CREAT TRUNC TMPFILE
 PTHREAD_FLAGS = (0x3D0F00, 0x7D0F00)  # glibc's, musl's
-CANDIDATE_REFUSED = "kill tkill tgkill sendmsg recvmsg seccomp prctl wait4"
+CANDIDATE_REFUSED = "kill tkill tgkill sendmsg recvmsg seccomp prctl wait4 sched_setaffinity"
 Instruction = tuple[int, int, int, int]
 
 
 class Filter:
-    """A filter in the form the kernel takes; it must stay alive until it is installed."""
+    """A filter in the form the kernel takes."""
 
     def __init__(self, instructions: list[Instruction]) -> None:
         packed = b"".join(struct.pack("=HBBI", *item) for item in instructions)
         self._code = ctypes.create_string_buffer(packed, len(packed))
-        self._program = struct.pack("@HP", len(instructions), ctypes.addressof(self._code))
-        self._pointer = ctypes.create_string_buffer(self._program, len(self._program))
+        program = struct.pack("@HP", len(instructions), ctypes.addressof(self._code))
+        self._program = ctypes.create_string_buffer(program, len(program))
+        address = ctypes.c_void_p(ctypes.addressof(self._program))
+        self._install = prepared("seccomp", ctypes.c_long(FILTER_MODE), ctypes.c_long(0), address)
         self.length = len(instructions)
 
-    @property
-    def address(self) -> ctypes.c_void_p:
-        """Where the kernel finds it."""
-        return ctypes.c_void_p(ctypes.addressof(self._pointer))
+    def install(self) -> None:
+        """Put it on this process, for good.
+
+        Raises:
+            OSError: If the kernel refuses it.
+        """
+        self._install()
 
 
-def install(program: Filter) -> None:
-    """Put a filter on this process, for good.
-
-    Raises:
-        OSError: If the kernel refuses it.
-    """
-    call("seccomp", ctypes.c_long(FILTER_MODE), ctypes.c_long(0), program.address)
-
-
-def zygote_filter(*, writes: bool = True) -> Filter:
+def zygote_filter(*, writes: bool = True, private: bool = True) -> Filter:
     """Return the filter every zygote and all its children live under.
 
     Args:
         writes: Whether files may be opened for writing; Landlock and mounts then say which.
+        private: Whether the whole file system is a private one. Landlock does not look at calls
+            that change a file's mode or times, so elsewhere they are refused.
     """
     leaves: dict[int, list[Instruction]] = {}
     for name in KILLED.split():
@@ -107,6 +106,9 @@ def zygote_filter(*, writes: bool = True) -> Filter:
         leaves[_number("open")] = _reading(1)
         leaves[_number("openat")] = _reading(2)
         leaves[_number("openat2")] = [_return(ENOSYS)]
+    if not private:
+        for name in METADATA.split():
+            leaves[_number(name)] = [_return(EPERM)]
     leaves[_number("clone3")] = [_return(ENOSYS)]  # so that glibc falls back on clone
     leaves.pop(-1, None)
     return Filter([*_same_architecture(), *_search(sorted(leaves.items()))])

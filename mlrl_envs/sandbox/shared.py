@@ -12,12 +12,10 @@ import ast
 import copy
 import random
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mlrl_envs.sandbox.proxy import VerdictError
-
-if TYPE_CHECKING:
-    from mlrl_envs.sandbox.judge import Job, Trial
+from mlrl_envs.sandbox.faults import VerdictError
+from mlrl_envs.sandbox.trial import Job, Trial
 
 __all__ = ["Twin", "make_twins", "run_shared"]
 
@@ -92,7 +90,7 @@ def _invert(method: ast.FunctionDef) -> None:
         method.body.append(ast.parse("self.fail()").body[0])
 
 
-def run_shared(trial: "Trial", job: "Job") -> None:
+def run_shared(trial: Trial, job: Job) -> None:
     """Run the tests in the candidate's process, one method and its decoy at a time."""
     chance = random.SystemRandom()
     tests, twins = make_twins(job["tests"], chance)

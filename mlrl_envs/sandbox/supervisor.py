@@ -12,9 +12,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mlrl_envs.sandbox import frames, jail, zygote
+from mlrl_envs.sandbox import allowance, frames, jail, placement, zygote
+from mlrl_envs.sandbox.allowance import Allowance
 from mlrl_envs.sandbox.board import ENDED, FINISHED, LOADING, TESTING, Board
-from mlrl_envs.sandbox.roles import Settings, prepare_candidate, prepare_judge
+from mlrl_envs.sandbox.patience import Patience
+from mlrl_envs.sandbox.roles import Settings, prepare_candidate, prepare_judge, share_of
 from mlrl_envs.sandbox.verdict import Ended, verdict_of
 
 __all__ = ["JOB_CAP", "PLAIN", "CannotConfineError", "Supervisor"]
@@ -38,7 +40,6 @@ class Supervisor:
     ) -> None:
         self._owner = owner
         self._settings = settings
-        self._cap = int(settings["output_kib"] * 1024)
         self._scratch = jail.scratch(tier)
         self._standing: socket.socket | None = None
         where = self._scratch.path
@@ -47,13 +48,13 @@ class Supervisor:
         def be_candidates() -> Callable[[bytes], Any]:
             jail.isolate_processes(tier)
             jail.confine_zygote(tier, visible)
-            return prepare_candidate(settings, jail.seal_candidate(tier), where)
+            return prepare_candidate(jail.seal_candidate(tier), where)
 
         def be_judges() -> Callable[[bytes], Any]:
             jail.confine_zygote(tier, visible)
             return prepare_judge(self._board, where)
 
-        self._candidates = self._spawn(be_candidates, [owner])
+        self._candidates = self._spawn(be_candidates, [owner], zygote.bare_fork)
         self._board = Board()
         preload_for_judges()
         self._judges = self._spawn(be_judges, [owner, self._candidates])
@@ -75,24 +76,28 @@ class Supervisor:
         """Run one program and return its outcome's fields.
 
         Args:
-            job: Source, tests and the rest, as JSON.
+            job: An `Allowance`, then source, tests and the rest, as JSON.
             plain: Whether its tests leave nothing behind, so that a standing judge may run them.
         """
         begun = time.monotonic()
+        allowed, job = Allowance.unpack(job), job[allowance.SIZE :]
+        core = placement.here()
         self._board.reset()
         judge_end, candidate_end = socket.socketpair()
         watch, done = os.pipe()
         output = anonymous_file()
         try:
-            zygote.start(self._candidates, OWN_SLOT, b"", [candidate_end.fileno(), output])
+            handed = [candidate_end.fileno(), output]
+            share = share_of(allowed, self._settings["base_bytes"])
+            zygote.start(self._candidates, OWN_SLOT, share, handed, core)
             candidate_end.close()
-            self._call_judge(job, [judge_end.fileno(), done], plain=plain)
+            self._call_judge(job, [judge_end.fileno(), done], core, plain=plain)
             judge_end.close()
             os.close(done)
-            late = self._wait(watch, begun)
+            late = self._wait(watch, begun, allowed)
             judged = self._dismiss_judge(watch, late, plain=plain)
             ended = zygote.end(self._candidates, OWN_SLOT)
-            raw = os.pread(output, self._cap, 0)
+            raw = os.pread(output, allowed.output_bytes, 0)
         except frames.FrameError:
             os._exit(3)  # a zygote was killed from outside: the owner replaces this worker
         finally:
@@ -100,12 +105,14 @@ class Supervisor:
             os.close(output)
         seconds = time.monotonic() - begun
         self._scratch.renew()
-        return verdict_of(self._board, Ended(late, judged, ended, raw, seconds, self._settings))
+        return verdict_of(self._board, Ended(late, judged, ended, raw, seconds, allowed))
 
-    def _call_judge(self, job: bytes, descriptors: list[int], *, plain: bool) -> None:
+    def _call_judge(
+        self, job: bytes, descriptors: list[int], core: placement.Core, *, plain: bool
+    ) -> None:
         """Hand a job to the standing judge, or to a judge of its own."""
         if not plain:
-            zygote.start(self._judges, OWN_SLOT, job, descriptors)
+            zygote.start(self._judges, OWN_SLOT, job, descriptors, core)
             return
         if self._standing is None:
             ours, theirs = socket.socketpair()
@@ -113,7 +120,7 @@ class Supervisor:
             theirs.close()
             self._standing = ours
         try:
-            frames.send_with_descriptors(self._standing, job, descriptors)
+            frames.send_with_descriptors(self._standing, core + job, descriptors)
         except OSError:
             os._exit(3)  # the standing judge was killed from outside
 
@@ -130,24 +137,33 @@ class Supervisor:
         ending = zygote.end(self._judges, STANDING_SLOT)
         return WELL if finished else ending
 
-    def _wait(self, watch: int, begun: float) -> str:
+    def _wait(self, watch: int, begun: float, allowed: Allowance) -> str:
         """Wait for the judge's end; return which deadline passed, or "" if none did."""
-        last = begun + self._settings["wall_seconds"]
+        last = begun + allowed.wall_seconds
+        patience = Patience(lambda: zygote.used(self._candidates, OWN_SLOT))
         while True:
-            allowed = {LOADING: "load_seconds", TESTING: "test_seconds"}.get(self._board.phase)
-            due = self._board.last_step + self._settings[allowed] if allowed else last
-            left = min(due, last) - time.monotonic()
-            if left <= 0:
-                return allowed if allowed and due < last else "wall_seconds"
+            limit = {LOADING: "load_seconds", TESTING: "test_seconds"}.get(self._board.phase)
+            step = self._board.last_step
+            seconds = getattr(allowed, limit) if limit else allowed.wall_seconds
+            due = step + seconds + patience.granted(step) if limit else last
+            now = time.monotonic()
+            if now >= last:
+                return "wall_seconds"
+            if limit and now >= due and not patience.grant(seconds):
+                return limit
             watched = [watch, self._owner.fileno()]
-            ready, _, _ = select.select(watched, [], [], min(left, GLANCE_SECONDS))
+            pause = max(0.0, min(due - now, last - now, GLANCE_SECONDS))
+            ready, _, _ = select.select(watched, [], [], pause)
             if watch in ready:
                 return ""
             if ready:  # the owner never speaks during a job: it is gone
                 os._exit(0)
 
     def _spawn(
-        self, become: Callable[[], Callable[[bytes], Any]], strangers: list[socket.socket]
+        self,
+        become: Callable[[], Callable[[bytes], Any]],
+        strangers: list[socket.socket],
+        fork: Callable[[], int] = os.fork,
     ) -> socket.socket:
         """Fork a zygote that keeps none of the other sockets and says when it is ready."""
         ours, theirs = socket.socketpair()
@@ -157,9 +173,7 @@ class Supervisor:
         try:
             for link in (ours, *strangers):
                 link.close()
-            born = zygote.Zygote(
-                theirs, descriptors=2, prepare=become(), die_with_parent=jail.die_with_parent
-            )
+            born = zygote.Zygote(theirs, descriptors=2, prepare=become(), fork=fork)
             frames.send(theirs.fileno(), b"ready")
             born.serve()
         except Exception as error:  # noqa: BLE001  the supervisor reports it

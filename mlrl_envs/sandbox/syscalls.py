@@ -5,11 +5,21 @@ x86-64 and aarch64 only; elsewhere `NUMBERS` is empty and no filter can be built
 
 import ctypes
 import os
-import platform
+import signal
+from collections.abc import Callable
 
-__all__ = ["ARCHITECTURE", "AUDIT_ARCH", "NUMBERS", "call", "call_named", "library"]
+__all__ = [
+    "ARCHITECTURE",
+    "AUDIT_ARCH",
+    "NUMBERS",
+    "call",
+    "call_named",
+    "die_with_parent",
+    "library",
+    "prepared",
+]
 
-ARCHITECTURE = platform.machine()
+ARCHITECTURE = os.uname().machine
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}.get(ARCHITECTURE, 0)
 
 # From the kernel's arch/x86/entry/syscalls/syscall_64.tbl.
@@ -28,20 +38,21 @@ rt_sigpending 127 rt_sigtimedwait 128 rt_sigsuspend 130 sigaltstack 131 utime 13
 statfs 137 fstatfs 138 getpriority 140 pivot_root 155 prctl 157 arch_prctl 158 setrlimit 160
 chroot 161 acct 163 settimeofday 164 mount 165 umount2 166 swapon 167 reboot 169 sethostname 170
 iopl 172 ioperm 173 init_module 175 delete_module 176 quotactl 179 gettid 186 tkill 200 time 201
-futex 202 sched_getaffinity 204 epoll_create 213 getdents64 217 set_tid_address 218
-restart_syscall 219 fadvise64 221 clock_gettime 228 clock_getres 229 clock_nanosleep 230
-exit_group 231 epoll_wait 232 epoll_ctl 233 tgkill 234 utimes 235 kexec_load 246 add_key 248
-request_key 249 keyctl 250 openat 257 mkdirat 258 newfstatat 262 unlinkat 263 renameat 264
-linkat 265 symlinkat 266 readlinkat 267 fchmodat 268 faccessat 269 pselect6 270 ppoll 271
-unshare 272 set_robust_list 273 utimensat 280 epoll_pwait 281 fallocate 285 eventfd2 290
-epoll_create1 291 dup3 292 pipe2 293 preadv 295 pwritev 296 perf_event_open 298 prlimit64 302
-name_to_handle_at 303 open_by_handle_at 304 setns 308 getcpu 309 process_vm_readv 310
-process_vm_writev 311 finit_module 313 renameat2 316 seccomp 317 getrandom 318
-kexec_file_load 320 bpf 321 userfaultfd 323 membarrier 324 copy_file_range 326 statx 332 rseq 334
-pidfd_send_signal 424 io_uring_setup 425 io_uring_enter 426 io_uring_register 427 open_tree 428
-move_mount 429 fsopen 430 fsconfig 431 fsmount 432 fspick 433 pidfd_open 434 clone3 435
-close_range 436 openat2 437 pidfd_getfd 438 faccessat2 439 process_madvise 440 mount_setattr 442
-landlock_create_ruleset 444 landlock_add_rule 445 landlock_restrict_self 446
+futex 202 sched_setaffinity 203 sched_getaffinity 204 epoll_create 213 getdents64 217
+set_tid_address 218 restart_syscall 219 fadvise64 221 clock_gettime 228 clock_getres 229
+clock_nanosleep 230 exit_group 231 epoll_wait 232 epoll_ctl 233 tgkill 234 utimes 235
+kexec_load 246 add_key 248 request_key 249 keyctl 250 openat 257 mkdirat 258 newfstatat 262
+unlinkat 263 renameat 264 linkat 265 symlinkat 266 readlinkat 267 fchmodat 268 faccessat 269
+pselect6 270 ppoll 271 unshare 272 set_robust_list 273 utimensat 280 epoll_pwait 281 fallocate 285
+eventfd2 290 epoll_create1 291 dup3 292 pipe2 293 preadv 295 pwritev 296 perf_event_open 298
+prlimit64 302 name_to_handle_at 303 open_by_handle_at 304 setns 308 getcpu 309
+process_vm_readv 310 process_vm_writev 311 finit_module 313 renameat2 316 seccomp 317
+getrandom 318 kexec_file_load 320 bpf 321 userfaultfd 323 membarrier 324 copy_file_range 326
+statx 332 rseq 334 pidfd_send_signal 424 io_uring_setup 425 io_uring_enter 426
+io_uring_register 427 open_tree 428 move_mount 429 fsopen 430 fsconfig 431 fsmount 432 fspick 433
+pidfd_open 434 clone3 435 close_range 436 openat2 437 pidfd_getfd 438 faccessat2 439
+process_madvise 440 mount_setattr 442 landlock_create_ruleset 444 landlock_add_rule 445
+landlock_restrict_self 446
 """
 # From include/uapi/asm-generic/unistd.h.
 AARCH64 = """
@@ -54,8 +65,8 @@ sendfile 71 pselect6 72 ppoll 73 readlinkat 78 newfstatat 79 fstat 80 fsync 82 f
 utimensat 88 acct 89 capset 91 exit 93 exit_group 94 set_tid_address 96 unshare 97 futex 98
 set_robust_list 99 nanosleep 101 getitimer 102 setitimer 103 kexec_load 104 init_module 105
 delete_module 106 clock_gettime 113 clock_getres 114 clock_nanosleep 115 ptrace 117
-sched_getaffinity 123 sched_yield 124 restart_syscall 128 kill 129 tkill 130 tgkill 131
-sigaltstack 132 rt_sigsuspend 133 rt_sigaction 134 rt_sigprocmask 135 rt_sigpending 136
+sched_setaffinity 122 sched_getaffinity 123 sched_yield 124 restart_syscall 128 kill 129 tkill 130
+tgkill 131 sigaltstack 132 rt_sigsuspend 133 rt_sigaction 134 rt_sigprocmask 135 rt_sigpending 136
 rt_sigtimedwait 137 rt_sigreturn 139 getpriority 141 reboot 142 getresuid 148 getresgid 150
 times 153 getpgid 155 getsid 156 getgroups 158 uname 160 sethostname 161 getrlimit 163
 setrlimit 164 getrusage 165 umask 166 prctl 167 getcpu 168 gettimeofday 169 settimeofday 170
@@ -105,3 +116,29 @@ def call_named(name: str, function: object, *arguments: object) -> int:
         code = ctypes.get_errno()
         raise OSError(code, f"{name}: {os.strerror(code)}")
     return result
+
+
+def prepared(name: str, *arguments: object) -> Callable[[], None]:
+    """Return a system call made ready, for where every step counts.
+
+    Raises:
+        OSError: From what is returned, as the kernel says.
+    """
+    number, syscall = ctypes.c_long(NUMBERS[name]), library.syscall
+
+    def make() -> None:
+        if syscall(number, *arguments) == -1:
+            raise OSError(ctypes.get_errno(), name)
+
+    return make
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent dies, where it can."""
+    if _prctl is not None:
+        _prctl(PR_SET_PDEATHSIG, KILL, 0, 0, 0)
+
+
+_prctl = getattr(library, "prctl", None)  # Linux only
+PR_SET_PDEATHSIG = 1
+KILL = int(signal.SIGKILL)

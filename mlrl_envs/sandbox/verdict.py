@@ -9,6 +9,7 @@ import signal
 from collections import Counter
 from typing import Any, NamedTuple
 
+from mlrl_envs.sandbox.allowance import Allowance
 from mlrl_envs.sandbox.board import FINISHED, Board, Record
 from mlrl_envs.sandbox.text import clean_output
 
@@ -34,7 +35,7 @@ class Ended(NamedTuple):
         candidate: The same of the candidate.
         output: The candidate's standard output.
         seconds: Wall time of the run.
-        settings: The worker's limits.
+        allowed: The limits of this program.
     """
 
     late: str
@@ -42,7 +43,7 @@ class Ended(NamedTuple):
     candidate: tuple[int, float, int]
     output: bytes
     seconds: float
-    settings: dict[str, Any]
+    allowed: Allowance
 
 
 def verdict_of(board: Board, ended: Ended) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def verdict_of(board: Board, ended: Ended) -> dict[str, Any]:
         "passed": passed,
         "total": total,
         "tests": records,
-        "stdout": clean_output(ended.output, int(ended.settings["output_kib"] * 1024)),
+        "stdout": clean_output(ended.output, ended.allowed.output_bytes),
         "seconds": ended.seconds,
         "cpu_seconds": ended.candidate[1],
         "memory_mib": ended.candidate[2] / 1024,
@@ -94,7 +95,7 @@ def _ending(ended: Ended, *, finished: bool, notes: dict[str, Any]) -> tuple[str
     if killed == signal.SIGSYS:
         return "hostile", TEXTS["hostile"]
     if ended.late:
-        limit = ended.settings[ended.late]
+        limit = getattr(ended.allowed, ended.late)
         return "timeout", f"no answer within {limit:g} s"
     noted = notes.get("ending")
     if noted is None:
@@ -109,7 +110,7 @@ def _cause_of_death(ended: Ended, killed: int) -> str:
     _status, seconds, _resident = ended.candidate
     if killed == signal.SIGXCPU:
         return "cpu_limit"
-    if killed == signal.SIGKILL and seconds >= ended.settings["cpu_seconds"]:
+    if killed == signal.SIGKILL and seconds >= ended.allowed.cpu_seconds:
         return "cpu_limit"
     return "died"
 

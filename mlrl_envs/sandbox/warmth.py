@@ -18,6 +18,7 @@ from mlrl_envs.sandbox.board import Board
 __all__ = ["warm_candidates", "warm_judges"]
 
 ROUNDS = 6
+OUTPUT = 1024
 SOURCE = '''
 from typing import List, Optional
 import math
@@ -64,7 +65,7 @@ CALLS: tuple[tuple[int, list[object], list[str]], ...] = (
 def warm_candidates() -> None:
     """Serve a few practice sessions in this process, as a candidate would."""
     keep = sys.stdout, builtins.input, sys.getrecursionlimit()
-    _play(_pretend_to_judge, lambda link: candidate.run_candidate(link, 1024))
+    _play(_pretend_to_judge, lambda link: candidate.run_candidate(link, OUTPUT))
     sys.stdout, builtins.input = keep[:2]
     sys.setrecursionlimit(keep[2])
     sys.modules.pop("solution", None)
@@ -74,7 +75,7 @@ def warm_judges(run: Callable[[bytes, int], None], board: Board) -> None:
     """Judge a few practice programs in this process."""
     keep = sys.stdout, sys.stderr
     job = json.dumps(JOB).encode()
-    _play(lambda link: candidate.run_candidate(link, 1024), lambda link: run(job, link))
+    _play(lambda link: candidate.run_candidate(link, OUTPUT), lambda link: run(job, link))
     sys.stdout, sys.stderr = keep
     board.reset()
 

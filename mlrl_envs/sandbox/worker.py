@@ -6,20 +6,25 @@ import signal
 import socket
 
 from mlrl_envs.sandbox import frames, jail
+from mlrl_envs.sandbox.allowance import Allowance
 from mlrl_envs.sandbox.roles import Settings, virtual_bytes
 from mlrl_envs.sandbox.supervisor import JOB_CAP, CannotConfineError, Supervisor
 
 __all__ = ["main"]
 
-SELF_TEST = {
-    "source": "def answer():\n    return 42\n",
-    "tests": "def check(candidate):\n    assert candidate() == 42\n",
-    "helpers": "",
-    "style": "check",
-    "entry_points": ["answer"],
-    "assurance": "split",
-    "dunders": [],
-}
+# Generous: starting on a busy machine is no test of speed.
+SELF_TEST_ALLOWANCE = Allowance(20.0, 10.0, 10.0, 10.0, 256, 64)
+SELF_TEST = json.dumps(
+    {
+        "source": "def answer():\n    return 42\n",
+        "tests": "def check(candidate):\n    assert candidate() == 42\n",
+        "helpers": "",
+        "style": "check",
+        "entry_points": ["answer"],
+        "assurance": "split",
+        "dunders": [],
+    }
+).encode()
 
 
 def main(descriptor: int) -> None:
@@ -54,11 +59,15 @@ def _set_up(owner: socket.socket, settings: Settings) -> Supervisor:
     settings["base_bytes"] = virtual_bytes()
     visible = jail.visible(tier)
     jail.enter_world(tier, owner.close)
-    supervisor = Supervisor(owner, settings, tier, visible)
+    if settings.get("sessions"):
+        from mlrl_envs.sandbox.session_worker import SessionSupervisor as Chosen
+    else:
+        Chosen = Supervisor  # type: ignore[assignment,misc]  # noqa: N806  a class
+    supervisor: Supervisor = Chosen(owner, settings, tier, visible)
     if tier == "A":
         jail.hide_package()
     for plain in (False, True):
-        outcome = supervisor.run(json.dumps(SELF_TEST).encode(), plain=plain)
+        outcome = supervisor.run(SELF_TEST_ALLOWANCE.pack() + SELF_TEST, plain=plain)
         if outcome.get("status") != "passed":
             raise CannotConfineError(f"the worker fails its own test: {outcome}")
     greeting = {"ready": True, "tier": tier, "layers": layers}

@@ -4,27 +4,38 @@ A zygote never runs a program itself and never reads what a candidate's child ma
 is killed and reaped by its own zygote, so that a kill can never reach a later job.
 """
 
-import contextlib
+import ctypes
 import gc
+import math
 import os
 import signal
 import socket
 import struct
 import sys
+import time
 from collections.abc import Callable
 
-from mlrl_envs.sandbox import frames
+from mlrl_envs.sandbox import frames, placement
+from mlrl_envs.sandbox.syscalls import die_with_parent
 
-__all__ = ["FORK_FAILED", "Ending", "Zygote", "end", "start"]
+__all__ = ["FORK_FAILED", "Ending", "Zygote", "bare_fork", "end", "start", "used"]
 
 ENDING = struct.Struct("=idq")  # wait status, processor seconds, resident KiB
 FORK_FAILED = -1
 Ending = tuple[int, float, int]
 Run = Callable[[list[int]], None]
-START, END = b"+", b"-"
+USED = struct.Struct("=d")
+START, END, ASK = b"+", b"-", b"?"
+PROCESS_CLOCK = 2  # see clock_getcpuclockid(3)
 
 
-def start(zygote: socket.socket, slot: bytes, payload: bytes, descriptors: list[int]) -> None:
+def start(
+    zygote: socket.socket,
+    slot: bytes,
+    payload: bytes,
+    descriptors: list[int],
+    core: placement.Core = placement.ANYWHERE,
+) -> None:
     """Have a zygote fork a child.
 
     Args:
@@ -32,8 +43,9 @@ def start(zygote: socket.socket, slot: bytes, payload: bytes, descriptors: list[
         slot: One byte that names the child until it is ended.
         payload: What the child is told.
         descriptors: What the child is handed.
+        core: Where the zygote and its child run from now on.
     """
-    frames.send_with_descriptors(zygote, START + slot + payload, descriptors)
+    frames.send_with_descriptors(zygote, START + slot + core + payload, descriptors)
 
 
 def end(zygote: socket.socket, slot: bytes) -> Ending:
@@ -50,6 +62,37 @@ def end(zygote: socket.socket, slot: bytes) -> Ending:
     return status, seconds, resident
 
 
+def bare_fork() -> int:
+    """Fork without the interpreter's own precautions, which take a tenth of a program's time.
+
+    They mend locks and threads, which a process with one thread has no need of, and draw new
+    random numbers: children forked like this all draw the same ones.
+
+    Raises:
+        OSError: If the kernel refuses.
+    """
+    child: int = _fork()
+    if child < 0:
+        raise OSError("fork failed")
+    return child
+
+
+_fork = ctypes.PyDLL(None).fork  # unlike CDLL, it keeps the interpreter locked
+
+
+def used(zygote: socket.socket, slot: bytes) -> float:
+    """Return the processor seconds that the child in a slot has had; infinite if none can tell.
+
+    Raises:
+        FrameError: If the zygote itself is gone.
+    """
+    frames.send_with_descriptors(zygote, ASK + slot, [])
+    answer = zygote.recv(USED.size, socket.MSG_WAITALL)
+    if len(answer) < USED.size:
+        raise frames.FrameError("a zygote is gone")
+    return float(USED.unpack(answer)[0])
+
+
 class Zygote:
     """Forks and ends children at the word of a supervisor.
 
@@ -58,7 +101,7 @@ class Zygote:
         descriptors: How many descriptors come with each start.
         prepare: Runs in the zygote before each fork; what it returns runs in the child, which
             ends when that returns.
-        die_with_parent: Runs in the child first, so that none outlives its zygote.
+        fork: `os.fork`, or `bare_fork` for a process without threads.
     """
 
     def __init__(
@@ -67,14 +110,15 @@ class Zygote:
         *,
         descriptors: int,
         prepare: Callable[[bytes], Run],
-        die_with_parent: Callable[[], None],
+        fork: Callable[[], int] = os.fork,
     ) -> None:
         self._link = link
         self._count = descriptors
         self._prepare = prepare
-        self._die_with_parent = die_with_parent
         self._children: dict[bytes, int] = {}
         self._pid = os.getpid()
+        self._place = placement.Place()
+        self._fork = fork
 
     def serve(self) -> None:
         """Fork and reap until the supervisor hangs up."""
@@ -89,14 +133,17 @@ class Zygote:
             payload, descriptors = message
             slot = payload[1:2]
             if payload[:1] == START:
-                self._start(slot, payload[2:], descriptors)
-            else:
+                self._place.follow(payload[2:4])
+                self._start(slot, payload[4:], descriptors)
+            elif payload[:1] == END:
                 self._link.sendall(ENDING.pack(*self._kill(slot)))
+            else:
+                self._link.sendall(USED.pack(self._seconds_of(slot)))
 
     def _start(self, slot: bytes, payload: bytes, descriptors: list[int]) -> None:
         try:
             run = self._prepare(payload)
-            child = os.fork()
+            child = self._fork()
         except (OSError, MemoryError):
             child = FORK_FAILED
         if child == 0:
@@ -105,13 +152,19 @@ class Zygote:
         for descriptor in descriptors:
             os.close(descriptor)
 
+    def _seconds_of(self, slot: bytes) -> float:
+        child = self._children.get(slot, FORK_FAILED)
+        try:
+            return time.clock_gettime(~child << 3 | PROCESS_CLOCK) if child > 0 else math.inf
+        except OSError:  # not on Linux
+            return math.inf
+
     def _kill(self, slot: bytes) -> Ending:
         """End a child, whatever it is doing, and return how it ended."""
         child = self._children.pop(slot, FORK_FAILED)
         if child == FORK_FAILED:
             return FORK_FAILED, 0.0, 0
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
+        os.kill(child, signal.SIGKILL)  # if it has ended, nobody else has its number yet
         _pid, status, usage = os.wait4(child, 0)
         return status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
@@ -119,9 +172,9 @@ class Zygote:
         """Run a child to its end; it must never come back into the zygote's loop."""
         code = 1
         try:
-            self._die_with_parent()
+            die_with_parent()
             if os.getppid() == self._pid:
-                self._link.close()
+                os.close(self._link.fileno())
                 run(descriptors)
                 code = 0
         except BaseException:  # noqa: BLE001  standard error leads nowhere unless debugging
