@@ -4,8 +4,8 @@ Both read the problem and answer at once, blind to each other, with one function
 program is run against the data set's tests. With `num_aux=0` main works alone.
 
 Agents: `aux` (`aux_1`, `aux_2` ... when there are several), `main`.
-Reward: grounded in (0, 1): 0.1 format + 0.7 tests + 0.2 cooperation; paper in (0, 4). See
-    `mlrl_envs.rewards.code`.
+Reward: grounded in (0, 1): 0.1 format + 0.7 tests + 0.2 cooperation; paper in (0, 4); attempts in
+    (-0.5, 2). See `mlrl_envs.rewards.code`.
 Data: HumanEval, 164 rows, MIT. M. Chen et al., "Evaluating Large Language Models Trained on Code",
     arXiv:2107.03374.
 
