@@ -15,6 +15,7 @@ from reference_markdown import docstring_as_markdown, fenced, options_table, tab
 import mlrl_envs
 import mlrl_learners
 from mlrl_learners import config
+from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
 
 __all__ = ["write_pages"]
@@ -43,9 +44,13 @@ def learners_page() -> str:
             [
                 "# Registered learners",
                 table(("name", "what it is"), rows),
-                "## Options",
-                "All of them share these options; they differ in the `baseline` they start from.",
+                "## Options without a critic",
+                "`magrpo` and its family, and of the learners for one agent all but `ppo`; they "
+                "differ in what they start from.",
                 options_table(MagrpoConfig),
+                "## Options with a critic",
+                "`ippo`, `mappo`, `iac`, `maac` and `ppo`; they differ in what they start from.",
+                options_table(ActorCriticConfig),
             ]
         )
         + "\n"

@@ -52,7 +52,8 @@ def make_ppo(*, agents: Sequence[AgentID], **options: Any) -> ActorCritic:  # no
 
 def _require_one(agents: Sequence[AgentID], name: str, *, instead: str) -> None:
     if len(agents) != 1:
+        named = ", ".join(agents)
         raise ConfigError(
-            f"{name} trains one agent, got {len(agents)} ({', '.join(agents)}): take {instead}, its "
+            f"{name} trains one agent, got {len(agents)} ({named}): take {instead}, its "
             "form for teams, or an environment for one, such as mlrl/humaneval-v0 with num_aux=0"
         )
