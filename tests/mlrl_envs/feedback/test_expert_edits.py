@@ -37,6 +37,23 @@ def test_words_of_the_expert_reach_the_next_observation_and_the_info(env):
         assert f"An expert suggests these edits:\n{words}" in observations[agent]
 
 
+@pytest.mark.parametrize("env_id", list(mlrl_envs.registry))
+def test_every_environment_takes_advice(env_id, chat_server):
+    message = {"role": "assistant", "content": "write something else"}
+    chat_server.answer = lambda _: (200, {"choices": [{"message": message}]})
+    env = mlrl_envs.make(env_id, split="sample", **options_at(chat_server, max_turns=3))
+    first, _ = env.reset(seed=0)
+    later, *_ = env.step(dict.fromkeys(env.possible_agents, "I do not know."))
+    for agent in env.agents:
+        assert "An expert suggests these edits:\nwrite something else" in later[agent]
+        (question,) = [
+            request["messages"][1]["content"]
+            for request in chat_server.requests
+            if f"edits to the answer of {agent}." in request["messages"][1]["content"]
+        ]
+        assert first[agent] in question
+
+
 def test_each_agent_is_asked_about_once_and_alone(env, chat_server):
     env.step(TEXTS)
     questions = [request["messages"][1]["content"] for request in chat_server.requests]
