@@ -39,6 +39,7 @@ BUILT_IN = {
     "mlrl/mbpp-v0": "mlrl_envs.envs.mbpp:parallel_env",
     "mlrl/classeval-v0": "mlrl_envs.envs.classeval:parallel_env",
     "mlrl/math-v0": "mlrl_envs.envs.math:parallel_env",
+    "mlrl/debate-v0": "mlrl_envs.envs.debate:parallel_env",
 }
 
 

@@ -41,6 +41,12 @@ VARIANTS = {
         {"require_steps": True, "communication": "broadcast"},
         {"reward": "paper"},
     ],
+    "mlrl/debate-v0": [
+        {},
+        {"mode": "zero_sum"},
+        {"communication": "none"},
+        {"reward": "paper"},
+    ],
 }
 MODES = ("plain", "passed", "level_passed", "diagnostics")
 
@@ -121,6 +127,16 @@ def _write_math(env):
     yield {**dict.fromkeys(env.possible_agents, "Answer: 60"), env.possible_agents[0]: right}
 
 
+def _write_debate(env):
+    weak = "I agree with my opponent."
+    good = (
+        "If towns plant apples instead of maples, neighbours get free food, because everybody may "
+        "pick what hangs over the path. Bees find blossoms in spring, since these trees bloom early."
+    )
+    yield {"pro": weak, "con": weak}
+    yield {"pro": good, "con": "Towns have trees. " * 9}
+
+
 # What is played after an empty joint action: something wrong, then something better.
 SCRIPTS = {
     "mlrl/story-v0": _write_story,
@@ -131,6 +147,7 @@ SCRIPTS = {
     "mlrl/mbpp-v0": _write_code,
     "mlrl/classeval-v0": _write_class,
     "mlrl/math-v0": _write_math,
+    "mlrl/debate-v0": _write_debate,
 }
 
 
