@@ -44,12 +44,12 @@ def learners_page() -> str:
             [
                 "# Registered learners",
                 table(("name", "what it is"), rows),
+                "Learners that share a table of options differ in what they start from.",
                 "## Options without a critic",
-                "`magrpo` and its family, and of the learners for one agent all but `ppo`; they "
-                "differ in what they start from.",
+                "`magrpo` and its family, and `grpo`, `rloo` and `reinforce_pp`.",
                 options_table(MagrpoConfig),
                 "## Options with a critic",
-                "`ippo`, `mappo`, `iac`, `maac` and `ppo`; they differ in what they start from.",
+                "`ippo`, `mappo`, `iac`, `maac` and `ppo`.",
                 options_table(ActorCriticConfig),
             ]
         )
