@@ -23,7 +23,7 @@ from mlrl_envs.methods import (
     method_key,
     work_of,
 )
-from mlrl_envs.parsing import FunctionNode, parse_code
+from mlrl_envs.parsing import FunctionNode, parse_code, unparse
 from mlrl_envs.syntax import parse_module
 from mlrl_envs.tasks import ClassTask, Work
 from mlrl_envs.types import AgentID
@@ -31,7 +31,7 @@ from mlrl_envs.types import AgentID
 __all__ = ["ClassAnswer", "MergedClass", "merge", "read_answer", "splice"]
 
 # Annotations may name what only the author's own imports would bind: they are never evaluated.
-HEAD = "from __future__ import annotations"
+_HEAD = parse_module("from __future__ import annotations").body[0]
 # Where the skeleton has no decorators, an answer may say that its method takes no `self`.
 KEPT_DECORATORS = ("staticmethod", "classmethod")
 _DEPTH: tuple[Work, ...] = ("nothing", "constant", "real")
@@ -145,11 +145,12 @@ def splice(skeleton: str, class_name: str, methods: Mapping[str, FunctionNode]) 
         else node
         for node in target.body
     ]
-    try:
-        source = ast.unparse(ast.fix_missing_locations(tree))
-    except (ValueError, RecursionError, MemoryError):
-        return None
-    return source if source.startswith(HEAD) else f"{HEAD}\n{source}\n"
+    if not any(ast.dump(node) == ast.dump(_HEAD) for node in tree.body):
+        documented = ast.get_docstring(tree) is not None
+        tree.body.insert(int(documented), _HEAD)
+    ast.fix_missing_locations(tree)
+    source = unparse(tree.body)
+    return None if source is None else source + "\n"
 
 
 def _named(found: FoundMethods, own: Sequence[str]) -> dict[str, FunctionNode]:

@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
 from mlrl_envs.parsing import FunctionNode, bound_names
+from mlrl_envs.syntax import parse_module
 
 __all__ = ["PUBLIC_CASE", "class_examples", "public_case"]
 
@@ -52,7 +53,7 @@ def _session(docstring: str, known: Collection[str], ready: str) -> str:
     try:
         examples = doctest.DocTestParser().get_examples(docstring)
         lines = [_line(example.source.strip(), example.want.strip()) for example in examples]
-        tree = ast.parse("\n".join(lines))
+        tree = parse_module("\n".join(lines))
     except (ValueError, SyntaxError):
         return ""
     if not any(line.startswith("self.assert") for line in lines):
@@ -64,13 +65,18 @@ def _session(docstring: str, known: Collection[str], ready: str) -> str:
 
 
 def _line(source: str, want: str) -> str:
-    if not want or not isinstance(ast.parse(source).body[0], ast.Expr):
-        return source
+    if want and isinstance(parse_module(source).body[0], ast.Expr) and _is_literal(want):
+        return f"self.assertEqual({source}, {want})"
+    return source
+
+
+def _is_literal(text: str) -> bool:
     try:
-        ast.literal_eval(want)
+        (node,) = parse_module(text).body
+        ast.literal_eval(getattr(node, "value", node))
     except (ValueError, SyntaxError):
-        return source
-    return f"self.assertEqual({source}, {want})"
+        return False
+    return isinstance(node, ast.Expr)
 
 
 def _missing(tree: ast.Module, known: Collection[str]) -> set[str]:

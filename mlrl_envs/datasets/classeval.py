@@ -23,6 +23,7 @@ from mlrl_envs.datasets.sources import Row, Source, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.methods import class_in, functions_in, is_incomplete, work_of
 from mlrl_envs.parsing import FunctionNode, bound_names
+from mlrl_envs.syntax import parse_module
 from mlrl_envs.tasks import ClassTask, Method
 
 __all__ = ["SOURCE", "SPLITS", "UNCERTIFIED", "load_classeval", "parse_row"]
@@ -136,7 +137,7 @@ def _methods(task_id: str, source: str, class_name: str) -> dict[str, FunctionNo
 
 def _parsed(task_id: str, source: str) -> ast.Module:
     try:
-        return ast.parse(source)
+        return parse_module(source)
     except SyntaxError as error:
         raise InvalidDataError(f"{task_id} does not parse: {error}") from error
 
@@ -152,7 +153,7 @@ def _method(
 
 
 def _known(imports: Sequence[str]) -> set[str]:
-    return {name for node in ast.parse("\n".join(imports)).body for name in bound_names(node)}
+    return {name for node in parse_module("\n".join(imports)).body for name in bound_names(node)}
 
 
 def _count_tests(task_id: str, tests: str) -> int:
@@ -162,7 +163,7 @@ def _count_tests(task_id: str, tests: str) -> int:
 
 def _guarded(statement: str) -> str:
     # A package that is missing must not stop the judge: the tests that need it fail.
-    (node,) = ast.parse(statement).body
+    (node,) = parse_module(statement).body
     names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
     roots = names or [getattr(node, "module", None) or ""]
     if all(root.split(".")[0] in sys.stdlib_module_names for root in roots):

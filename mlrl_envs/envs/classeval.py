@@ -5,8 +5,8 @@ these are spliced into the skeleton, which is run against the data set's tests. 
 one programmer completes the whole class.
 
 Agents: `coder_1` ... `coder_N`; two by default.
-Reward: grounded in (0, 1): 0.1 delivered + 0.9 tests - 0.2 overlap; paper in (0, 6). See
-    `mlrl_envs.rewards.class_completion`.
+Reward: grounded in (0, 1): tests that the skeleton fails, all methods delivered, no overlap;
+    paper in (0, 6). See `mlrl_envs.rewards.class_completion`.
 Data: ClassEval, 100 rows, 84 of them certified, MIT. X. Du et al., "ClassEval: A Manually-Crafted
     Benchmark for Evaluating LLMs on Class-level Code Generation", arXiv:2308.01861.
 

@@ -5,11 +5,11 @@ Paper (0 to 6): 2 x assigned methods that parse / incomplete methods + 4 x tests
 does a joint action without any method, which has nothing to be merged. With two coders the sum is
 never negative; with more it ends at 0.
 
-Grounded: 0.1 x methods delivered / methods + 0.9 x tests - 0.2 x overlap, never below 0. A stub is
-not delivered: a body that does nothing, or returns the same whatever it is given, where the
-reference does more. With k of n test methods passed, of which the untouched skeleton passes k0,
-tests = (k - k0) / (n - k0), so that what passes by itself is not paid. Overlap is the share of the
-methods that somebody wrote to whom they were not assigned.
+Grounded: tests x (0.9 + 0.1 x methods delivered / methods) - 0.2 x overlap, never below 0. With k
+of n test methods passed, of which the untouched skeleton passes k0, tests = (k - k0) / (n - k0), so
+that what passes by itself is not paid. A stub is not delivered and not run: a body that does
+nothing, or returns the same whatever it is given, where the reference does more. Overlap is the
+share of the methods that somebody wrote to whom they were not assigned.
 
 k of n counts the data set's own test methods; examples of docstrings run first in the same program,
 for feedback only. `solved` asks for all of them, and for every method. What is not covered: a body
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Owners", "score_grounded", "score_paper"]
 
 Owners = Mapping[AgentID, Sequence[str]]
-DELIVERED, TESTS, OVERLAP = 0.1, 0.9, 0.2
+TESTS, DELIVERED, OVERLAP = 0.9, 0.1, 0.2
 PARSED, PASSED = 2.0, 4.0
 PATIENCE = 60.0  # seconds for a program whose reference needs several for one test
 
@@ -162,9 +162,10 @@ def _grounded(attempt: Attempt[ClassTask], run: Run, free: int) -> Score:
     needed = [method.name for method in attempt.task.methods if method.work != "nothing"]
     delivered = sum(name in answer.methods for answer in answers.values() for name in needed)
     strays = {name for answer in answers.values() for name in answer.strays}
+    gained = max(run.passed - free, 0) / max(run.total - free, 1)
     parts = {
-        "delivered": DELIVERED * run.loaded * delivered / max(len(needed), 1),
-        "tests": TESTS * max(run.passed - free, 0) / max(run.total - free, 1),
+        "tests": TESTS * gained,
+        "delivered": DELIVERED * gained * delivered / max(len(needed), 1),
     }
     overlap = OVERLAP * len(strays) / len(attempt.task.methods)
     parts["overlap"] = 0.0 - min(overlap, sum(parts.values()))
