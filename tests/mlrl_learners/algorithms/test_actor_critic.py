@@ -290,6 +290,30 @@ def test_trees_and_chains_aligned_and_crossed_are_all_learnt_from(options, kind,
     assert sum(changed) > 0.8 * len(changed)
 
 
+@pytest.mark.parametrize(("normalize", "grows"), [(True, 1.0), (False, 10.0)])
+def test_normalized_advantages_forget_the_scale_of_the_rewards(normalize, grows, toy, monkeypatch):
+    learner = make(epochs=1, normalize_advantages=normalize, bootstrap_truncated=False)
+    with torch.no_grad():
+        for critic in learner.critics.critics.values():
+            critic.head.weight.zero_()
+    rollouts = toy.play(learner)
+    plain = toy.gradients(learner, rollouts, monkeypatch)[0]
+    for rollout in rollouts:
+        for step in rollout.root.steps:
+            step.rewards.update({agent: 10.0 * value for agent, value in step.rewards.items()})
+    scaled = toy.gradients(learner, rollouts, monkeypatch)[0]
+    assert torch.allclose(scaled, grows * plain, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(("critic", "sizes"), [("separate", [32, 16]), ("central", [32])])
+def test_agents_may_be_different_models_with_critics_like_them(critic, sizes, toy):
+    model = {"left": "tiny-random", "right": tiny_model(5, hidden_size=16)}
+    learner = make(model=model, critic=critic)
+    critics = learner.critics.critics.values()
+    assert [each.trunk.model.config.hidden_size for each in critics] == sizes
+    assert math.isfinite(learner.update(toy.play(learner))["right/loss"])
+
+
 def test_a_critic_has_its_own_model_and_rate():
     learner = make(critic_model=tiny_model(5, hidden_size=16), critic_lr=3e-3, lr=1e-4)
     critic = learner.critics.critics["left"]
