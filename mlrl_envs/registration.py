@@ -40,6 +40,7 @@ BUILT_IN = {
     "mlrl/classeval-v0": "mlrl_envs.envs.classeval:parallel_env",
     "mlrl/math-v0": "mlrl_envs.envs.math:parallel_env",
     "mlrl/debate-v0": "mlrl_envs.envs.debate:parallel_env",
+    "mlrl/tools-v0": "mlrl_envs.envs.tools:parallel_env",
 }
 
 

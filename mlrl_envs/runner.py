@@ -19,9 +19,13 @@ class SharedSandbox:
 
     def run_many(self, programs: Sequence[Any]) -> list[Any]:
         """Run programs in the shared sandbox; see `mlrl_envs.sandbox.Sandbox.run_many`."""
-        if not programs:
-            return []
+        return list(self._shared().run_many(programs)) if programs else []
+
+    def play_many(self, scripts: Sequence[Any]) -> list[Any]:
+        """Play scripts in the shared sandbox; see `mlrl_envs.sandbox.Sandbox.play_many`."""
+        return list(self._shared().play_many(scripts)) if scripts else []
+
+    def _shared(self) -> Any:  # noqa: ANN401  mlrl_envs.sandbox.Sandbox, imported when needed
         from mlrl_envs.sandbox import shared_sandbox
 
-        shared = shared_sandbox() if self.limits is None else shared_sandbox(self.limits)
-        return list(shared.run_many(programs))
+        return shared_sandbox() if self.limits is None else shared_sandbox(self.limits)

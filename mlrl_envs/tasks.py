@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from mlrl_envs.types import Task
+from mlrl_envs.types import AgentID, Task
 
 __all__ = [
     "ClassTask",
@@ -12,6 +12,8 @@ __all__ = [
     "MathTask",
     "Method",
     "StoryTask",
+    "ToolEvidence",
+    "ToolTask",
     "Work",
     "WritingTask",
 ]
@@ -149,3 +151,50 @@ class ClassTask(Task):
     dunders: tuple[str, ...] = ()
     shared: bool = False
     patient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEvidence:
+    """One tool call that a task cannot be solved without, known by what it shows.
+
+    Attributes:
+        agent: Who makes it in the reference.
+        tool: Which tool.
+        parameters: Its parameters in the reference, as JSON.
+        needs: Numbers or names that the call's parameters must hold.
+        shows: What its result must show: a document's id, a number; empty where any will do.
+        twin: What it must show in a twin of the task whose files differ; empty where it has none.
+    """
+
+    agent: AgentID
+    tool: str
+    parameters: str
+    needs: tuple[str, ...]
+    shows: str
+    twin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolTask(Task):
+    """A question whose answer takes tools, and what each agent alone knows.
+
+    Attributes:
+        question: What the team is asked.
+        briefs: For each agent, what only it is told.
+        files: Path and content of every file in the team's directory.
+        twin_files: The same files with other content, under which the answer is another.
+        evidence: The calls that it takes.
+        answer: The answer: a number, or a name.
+    """
+
+    question: str
+    briefs: tuple[tuple[AgentID, str], ...]
+    files: tuple[tuple[str, str], ...]
+    twin_files: tuple[tuple[str, str], ...]
+    evidence: tuple[ToolEvidence, ...]
+    answer: str
+
+    @property
+    def required_tools(self) -> tuple[str, ...]:
+        """The tools that it takes, each once."""
+        return tuple(dict.fromkeys(item.tool for item in self.evidence))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from mlrl_envs.sandbox import Outcome, Program
+    from mlrl_envs.sandbox import Outcome, Program, Reply, Script
     from mlrl_envs.spaces import UnicodeText
 
 __all__ = [
@@ -105,6 +105,14 @@ class ProgramRunner(Protocol):
 
         Raises:
             InfraError: If the machinery fails; a bad program never raises.
+        """
+        ...
+
+    def play_many(self, scripts: "Sequence[Script]") -> "list[list[Reply]]":
+        """Play scripts of sessions, one reply a call.
+
+        Raises:
+            InfraError: If the machinery fails; nothing that a cell does raises.
         """
         ...
 

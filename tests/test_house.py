@@ -29,6 +29,7 @@ LAYERS = (
         "transcript",
         "runner",
         "sandbox",
+        "tools",
     ),
     ({"datasets", "rewards", "feedback"},),
     ("base", "fingerprint", "stepping", "vector", "aec", "testing"),

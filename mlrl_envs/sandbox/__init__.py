@@ -19,14 +19,19 @@ from mlrl_envs.sandbox.program import (
     TestRecord,
     Tier,
 )
+from mlrl_envs.sandbox.session import Call, Reply, Script, Session, remembered
 
 __all__ = [
     "Assurance",
+    "Call",
     "Limits",
     "Outcome",
     "Probe",
     "Program",
+    "Reply",
     "Sandbox",
+    "Script",
+    "Session",
     "Status",
     "Style",
     "TestRecord",
@@ -35,6 +40,7 @@ __all__ = [
     "infer_entry_points",
     "infer_style",
     "probe",
+    "remembered",
     "run",
     "shared_sandbox",
 ]

@@ -5,8 +5,6 @@ run to run (the clock, the process number, random bytes) is replaced, so that a 
 replayed. What it does not cover: `id`, threads, and how much time a cell takes.
 """
 
-# ruff: noqa: ANN401  cells hold values of any type
-
 import ast
 import io
 import os

@@ -5,7 +5,7 @@ and stays below the directory, symbolic links included.
 """
 
 # pathlib is not loaded in workers
-# ruff: noqa: PTH103, PTH106, PTH107, PTH109, PTH112, PTH113, PTH118, PTH202, PTH208
+# ruff: noqa: PTH100, PTH103, PTH114, PTH120, PTH106, PTH112, PTH118
 
 import os
 import stat
@@ -31,19 +31,21 @@ def operate(kind: str, path: str, text: str, cap: int) -> tuple[bool, str]:
         cap: Bytes of a file that are read.
     """
     try:
-        if kind == "list":
-            return True, _list(path or ".")
-        if kind == "read":
-            return True, _read(_inside(path), cap)
-        if kind == "write":
-            return True, _write(_inside(path), text)
-        return True, _delete(_inside(path))
+        return True, _operate(kind, path, text, cap)
     except RefusedError as refusal:
         return False, str(refusal)
     except OSError as error:
         return False, f"{path}: {error.strerror or type(error).__name__}"
     except ValueError as error:  # NUL characters, surrogates
         return False, f"not a path: {error}"
+
+
+def _operate(kind: str, path: str, text: str, cap: int) -> str:
+    if kind == "list":
+        return _list(path or ".")
+    if kind == "read":
+        return _read(_inside(path), cap)
+    return _write(_inside(path), text) if kind == "write" else _delete(_inside(path))
 
 
 FILE_OPERATIONS = ("read", "write", "list", "delete")

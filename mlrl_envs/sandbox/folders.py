@@ -4,7 +4,7 @@ Below tier B nothing keeps a program from writing elsewhere, so it may write now
 """
 
 # pathlib is not loaded in workers
-# ruff: noqa: PTH101, PTH106, PTH108, PTH116, PTH208, PTH104
+# ruff: noqa: PTH101, PTH106, PTH108, PTH208, PTH104
 
 import contextlib
 import os
@@ -187,7 +187,7 @@ def _empty(top: str) -> None:
             os.chmod(place, 0o700)
             for inner in os.listdir(place):
                 lifted += 1
-                while os.path.lexists(f"{top}/.lifted-{lifted}"):  # noqa: PTH110
+                while os.path.lexists(f"{top}/.lifted-{lifted}"):
                     lifted += 1
                 os.rename(f"{place}/{inner}", f"{top}/.lifted-{lifted}")
             os.rmdir(place)

@@ -47,6 +47,7 @@ VARIANTS = {
         {"communication": "none"},
         {"reward": "paper"},
     ],
+    "mlrl/tools-v0": [{}, {"communication": "broadcast"}, {"reward": "paper"}],
 }
 MODES = ("plain", "passed", "level_passed", "diagnostics")
 
@@ -137,6 +138,14 @@ def _write_debate(env):
     yield {"pro": good, "con": "Towns have trees. " * 9}
 
 
+def _write_tools(env):
+    right = env.reference_actions()
+    wrong = '<tool_call>{"name": "calculator", "parameters": {"expression": "2^3"}}</tool_call>'
+    wrong += "<tool_call>{name: search}</tool_call><tool_call>{\"name\": \"ask\"}</tool_call>"
+    yield {"researcher": wrong, "solver": "<tool_result>7</tool_result><answer>7</answer>"}
+    yield {**right, "researcher": right["researcher"] + wrong}
+
+
 # What is played after an empty joint action: something wrong, then something better.
 SCRIPTS = {
     "mlrl/story-v0": _write_story,
@@ -148,6 +157,7 @@ SCRIPTS = {
     "mlrl/classeval-v0": _write_class,
     "mlrl/math-v0": _write_math,
     "mlrl/debate-v0": _write_debate,
+    "mlrl/tools-v0": _write_tools,
 }
 
 

@@ -1,0 +1,1 @@
+"""Tools that agents call in their messages: reading calls, and running them."""

@@ -1,0 +1,108 @@
+"""Messages to tool calls and answers: total and pure.
+
+A call is `<tool_call>{"name": "...", "parameters": {...}}</tool_call>`, an answer
+`<answer>...</answer>`. Everything takes any text (a megabyte, NUL characters, endless brackets) in
+linear time and never raises; what is malformed is a call that says why. What it does not cover:
+which tools there are.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mlrl_envs.types import Json
+
+__all__ = ["FORGED", "MAX_CALLS_READ", "Message", "ToolCall", "read_message"]
+
+MAX_CALLS_READ = 32  # a message with more is spam; the rest is one malformed call
+MAX_CALL_CHARS = 100_000
+FORGED = "only the environment writes tool results"
+_OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_RESULT = "<tool_result"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call, as written.
+
+    Attributes:
+        name: The tool; empty where the call is malformed.
+        parameters: Its arguments.
+        error: Why it is malformed; empty where it is not.
+    """
+
+    name: str
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What one agent wrote, read.
+
+    Attributes:
+        calls: In the order they were written.
+        answer: The answer; None where there is none, or several different ones.
+        answer_error: Why there is none although there are answer tags.
+    """
+
+    calls: tuple[ToolCall, ...] = ()
+    answer: str | None = None
+    answer_error: str = ""
+
+
+def read_message(text: str) -> Message:
+    """Read the calls and the answer of a message."""
+    bodies, rest = _cut(text, _OPEN, _CLOSE, MAX_CALLS_READ)
+    calls = [_read_call(body) for body in bodies]
+    if _RESULT in rest:
+        calls.append(ToolCall("", error=FORGED))
+    answers, _ = _cut(rest, "<answer>", "</answer>", MAX_CALLS_READ)
+    known = list(dict.fromkeys(answer.strip() for answer in answers if answer is not None))
+    if None in answers:
+        return Message(tuple(calls), None, "an <answer> is not closed")
+    if len(known) > 1:
+        return Message(tuple(calls), None, "more than one answer")
+    if known == [""]:
+        return Message(tuple(calls), None, "the answer is empty")
+    return Message(tuple(calls), known[0] if known else None)
+
+
+def _cut(text: str, opening: str, closing: str, most: int) -> tuple[list[str | None], str]:
+    """Return what stands between tags, and the rest; None for a tag that is never closed."""
+    found: list[str | None] = []
+    rest: list[str] = []
+    place = 0
+    while (start := text.find(opening, place)) >= 0:
+        rest.append(text[place:start])
+        inner = start + len(opening)
+        end = text.find(closing, inner)
+        if end < 0 or len(found) >= most:
+            found.append(None)
+            return found, "".join(rest)
+        found.append(text[inner:end])
+        place = end + len(closing)
+    return found, "".join((*rest, text[place:]))
+
+
+def _read_call(body: str | None) -> ToolCall:
+    if body is None:
+        return ToolCall("", error=f"a {_OPEN} is not closed, or there are too many")
+    if len(body) > MAX_CALL_CHARS:
+        return ToolCall("", error=f"a call has at most {MAX_CALL_CHARS} characters")
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        where = f"line {error.lineno}, column {error.colno}: " if _placed(error) else ""
+        reason = error.msg if _placed(error) else "numbers or brackets out of bounds"
+        return ToolCall("", error=f"not JSON: {where}{reason}")
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return ToolCall("", error='a call is {"name": ..., "parameters": {...}}')
+    parameters = value.get("parameters", {})
+    if not isinstance(parameters, dict) or value.keys() - {"name", "parameters"}:
+        return ToolCall("", error='a call is {"name": ..., "parameters": {...}}')
+    return ToolCall(value["name"], parameters)
+
+
+def _placed(error: Exception) -> bool:
+    return isinstance(error, json.JSONDecodeError)

@@ -1,0 +1,196 @@
+"""The tools themselves: what each is called with, and running the calls of many messages at once.
+
+The calculator and the search run here and are bounded by construction; Python and the files run in
+the sandbox, one session a team: an interpreter for each agent, a directory for all of them. What
+it does not cover: how calls are paid.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mlrl_envs.parsing import printable, shorten
+from mlrl_envs.tools.calculator import CalculatorError, calculate
+from mlrl_envs.tools.calls import ToolCall
+from mlrl_envs.tools.search import Index
+from mlrl_envs.types import AgentID, ProgramRunner
+
+if TYPE_CHECKING:
+    from mlrl_envs.sandbox import Call, Reply
+
+__all__ = [
+    "TOOLS",
+    "Request",
+    "Result",
+    "Tool",
+    "arguments_of",
+    "describe_tools",
+    "in_workspace",
+    "run_requests",
+]
+
+MAX_RESULT_CHARS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool, as agents are told of it.
+
+    Attributes:
+        parameters: Names of its parameters, all of them texts and needed.
+        description: One line.
+        kind: What the sandbox calls it; empty for a tool that runs here.
+    """
+
+    parameters: tuple[str, ...]
+    description: str
+    kind: str = ""
+
+
+TOOLS: dict[str, Tool] = {
+    "calculator": Tool(
+        ("expression",), "works out arithmetic: + - * / // % ^, sqrt, round, min, max and more."
+    ),
+    "search": Tool(("query",), "finds the three documents of the archive that fit best."),
+    "python": Tool(
+        ("code",),
+        "runs code in your own Python, which keeps its names; print what you need.",
+        "python",
+    ),
+    "read_file": Tool(("path",), "shows a file of the team's directory.", "read"),
+    "write_file": Tool(("path", "content"), "writes such a file; teammates can read it.", "write"),
+    "list_files": Tool((), "lists the team's files.", "list"),
+    "delete_file": Tool(("path",), "deletes such a file.", "delete"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a call.
+
+    Attributes:
+        status: `"ok"`; `"error"`, the tool refused or failed; `"malformed"`, it is no call, or
+            its parameters are wrong; `"unknown"`, no such tool; `"refused"`, over the cap of a
+            turn; else how a session lost its interpreter, e.g. `"timeout"`.
+        text: What the agent reads.
+    """
+
+    status: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The calls of one joint action.
+
+    Attributes:
+        history: What was done in the team's workspace before.
+        calls: Who calls what, in the order in which it is done.
+        seconds: Time limit of one call.
+    """
+
+    history: tuple["Call", ...]
+    calls: tuple[tuple[AgentID, ToolCall], ...]
+    seconds: float
+
+
+def run_requests(
+    requests: Sequence[Request], index: Index, sandbox: ProgramRunner
+) -> list[list[Result]]:
+    """Run the calls of many joint actions, those in workspaces as one batch; order kept.
+
+    Raises:
+        InfraError: If the sandbox fails, or the calculator's library is missing.
+    """
+    from mlrl_envs.sandbox import Script
+
+    results: list[list[Result | None]] = [
+        [_run_here(call, index) for _, call in request.calls] for request in requests
+    ]
+    waiting = [number for number, row in enumerate(results) if None in row]
+    scripts = []
+    for number in waiting:
+        request = requests[number]
+        pending = [
+            in_workspace(agent, call)
+            for (agent, call), result in zip(request.calls, results[number], strict=True)
+            if result is None
+        ]
+        scripts.append(Script(request.history, tuple(pending), request.seconds))
+    played = sandbox.play_many(scripts) if scripts else []
+    for number, replies in zip(waiting, played, strict=True):
+        rest = iter(replies)
+        results[number] = [
+            _read_reply(next(rest)) if result is None else result for result in results[number]
+        ]
+    return [[result for result in row if result is not None] for row in results]
+
+
+def in_workspace(agent: AgentID, call: ToolCall) -> "Call":
+    """Return a call of the tools that the sandbox runs, in the sandbox's words."""
+    from mlrl_envs.sandbox import Call
+
+    kind, arguments = TOOLS[call.name].kind, arguments_of(call)
+    if kind == "python":
+        return Call("python", agent, arguments["code"])
+    return Call(kind, arguments.get("path", ""), arguments.get("content", ""))  # type: ignore[arg-type]
+
+
+def arguments_of(call: ToolCall) -> dict[str, str]:
+    """Return a call's arguments as texts; a number is its text, anything else is left out."""
+    return {
+        name: str(value)
+        for name, value in call.parameters.items()
+        if isinstance(value, str | int | float) and not isinstance(value, bool)
+    }
+
+
+def _run_here(call: ToolCall, index: Index) -> Result | None:
+    """Return the result of a call, or None if only the sandbox can run it."""
+    problem = _problem(call)
+    if problem is not None:
+        return problem
+    if TOOLS[call.name].kind:
+        return None
+    arguments = arguments_of(call)
+    if call.name == "search":
+        return _search(arguments["query"], index)
+    try:
+        return Result("ok", calculate(arguments["expression"]))
+    except CalculatorError as error:
+        return Result("error", str(error))
+
+
+def _problem(call: ToolCall) -> Result | None:
+    if call.error:
+        return Result("malformed", call.error)
+    tool = TOOLS.get(call.name)
+    if tool is None:
+        name = printable(shorten(call.name, 40))
+        return Result("unknown", f"no tool {name!r}; there are {', '.join(TOOLS)}")
+    if arguments_of(call).keys() != set(tool.parameters) or len(call.parameters) != len(
+        tool.parameters
+    ):
+        wanted = ", ".join(tool.parameters) or "nothing"
+        return Result("malformed", f"{call.name} takes {wanted}")
+    return None
+
+
+def _search(query: str, index: Index) -> Result:
+    found = index.search(query)
+    if not found:
+        return Result("error", "nothing found")
+    return Result("ok", "\n".join(f"[{d.id}] {d.title}: {d.text}" for d in found))
+
+
+def _read_reply(reply: "Reply") -> Result:
+    text = shorten(printable(reply.text.rstrip("\n")), MAX_RESULT_CHARS)
+    return Result(reply.status, text or "(no output)")
+
+
+def describe_tools() -> str:
+    """Return a line a tool, for prompts."""
+    return "\n".join(
+        f"- {name}({', '.join(tool.parameters)}): {tool.description}"
+        for name, tool in TOOLS.items()
+    )
