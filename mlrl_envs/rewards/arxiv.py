@@ -7,7 +7,8 @@ second of what is done, found and implied, and they should not use the same word
 
 from collections.abc import Sequence
 
-from mlrl_envs.rewards.text_quality import content_stems, ramp, stem
+from mlrl_envs.rewards.english import FUNCTION_WORDS
+from mlrl_envs.rewards.text_quality import ramp, stem
 from mlrl_envs.rewards.writing import Part, Rules, Text
 from mlrl_envs.rewards.writing_paper import Levels, Trapezoid, jaccard
 
@@ -59,8 +60,8 @@ def _stance(found: Sequence[str]) -> float:
 
 def _roles(background: Text, complementary: Text) -> float:
     apart = _stance(background.words) - _stance(complementary.words)
-    same = jaccard(content_stems(background.text), content_stems(complementary.text))
-    return ramp(apart, 0.0, 0.6) * ramp(same, 0.6, 0.3)
+    bags = (set(text.words) - FUNCTION_WORDS for text in (background, complementary))
+    return ramp(apart, 0.0, 0.6) * ramp(jaccard(*bags), 0.6, 0.3)
 
 
 # A background says much that its abstract does not; two abstracts share 12 % of their content

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from mlrl_envs.rewards.english import FUNCTION_WORDS
 from mlrl_envs.rewards.text_quality import MAX_CHARS, ngrams, ramp
-from mlrl_envs.rewards.transitions import find_transitions
+from mlrl_envs.rewards.transitions import opens_with_transition
 
 __all__ = ["manner"]
 
@@ -67,7 +67,7 @@ def _favourite(words: Sequence[str]) -> float:
 
 def _starts(sentences: Sequence[str]) -> float:
     # Transitions at the head of every sentence; and of the first, where they link nothing.
-    heads = [_opens_with_link(sentence.lower().split(maxsplit=4)[:4]) for sentence in sentences]
+    heads = [_opens_with_link(sentence.lower().split(maxsplit=5)[:5]) for sentence in sentences]
     stuffed = ramp(sum(heads) / len(heads), 1.2, 0.6) if len(heads) >= FEW else 1.0
     first = sentences[0].lower().split(maxsplit=1)
     lost = heads[0] or (bool(first) and first[0] in _POINTERS)
@@ -75,10 +75,8 @@ def _starts(sentences: Sequence[str]) -> float:
 
 
 def _opens_with_link(words: Sequence[str]) -> bool:
-    if not words or words[0] in _OPENERS:
-        return False
     heads = [word.rstrip(",;:") for word in words]
-    return any(find_transitions(heads[:size])[1] == size for size in range(1, len(heads) + 1))
+    return not _OPENERS.issuperset(heads[:1]) and opens_with_transition(heads)
 
 
 def _layout(text: str) -> float:

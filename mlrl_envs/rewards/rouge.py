@@ -1,8 +1,8 @@
-"""Overlap of a text with its source by ROUGE, over the words that carry meaning.
+"""What a text shares with its source, by ROUGE: the words that carry meaning, and copied runs.
 
 The figures come from `rouge-score-rs`, which returns the numbers of Google's `rouge-score` to the
-last bit, in a thirtieth of the time and without nltk. Function words are taken out of both texts
-before: any two English texts share half of theirs.
+last bit, in a thirtieth of the time and without nltk. Where meaning counts, function words are
+taken out of both texts before: any two English texts share half of theirs.
 
 Source: C.-Y. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004.
 """
@@ -19,7 +19,7 @@ from mlrl_envs.rewards.english import FUNCTION_WORDS
 if TYPE_CHECKING:
     from rouge_score_rs.rouge_scorer import RougeScorer
 
-__all__ = ["Overlap", "check_rouge", "overlap"]
+__all__ = ["Copying", "Overlap", "check_rouge", "copying", "overlap"]
 
 MAX_CHARS = 20_000
 
@@ -28,21 +28,32 @@ _WORD = re.compile(r"[a-z0-9]+")  # what ROUGE itself takes for a word
 
 @dataclass(frozen=True)
 class Overlap:
-    """How a text and its source share words; stemmed content words, but for `in_step`.
+    """How a text and its source share content words, stemmed.
 
     Attributes:
         precision: Share of the text's words that the source has too, each as often as there.
         common: How many these are.
         source_words: How many the source has.
         order: Share of the common words that stand in the order of the source.
-        in_step: Share of all words of the text, as they are, that stand in the source in the same
-            order, whatever lies between.
     """
 
     precision: float
     common: float
     source_words: int
     order: float
+
+
+@dataclass(frozen=True)
+class Copying:
+    """How much of a text stands in another, word by word, function words included.
+
+    Attributes:
+        runs: Share of its runs of four words that the other has too.
+        in_step: Share of its words that stand in the other in the same order, whatever lies
+            between them.
+    """
+
+    runs: float
     in_step: float
 
 
@@ -61,10 +72,8 @@ def overlap(text: str, source: str) -> Overlap:
     Raises:
         MissingPackageError: If the package of ROUGE is not installed.
     """
-    text, source = printable(text[:MAX_CHARS]), printable(source[:MAX_CHARS])
     content, source_content = _content(text), _content_of_source(source)
-    scorers = _scorers()
-    scores = scorers[0].score(source_content, content)
+    scores = _scorers()[0].score(source_content, content)
     words, longest = scores["rouge1"], scores["rougeL"]
     size = source_content.count(" ") + 1
     return Overlap(
@@ -72,8 +81,17 @@ def overlap(text: str, source: str) -> Overlap:
         common=words.recall * size,
         source_words=size,
         order=longest.precision / words.precision if words.precision else 0.0,
-        in_step=scorers[1].score(source, text)["rougeL"].precision,
     )
+
+
+def copying(text: str, other: str) -> Copying:
+    """Compare a text with one that it must not copy.
+
+    Raises:
+        MissingPackageError: If the package of ROUGE is not installed.
+    """
+    scores = _scorers()[1].score(printable(other[:MAX_CHARS]), printable(text[:MAX_CHARS]))
+    return Copying(runs=scores["rouge4"].precision, in_step=scores["rougeL"].precision)
 
 
 @lru_cache(maxsize=1)
@@ -85,7 +103,10 @@ def _scorers() -> "tuple[RougeScorer, RougeScorer]":
             "grounded rewards of writing need rouge-score-rs: pip install 'mlrl[tasks]', "
             'or pass reward="paper"'
         ) from error
-    return RougeScorer(["rouge1", "rougeL"], use_stemmer=True), RougeScorer(["rougeL"])
+    return (
+        RougeScorer(["rouge1", "rougeL"], use_stemmer=True),
+        RougeScorer(["rouge4", "rougeL"]),
+    )
 
 
 @lru_cache(maxsize=4096)
@@ -94,5 +115,5 @@ def _content_of_source(source: str) -> str:
 
 
 def _content(text: str) -> str:
-    words = _WORD.findall(text.lower())
+    words = _WORD.findall(text[:MAX_CHARS].lower())
     return " ".join(word for word in words if len(word) > 1 and word not in FUNCTION_WORDS)

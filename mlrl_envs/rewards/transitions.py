@@ -7,7 +7,13 @@ reproduced. Grounded rewards read the same phrases as whole words, less a few th
 
 from collections.abc import Sequence
 
-__all__ = ["CATEGORIES", "STOP_WORDS", "find_transitions", "match_transitions"]
+__all__ = [
+    "CATEGORIES",
+    "STOP_WORDS",
+    "find_transitions",
+    "match_transitions",
+    "opens_with_transition",
+]
 
 _STOP_WORDS = (
     "a all also an and any are as at bad be been being both but by can could did do does each "
@@ -137,3 +143,9 @@ def find_transitions(words: Sequence[str]) -> tuple[set[str], int]:
                 taken += len(phrase)
                 break
     return found, taken
+
+
+def opens_with_transition(words: Sequence[str]) -> bool:
+    """Return whether a sentence, given as lower-case words, begins with a transition."""
+    sizes = _SIZES.get(words[0], ()) if words else ()
+    return any(" ".join(words[:size]) in _LINKS for size in sizes)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import mlrl_envs
 from mlrl_envs.errors import MissingPackageError
 from mlrl_envs.rewards import rouge
-from mlrl_envs.rewards.rouge import overlap
+from mlrl_envs.rewards.rouge import copying, overlap
 
 SOURCE = "The goat ate my tomatoes at night. My neighbour owns the goat."
 
@@ -35,19 +35,27 @@ def test_order_tells_a_text_from_its_reverse():
 
 
 def test_in_step_sees_a_copy_with_gaps():
-    assert overlap("The goat my tomatoes night neighbour goat.", SOURCE).in_step == 1.0
+    thinned = copying("The goat my tomatoes night neighbour goat.", SOURCE)
+    assert (thinned.runs, thinned.in_step) == (0.0, 1.0)
+
+
+def test_runs_see_a_copy_in_another_order():
+    turned = copying("My neighbour owns the goat. The goat ate my tomatoes at night.", SOURCE)
+    assert turned.runs == 2 / 3
+    assert turned.in_step < 0.6
 
 
 @pytest.mark.parametrize("text", ["", "\u4e2d\u6587", "\ud800", "\0", "a" * 10**6, "goat " * 10**5])
 def test_strange_texts_are_survived(text):
     assert 0.0 <= overlap(text, SOURCE).precision <= 1.0
+    assert 0.0 <= copying(text, SOURCE).runs <= 1.0
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(exclude_categories=())), st.text(st.characters()))
 def test_figures_are_shares(text, source):
-    found = overlap(text, source)
-    shares = (found.precision, found.order, found.in_step)
+    found, copied = overlap(text, source), copying(text, source)
+    shares = (found.precision, found.order, copied.runs, copied.in_step)
     assert all(0.0 <= share <= 1.0 + 1e-9 for share in shares)
 
 
