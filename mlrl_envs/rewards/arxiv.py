@@ -68,8 +68,22 @@ def _roles(background: Text, complementary: Text) -> float:
 # words (95th percentile).
 RULES = Rules(
     parts=(
-        Part(weight=0.3, least_words=110, most_words=256, faith=(0.1, 0.55), coverage=50),
-        Part(weight=0.3, least_words=128, most_words=280, faith=(0.12, 0.7), coverage=80),
+        Part(
+            weight=0.3,
+            least_words=110,
+            most_words=256,
+            faith=(0.1, 0.55),
+            phrases=0.07,
+            coverage=50,
+        ),
+        Part(
+            weight=0.3,
+            least_words=128,
+            most_words=280,
+            faith=(0.12, 0.7),
+            phrases=0.15,
+            coverage=80,
+        ),
     ),
     length=LEVELS.length,
     division=_roles,

@@ -48,11 +48,13 @@ class Copying:
     """How much of a text stands in another, word by word, function words included.
 
     Attributes:
+        pairs: Share of its pairs of neighbouring words that the other has too.
         runs: Share of its runs of four words that the other has too.
         in_step: Share of its words that stand in the other in the same order, whatever lies
             between them.
     """
 
+    pairs: float
     runs: float
     in_step: float
 
@@ -91,7 +93,11 @@ def copying(text: str, other: str) -> Copying:
         MissingPackageError: If the package of ROUGE is not installed.
     """
     scores = _scorers()[1].score(printable(other[:MAX_CHARS]), printable(text[:MAX_CHARS]))
-    return Copying(runs=scores["rouge4"].precision, in_step=scores["rougeL"].precision)
+    return Copying(
+        pairs=scores["rouge2"].precision,
+        runs=scores["rouge4"].precision,
+        in_step=scores["rougeL"].precision,
+    )
 
 
 @lru_cache(maxsize=1)
@@ -105,7 +111,7 @@ def _scorers() -> "tuple[RougeScorer, RougeScorer]":
         ) from error
     return (
         RougeScorer(["rouge1", "rougeL"], use_stemmer=True),
-        RougeScorer(["rouge4", "rougeL"]),
+        RougeScorer(["rouge2", "rouge4", "rougeL"]),
     )
 
 

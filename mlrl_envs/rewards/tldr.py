@@ -29,8 +29,17 @@ def _vocabulary(summary: Text, elaboration: Text) -> float:
 # percentile), those of another post at most 44 % (95th).
 RULES = Rules(
     parts=(
-        Part(weight=0.25, least_words=12, most_words=70, faith=(0.25, 0.85), coverage=18),
-        Part(weight=0.35, least_words=36, most_words=220, faith=(0.25, 0.8), coverage=48),
+        Part(
+            weight=0.25, least_words=12, most_words=70, faith=(0.25, 0.85), phrases=0.1, coverage=18
+        ),
+        Part(
+            weight=0.35,
+            least_words=36,
+            most_words=220,
+            faith=(0.25, 0.8),
+            phrases=0.2,
+            coverage=48,
+        ),
     ),
     length=LEVELS.length,
     division=_vocabulary,

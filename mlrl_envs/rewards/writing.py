@@ -5,10 +5,11 @@ value_1   = sound_1 * (0.4 + 0.6 coverage_1) * (1 + sound_2) / 2, and the other 
 reward    = w_1 value_1 + w_2 value_2
           + sound_1 * sound_2 * (0.2 length + 0.1 division + 0.1 transitions)
 
-Faith is how much of a text's content words the source has (ROUGE-1 precision), coverage how much
-of the source's a text takes up (recall). Quality multiplies what makes a text prose of the right
-size, in a sensible order, and the writer's own. Length is the ratio of the two texts' characters,
-division how well each keeps to its part, transitions the kinds of links between sentences.
+Faith is how much of a text's content words the source has (ROUGE-1 precision), as long as some of
+its pairs of words are the source's too (ROUGE-2); coverage is how much of the source's a text takes
+up (recall). Quality multiplies what makes a text prose of the right size, in a sensible order, and
+the writer's own. Length is the ratio of the two texts' characters, division how well each keeps to
+its part, transitions the kinds of links between sentences.
 
 So a text about something else, a copy, or nonsense earns nothing of its own and spoils what is
 paid for the pair, while one good text beside a bad one still earns half its share. What it does not
@@ -32,6 +33,7 @@ from mlrl_envs.types import AgentID, Attempt, Json, Score
 __all__ = ["Part", "Rules", "Text", "score_grounded"]
 
 LENGTH, DIVISION, TRANSITIONS = 0.2, 0.1, 0.1
+CHANCE = 0.03  # pairs of words that any two English texts share
 COVERED = 0.5
 GOOD = 0.75  # a check passes from here on
 SOLVED = 0.75
@@ -47,6 +49,7 @@ class Part:
         least_words: Words from which a text is long enough.
         most_words: Words up to which it is short enough; half as many again are worth nothing.
         faith: Shares of its content words found in the source that are worth nothing, and all.
+        phrases: Share of its pairs of neighbouring words that the source should have at least.
         coverage: Content words of the source that it may take up before more is worth nothing;
             of a short source, at most `COVERED` of them.
     """
@@ -55,6 +58,7 @@ class Part:
     least_words: int
     most_words: int
     faith: tuple[float, float]
+    phrases: float
     coverage: int
 
 
@@ -156,7 +160,7 @@ def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
         text: What the agent wrote.
         source: What it should retell.
         part: What was asked of it.
-        others: Texts that it must not copy.
+        others: Texts that it must not copy; the first one holds the source.
 
     Raises:
         MissingPackageError: If the package of ROUGE is not installed.
@@ -164,7 +168,10 @@ def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
     found = words(text)
     common = overlap(text, source)
     kinds, links = find_transitions(found)
-    own = min(_own(copying(text, other)) for other in others)
+    copies = [copying(text, other) for other in others]
+    own = min(_own(copy) for copy in copies)
+    # Who names the source's words in sentences of another kind breaks its phrases.
+    phrases = ramp(copies[0].pairs, CHANCE, part.phrases)
     size = ramp(len(found), 1.5 * part.most_words, part.most_words)
     prose = _prose(text, part.least_words) * manner(text, found, links) * _order(common.order)
     reach = min(part.coverage, COVERED * common.source_words)
@@ -172,7 +179,7 @@ def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
         text=text,
         words=found,
         quality=prose * own * size,
-        faith=_rounded(ramp(common.precision, *part.faith)),
+        faith=_rounded(ramp(common.precision, *part.faith)) * phrases,
         coverage=_rounded(common.common / reach),
         own=own,
         kinds=frozenset(kinds),

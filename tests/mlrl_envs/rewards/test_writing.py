@@ -75,4 +75,4 @@ def test_human_summaries_are_told_from_those_of_other_posts():
     ]
     assert median(text.sound for text in right) > 0.6
     assert median(text.sound for text in wrong) == 0.0
-    assert sum(a.sound > b.sound for a, b in zip(right, wrong, strict=True)) > 0.95 * len(rows)
+    assert sum(a.sound > b.sound for a, b in zip(right, wrong, strict=True)) > 0.93 * len(rows)
