@@ -27,7 +27,7 @@ from mlrl_learners.registry import make
 from mlrl_learners.testing import ScriptedActor
 from mlrl_learners.types import Actor, AgentID, Learner
 
-__all__ = ["SUMMARIES", "load_run", "make_actor", "make_learner", "run_of"]
+__all__ = ["SERVED", "SUMMARIES", "load_run", "make_actor", "make_learner", "run_of"]
 
 CONFIG_FILE = "config.yaml"
 STATE_FILE = "state.json"

@@ -1,17 +1,18 @@
 """`mlrl evaluate`: play a split and report the mean return with its interval."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import mlrl_envs
-from mlrl_learners.cli.actors import CONFIG_FILE, load_run, make_actor, run_of
+from mlrl_learners.cli.actors import CONFIG_FILE, SERVED, load_run, make_actor, run_of
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config import RunConfig, from_mapping, load_config, to_mapping
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.evaluate import EvaluationResult, episode_record, evaluate
 from mlrl_learners.loggers import JsonlFile
-from mlrl_learners.types import Actor, Episode
+from mlrl_learners.types import Actor, AgentID, Episode
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
@@ -41,7 +42,12 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     if run_dir is not None:
         options |= config.train.eval_options
     split = arguments.split or options.pop("split", None) or "eval"
-    actor = _actor(arguments, run_dir, config)
+    if arguments.actor is None:
+        actor = _trained(arguments, run_dir)
+    else:
+        agents = _agents(config.env.id, {**options, "split": split})
+        given = _learner_options(arguments.actor, config, overrides)
+        actor = make_actor(arguments.actor, agents, seed=arguments.seed, options=given)
     file = None if arguments.episodes is None else JsonlFile(arguments.episodes)
 
     def keep(episode: Episode) -> None:
@@ -78,14 +84,22 @@ def _config(target: str, run_dir: Path | None, overrides: Sequence[str]) -> RunC
     return from_mapping({"env": {"id": target}}, overrides)
 
 
-def _actor(arguments: argparse.Namespace, run_dir: Path | None, config: RunConfig) -> Actor:
-    if arguments.actor is not None:
-        env = mlrl_envs.make(config.env.id, **config.env.options)
-        agents = list(env.possible_agents)
+def _agents(env_id: str, options: Mapping[str, Any]) -> list[AgentID]:
+    env = mlrl_envs.make(env_id, **options)
+    try:
+        return list(env.possible_agents)
+    finally:
         env.close()
-        return make_actor(
-            arguments.actor, agents, seed=arguments.seed, options=config.learner.options
-        )
+
+
+def _learner_options(word: str, config: RunConfig, overrides: Sequence[str]) -> Mapping[str, Any]:
+    """Return a model's options; those of a run do not fit an endpoint, which takes only ours."""
+    if f"{SERVED}:" in word:
+        return from_mapping({"env": {"id": config.env.id}}, overrides).learner.options
+    return config.learner.options
+
+
+def _trained(arguments: argparse.Namespace, run_dir: Path | None) -> Actor:
     if run_dir is not None and arguments.checkpoint is not None:
         return load_run(run_dir, _checkpoint(run_dir, arguments.checkpoint))
     if run_dir is None and arguments.checkpoint is None:

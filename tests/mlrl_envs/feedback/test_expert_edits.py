@@ -37,6 +37,43 @@ def test_words_of_the_expert_reach_the_next_observation_and_the_info(env):
         assert f"An expert suggests these edits:\n{words}" in observations[agent]
 
 
+QUESTION = """\
+The team member setup was asked:
+
+{observation}
+
+setup answered:
+
+A fox waits in the snow.
+
+Automatic checks of the joint answer found:
+
+{checks}
+
+Suggest edits to the answer of setup."""
+SYSTEM = (
+    "You are an expert who helps the members of a team to improve their answers. Name what is "
+    "wrong with the answer you are shown and say exactly what to write instead, in at most "
+    "five short points. Do not write the whole answer anew."
+)
+
+
+def test_the_exact_question_is_known(env, chat_server):
+    """A change of this text changes what agents read: every id needs its next version."""
+    observation = env.reset(seed=0)[0]["setup"]
+    *_, infos = env.step(TEXTS)
+    checks = "\n".join(
+        line
+        for check in infos["setup"]["diagnostics"]["checks"]
+        for line in (f"- {check['name']}: {check['status']}", *(f"  {d}" for d in check["details"]))
+    )
+    asked = [request["messages"] for request in chat_server.requests]
+    assert QUESTION.format(observation=observation, checks=checks) in [
+        q["content"] for _, q in asked
+    ]
+    assert all(system["content"] == SYSTEM for system, _ in asked)
+
+
 @pytest.mark.parametrize("env_id", list(mlrl_envs.registry))
 def test_every_environment_takes_advice(env_id, chat_server):
     message = {"role": "assistant", "content": "write something else"}

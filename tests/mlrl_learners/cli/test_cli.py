@@ -271,6 +271,14 @@ class TestEvaluate:
             status, result = run_json(capsys, "evaluate", ENV_ID, *words, "--env.num_tasks", "2")
             assert (status, result["mean_return"], len(result["episodes"])) == (0, 1.0, 2)
 
+    def test_an_endpoint_plays_a_runs_environment_with_options_of_its_own(
+        self, run_dir, chat_server, capsys
+    ):
+        words = ["--actor", f"endpoint:m@{chat_server.url}", "--learner.max_tokens", "5"]
+        status, result = run_json(capsys, "evaluate", str(run_dir), *words)
+        assert (status, result["mean_return"]) == (0, 0.0)
+        assert {request["max_tokens"] for request in chat_server.requests} == {5}
+
     def test_a_run_that_was_started_from_python_can_be_evaluated(self, tmp_path, capsys):
         learner = mlrl_learners.make("student", agents=["left", "right"], patience=2)
         mlrl_learners.train(
