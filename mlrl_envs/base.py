@@ -6,24 +6,24 @@ prompts, rewards and feedback, which belong to the family.
 """
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from gymnasium import logger
 from pettingzoo import ParallelEnv
 
+from mlrl_envs.arguments import checked_actions, checked_index, checked_seed
 from mlrl_envs.config import SHELL_OPTIONS, FamilyConfig, build_config, check_choice
 from mlrl_envs.endpoint import as_endpoint
 from mlrl_envs.errors import (
-    InvalidActionError,
-    InvalidArgumentError,
     ResetNeededError,
     unknown_name,
 )
 from mlrl_envs.feedback.expert_edits import AdvisedFamily
+from mlrl_envs.infos import info_of
 from mlrl_envs.parsing import printable
-from mlrl_envs.runner import SharedSandbox
+from mlrl_envs.runner import choose_sandbox
 from mlrl_envs.spaces import UnicodeText
 from mlrl_envs.transcript import transcript
 from mlrl_envs.types import (
@@ -66,7 +66,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         if render_mode is not None:
             check_choice("render mode", render_mode, ("ansi", "human"))
         self.family = family
-        self.sandbox = _choose_sandbox(sandbox, limits)
+        self.sandbox = choose_sandbox(sandbox, limits)
         self.render_mode = render_mode
         self.metadata: dict[str, Any] = {
             "name": env_id,
@@ -137,7 +137,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             InvalidArgumentError: If the index is out of range, or no task has that id.
         """
         if seed is not None or self._np_random is None:
-            self._np_random = np.random.default_rng(_checked_seed(seed))
+            self._np_random = np.random.default_rng(checked_seed(seed))
         self._task = self.family.tasks[self._choose_task(dict(options or {}))]
         self._turns = ()
         return self._observations(), self._infos()
@@ -166,7 +166,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         task = self._current_task()
         if self._over:
             raise ResetNeededError("the episode is over: call reset before step")
-        return Attempt(task, self._turns, _checked_actions(actions, self.possible_agents))
+        return Attempt(task, self._turns, checked_actions(actions, self.possible_agents))
 
     def advance(self, turn: Turn) -> StepResult:
         """Append a scored turn and return what `step` returns."""
@@ -234,7 +234,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
     def _choose_task(self, options: dict[str, Any]) -> int:
         tasks = self.family.tasks
         if "task_index" in options:
-            return _checked_index(options["task_index"], len(tasks))
+            return checked_index(options["task_index"], len(tasks))
         if "task_id" in options:
             ids = [task.task_id for task in tasks]
             if options["task_id"] not in ids:
@@ -251,17 +251,8 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         }
 
     def _infos(self) -> dict[AgentID, Info]:
-        last = self._turns[-1].score if self._turns else None
-        return {
-            agent: {
-                "task_id": self._current_task().task_id,
-                "turn": len(self._turns),
-                "components": dict(last.components[agent]) if last else {},
-                "solved": last.solved if last else False,
-                "diagnostics": copy.deepcopy(dict(last.diagnostics.get(agent, {}))) if last else {},
-            }
-            for agent in self.possible_agents
-        }
+        task = self._current_task()
+        return {agent: info_of(task, self._turns, agent) for agent in self.possible_agents}
 
 
 def build_env(
@@ -278,52 +269,3 @@ def build_env(
     if config.expert is not None:
         family = AdvisedFamily(family, as_endpoint(config.expert))
     return TextParallelEnv(family, env_id=env_id, **shell)
-
-
-def _choose_sandbox(sandbox: ProgramRunner | None, limits: object) -> ProgramRunner:
-    if sandbox is not None and limits is not None:
-        raise InvalidArgumentError("pass limits to the sandbox you pass, or only limits")
-    if sandbox is not None:
-        if not callable(getattr(sandbox, "run_many", None)):
-            raise InvalidArgumentError(f"sandbox must have run_many, got {sandbox!r}")
-        return sandbox
-    if limits is not None:
-        from mlrl_envs.sandbox import Limits
-
-        if not isinstance(limits, Limits):
-            raise InvalidArgumentError(f"limits must be mlrl_envs.sandbox.Limits, got {limits!r}")
-    return SharedSandbox(limits)
-
-
-def _checked_seed(seed: object) -> int | None:
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InvalidArgumentError(f"seed must be an int of at least 0, got {seed!r}")
-    return int(seed)
-
-
-def _checked_index(index: object, num_tasks: int) -> int:
-    if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
-        raise InvalidArgumentError(f"task_index must be an int, got {index!r}")
-    if not 0 <= index < num_tasks:
-        raise InvalidArgumentError(f"task_index must be in 0..{num_tasks - 1}, got {index}")
-    return int(index)
-
-
-def _checked_actions(
-    actions: Mapping[AgentID, str], agents: Sequence[AgentID]
-) -> dict[AgentID, str]:
-    if not isinstance(actions, Mapping):
-        raise InvalidActionError(f"actions must map agents to texts, got {type(actions).__name__}")
-    for agent in actions:
-        if agent not in agents:
-            raise InvalidActionError(str(unknown_name("agent", agent, agents)))
-    for agent in agents:
-        if agent not in actions:
-            raise InvalidActionError(f"no action for agent {agent!r}; need {', '.join(agents)}")
-        if not isinstance(actions[agent], str):
-            kind = type(actions[agent]).__name__
-            raise InvalidActionError(f"the action of {agent!r} must be a str, got {kind}")
-    # str subclasses come in from AEC views; keep the plain text and our own order of agents.
-    return {agent: str.__str__(actions[agent]) for agent in agents}

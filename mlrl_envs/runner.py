@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SharedSandbox"]
+from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.types import ProgramRunner
+
+__all__ = ["SharedSandbox", "choose_sandbox"]
 
 
 @dataclass(frozen=True)
@@ -29,3 +32,19 @@ class SharedSandbox:
         from mlrl_envs.sandbox import shared_sandbox
 
         return shared_sandbox() if self.limits is None else shared_sandbox(self.limits)
+
+
+def choose_sandbox(sandbox: ProgramRunner | None, limits: object) -> ProgramRunner:
+    """Return the sandbox an environment was given, or the shared one with these limits."""
+    if sandbox is not None and limits is not None:
+        raise InvalidArgumentError("pass limits to the sandbox you pass, or only limits")
+    if sandbox is not None:
+        if not callable(getattr(sandbox, "run_many", None)):
+            raise InvalidArgumentError(f"sandbox must have run_many, got {sandbox!r}")
+        return sandbox
+    if limits is not None:
+        from mlrl_envs.sandbox import Limits
+
+        if not isinstance(limits, Limits):
+            raise InvalidArgumentError(f"limits must be mlrl_envs.sandbox.Limits, got {limits!r}")
+    return SharedSandbox(limits)

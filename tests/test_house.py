@@ -18,6 +18,8 @@ LAYERS = (
     (
         "config",
         "spaces",
+        "arguments",
+        "infos",
         "parsing",
         "answers",
         "assembly",

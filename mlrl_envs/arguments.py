@@ -1,0 +1,47 @@
+"""What callers pass to `reset` and `step`, checked; each error names the value."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mlrl_envs.errors import InvalidActionError, InvalidArgumentError, unknown_name
+from mlrl_envs.types import AgentID
+
+__all__ = ["checked_actions", "checked_index", "checked_seed"]
+
+
+def checked_seed(seed: object) -> int | None:
+    """Return a seed of `reset`, None or an int of at least 0."""
+    if seed is None:
+        return None
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InvalidArgumentError(f"seed must be an int of at least 0, got {seed!r}")
+    return int(seed)
+
+
+def checked_index(index: object, num_tasks: int) -> int:
+    """Return a row number of a split with `num_tasks` rows."""
+    if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
+        raise InvalidArgumentError(f"task_index must be an int, got {index!r}")
+    if not 0 <= index < num_tasks:
+        raise InvalidArgumentError(f"task_index must be in 0..{num_tasks - 1}, got {index}")
+    return int(index)
+
+
+def checked_actions(
+    actions: Mapping[AgentID, str], agents: Sequence[AgentID]
+) -> dict[AgentID, str]:
+    """Return a joint action of plain texts, in the order of `agents`."""
+    if not isinstance(actions, Mapping):
+        raise InvalidActionError(f"actions must map agents to texts, got {type(actions).__name__}")
+    for agent in actions:
+        if agent not in agents:
+            raise InvalidActionError(str(unknown_name("agent", agent, agents)))
+    for agent in agents:
+        if agent not in actions:
+            raise InvalidActionError(f"no action for agent {agent!r}; need {', '.join(agents)}")
+        if not isinstance(actions[agent], str):
+            kind = type(actions[agent]).__name__
+            raise InvalidActionError(f"the action of {agent!r} must be a str, got {kind}")
+    # str subclasses come in from AEC views; keep the plain text and our own order of agents.
+    return {agent: str.__str__(actions[agent]) for agent in agents}
