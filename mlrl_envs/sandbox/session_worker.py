@@ -169,8 +169,9 @@ class SessionSupervisor(Supervisor):
         """Ask a process, and return its answer or how it ended."""
         due = time.monotonic() + seconds
         try:
-            link.settimeout(seconds)
-            link.sendall(question)
+            if question:  # sending nothing fails where the other side has answered and left
+                link.settimeout(seconds)
+                link.sendall(question)
             answer = self._receive(link, due)
         except TimeoutError:
             return "timeout", TEXTS["timeout"].format(seconds=seconds)

@@ -137,7 +137,7 @@ def _row(
     problems = []
     if reference is not None and not reference[0]:
         problems.append("the reference does not solve it")
-    if empty[0] or empty[1] > floor:
+    if empty[0] or empty[1] > max(floor, 0.0):  # worse than nothing can be earned too
         problems.append(f"empty answers earn {empty[1]:.4f}, above the floor {floor:.4f}")
     solved, reward = reference or (None, None)
     return Row(task_id, solved, reward, empty[1], "; ".join(problems))
