@@ -60,6 +60,7 @@ class CodeTask(Task):
         setup: Trusted code that the tests lean on; it runs before them, when the program is loaded.
         shared_names: Names of `prelude` that tests take from the program, because what they make
             of them is handed to the entry point: classes.
+        test_seconds: What one assertion may take; None for the sandbox's own limit.
     """
 
     prompt: str
@@ -72,6 +73,7 @@ class CodeTask(Task):
     solution: str | None = None
     setup: str = ""
     shared_names: tuple[str, ...] = ()
+    test_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,12 @@ Version history:
 """
 
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.config import check_choice
-from mlrl_envs.datasets.mbpp import SLOW, Variant, load_mbpp
+from mlrl_envs.datasets.mbpp import Variant, load_mbpp
 from mlrl_envs.envs.code import CodeConfig, CodeFamily
 
 __all__ = ["ENV_ID", "MbppConfig", "parallel_env"]
@@ -49,24 +48,10 @@ class MbppConfig(CodeConfig):
 
 
 def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `MbppConfig`, and of the shell.
-
-    Programs may use more than the default limits in a split that holds one of `SLOW`.
-    """
-    env = build_env(ENV_ID, MbppConfig, _family, options)
-    if _needs_patience(env, options):
-        from mlrl_envs.sandbox import Limits
-
-        patient = Limits(wall_seconds=30.0, test_seconds=20.0, cpu_seconds=25.0)
-        env = build_env(ENV_ID, MbppConfig, _family, {**options, "limits": patient})
-    return env
+    """Build the environment; options are those of `MbppConfig`, and of the shell."""
+    return build_env(ENV_ID, MbppConfig, _family, options)
 
 
 def _family(config: MbppConfig) -> CodeFamily:
     path = None if config.data_path is None else os.fspath(config.data_path)
     return CodeFamily(config, load_mbpp(config.split, path, config.variant))
-
-
-def _needs_patience(env: TextParallelEnv, options: Mapping[str, object]) -> bool:
-    chosen = options.get("sandbox") is not None or options.get("limits") is not None
-    return not chosen and any(task.task_id in SLOW for task in env.family.tasks)

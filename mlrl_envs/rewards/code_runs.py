@@ -17,7 +17,7 @@ from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner
 
 if TYPE_CHECKING:
-    from mlrl_envs.sandbox import Outcome, Program, TestRecord
+    from mlrl_envs.sandbox import Limits, Outcome, Program, TestRecord
 
 __all__ = ["Run", "run_all", "run_sources"]
 
@@ -97,7 +97,18 @@ def _to_run(task: CodeTask, source: str, *, with_public: bool) -> "Program":
         style="asserts",
         entry_points=(task.entry_point, *task.shared_names),
         helpers=task.prelude,
+        limits=_limits(task, again=not with_public),
     )
+
+
+def _limits(task: CodeTask, *, again: bool) -> "Limits | None":
+    from mlrl_envs.sandbox import Limits
+
+    if task.test_seconds is not None:
+        whole = 1.5 * task.test_seconds
+        return Limits(wall_seconds=whole, test_seconds=task.test_seconds, cpu_seconds=whole)
+    # What is run again has been run before, and in time: if it takes long now, it is lost.
+    return Limits(wall_seconds=3.0, test_seconds=1.0) if again else None
 
 
 def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> Run:

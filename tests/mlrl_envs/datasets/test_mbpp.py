@@ -102,6 +102,13 @@ def test_challenge_tests_count_and_are_hidden(variant):
 
 @needs_data
 @variants
+def test_slow_rows_have_more_time(variant):
+    patient = {n: task.test_seconds for n, task in _by_number(variant).items() if task.test_seconds}
+    assert patient == {123: 20.0}
+
+
+@needs_data
+@variants
 def test_no_carriage_return_is_left(variant):
     for task in _by_number(variant).values():
         assert "\r" not in f"{task.prompt}{task.hidden_tests}{task.solution}{task.setup}"

@@ -1,5 +1,7 @@
 """What is counted, and for what: hand-made records."""
 
+from dataclasses import replace
+
 import pytest
 
 from mlrl_envs.rewards.code_runs import run_all, run_sources
@@ -91,6 +93,19 @@ def test_programs_that_are_run_again_run_what_counts_alone():
     assert run_sources([(TASK, MAIN)], sandbox) == [1 / 3]
     assert sandbox.programs[0].tests == f"{TASK.setup}\n{TASK.hidden_tests}"
     assert run_sources([], sandbox) == []
+
+
+def test_limits_are_the_sandboxs_the_tasks_or_short_when_run_again():
+    sandbox = Fixed(("f('b') == 2", True))
+    slow = replace(TASK, test_seconds=20.0)
+    _run(sandbox)
+    _run(sandbox, slow)
+    run_sources([(TASK, MAIN), (slow, MAIN)], sandbox)
+    usual, patient, again, patient_again = [program.limits for program in sandbox.programs]
+    assert usual is None
+    assert (patient.test_seconds, patient.wall_seconds, patient.cpu_seconds) == (20.0, 30.0, 30.0)
+    assert (again.test_seconds, again.wall_seconds) == (1.0, 3.0)
+    assert patient_again == patient
 
 
 @pytest.mark.parametrize(
