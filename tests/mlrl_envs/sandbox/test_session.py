@@ -186,6 +186,12 @@ def test_calls_after_a_lost_one_are_still_made(sandbox):
     assert [reply.status for reply in replies] == ["ok", "timeout", "error", "ok"]
 
 
+def test_hundreds_of_file_calls_are_all_answered(sandbox):
+    calls = (Call("write", "f", "x"), *[Call("read", "f")] * 300)
+    (replies,) = sandbox.play_many([Script((), calls)])
+    assert {reply.status for reply in replies} == {"ok"}
+
+
 def test_output_is_cut_and_cleaned(session):
     assert len(session.run("print('x' * 10**6)").text) == 16 * 1024
     assert session.run("print('\\x1b[31m\\ud800')").text == "[31m\\ud800\n"
