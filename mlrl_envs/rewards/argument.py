@@ -6,8 +6,8 @@ reasoning are min(hits / 2, 1), hits how many of eight keywords occur; structure
 ends / 5, 1); relevance min(proposition words of more than 3 letters that recur / 3, 1).
 
 End: 0.6 mean argument + 0.2 consistency + 0.2 coverage. Consistency is the mean Jaccard similarity
-of the words of consecutive arguments, 1 where there is only one; coverage the share of one's own
-key points that are touched: half of their words of more than 3 letters occur.
+of the words of consecutive arguments, that with itself where there is only one; coverage the share
+of one's own key points that are touched: half of their words of more than 3 letters occur.
 
 Neither reads for meaning: eight keywords in a row earn half of an argument.
 """
@@ -109,7 +109,8 @@ def _long_words(text: str) -> set[str]:
 
 def _consistency(arguments: Sequence[str]) -> float:
     bags = [set(words(text)) for text in arguments]
-    return fmean(_jaccard(a, b) for a, b in pairwise(bags)) if len(bags) > 1 else 1.0
+    pairs = list(pairwise(bags)) or [(bags[0], bags[0])]
+    return fmean(_jaccard(a, b) for a, b in pairs)
 
 
 def _jaccard(a: set[str], b: set[str]) -> float:

@@ -33,7 +33,7 @@ _SYSTEM = (
     "and nothing else, such as\nPRO: 7 CON: 4"
 )
 _AGAIN = "That was no verdict. Answer with one line and nothing else, such as\nPRO: 7 CON: 4"
-_POINTS = re.compile(r"(?i)\b(pro|con)\b[\s*_\"':=-]{0,8}(\d{1,3}(?:\.\d+)?)(?![\d.]*\d)")
+_POINTS = re.compile(r"(?i)\b(pro|con)\b[\s*_\"':=]{0,8}(?:-\s+)?(\d{1,3}(?:\.\d+)?)(?![\d.]*\d)")
 
 Messages = list[dict[str, str]]
 

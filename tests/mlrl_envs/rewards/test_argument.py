@@ -60,6 +60,7 @@ def test_full_argument_is_worth_one():
     ("arguments", "consistency"),
     [
         (["a b"], 1.0),
+        ([""], 0.0),
         (["a b", "a b"], 1.0),
         (["a b", "c d"], 0.0),
         (["a b c", "b c d"], 0.5),
