@@ -53,7 +53,7 @@ _WORK = _stems(
 
 def _stance(found: Sequence[str]) -> float:
     # From -1, all about the work, to 1, all about the background.
-    stems = {stem(word) for word in found}
+    stems = {stem(word) for word in set(found)}
     background, work = len(stems & _BACKGROUND), len(stems & _WORK)
     return (background - work) / (background + work + 2)
 

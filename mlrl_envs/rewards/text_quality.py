@@ -14,6 +14,7 @@ from mlrl_envs.parsing import words
 from mlrl_envs.rewards.english import FUNCTION_WORDS, order_breaches
 
 __all__ = [
+    "MAX_CHARS",
     "clean_length",
     "content_stems",
     "copied_share",

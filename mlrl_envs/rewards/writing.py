@@ -24,7 +24,7 @@ from mlrl_envs.parsing import words
 from mlrl_envs.rewards.manner import manner
 from mlrl_envs.rewards.rouge import Copying, copying, overlap
 from mlrl_envs.rewards.shaping import pay_gain
-from mlrl_envs.rewards.text_quality import clean_length, prose_quality, ramp
+from mlrl_envs.rewards.text_quality import MAX_CHARS, clean_length, prose_quality, ramp
 from mlrl_envs.rewards.transitions import find_transitions
 from mlrl_envs.rewards.writing_paper import Trapezoid
 from mlrl_envs.tasks import WritingTask
@@ -165,7 +165,7 @@ def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
     Raises:
         MissingPackageError: If the package of ROUGE is not installed.
     """
-    found = words(text)
+    found = words(text[:MAX_CHARS])  # beyond that a text is far too long anyway
     common = overlap(text, source)
     kinds, links = find_transitions(found)
     copies = [copying(text, other) for other in others]

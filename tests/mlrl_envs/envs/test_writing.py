@@ -1,4 +1,5 @@
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,17 @@ def test_any_texts_stay_in_range(first, second, env_id, reward):
     _, rewards, *_ = env.step(dict(zip(env.possible_agents, (first, second), strict=True)))
     low, high = env.reward_range
     assert all(low <= value <= high for value in rewards.values())
+
+
+@pytest.mark.parametrize(
+    "text", ["A dog ran home. " * 60_000, "however " * 120_000, "a\n" * 500_000]
+)
+def test_a_megabyte_is_scored_at_once(env_id, text):
+    _, honest = _honest(env_id)
+    start = time.perf_counter()
+    ((_, rewards, *_),) = _play(env_id, dict.fromkeys(honest, text))
+    assert set(rewards.values()) == {0.0}
+    assert time.perf_counter() - start < 2.0
 
 
 def test_there_is_no_answer_key(env_id):
