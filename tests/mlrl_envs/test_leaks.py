@@ -15,6 +15,7 @@ import pytest
 import mlrl_envs
 from mlrl_envs.errors import DataNotFoundError
 from mlrl_envs.registration import BUILT_IN
+from mlrl_envs.sandbox import Limits
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import Task
 
@@ -102,11 +103,7 @@ WITH_SOLUTION = ("half right", "right")
 
 
 def _make(env_id, split, **options):
-    limits = None
-    if env_id != "mlrl/story-v0":
-        from mlrl_envs.sandbox import Limits
-
-        limits = Limits(wall_seconds=3.0, test_seconds=1.0)
+    limits = Limits(wall_seconds=3.0, test_seconds=1.0)
     return mlrl_envs.make(env_id, split=split, render_mode="ansi", limits=limits, **options)
 
 

@@ -1,6 +1,8 @@
 """What the ids of the coding family share, on their samples."""
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
@@ -108,3 +110,25 @@ def test_class_that_tests_hand_over_is_shown_and_there(fake_sandbox):
         "        link, n = link.after, n + 1\n    return n\n```"
     )
     assert env.step({"aux": "", "main": main})[4]["main"]["solved"]
+
+
+ANSWERS = st.text(st.characters(exclude_categories=())) | st.builds(
+    "```python\ndef {}({}):\n    {}\n```".format,
+    st.sampled_from(["aux", "count_vowels", "count_turning_points", "sum_of_even", "sum"]),
+    st.sampled_from(["", "*a", "a", "a=1, *, b=2"]),
+    st.sampled_from(["pass", "return a", "return aux(a)", "return [aux(a)] * 2", "yield", "1/0"]),
+)
+
+
+@ids
+@pytest.mark.parametrize("reward", ["grounded", "paper", "attempts"])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_any_answers_are_scored_in_range(env_id, reward, data):
+    env = _make(env_id, reward=reward)
+    low, high = env.reward_range
+    while env.agents:
+        actions = {agent: data.draw(ANSWERS) for agent in env.agents}
+        _, rewards, _, _, infos = env.step(actions)
+        assert low <= rewards["main"] == rewards["aux"] <= high
+        assert sum(infos["main"]["components"].values()) == pytest.approx(rewards["main"])
