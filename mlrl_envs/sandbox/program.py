@@ -179,6 +179,9 @@ def _text_problem(program: Program) -> str:
     source: object = program.source
     if not isinstance(source, str):
         return f"source must be a str, got {type(source).__name__}"
+    limits: object = program.limits
+    if not isinstance(limits, Limits | None):
+        return f"limits must be Limits or None, got {type(limits).__name__}"
     for label, text in (("tests", program.tests), ("helpers", program.helpers)):
         if problem := _syntax_problem(text):
             return f"{label} do not parse: {problem}"

@@ -30,6 +30,7 @@ def test_a_limit_that_is_not_positive_is_named(name, value):
         ({"entry_points": ("class",)}, "class"),
         ({"assurance": "total"}, "total"),
         ({"dunders": ("__class__",)}, "__class__"),
+        ({"limits": {"test_seconds": 1}}, "limits must be Limits"),
     ],
 )
 def test_a_callers_mistake_is_a_typed_error(changes, message):
