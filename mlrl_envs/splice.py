@@ -23,7 +23,7 @@ from mlrl_envs.methods import (
     method_key,
     work_of,
 )
-from mlrl_envs.parsing import FunctionNode, parse_code, unparse
+from mlrl_envs.parsing import FunctionNode, unparse
 from mlrl_envs.syntax import parse_module
 from mlrl_envs.tasks import ClassTask, Work
 from mlrl_envs.types import AgentID
@@ -64,8 +64,8 @@ class MergedClass:
 
     Attributes:
         answers: What each coder contributes, in their order.
-        source: The whole program, or None if nothing was delivered or it does not parse.
-        error: Why it does not parse, if so.
+        source: The whole program, or None if nothing was delivered or it cannot be written.
+        error: Why it cannot be written, if so.
     """
 
     answers: Mapping[AgentID, ClassAnswer]
@@ -95,10 +95,7 @@ def merge(
     if not methods:
         return MergedClass(answers, None)
     source = splice(task.skeleton, task.class_name, methods)
-    parsed = parse_code(source) if source else None
-    if parsed is None or parsed.tree is None:
-        return MergedClass(answers, None, parsed.error if parsed else "nested too deeply")
-    return MergedClass(answers, source)
+    return MergedClass(answers, source, "" if source else "nested too deeply")
 
 
 def read_answer(task: ClassTask, own: Sequence[str], text: str) -> ClassAnswer:
@@ -145,12 +142,16 @@ def splice(skeleton: str, class_name: str, methods: Mapping[str, FunctionNode]) 
         else node
         for node in target.body
     ]
-    if not any(ast.dump(node) == ast.dump(_HEAD) for node in tree.body):
+    if not any(isinstance(node, ast.ImportFrom) and _is_head(node) for node in tree.body):
         documented = ast.get_docstring(tree) is not None
         tree.body.insert(int(documented), _HEAD)
-    ast.fix_missing_locations(tree)
     source = unparse(tree.body)
     return None if source is None else source + "\n"
+
+
+def _is_head(node: ast.ImportFrom) -> bool:
+    names = [alias.name for alias in node.names]
+    return node.module == "__future__" and names == ["annotations"]
 
 
 def _named(found: FoundMethods, own: Sequence[str]) -> dict[str, FunctionNode]:
@@ -170,7 +171,7 @@ def _fitted(method: FunctionNode, place: FunctionNode) -> FunctionNode:
     is_async = isinstance(method, ast.AsyncFunctionDef) or isinstance(place, ast.AsyncFunctionDef)
     kind = ast.AsyncFunctionDef if is_async else ast.FunctionDef
     fields: dict[str, Any] = {name: getattr(method, name, None) for name in method._fields}
-    fitted = kind(**fields)
+    fitted = ast.copy_location(kind(**fields), method)
     fitted.name = place.name
     fitted.decorator_list = place.decorator_list or [
         node for node in method.decorator_list if ast.unparse(node) in KEPT_DECORATORS

@@ -19,6 +19,7 @@ that hides its being constant, which earns the tests that expect this constant.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlrl_envs.rewards.class_checks import class_checks
@@ -48,7 +49,7 @@ class Run:
         passed: Hidden test methods that passed, k.
         total: Hidden test methods, n.
         public: For each public test that was run, why it failed, or None.
-        error: Why it does not parse or load; empty if it does.
+        error: Why it cannot be written or loaded; empty if it can.
     """
 
     merged: MergedClass
@@ -113,14 +114,20 @@ def _run_all(
 def _passed_untouched(tasks: Sequence[ClassTask], sandbox: ProgramRunner) -> dict[str, int]:
     """Return how many hidden tests each skeleton passes as it is."""
     unique = {task.task_id: task for task in tasks}
-    sources = {name: splice(task.skeleton, task.class_name, {}) for name, task in unique.items()}
-    programs = [_to_run(task, sources[name] or "") for name, task in unique.items()]
+    programs = [
+        _to_run(task, _untouched(task.skeleton, task.class_name)) for task in unique.values()
+    ]
     outcomes = sandbox.run_many(programs) if programs else []
     nothing = MergedClass({}, None)
     return {
         name: _read_outcome(task, nothing, outcome).passed
         for (name, task), outcome in zip(unique.items(), outcomes, strict=True)
     }
+
+
+@lru_cache(maxsize=1024)
+def _untouched(skeleton: str, class_name: str) -> str:
+    return splice(skeleton, class_name, {}) or ""
 
 
 def _to_run(task: ClassTask, source: str) -> "Program":
