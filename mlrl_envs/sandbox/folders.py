@@ -47,7 +47,7 @@ class Folder(Protocol):
 class Mounted:
     """Tier A: a mount of its own, which limits itself and goes with its namespace."""
 
-    writable = ()
+    writable: tuple[str, ...] = ()
     usable = True
 
     def __init__(self, tier: jail.Tier) -> None:
@@ -70,7 +70,7 @@ class Nowhere:
     """Tier C, and tier B on kernels before 6.2: there is no directory."""
 
     path = "/"
-    writable = ()
+    writable: tuple[str, ...] = ()
     usable = False
 
     def renew(self) -> None:
@@ -97,7 +97,7 @@ class Private:
         self._lock = _lock(self.path)
         if user != os.geteuid():
             os.chown(self.path, user, user)
-        self.writable = (self.path,)
+        self.writable: tuple[str, ...] = (self.path,)
 
     def renew(self) -> None:
         """Delete everything in it."""

@@ -112,10 +112,10 @@ class SessionSupervisor(Supervisor):
         seconds: float = script["seconds"]
         replies: list[Reply] = []
         try:
-            for call in script["history"]:
-                self._perform(*call, seconds * PATIENCE)
-            for call in script["calls"]:
-                replies.append(self._perform(*call, seconds))
+            for kind, name, text in script["history"]:
+                self._perform(kind, name, text, seconds * PATIENCE)
+            for kind, name, text in script["calls"]:
+                replies.append(self._perform(kind, name, text, seconds))
                 if replies[-1][0] in LOST:
                     break
         except NoFilesError:
@@ -291,7 +291,8 @@ def prepare_session(
             if not payload:
                 cells.serve_cells(LINK, cap)
                 return
-            fine, text = files.operate(*json.loads(payload), cap)
+            kind, path, content = json.loads(payload)
+            fine, text = files.operate(kind, path, content, cap)
             said = text.encode("utf-8", "backslashreplace")[:cap]
             frames.send(LINK, (cells.FINE if fine else cells.FAILED) + said)
 

@@ -91,18 +91,17 @@ def _read_call(body: str | None) -> ToolCall:
     if len(body) > MAX_CALL_CHARS:
         return ToolCall("", error=f"a call has at most {MAX_CALL_CHARS} characters")
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        where = f"line {error.lineno}, column {error.colno}: " if _placed(error) else ""
-        reason = error.msg if _placed(error) else "numbers or brackets out of bounds"
-        return ToolCall("", error=f"not JSON: {where}{reason}")
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
-        return ToolCall("", error='a call is {"name": ..., "parameters": {...}}')
-    parameters = value.get("parameters", {})
-    if not isinstance(parameters, dict) or value.keys() - {"name", "parameters"}:
-        return ToolCall("", error='a call is {"name": ..., "parameters": {...}}')
-    return ToolCall(value["name"], parameters)
+        return _checked(json.loads(body))
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        return ToolCall("", error=f"not JSON: {where}: {error.msg}")
+    except (ValueError, RecursionError):
+        return ToolCall("", error="not JSON: numbers or brackets out of bounds")
 
 
-def _placed(error: Exception) -> bool:
-    return isinstance(error, json.JSONDecodeError)
+def _checked(value: object) -> ToolCall:
+    if isinstance(value, dict) and not value.keys() - {"name", "parameters"}:
+        name, parameters = value.get("name"), value.get("parameters", {})
+        if isinstance(name, str) and isinstance(parameters, dict):
+            return ToolCall(name, parameters)
+    return ToolCall("", error='a call is {"name": ..., "parameters": {...}}')
