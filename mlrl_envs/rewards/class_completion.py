@@ -36,7 +36,7 @@ __all__ = ["Owners", "score_grounded", "score_paper"]
 Owners = Mapping[AgentID, Sequence[str]]
 TESTS, DELIVERED, OVERLAP = 0.9, 0.1, 0.2
 PARSED, PASSED = 2.0, 4.0
-PATIENCE = 60.0  # seconds for a program whose reference needs several for one test
+PATIENCE = 30.0  # seconds for a program whose reference needs several for one test
 
 
 @dataclass(frozen=True)
