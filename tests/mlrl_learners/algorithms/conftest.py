@@ -7,6 +7,7 @@ import pytest
 import torch
 from pettingzoo import ParallelEnv
 
+import mlrl_learners
 from mlrl_learners.rollout import collect_rollouts
 
 
@@ -114,3 +115,21 @@ def interval(values):
 def toy():
     """The letters task and what belongs to it."""
     return SimpleNamespace(play=play, gradients=gradients, gains=gains, interval=interval)
+
+
+def make_actor_critic(name="ippo", seed=0, agents=("left", "right"), **options):
+    """Return a learner whose critics have opinions: they were given random heads."""
+    small = {"model": "tiny-random", "max_new_tokens": 8, "device": "cpu"}
+    learner = mlrl_learners.make(name, agents=agents, seed=seed, **{**small, **options})
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for critic in learner.critics.critics.values():
+            noise = torch.randn(critic.head.weight.shape, generator=generator)
+            critic.head.weight.copy_(0.3 * noise)
+    return learner
+
+
+@pytest.fixture
+def make():
+    """Make an actor-critic with opinions."""
+    return make_actor_critic

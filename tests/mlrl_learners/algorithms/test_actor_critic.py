@@ -5,8 +5,7 @@ import torch
 
 import mlrl_learners
 from mlrl_learners.algorithms.actor_critic import ActorCritic, ActorCriticConfig
-from mlrl_learners.errors import CheckpointError, ConfigError, NumericsError, UnknownNameError
-from mlrl_learners.policies import tiny_model
+from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.testing import check_learner
 from mlrl_learners.types import Node, Rollout
 
@@ -14,20 +13,6 @@ AGENTS = ("left", "right")
 SMALL = {"max_new_tokens": 8, "device": "cpu"}
 KINDS = ["separate", "value_head", "central"]
 NAMES = ["ippo", "mappo", "iac", "maac"]
-
-
-def make(name="ippo", seed=0, agents=AGENTS, **options):
-    """A learner whose critics have opinions: they were given random heads."""
-    learner = mlrl_learners.make(
-        name, **{"agents": agents, "model": "tiny-random", "seed": seed, **SMALL, **options}
-    )
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for critic in learner.critics.critics.values():
-            critic.head.weight.copy_(
-                0.3 * torch.randn(critic.head.weight.shape, generator=generator)
-            )
-    return learner
 
 
 def weights(learner):
@@ -48,14 +33,14 @@ def kind(request):
     return request.param
 
 
-def test_micro_batches_leave_every_gradient_equal(kind, toy, monkeypatch):
+def test_micro_batches_leave_every_gradient_equal(make, kind, toy, monkeypatch):
     whole, split = make(critic=kind, epochs=1), make(critic=kind, epochs=1, micro_batch_tokens=1)
     rollouts = toy.play(whole, max_turns=2)
     expected = toy.gradients(whole, rollouts, monkeypatch)
     assert_close(toy.gradients(split, rollouts, monkeypatch), expected)
 
 
-def test_reading_prompts_apart_leaves_every_gradient_equal(kind, toy, monkeypatch):
+def test_reading_prompts_apart_leaves_every_gradient_equal(make, kind, toy, monkeypatch):
     packed, apart = make(critic=kind, epochs=1), make(critic=kind, epochs=1)
     for policy in apart.policies.values():
         policy.packs_prompts = False  # more rows, more padding
@@ -64,7 +49,7 @@ def test_reading_prompts_apart_leaves_every_gradient_equal(kind, toy, monkeypatc
     assert_close(toy.gradients(apart, rollouts, monkeypatch), expected)
 
 
-def test_permuting_the_rollouts_leaves_every_gradient_equal(kind, toy, monkeypatch):
+def test_permuting_the_rollouts_leaves_every_gradient_equal(make, kind, toy, monkeypatch):
     learner = make(critic=kind, epochs=1)
     rollouts = toy.play(learner, max_turns=2)
     expected = toy.gradients(learner, rollouts, monkeypatch)
@@ -73,7 +58,7 @@ def test_permuting_the_rollouts_leaves_every_gradient_equal(kind, toy, monkeypat
 
 @pytest.mark.parametrize("critic", ["separate", "value_head"])
 def test_relabelling_agents_that_share_weights_leaves_every_gradient_equal(
-    critic, toy, monkeypatch
+    make, critic, toy, monkeypatch
 ):
     learner = make(critic=critic, share_weights=True, epochs=1)
     rollouts = toy.play(learner)
@@ -117,7 +102,7 @@ def slow_value(learner, agent, observations):
     return float(critic.head(states[0, -1])[column].detach())
 
 
-def test_losses_equal_a_slow_reference(kind, toy):
+def test_losses_equal_a_slow_reference(make, kind, toy):
     learner = make(critic=kind, epochs=1, gamma=0.8, normalize_advantages=False)
     rollouts = toy.play(learner)
     samples = slow_samples(learner, rollouts)
@@ -135,62 +120,12 @@ def test_losses_equal_a_slow_reference(kind, toy):
         assert metrics[f"{name}/value"] == pytest.approx(mean, abs=1e-4)
 
 
-def count_forwards(learner, monkeypatch):
-    """Count passes through each decoder while gradients are on."""
-    counts = {}
-    trunks = {id(p.model): p.model for p in learner.policies.values()}
-    trunks |= {id(c.trunk.model): c.trunk.model for c in learner.critics.critics.values()}
-    for number, model in enumerate(trunks.values()):
-
-        def count(module, inputs, number=number):
-            counts[number] = counts.get(number, 0) + torch.is_grad_enabled()
-
-        model.get_decoder().register_forward_pre_hook(count)
-    return counts
-
-
-@pytest.mark.parametrize(("critic", "trained"), [("value_head", [1]), ("separate", [1, 1])])
-def test_a_value_head_shares_the_actors_one_forward_pass(critic, trained, toy, monkeypatch):
-    learner = make(agents=("solo",), critic=critic, epochs=1)
-    rollouts = toy.play(learner, tasks=("one",))
-    counts = count_forwards(learner, monkeypatch)
-    learner.update(rollouts)
-    assert list(counts.values()) == trained
-
-
-def test_only_a_value_head_teaches_the_actors_model(toy, monkeypatch):
-    found = {}
-    for critic in ("value_head", "separate"):
-        for coef in (0.0, 1.0):
-            learner = make(critic=critic, value_coef=coef, epochs=1, agents=("solo",))
-            rollouts = toy.play(learner)
-            found[critic, coef] = toy.gradients(learner, rollouts, monkeypatch)[0]
-    assert torch.equal(found["separate", 0.0], found["separate", 1.0])
-    assert not torch.allclose(found["value_head", 0.0], found["value_head", 1.0], atol=1e-4)
-
-
-def test_values_are_clipped_around_what_they_were_before_the_first_epoch(toy, monkeypatch):
-    """Far outside the clip on the way to its target, a value teaches nothing in the next epoch."""
-    learner = make(agents=("solo",), epochs=1, value_clip=0.01, normalize_advantages=False)
-    rollouts = toy.play(learner, reward=lambda *_: 100.0)
-    before = learner.critics.read
-    stale = before(rollouts)
-    with torch.no_grad():
-        learner.critics.critics["solo"].head.bias.add_(1.0)
-    monkeypatch.setattr(learner.critics, "read", lambda rollouts: stale)
-    _, critic = toy.gradients(learner, rollouts, monkeypatch)
-    assert float(critic.abs().max()) == 0.0
-    monkeypatch.setattr(learner.critics, "read", before)
-    _, critic = toy.gradients(learner, rollouts, monkeypatch)
-    assert float(critic.abs().max()) > 0.0
-
-
 def targets_of(learner, rollouts):
     samples = learner._samples(rollouts, learner.critics.read(rollouts))
     return [sample.judgement.target for sample in samples]
 
 
-def test_value_targets_keep_the_scale_of_the_rewards(toy):
+def test_value_targets_keep_the_scale_of_the_rewards(make, toy):
     learner = make(bootstrap_truncated=False)
     rollouts = toy.play(learner, reward=lambda *_: 1000.0)
     assert targets_of(learner, rollouts) == pytest.approx([1000.0] * 16)
@@ -205,7 +140,7 @@ def test_value_targets_keep_the_scale_of_the_rewards(toy):
     ],
 )
 def test_only_where_the_turn_limit_cut_it_an_episode_goes_on_with_a_value(
-    ends, options, goes_on, kind, toy
+    make, ends, options, goes_on, kind, toy
 ):
     learner = make(critic=kind, gamma=0.5, **options)
     with torch.no_grad():
@@ -216,29 +151,7 @@ def test_only_where_the_turn_limit_cut_it_an_episode_goes_on_with_a_value(
     assert targets_of(learner, rollouts) == pytest.approx([5.0 if goes_on else 1.0] * 16)
 
 
-def test_agents_keep_their_own_rewards_under_a_central_critic(toy):
-    learner = make("mappo", bootstrap_truncated=False)
-    rollouts = toy.play(learner, reward=lambda _, agent: float(agent == "left"))
-    samples = learner._samples(rollouts, learner.critics.read(rollouts))
-    found = {sample.judgement.agent: sample.judgement.target for sample in samples}
-    assert found == {"left": pytest.approx(1.0), "right": pytest.approx(0.0)}
-
-
-def test_a_central_critic_is_one_model_that_reads_what_all_agents_read(toy):
-    learner = make("mappo")
-    reading = learner.critics.read(toy.play(learner))
-    assert list(learner.critics.critics) == ["central"]
-    texts = [text for _, text in reading.prompts]
-    assert texts[0] == "[left]\none, turn 0\n\n[right]\none, turn 0"
-    assert len(texts) == 4  # two tasks, read at the start and behind the turn limit
-
-
-def test_shared_weights_share_the_critic():
-    learner = make(share_weights=True)
-    assert list(learner.critics.critics) == ["shared"]
-
-
-def test_the_entropy_bonus_flattens_the_distribution_over_tokens(toy):
+def test_the_entropy_bonus_flattens_the_distribution_over_tokens(make, toy):
     after = {}
     for coef in (0.0, 1.0):
         learner = make(agents=("solo",), entropy_coef=coef, epochs=8, lr=1e-2)
@@ -248,7 +161,7 @@ def test_the_entropy_bonus_flattens_the_distribution_over_tokens(toy):
     assert after[1.0] > after[0.0]
 
 
-def test_the_presets_differ_by_what_their_names_say(toy, monkeypatch):
+def test_the_presets_differ_by_what_their_names_say(make, toy, monkeypatch):
     found = {}
     for name in NAMES:
         learner = make(name, epochs=1)
@@ -260,7 +173,7 @@ def test_the_presets_differ_by_what_their_names_say(toy, monkeypatch):
     assert math.inf in (config.clip_high, config.value_clip)
 
 
-def test_an_unclipped_surrogate_follows_any_ratio(toy, monkeypatch):
+def test_an_unclipped_surrogate_follows_any_ratio(make, toy, monkeypatch):
     """After the policy has moved far, ippo's clip silences answers that iac's still hears."""
     found = {}
     for name in ("ippo", "iac"):
@@ -273,7 +186,7 @@ def test_an_unclipped_surrogate_follows_any_ratio(toy, monkeypatch):
     assert found["iac"] == 0.0 < found["ippo"]
 
 
-def test_several_epochs_and_minibatches_take_as_many_steps(kind, toy):
+def test_several_epochs_and_minibatches_take_as_many_steps(make, kind, toy):
     learner = make(critic=kind, epochs=2, num_minibatches=2)
     learner.update(toy.play(learner))
     steps = [*learner.optimizers.values(), *learner.critics.optimizers.values()]
@@ -281,7 +194,7 @@ def test_several_epochs_and_minibatches_take_as_many_steps(kind, toy):
 
 
 @pytest.mark.parametrize("options", [{"joint_mode": "cross"}, {"branching": "chain"}, {}])
-def test_trees_and_chains_aligned_and_crossed_are_all_learnt_from(options, kind, toy):
+def test_trees_and_chains_aligned_and_crossed_are_all_learnt_from(make, options, kind, toy):
     learner = make(critic=kind, group_size=2, **options)
     before = weights(learner)
     metrics = learner.update(toy.play(learner, max_turns=2))
@@ -291,7 +204,9 @@ def test_trees_and_chains_aligned_and_crossed_are_all_learnt_from(options, kind,
 
 
 @pytest.mark.parametrize(("normalize", "grows"), [(True, 1.0), (False, 10.0)])
-def test_normalized_advantages_forget_the_scale_of_the_rewards(normalize, grows, toy, monkeypatch):
+def test_normalized_advantages_forget_the_scale_of_the_rewards(
+    make, normalize, grows, toy, monkeypatch
+):
     learner = make(epochs=1, normalize_advantages=normalize, bootstrap_truncated=False)
     with torch.no_grad():
         for critic in learner.critics.critics.values():
@@ -305,40 +220,7 @@ def test_normalized_advantages_forget_the_scale_of_the_rewards(normalize, grows,
     assert torch.allclose(scaled, grows * plain, rtol=1e-3, atol=1e-4)
 
 
-@pytest.mark.parametrize(("critic", "sizes"), [("separate", [32, 16]), ("central", [32])])
-def test_agents_may_be_different_models_with_critics_like_them(critic, sizes, toy):
-    model = {"left": "tiny-random", "right": tiny_model(5, hidden_size=16)}
-    learner = make(model=model, critic=critic)
-    critics = learner.critics.critics.values()
-    assert [each.trunk.model.config.hidden_size for each in critics] == sizes
-    assert math.isfinite(learner.update(toy.play(learner))["right/loss"])
-
-
-def test_a_critic_has_its_own_model_and_rate():
-    learner = make(critic_model=tiny_model(5, hidden_size=16), critic_lr=3e-3, lr=1e-4)
-    critic = learner.critics.critics["left"]
-    assert critic.trunk.model.config.hidden_size == 16
-    assert learner.critics.optimizers["left"].lr == 3e-3
-    assert learner.optimizers["left"].lr == 1e-4
-
-
-def test_a_critic_learns_to_foresee(toy):
-    learner = make(
-        critic_lr=1e-2, lr=1e-9, epochs=4, value_clip=math.inf, bootstrap_truncated=False
-    )
-    history = []
-    for _ in range(12):
-        rewards = {"one": 1.0, "two": 3.0}
-        rollouts = [
-            rollout
-            for task, reward in rewards.items()
-            for rollout in toy.play(learner, tasks=(task,), reward=lambda *_, r=reward: r)
-        ]
-        history.append(learner.update(rollouts)["left/value_loss"])
-    assert history[-1] < 0.1 * history[0]
-
-
-def test_saved_and_loaded_it_goes_on_exactly_where_it_was(kind, toy, tmp_path):
+def test_saved_and_loaded_it_goes_on_exactly_where_it_was(make, kind, toy, tmp_path):
     learner = make(critic=kind, num_minibatches=2)
     learner.update(toy.play(learner))
     learner.save(tmp_path)
@@ -352,7 +234,7 @@ def test_saved_and_loaded_it_goes_on_exactly_where_it_was(kind, toy, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(kind, tmp_path):
+def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(make, kind, tmp_path):
     def run(folder, iterations, *, resume=False):
         learner = make(critic=kind, agents=("setup", "story"), group_size=2, num_minibatches=2)
         mlrl_learners.train(
@@ -374,13 +256,7 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(kind, tmp
     assert all(torch.equal(a, b) for a, b in zip(whole, resumed, strict=True))
 
 
-def test_a_checkpoint_of_other_critics_is_refused(tmp_path):
-    make("ippo").save(tmp_path)
-    with pytest.raises(CheckpointError, match="central"):
-        make("mappo").load(tmp_path)
-
-
-def test_a_loss_that_is_not_finite_is_an_error(kind, toy):
+def test_a_loss_that_is_not_finite_is_an_error(make, kind, toy):
     learner = make(critic=kind)
     rollouts = toy.play(learner)
     with torch.no_grad():
@@ -408,14 +284,14 @@ def test_a_loss_that_is_not_finite_is_an_error(kind, toy):
         ),
     ],
 )
-def test_a_mistake_is_one_clear_line(options, message):
+def test_a_mistake_is_one_clear_line(make, options, message):
     with pytest.raises((ConfigError, UnknownNameError), match=message):
         make(**options)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_the_contract_of_a_learner_is_kept(name):
+def test_the_contract_of_a_learner_is_kept(make, name):
     check_learner(lambda: make(name, lr=1e-3))
 
 
@@ -424,7 +300,7 @@ def test_the_contract_of_a_learner_is_kept(name):
     ("name", "options"),
     [(name, {}) for name in NAMES] + [("ippo", {"critic": "value_head"})],
 )
-def test_learning_raises_the_reward_over_three_seeds(name, options, toy):
+def test_learning_raises_the_reward_over_three_seeds(make, name, options, toy):
     def learner(seed):
         return make(name, seed, group_size=8, lr=1e-2, **options)
 
