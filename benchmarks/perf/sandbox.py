@@ -5,7 +5,7 @@ confines each program with all layers this host has and keeps a record an assert
 executor forks the caller once a program; evalplus forks a process of its own, and is given those
 assertions that compare a call on literals. Neither confines anything.
 
-    python -m benchmarks.perf.sandbox [--rounds 7] [--count 1000]
+    python -m benchmarks.perf.sandbox [--rounds 4] [--count 1000]
 
 With `MLRL_DATA_DIR`, MBPP as well; with a peers' environment that has it, evalplus as well.
 """
@@ -54,7 +54,7 @@ Measured = dict[str, list[Measurement]]
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the figure as one JSON line."""
     parser = argparse.ArgumentParser(description="Programs a second of the sandbox.")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=4)
     parser.add_argument("--count", type=int, default=1000, help="programs of ours a round")
     arguments = parser.parse_args(argv)
     before = hardware()
