@@ -16,7 +16,15 @@ import mlrl_envs
 from mlrl_envs.errors import DataNotFoundError
 from mlrl_envs.registration import BUILT_IN
 from mlrl_envs.sandbox import Limits
-from mlrl_envs.tasks import CodeTask
+from mlrl_envs.tasks import (
+    ClassTask,
+    CodeTask,
+    DebateTask,
+    MathTask,
+    StoryTask,
+    ToolTask,
+    WritingTask,
+)
 from mlrl_envs.types import Task
 
 FEEDBACK = ("plain", "passed", "level_passed", "diagnostics")
@@ -96,8 +104,100 @@ def _code_plays(task: CodeTask, reference: Mapping[str, str] | None) -> dict[str
     return plays
 
 
-SECRETS: dict[type[Task], Callable[..., Secrets]] = {CodeTask: _code_secrets}
-PLAYS: dict[type[Task], Callable[..., dict[str, dict[str, str]]]] = {CodeTask: _code_plays}
+def _class_secrets(task: ClassTask) -> Secrets:
+    tests, shown = ast.parse(task.tests), task.skeleton
+    calls = {ast.unparse(node) for node in ast.walk(tests) if isinstance(node, ast.Call)}
+    lines = {line.strip() for method in task.methods for line in method.reference.split("\n")}
+    # A call without arguments, such as `T.reset()`, says nothing that the skeleton does not.
+    return Secrets(
+        frozenset(call for call in calls if len(call) >= 20 and call not in shown),
+        frozenset(line for line in lines if len(line) >= 20 and line not in shown),
+    )
+
+
+def _class_plays(task: ClassTask, reference: Mapping[str, str] | None) -> dict[str, dict[str, str]]:
+    agents = list(reference or {"coder_1": "", "coder_2": ""})
+    plays = {"nothing": dict.fromkeys(agents, "")}
+    names = [method.name for method in task.methods if "." not in method.name]
+    for play, body in (("wrong", "return None"), *list(BODIES.items())[1:]):
+        methods = "\n".join(f"def {name}(self, *a, **k):\n    {body}" for name in names)
+        methods = methods.replace("SEEN", "self.__dict__.setdefault('seen', [])")
+        plays[play] = dict.fromkeys(agents, f"```python\n{methods}\n```")
+    return plays | ({"right": dict(reference)} if reference else {})
+
+
+def _math_secrets(task: MathTask) -> Secrets:
+    shown = task.question
+    lines = {line for line in task.solution.split("\n") if len(line) >= SHORTEST_SECRET}
+    long = {task.answer} if len(task.answer) >= 3 else set()  # "7" may be the number of anything
+    return Secrets(frozenset(secret for secret in lines | long if secret not in shown))
+
+
+def _math_plays(task: MathTask, reference: Mapping[str, str] | None) -> dict[str, dict[str, str]]:
+    agents = list(reference or {"solver": "", "verifier": ""})
+    near = "About the size of it.\nAnswer: 1"
+    return {
+        "nothing": dict.fromkeys(agents, ""),
+        "wrong": dict.fromkeys(agents, near),
+        "right": dict(reference or {}),
+    }
+
+
+def _debate_secrets(task: DebateTask) -> Secrets:
+    return Secrets(frozenset((*task.pro_points, *task.con_points)))
+
+
+def _debate_plays(task: DebateTask, _: object) -> dict[str, dict[str, str]]:
+    claim = f"{task.proposition} This holds because everybody says so, for example my uncle."
+    return {"nothing": {"pro": "", "con": ""}, "claims": {"pro": claim, "con": claim}}
+
+
+def _tool_secrets(task: ToolTask) -> Secrets:
+    shown = "\n".join([task.question, *(brief for _, brief in task.briefs)])
+    lines = {line for _, text in task.twin_files for line in text.split("\n")}
+    lines -= {line for _, text in task.files for line in text.split("\n")}
+    long = {task.answer} if len(task.answer) >= 4 else set()
+    secrets = {line for line in lines if len(line) >= SHORTEST_SECRET} | long
+    return Secrets(frozenset(secret for secret in secrets if secret not in shown))
+
+
+def _tool_plays(task: ToolTask, _: object) -> dict[str, dict[str, str]]:
+    agents = [agent for agent, _ in task.briefs]
+    call = '<tool_call>{"name": "calculator", "parameters": {"expression": "1 + 1"}}</tool_call>'
+    return {
+        "nothing": dict.fromkeys(agents, ""),
+        "calculates": dict.fromkeys(agents, call),
+        "wrong": dict.fromkeys(agents, "<answer>nobody knows</answer>"),
+    }
+
+
+def _no_secrets(_: Task) -> Secrets:
+    """What is written freely has no right answer to keep."""
+    return Secrets(frozenset())
+
+
+def _no_plays(_: Task, __: object) -> dict[str, dict[str, str]]:
+    return {}
+
+
+SECRETS: dict[type[Task], Callable[..., Secrets]] = {
+    CodeTask: _code_secrets,
+    ClassTask: _class_secrets,
+    MathTask: _math_secrets,
+    DebateTask: _debate_secrets,
+    ToolTask: _tool_secrets,
+    StoryTask: _no_secrets,
+    WritingTask: _no_secrets,
+}
+PLAYS: dict[type[Task], Callable[..., dict[str, dict[str, str]]]] = {
+    CodeTask: _code_plays,
+    ClassTask: _class_plays,
+    MathTask: _math_plays,
+    DebateTask: _debate_plays,
+    ToolTask: _tool_plays,
+    StoryTask: _no_plays,
+    WritingTask: _no_plays,
+}
 # Plays in which an agent writes the solution itself.
 WITH_SOLUTION = ("half right", "right")
 
@@ -144,8 +244,6 @@ def _check(env_id, split, **options):
     env = _make(env_id, split, **options)
     step = max(1, env.num_tasks // MAX_TASKS)
     env.reset(options={"task_index": 0})
-    if type(env.task) not in SECRETS:
-        pytest.skip(f"{type(env.task).__name__} names no secrets")
     leaks = {index: _leaks(env, index) for index in range(0, env.num_tasks, step)}
     assert {index: found for index, found in leaks.items() if found} == {}
 
@@ -171,12 +269,11 @@ def test_no_secret_of_the_full_data_is_read(env_id):
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize("env_id", [env_id for env_id in BUILT_IN if "eval" in env_id])
-def test_the_search_finds_what_is_there(env_id):
+@pytest.mark.parametrize("env_id", BUILT_IN)
+def test_families_with_secrets_have_some_to_search_for(env_id):
     env = _make(env_id, "sample")
-    env.reset(options={"task_index": 0})
-    if type(env.task) not in SECRETS:
-        pytest.skip("names no secrets")
-    secrets = SECRETS[type(env.task)](env.task)
-    assert secrets.tests
-    assert secrets.solution
+    secrets = [SECRETS[type(task)](task) for task in env.family.tasks]
+    if SECRETS[type(env.family.tasks[0])] is _no_secrets:
+        assert not any(each.tests or each.solution for each in secrets)
+    else:
+        assert sum(bool(each.tests) for each in secrets) >= len(secrets) / 2
