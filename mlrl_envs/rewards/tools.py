@@ -158,7 +158,7 @@ def _history(attempt: Attempt[ToolTask]) -> tuple["Call", ...]:
     for made in _calls_before(attempt):
         if made.call.name in CHANGING and made.result.status not in NOT_MADE:
             reply = Reply(made.result.status, "")  # type: ignore[arg-type]  # it is one of these
-            history.append(remembered(in_workspace(made.agent, made.call), reply))
+            history += remembered(in_workspace(made.agent, made.call), reply)
     return tuple(history)
 
 

@@ -20,6 +20,7 @@ KINDS = ("python", "read", "write", "list", "delete", "restart")
 ReplyStatus = Literal[
     "ok", "error", "timeout", "cpu_limit", "died", "hostile", "protocol_violation"
 ]
+READING = ("read", "list")
 LOST = frozenset(("timeout", "cpu_limit", "died", "hostile", "protocol_violation"))
 
 
@@ -82,9 +83,14 @@ class Player(Protocol):
         ...
 
 
-def remembered(call: Call, reply: Reply) -> Call:
-    """Return what a history keeps of a call: a lost interpreter was, in effect, restarted."""
-    return Call("restart", call.name) if reply.status in LOST else call
+def remembered(call: Call, reply: Reply) -> tuple[Call, ...]:
+    """Return what a history keeps of a call: a lost interpreter was, in effect, restarted.
+
+    Nothing is kept of what only reads.
+    """
+    if reply.status in LOST:
+        return (Call("restart", call.name),)
+    return () if call.kind in READING else (call,)
 
 
 class Session:
@@ -98,7 +104,7 @@ class Session:
         seconds: Time limit of one call; None for the sandbox's `test_seconds`.
 
     Attributes:
-        history: The calls that lead to its state.
+        history: The calls that lead to its state, as `remembered`.
     """
 
     def __init__(
@@ -137,7 +143,7 @@ class Session:
     def play(self, call: Call) -> Reply:
         """Make one call of any kind."""
         ((reply,),) = self._player.play_many([Script(self.history, (call,), self._seconds)])
-        self.history = (*self.history, remembered(call, reply))
+        self.history = (*self.history, *remembered(call, reply))
         return reply
 
     def __deepcopy__(self, memo: dict[int, object]) -> "Session":

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
+from itertools import chain
 from typing import Any
 
 from mlrl_envs.errors import InfraError, InvalidArgumentError
@@ -61,7 +62,8 @@ class SessionHandle(WorkerHandle):
             raise InfraError(answer["infra"])
         replies = [Reply(*reply) for reply in answer["replies"]]
         if not any(reply.status in LOST for reply in replies):
-            self.key = _keys(calls, keys[-1])[-1]
+            kept = chain.from_iterable(map(remembered, calls, replies))
+            self.key = _keys(tuple(kept), keys[-1])[-1]
         return replies
 
 
@@ -115,7 +117,7 @@ class SessionPool:
             played = self._play_round(history, left, seconds)
             done, left = left[: len(played)], left[len(played) :]
             replies += played
-            history += tuple(map(remembered, done, played))
+            history += tuple(chain.from_iterable(map(remembered, done, played)))
         return replies
 
     def close(self) -> None:
