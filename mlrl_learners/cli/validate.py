@@ -2,19 +2,21 @@
 
 import argparse
 import math
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import mlrl_envs
+from mlrl_envs.errors import DataNotFoundError
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config import from_mapping
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.types import AgentID
 
-__all__ = ["SECTIONS", "Row", "add_arguments", "run", "validate"]
+__all__ = ["SECTIONS", "Report", "Row", "add_arguments", "run", "validate"]
 
 SECTIONS: tuple[str, ...] = ("env",)
 
@@ -38,36 +40,84 @@ class Row:
     problem: str
 
 
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What validation found out about one environment.
+
+    Attributes:
+        env_id: The environment.
+        options: What it was made with.
+        seconds: What it took.
+        rows: A row a task; None where its data was not found.
+    """
+
+    env_id: str
+    options: Mapping[str, Any]
+    seconds: float
+    rows: Sequence[Row] | None
+
+    @property
+    def failed(self) -> list[Row]:
+        """Tasks with a problem."""
+        return [row for row in self.rows or () if row.problem]
+
+    def line(self) -> tuple[object, ...]:
+        """Return a line of the table."""
+        if self.rows is None:
+            return (self.env_id, "", "no data", "", "", "", "")
+        references = [row.reference for row in self.rows if row.reference is not None]
+        solved, split = sum(references), self.options["split"]
+        counts = (len(self.rows), len(references), solved, len(self.failed))
+        return (self.env_id, split, *counts, f"{self.seconds:.1f}")
+
+    def to_json(self) -> dict[str, object]:
+        """Return everything, as JSON values."""
+        return {
+            "env_id": self.env_id,
+            "options": self.options,
+            "seconds": self.seconds,
+            "failed": None if self.rows is None else len(self.failed),
+            "rows": None if self.rows is None else [asdict(row) for row in self.rows],
+        }
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.epilog = "Options of the environment can follow: --env.reward paper"
-    parser.add_argument("env", help="id of an environment, see mlrl list")
+    parser.add_argument("env", nargs="*", help="ids of environments; all of ours by default")
     parser.add_argument("--split", default="all", help="split to check; all by default")
     parser.add_argument("--batch-size", type=at_least(1), default=32, help="tasks scored at once")
     parser.add_argument("--json", action="store_true", help="print every row as JSON")
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Check every task; the exit status is 1 if one fails."""
-    config = from_mapping({"env": {"id": arguments.env}}, overrides)
+    """Check every task; the exit status is 1 if one fails, or if its data was not found."""
+    env_ids = arguments.env or [name for name in mlrl_envs.registry if name.startswith("mlrl/")]
+    if overrides and len(env_ids) > 1:
+        raise ConfigError(f"{overrides[0]} is an option of one environment; name which one")
+    reports = []
+    for env_id in env_ids:
+        try:
+            reports.append(_report(env_id, arguments, overrides))
+        except DataNotFoundError as error:
+            if len(env_ids) == 1:
+                raise
+            print(f"mlrl: {env_id}: {error}", file=sys.stderr)
+            reports.append(Report(env_id, {}, 0.0, None))
+    if arguments.json:
+        found = [report.to_json() for report in reports]
+        print_json(found[0] if len(arguments.env) == 1 else {"environments": found})
+    else:
+        _print(reports)
+    return 0 if all(report.rows is not None and not report.failed for report in reports) else 1
+
+
+def _report(env_id: str, arguments: argparse.Namespace, overrides: Sequence[str]) -> "Report":
+    config = from_mapping({"env": {"id": env_id}}, overrides)
     options = {**config.env.options, "split": arguments.split}
     started = time.perf_counter()
     rows = validate(config.env.id, options, batch_size=arguments.batch_size)
-    seconds = time.perf_counter() - started
-    failed = [row for row in rows if row.problem]
-    if arguments.json:
-        print_json(
-            {
-                "env_id": config.env.id,
-                "options": options,
-                "seconds": seconds,
-                "failed": len(failed),
-                "rows": [asdict(row) for row in rows],
-            }
-        )
-        return 1 if failed else 0
-    _print(config.env.id, arguments.split, rows, seconds)
-    return 1 if failed else 0
+    return Report(config.env.id, options, time.perf_counter() - started, rows)
 
 
 def validate(
@@ -143,19 +193,10 @@ def _row(
     return Row(task_id, solved, reward, empty[1], "; ".join(problems))
 
 
-def _print(env_id: str, split: str, rows: Sequence[Row], seconds: float) -> None:
-    with_reference = [row for row in rows if row.reference is not None]
-    failed = [row for row in rows if row.problem]
-    print_table(
-        ("check", "tasks"),
-        [
-            (f"{env_id} ({split})", len(rows)),
-            ("with a reference", len(with_reference)),
-            ("reference solves it", sum(row.reference is True for row in rows)),
-            ("failing", len(failed)),
-            ("seconds", f"{seconds:.1f}"),
-        ],
-    )
+def _print(reports: Sequence[Report]) -> None:
+    header = ("environment", "split", "tasks", "with reference", "solved", "failing", "seconds")
+    print_table(header, [report.line() for report in reports])
+    failed = [(r.env_id, row.task_id, row.problem) for r in reports for row in r.failed]
     if failed:
         print()
-        print_table(("task", "problem"), [(row.task_id, row.problem) for row in failed])
+        print_table(("environment", "task", "problem"), failed)

@@ -132,7 +132,8 @@ def _write_debate(env):
     weak = "I agree with my opponent."
     good = (
         "If towns plant apples instead of maples, neighbours get free food, because everybody may "
-        "pick what hangs over the path. Bees find blossoms in spring, since these trees bloom early."
+        "pick what hangs over the path. Bees find blossoms in spring, since these trees bloom "
+        "early."
     )
     yield {"pro": weak, "con": weak}
     yield {"pro": good, "con": "Towns have trees. " * 9}
@@ -141,7 +142,7 @@ def _write_debate(env):
 def _write_tools(env):
     right = env.reference_actions()
     wrong = '<tool_call>{"name": "calculator", "parameters": {"expression": "2^3"}}</tool_call>'
-    wrong += "<tool_call>{name: search}</tool_call><tool_call>{\"name\": \"ask\"}</tool_call>"
+    wrong += '<tool_call>{name: search}</tool_call><tool_call>{"name": "ask"}</tool_call>'
     yield {"researcher": wrong, "solver": "<tool_result>7</tool_result><answer>7</answer>"}
     yield {**right, "researcher": right["researcher"] + wrong}
 

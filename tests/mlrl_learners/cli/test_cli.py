@@ -219,6 +219,21 @@ class TestValidate:
         assert main(["validate", ENV_ID, "--env.wrong", "true"]) == 1
         assert "all/2  the reference does not solve it" in capsys.readouterr().out
 
+    def test_several_environments_share_a_table(self, capsys):
+        status, found = run_json(capsys, "validate", ENV_ID, "mlrl/story-v0", "--split", "all")
+        assert status == 0
+        assert [report["env_id"] for report in found["environments"]] == [ENV_ID, "mlrl/story-v0"]
+        assert main(["validate", ENV_ID, "mlrl/story-v0", "--env.wrong", "true"]) == 2
+        assert "name which one" in capsys.readouterr().err
+
+    def test_data_that_is_not_there_fails_and_is_said(self, capsys, monkeypatch):
+        monkeypatch.delenv("MLRL_DATA_DIR", raising=False)
+        monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+        assert main(["validate", ENV_ID, "mlrl/classeval-v0"]) == 1
+        printed = capsys.readouterr()
+        assert "mlrl/classeval-v0: ClassEval was not found: pass data_path" in printed.err
+        assert "no data" in printed.out
+
 
 class TestTrain:
     def test_a_run_is_trained_evaluated_and_kept(self, run_dir):
