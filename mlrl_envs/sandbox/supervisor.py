@@ -149,8 +149,10 @@ class Supervisor:
             now = time.monotonic()
             if now >= last:
                 return "wall_seconds"
-            if limit and now >= due and not patience.grant(seconds):
-                return limit
+            if limit and now >= due and step == self._board.last_step:
+                if not patience.grant(seconds):
+                    return limit
+                continue
             watched = [watch, self._owner.fileno()]
             pause = max(0.0, min(due - now, last - now, GLANCE_SECONDS))
             ready, _, _ = select.select(watched, [], [], pause)
