@@ -4,20 +4,15 @@ An episode's team return is the mean of its agents' undiscounted returns. Episod
 infrastructure broke are reported beside the figures and are part of none of them.
 """
 
-import copy
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
-from mlrl_learners.errors import ConfigError
+from mlrl_learners.playing import batches, plan_jobs, play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
-from mlrl_learners.rollout import play_episodes
-from mlrl_learners.seeding import derive_seed
 from mlrl_learners.statistics import bootstrap_interval, component_means, mean, pass_at_k
 from mlrl_learners.types import Actor, AgentID, Episode, FailedEpisode, Usage
 
@@ -92,14 +87,6 @@ class EvaluationResult:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """One episode that is to be played."""
-
-    options: Mapping[str, Any]
-    seed: int
-
-
 def evaluate(
     *,
     env_id: str,
@@ -144,11 +131,17 @@ def evaluate(
     episodes: list[Episode] = []
     failures: list[FailedEpisode] = []
     try:
-        jobs = _plan(getattr(env, "num_tasks", None), tasks, samples, seed, batch_size)
+        jobs = plan_jobs(
+            getattr(env, "num_tasks", None),
+            tasks,
+            samples=samples,
+            seed=seed,
+            batch_size=batch_size,
+        )
         bar = progress_bar(total=len(jobs), description=env_id, enabled=progress)
-        with bar, _sampling_from(actor, seed):
-            for batch in _batches(jobs, batch_size):
-                for outcome in _play(env, env_id, actor, batch, explore=explore):
+        with bar, sampling_from(actor, seed):
+            for batch in batches(jobs, batch_size):
+                for outcome in play_jobs(env, env_id, actor, batch, explore=explore):
                     if isinstance(outcome, FailedEpisode):
                         failures.append(outcome)
                         continue
@@ -187,6 +180,7 @@ def episode_record(episode: Episode) -> dict[str, Any]:
                 "actions": {agent: c.text for agent, c in turn.completions.items()},
                 "tokens": {a: c.cost.completion_tokens for a, c in turn.completions.items()},
                 "prompt_tokens": {a: c.cost.prompt_tokens for a, c in turn.completions.items()},
+                "finish_reasons": {a: c.finish_reason for a, c in turn.completions.items()},
                 "rewards": dict(turn.rewards),
                 "components": {agent: dict(parts) for agent, parts in turn.components.items()},
                 "diagnostics": {a: info.get("diagnostics") for a, info in turn.infos.items()},
@@ -194,76 +188,6 @@ def episode_record(episode: Episode) -> dict[str, Any]:
             for turn in episode.turns
         ],
     }
-
-
-def _plan(
-    num_tasks: int | None,
-    tasks: int | Sequence[int] | None,
-    samples: int,
-    seed: int,
-    batch_size: int,
-) -> list[_Job]:
-    """Return every episode that is to be played, all samples of a task in a row."""
-    for name, number in (("samples", samples), ("batch_size", batch_size)):
-        if number < 1:
-            raise ConfigError(f"{name} must be at least 1, got {number}")
-    if isinstance(tasks, int) and tasks < 1:
-        raise ConfigError(f"tasks must be at least 1, got {tasks}")
-    if num_tasks is None and not isinstance(tasks, int):
-        raise ConfigError("this environment does not say how many tasks it has; give a number")
-    if tasks is None or isinstance(tasks, int):
-        limit = tasks or num_tasks or 0
-        tasks = range(limit if num_tasks is None else min(limit, num_tasks))
-    options: list[Mapping[str, Any]] = [
-        {} if num_tasks is None else {"task_index": index} for index in tasks
-    ]
-    return [
-        _Job(option, derive_seed(seed, index, sample))
-        for index, option in zip(tasks, options, strict=True)
-        for sample in range(samples)
-    ]
-
-
-def _batches(jobs: Sequence[_Job], size: int) -> Iterator[list[_Job]]:
-    remaining = iter(jobs)
-    while batch := list(islice(remaining, size)):
-        yield batch
-
-
-def _sampling_from(actor: Actor, seed: int) -> AbstractContextManager[None]:
-    context: AbstractContextManager[None] = nullcontext()
-    if hasattr(actor, "sampling_seed"):
-        context = actor.sampling_seed(seed)
-    return context
-
-
-def _play(
-    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    env_id: str,
-    actor: Actor,
-    batch: Sequence[_Job],
-    *,
-    explore: bool,
-) -> list[Episode | FailedEpisode]:
-    """Play a batch; where infrastructure fails, play its episodes one by one."""
-    try:
-        return list(
-            play_episodes(
-                [copy.deepcopy(env) for _ in batch],
-                actor,
-                task_options=[job.options for job in batch],
-                seeds=[job.seed for job in batch],
-                explore=explore,
-            )
-        )
-    except InfraError as error:
-        if len(batch) == 1:
-            task = str(batch[0].options.get("task_index", ""))
-            kind = type(error).__name__
-            return [FailedEpisode(env_id, task, batch[0].seed, kind, str(error))]
-    return [
-        outcome for job in batch for outcome in _play(env, env_id, actor, [job], explore=explore)
-    ]
 
 
 def _figures(episodes: Sequence[Episode], samples: int, seed: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The command line: `mlrl list · info · play · validate · train · evaluate`.
+"""The command line: `mlrl list · info · play · validate · train · evaluate · collect`.
 
 Results go to stdout, errors to stderr in one line. Exit status: 0 for success, 1 for a failure of
 the work itself, 2 for a user's mistake, 130 when interrupted.
@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Sequence
 
 from mlrl_envs.errors import DataNotFoundError, InvalidArgumentError, MlrlError
-from mlrl_learners.cli import evaluate, info, listing, play, train, validate
+from mlrl_learners.cli import collect, evaluate, info, listing, play, train, validate
 from mlrl_learners.cli.parser import Parser, split_words
 from mlrl_learners.config import known_keys
 from mlrl_learners.errors import CheckpointError, ModelNotFoundError, RunDirError, unknown_name
@@ -26,6 +26,7 @@ COMMANDS = {
     "validate": validate,
     "train": train,
     "evaluate": evaluate,
+    "collect": collect,
 }
 MISTAKES = (InvalidArgumentError, DataNotFoundError, ModelNotFoundError, CheckpointError)
 

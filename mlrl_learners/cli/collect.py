@@ -1,0 +1,78 @@
+"""`mlrl collect`: play a split into a file of episodes to learn from."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import mlrl_envs
+from mlrl_learners.cli.actors import make_actor
+from mlrl_learners.cli.parser import at_least, print_json
+from mlrl_learners.collect import CollectionResult, collect
+from mlrl_learners.config import from_mapping
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ("env", "learner")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.epilog = "Options of the environment can follow: --env.max_turns 2 --env.split all"
+    parser.add_argument("env", help="id of an environment, see mlrl list")
+    parser.add_argument("--actor", required=True, help="who plays, see mlrl list")
+    parser.add_argument("--out", type=Path, required=True, help="the JSONL file")
+    parser.add_argument(
+        "--filter-reward", type=float, help="keep episodes whose team return is at least this"
+    )
+    parser.add_argument("--tasks", type=at_least(1), help="only the first so many tasks")
+    parser.add_argument("--samples", type=at_least(1), default=1, help="episodes of each task")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
+    parser.add_argument("--greedy", action="store_true", help="no sampling")
+    parser.add_argument("--resume", action="store_true", help="go on after the last whole line")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    """Play, keep, and say how many."""
+    config = from_mapping({"env": {"id": arguments.env}}, overrides)
+    options = {"split": "train", **config.env.options}
+    env = mlrl_envs.make(config.env.id, **options)
+    agents = list(env.possible_agents)
+    env.close()
+    actor = make_actor(arguments.actor, agents, seed=arguments.seed, options=config.learner.options)
+    result = collect(
+        env_id=config.env.id,
+        actor=actor,
+        out=arguments.out,
+        actor_name=arguments.actor,
+        split=options.pop("split"),
+        env_options=options,
+        filter_reward=arguments.filter_reward,
+        samples=arguments.samples,
+        tasks=arguments.tasks,
+        seed=arguments.seed,
+        explore=not arguments.greedy,
+        resume=arguments.resume,
+        progress=True,
+    )
+    if arguments.json:
+        print_json(
+            {
+                "path": str(result.path),
+                "episodes": result.episodes,
+                "played": result.played,
+                "kept": result.kept,
+                "failures": [failure.message for failure in result.failures],
+            }
+        )
+    else:
+        _print(result)
+    return 0
+
+
+def _print(result: CollectionResult) -> None:
+    print(f"kept {result.kept} of {result.played} episodes, {result.episodes} in {result.path}")
+    if result.failures:
+        left_out = f"{len(result.failures)} left out: {result.failures[0].message}"
+        print(f"mlrl: {left_out}", file=sys.stderr)
