@@ -263,3 +263,9 @@ register(
     f"{_SINGLE_AGENT}:make_ppo",
     summary="one agent: ippo",
 )
+
+register(
+    "sft",
+    "mlrl_learners.algorithms.sft:make_sft",
+    summary="supervised: imitate collected episodes, predict what comes next, or both",
+)

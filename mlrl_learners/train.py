@@ -80,7 +80,7 @@ def train(
         run_dir: Folder of the run; created.
         env_options: Arguments of `mlrl_envs.make`.
         rollout: How episodes are walked; by default as the learner wants it.
-        tasks_per_iteration: Rollout trees an update.
+        tasks_per_iteration: Rollout trees an update; none for a learner that is `offline`.
         seed: Decides the order of the tasks and the seeds of the episodes.
         checkpoint_every: Iterations from one checkpoint to the next; the last one always has one.
         keep_checkpoints: How many checkpoints stay.
@@ -192,7 +192,8 @@ class _Loop:
                 while done < self.plan.iterations and not asked_to_stop():
                     done += 1
                     metrics = self._iterate(done)
-                    bar.set_postfix_str(f"return {metrics['train/return']:.3f}")
+                    if "train/return" in metrics:  # nothing is played for who learns from files
+                        bar.set_postfix_str(f"return {metrics['train/return']:.3f}")
                     bar.update()
                     last = asked_to_stop() or done == self.plan.iterations
                     if last or done % self.plan.checkpoint_every == 0:
@@ -233,7 +234,7 @@ class _Loop:
         return metrics
 
     def _collect(self, iteration: int) -> RolloutBatch:
-        size = self.plan.tasks_per_iteration
+        size = 0 if getattr(self.learner, "offline", False) else self.plan.tasks_per_iteration
         options: list[Mapping[str, Any]] = [{} for _ in range(size)]
         if num_tasks := getattr(self.env, "num_tasks", None):  # a stranger draws by the seed
             indices = task_indices(num_tasks, size, iteration, self.plan.seed)
@@ -246,7 +247,7 @@ class _Loop:
             task_options=options,
             seeds=[derive_seed(self.plan.seed, iteration, i) for i in range(size)],
         )
-        if not batch.rollouts:
+        if batch.failures and not batch.rollouts:
             first = batch.failures[0]
             self.folder.add_failures(iteration, batch.failures)
             raise InfraError(f"every episode of iteration {iteration} failed: {first.message}")

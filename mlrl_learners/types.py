@@ -250,7 +250,8 @@ class Learner(Actor, Protocol):
     """An actor that improves.
 
     It may offer an attribute `rollout: RolloutConfig`, the way it wants episodes walked; the loop
-    uses it unless the caller says otherwise.
+    uses it unless the caller says otherwise. With an attribute `offline` that is true it learns
+    from files: no episode is played for it, and `update` is given no rollouts.
     """
 
     def update(self, rollouts: Sequence[Rollout]) -> Mapping[str, float]:

@@ -1,0 +1,270 @@
+"""Supervised fine-tuning of a team: imitate good answers, predict what comes of them, or both.
+
+Learns from files of episodes, and then no episode is played; without a file, from those of its own
+answers that earned enough (as in RAFT, arXiv 2304.06767). An answer in a file is text, whoever
+wrote it: its tokens are those of the model that learns, and it ends with that model's end of
+sequence unless it was cut. The loss is the mean over completion tokens of -log pi at temperature 1.
+"""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from mlrl_learners.algorithms.policy_gradient import check_finite
+from mlrl_learners.algorithms.team import Team, TeamConfig
+from mlrl_learners.demonstrations import Demonstration, read_demonstrations
+from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
+from mlrl_learners.functional.logprobs import TokenRow
+from mlrl_learners.functional.returns import joint_returns
+from mlrl_learners.options import check_options
+from mlrl_learners.policies import ModelSource
+from mlrl_learners.seeding import task_indices
+from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
+
+__all__ = ["Sft", "SftConfig", "make_sft"]
+
+STATE_FILE = "sft.json"
+
+
+@dataclass(frozen=True)
+class SftConfig(TeamConfig):
+    """What is learnt from which episodes.
+
+    Attributes:
+        episodes: A file of `mlrl collect` for all agents, or a mapping of each agent to its own;
+            empty to learn from what the agents themselves play.
+        filter_reward: Learn only from lines of play whose team return is at least this; null for
+            all.
+        predict: `actions` imitates answers, `observations` learns what agents read after them,
+            `both` does both.
+        batch_size: Examples of an update of each policy where they come from files, at least 1.
+        group_size: Answers an agent gives to one prompt where there is no file, at least 1.
+    """
+
+    episodes: str | Mapping[str, str] = ""
+    filter_reward: float | None = None
+    predict: Literal["actions", "observations", "both"] = "actions"
+    batch_size: int = 16
+    group_size: int = 4
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ConfigError: If a value is outside its range.
+        """
+        super().__post_init__()
+        for name in ("batch_size", "group_size"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+
+class Sft(Team):
+    """Learns by example.
+
+    Args:
+        agents: Every agent, in the environment's order.
+        model: One model for all, or one an agent.
+        config: What is learnt from which episodes, and the models.
+        seed: Decides everything that is sampled, and the order of the examples.
+    """
+
+    config: SftConfig
+
+    def __init__(
+        self,
+        agents: Sequence[AgentID],
+        model: ModelSource | Mapping[AgentID, ModelSource],
+        config: SftConfig,
+        seed: int = 0,
+    ) -> None:
+        if isinstance(config.episodes, Mapping):
+            for agent in config.episodes:
+                if agent not in agents:
+                    raise unknown_name("agent", agent, agents)
+        super().__init__(agents, model, config, seed)
+        self.rollout = RolloutConfig(config.group_size)
+        self.offline = bool(config.episodes)
+        self._seed, self._updates = seed, 0
+
+    @functools.cached_property
+    def examples(self) -> dict[str, list[TokenRow]]:
+        """For each policy, every example that the files hold for it; read on first use.
+
+        Raises:
+            ConfigError: If a file is missing or holds nothing to learn from.
+        """
+        rows: dict[str, list[TokenRow]] = {name: [] for name in self.policies}
+        for demonstration in self._demonstrations():
+            name = self.policy_of[demonstration.agent]
+            rows[name] += self._rows_of_text(demonstration)
+        empty = [name for name in rows if not rows[name]]
+        if len(empty) == len(rows):
+            raise ConfigError(
+                f"{self.config.episodes!r} holds nothing to learn {self.config.predict} from for "
+                f"{', '.join(self.agents)} with filter_reward={self.config.filter_reward}"
+            )
+        return rows
+
+    def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
+        """Take one optimizer step a policy: on examples of the files, or on the rollouts.
+
+        Returns:
+            Metrics by name, per policy (`shared/loss`).
+
+        Raises:
+            NumericsError: If a loss or gradient is not finite.
+            ConfigError: If a file cannot be learnt from.
+        """
+        self._updates += 1
+        rows = self._drawn() if self.offline else self._played(rollouts)
+        metrics: dict[str, float] = {}
+        for name, mine in rows.items():
+            if mine:
+                metrics |= self._update_policy(name, mine)
+        return metrics
+
+    def save(self, path: Path) -> None:
+        """Write what a team writes, and how many updates were made."""
+        super().save(path)
+        state = {"updates": self._updates, "seed": self._seed}
+        (path / STATE_FILE).write_text(json.dumps(state) + "\n")
+
+    def load(self, path: Path) -> None:
+        """Restore what `save` wrote.
+
+        Raises:
+            CheckpointError: If it is missing, damaged, or of another team or model.
+        """
+        super().load(path)
+        try:
+            state = json.loads((path / STATE_FILE).read_text())
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{str(path)!r} holds no checkpoint of sft: {error}") from None
+        self._updates, self._seed = state["updates"], state["seed"]
+
+    def _demonstrations(self) -> Iterator[Demonstration]:
+        files = self.config.episodes
+        for path in dict.fromkeys(files.values() if isinstance(files, Mapping) else [files]):
+            for demonstration in read_demonstrations(Path(path), self.config.filter_reward):
+                agent = demonstration.agent
+                theirs = files.get(agent) if isinstance(files, Mapping) else files
+                if agent in self.agents and theirs == path:
+                    yield demonstration
+
+    def _rows_of_text(self, shown: Demonstration) -> Iterator[TokenRow]:
+        if self.config.predict != "observations":
+            prompt = tuple(self._formats[shown.agent].encode(shown.observation))
+            tokens = self._tokens(shown.agent, shown.actions[shown.agent], end=shown.is_whole)
+            if tokens:  # a cut answer of nothing
+                yield TokenRow(prompt, tokens)
+        if self.config.predict != "actions" and shown.next_observation is not None:
+            question = _question(self.agents, shown.observation, shown.actions)
+            prompt = tuple(self._formats[shown.agent].encode(question))
+            yield TokenRow(prompt, self._tokens(shown.agent, shown.next_observation, end=True))
+
+    def _tokens(self, agent: AgentID, text: str, *, end: bool) -> tuple[int, ...]:
+        """Return at most `max_new_tokens` ids; the end of sequence only where the text ends."""
+        policy = self.policies[self.policy_of[agent]]
+        clean = text.encode("utf-8", "replace").decode()  # lone surrogates have no tokens
+        ids: list[int] = policy.tokenizer(
+            clean, add_special_tokens=False, split_special_tokens=True
+        )["input_ids"]
+        if end:
+            stated = policy.tokenizer.eos_token_id
+            ids = [*ids, policy.eos_ids[0] if stated is None else stated]
+        return tuple(ids[: self.config.max_new_tokens])
+
+    def _drawn(self) -> dict[str, list[TokenRow]]:
+        """Return the examples of this update: all of them once, then again in another order."""
+        return {
+            name: [
+                rows[index]
+                for index in task_indices(
+                    len(rows), min(self.config.batch_size, len(rows)), self._updates, self._seed
+                )
+            ]
+            for name, rows in self.examples.items()
+            if rows
+        }
+
+    def _played(self, rollouts: Sequence[Rollout]) -> dict[str, list[TokenRow]]:
+        """Return the answers, and what came of them, of lines of play that earned enough."""
+        rows: dict[str, dict[TokenRow, None]] = {name: {} for name in self.policies}
+        for rollout in rollouts:
+            for node, step, earned in _lines(rollout.root, rollout.agents):
+                if self.config.filter_reward is None or earned >= self.config.filter_reward:
+                    for agent in step.samples:
+                        mine = self._rows_of_step(agent, node, step)
+                        rows[self.policy_of[agent]] |= dict.fromkeys(mine)
+        return {name: list(unique) for name, unique in rows.items()}
+
+    def _rows_of_step(self, agent: AgentID, node: Node, step: JointStep) -> Iterator[TokenRow]:
+        answers = {who: node.completions[who][sample] for who, sample in step.samples.items()}
+        if self.config.predict != "observations":
+            yield TokenRow(answers[agent].prompt_ids, answers[agent].token_ids)
+        after = step.child.observations if step.child else step.next_observations
+        if self.config.predict != "actions" and agent in after:
+            texts = {who: answer.text for who, answer in answers.items()}
+            question = _question(self.agents, node.observations[agent], texts)
+            prompt = tuple(self._formats[agent].encode(question))
+            yield TokenRow(prompt, self._tokens(agent, after[agent], end=True))
+
+    def _update_policy(self, name: str, rows: Sequence[TokenRow]) -> dict[str, float]:
+        policy, optimizer = self.policies[name], self.optimizers[name]
+        num_tokens = sum(len(row.token_ids) for row in rows)
+        total = entropies = 0.0
+        for numbers in policy.micro_batches(rows, self.config.micro_batch_tokens):
+            batch = [rows[number] for number in numbers]
+            logprobs, entropy = policy.logprobs(batch, temperature=1.0)
+            loss = -logprobs.sum() / num_tokens
+            total += check_finite(loss, name)
+            entropies += float(entropy.sum())
+            loss.backward()
+        lr = optimizer.lr
+        return {
+            f"{name}/loss": total,
+            f"{name}/grad_norm": optimizer.step(),
+            f"{name}/lr": lr,
+            f"{name}/entropy": entropies / num_tokens,
+            f"{name}/tokens": float(num_tokens),
+        }
+
+
+def make_sft(
+    *,
+    agents: Sequence[AgentID],
+    model: ModelSource | Mapping[AgentID, ModelSource],
+    seed: int = 0,
+    **options: Any,  # noqa: ANN401 - checked against the fields of SftConfig
+) -> Sft:
+    """Build supervised fine-tuning; options are the fields of `SftConfig`.
+
+    Raises:
+        UnknownNameError: If an option is none of them, or a file is for an unknown agent.
+        ConfigError: If a value has the wrong type or is outside its range.
+        ModelNotFoundError: If a model cannot be loaded.
+    """
+    check_options(options, SftConfig)
+    return Sft(agents, model, SftConfig(**options), seed)
+
+
+def _question(agents: Sequence[AgentID], observation: str, actions: Mapping[AgentID, str]) -> str:
+    """Return what is read before the next observation is predicted: it hangs on all answers."""
+    answers = [f"[{agent}]\n{actions[agent]}" for agent in agents if agent in actions]
+    return "\n\n".join([observation, *answers, "What is read next?"])
+
+
+def _lines(
+    node: Node, agents: Sequence[AgentID], before: float = 0.0
+) -> Iterator[tuple[Node, JointStep, float]]:
+    """Yield every joint step with the mean team return of the lines of play through it."""
+    returns = [joint_returns(node, agent, gamma=1.0) for agent in agents]
+    for number, step in enumerate(node.steps):
+        yield node, step, before + sum(mine[number] for mine in returns) / len(agents)
+        if step.child is not None:
+            earned = sum(step.rewards[agent] for agent in agents) / len(agents)
+            yield from _lines(step.child, agents, before + earned)
