@@ -31,12 +31,13 @@ from mlrl_learners.algorithms.reading import (
     Reading,
 )
 from mlrl_learners.algorithms.team import Team, load_policy
-from mlrl_learners.errors import CheckpointError, ConfigError
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow, micro_batches
 from mlrl_learners.functional.losses import value_loss
 from mlrl_learners.policies import ChatFormat, ModelSource
 from mlrl_learners.policies.critic import Critic
 from mlrl_learners.policies.optimizer import PolicyOptimizer
+from mlrl_learners.policies.states import restore
 from mlrl_learners.types import AgentID, Rollout
 
 __all__ = ["CriticConfig", "TeamCritics", "ValueSample"]
@@ -209,11 +210,7 @@ class TeamCritics:
         """
         for name, critic in self.critics.items():
             critic.load(path / name)
-            try:
-                state = torch.load(path / name / OPTIMIZER_FILE, weights_only=True)
-                self.optimizers[name].load_state_dict(state)
-            except (OSError, RuntimeError, ValueError) as error:
-                raise CheckpointError(f"no optimizer of critic {name!r}: {error}") from error
+            restore(path / name / OPTIMIZER_FILE, self.optimizers[name].load_state_dict)
 
     def _build(self, team: Team, name: str, sources: Mapping[str, ModelSource]) -> Critic:
         if self.kind == "value_head":

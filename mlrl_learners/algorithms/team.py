@@ -15,6 +15,7 @@ import torch
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.policies import ChatFormat, ModelSource, Policy, SamplingConfig, load_model
 from mlrl_learners.policies.optimizer import OptimizerConfig, PolicyOptimizer
+from mlrl_learners.policies.states import restore
 from mlrl_learners.types import AgentID, Completion
 
 __all__ = ["Team", "TeamConfig", "load_policy"]
@@ -165,7 +166,6 @@ class Team:
         """
         try:
             team = json.loads((path / "team.json").read_text())
-            generator = torch.load(path / "generator.pt", weights_only=True)
         except (OSError, ValueError) as error:
             raise CheckpointError(f"{str(path)!r} holds no checkpoint of a team: {error}") from None
         if team["policies"] != self.policy_of:
@@ -174,9 +174,8 @@ class Team:
             )
         for name, policy in self.policies.items():
             policy.load(path / name)
-            state = torch.load(path / name / "optimizer.pt", weights_only=True)
-            self.optimizers[name].load_state_dict(state)
-        self.generator.set_state(generator)
+            restore(path / name / "optimizer.pt", self.optimizers[name].load_state_dict)
+        restore(path / "generator.pt", self.generator.set_state)
 
     def _assign(self, model: ModelSource | Mapping[AgentID, ModelSource]) -> dict[AgentID, str]:
         if not self.agents:

@@ -68,10 +68,14 @@ def head_logprobs(
 def _is_plain(model: nn.Module) -> bool:
     """Return whether logits are hidden states times a weight, and nothing else."""
     head = model.get_output_embeddings()  # type: ignore[operator]
-    altered = any(getattr(model.config, name, None) for name in LOGIT_OPTIONS)
-    # An exact name: an adapter or a quantised layer on the head is a linear layer of another kind.
-    named = type(head).__name__ in ("Linear", "FastLinear")
-    return named and head.bias is None and not altered
+    is_linear = type(head) is nn.Linear or getattr(type(head), "is_plain_linear", False)
+    return is_linear and head.bias is None and not any(_logit_options(model).values())
+
+
+def _logit_options(model: nn.Module) -> dict[str, float | None]:
+    """Return what a family does to its logits; models of several kinds of input nest it."""
+    config = model.config.get_text_config()  # type: ignore[operator, union-attr]
+    return {name: getattr(config, name, None) for name in LOGIT_OPTIONS}
 
 
 def _chunks(hidden: Tensor) -> Iterator[slice]:
@@ -175,11 +179,11 @@ def _chunk_logprobs(
 def _head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
     """Apply the head as the model's own forward does: some families scale or cap the logits."""
     logits: Tensor = model.get_output_embeddings()(hidden)  # type: ignore[operator]
-    config = model.config
-    if scale := getattr(config, "logit_scale", None):  # Cohere
+    options = _logit_options(model)
+    if scale := options["logit_scale"]:  # Cohere
         logits = logits * scale
-    if divisor := getattr(config, "logits_scaling", None):  # Granite
+    if divisor := options["logits_scaling"]:  # Granite
         logits = logits / divisor
-    if cap := getattr(config, "final_logit_softcapping", None):  # Gemma
+    if cap := options["final_logit_softcapping"]:  # Gemma
         logits = torch.tanh(logits / cap) * cap
     return logits

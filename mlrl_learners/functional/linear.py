@@ -72,6 +72,7 @@ def _suits(rows: Tensor, weight: Tensor) -> bool:
     return (
         rows.dtype == weight.dtype == torch.float32
         and rows.device.type == weight.device.type == "cpu"
+        and rows.dim() >= 2
         and rows.numel() > 0
         and has_onednn()
     )

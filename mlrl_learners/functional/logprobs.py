@@ -22,6 +22,9 @@ __all__ = [
 ]
 
 
+MAX_KEYS_A_TOKEN = 3
+
+
 @dataclass(frozen=True, slots=True)
 class TokenRow:
     """A prompt and the completion sampled for it, without padding; both hold at least one token."""
@@ -132,8 +135,11 @@ def _completion_states(decoder: nn.Module, rows: Sequence[TokenRow], *, packed: 
     attention: AbstractContextManager[None] = nullcontext()
     if any(len(pack) > 1 for pack in packs):
         inputs["position_ids"] = layout.positions.to(device)
-        if can_attend_in_packs(decoder):
-            attention = attend_in_packs(decoder, grid_of(layout.segments).to(device))
+        grid = grid_of(layout.segments) if can_attend_in_packs(decoder) else None
+        # Each completion gets its prompt's keys: too much memory where prompts are long and
+        # completions short, and no gain, as a mask then wastes little.
+        if grid is not None and grid.num_keys <= MAX_KEYS_A_TOKEN * layout.input_ids.numel():
+            attention = attend_in_packs(decoder, grid.to(device))
         else:
             inputs["attention_mask"] = _pack_mask(layout.segments).to(device)
     with attention:

@@ -47,6 +47,11 @@ class PackGrid:
     lines: Tensor
     mask: Tensor
 
+    @property
+    def num_keys(self) -> int:
+        """Keys that completions are given, their prompts' copies and padding included."""
+        return self.mask.shape[0] * self.mask.shape[-1]
+
     def to(self, device: torch.device) -> "PackGrid":
         """Return the grid on another device."""
         tensors = ("cells", "places", "is_cell", "is_token", "lines", "mask")

@@ -10,8 +10,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies.policy import Policy
+from mlrl_learners.policies.states import restore
 
 __all__ = ["Critic"]
 
@@ -67,10 +67,6 @@ class Critic:
         Raises:
             CheckpointError: If the folder holds no critic, or that of another model or team.
         """
-        try:
-            self.head.load_state_dict(torch.load(folder / HEAD_FILE, weights_only=True))
-        except (OSError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
-            raise CheckpointError(f"{str(folder)!r} holds no such critic: {reason}") from error
+        restore(folder / HEAD_FILE, self.head.load_state_dict)
         if self.owns_trunk:
             self.trunk.load(folder)

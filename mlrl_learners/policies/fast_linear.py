@@ -17,6 +17,7 @@ PACKED_DTYPES = (torch.float32, torch.bfloat16)
 class FastLinear(nn.Linear):
     """`nn.Linear` by way of `mlrl_learners.functional.linear`."""
 
+    is_plain_linear = True  # nothing but a product, unlike an adapter or a quantised layer
     packed: Tensor | None = None
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -44,7 +45,11 @@ def packed_weights(model: nn.Module, num_rows: int) -> Iterator[None]:
         model: A model with fast linear layers; others are left as they are.
         num_rows: About how many rows a product has.
     """
-    layers = [module for module in model.modules() if isinstance(module, FastLinear)]
+    layers = [
+        module
+        for module in model.modules()
+        if isinstance(module, FastLinear) and module.weight.device.type == "cpu"
+    ]
     autocast = torch.is_autocast_enabled("cpu")
     dtypes = [torch.get_autocast_dtype("cpu") if autocast else x.weight.dtype for x in layers]
     num_bytes = sum(

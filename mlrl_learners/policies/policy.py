@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -54,6 +53,9 @@ class Policy:
         self.eos_ids = _eos_ids(model, tokenizer)
         _without_dropout(model)
         use_fast_linears(model)
+        _check_head(model)
+        # Tried once and before any weights are loaded: a resumed run must do as it did before.
+        self.packs_prompts = _packs_prompts(model)
         self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -145,29 +147,6 @@ class Policy:
         with self._autocast():
             return prompt_states(self.model.get_decoder(), prompts)
 
-    @functools.cached_property
-    def packs_prompts(self) -> bool:
-        """Whether the model reads a prompt once for several completions and gets the same.
-
-        Tried on two short rows: not every family takes positions and attention from outside.
-        """
-        config = self.model.config
-        kinds = getattr(config, "layer_types", None)
-        windowed = getattr(config, "sliding_window", None) if kinds is None else None
-        if windowed or any(kind != "full_attention" for kind in kinds or ()):
-            return False  # these layers look at distances in the sequence as it is laid out
-        if config._attn_implementation != "sdpa":  # noqa: SLF001 - there is no public name for it
-            return False
-        rows = [TokenRow([1, 2, 3], [4, 5]), TokenRow([1, 2, 3], [6, 7])]
-        self.model.eval()
-        with torch.no_grad():
-            try:
-                packed, _ = completion_logprobs(self.model, rows, with_entropy=False)
-            except ValueError:  # its attention does more than ours knows of
-                return False
-            apart, _ = completion_logprobs(self.model, rows, with_entropy=False, packed=False)
-        return bool(torch.allclose(packed, apart, atol=0.05 if self._is_half() else 1e-4))
-
     def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
         """Split row numbers into forward passes of at most `max_tokens` tokens each."""
         return micro_batches(rows, max_tokens, packed=self.packs_prompts)
@@ -196,9 +175,6 @@ class Policy:
             reason = str(error).splitlines()[0]
             raise CheckpointError(f"weights in {str(folder)!r} do not fit: {reason}") from error
 
-    def _is_half(self) -> bool:
-        return bool(next(self.model.parameters()).dtype != torch.float32)
-
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.precision == "float32":
             return contextlib.nullcontext()
@@ -212,6 +188,53 @@ def _eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
         stated = model.generation_config.eos_token_id
         ids |= set(stated) if isinstance(stated, list) else {stated}
     return tuple(sorted(int(number) for number in ids if isinstance(number, int)))
+
+
+def _check_head(model: Any) -> None:  # noqa: ANN401
+    """Compare our logits with the model's own.
+
+    Raises:
+        ConfigError: If they differ: the family does something to its logits that we know not of.
+    """
+    row = TokenRow([1], [2, 3])
+    model.eval()
+    with torch.no_grad():
+        ours, _ = completion_logprobs(model, [row], with_entropy=False, packed=False)
+        ids = torch.tensor([[1, 2]], device=ours.device)
+        scores = torch.log_softmax(model(input_ids=ids).logits[0].float(), -1)
+    theirs = scores[[0, 1], [2, 3]].to(ours.device)
+    if not torch.allclose(ours, theirs, atol=_tolerance(model)):
+        family = model.config.model_type
+        raise ConfigError(
+            f"models of the family {family!r} alter their logits in a way that is not known here"
+        )
+
+
+def _packs_prompts(model: Any) -> bool:  # noqa: ANN401
+    """Return whether a prompt can be read once for several completions to the same effect.
+
+    Tried on two short rows: not every family takes positions and attention from outside.
+    """
+    config = model.config
+    kinds = getattr(config, "layer_types", None)
+    windowed = getattr(config, "sliding_window", None) if kinds is None else None
+    if windowed or any(kind != "full_attention" for kind in kinds or ()):
+        return False  # these layers look at distances in the sequence as it is laid out
+    if config._attn_implementation != "sdpa":  # noqa: SLF001 - there is no public name for it
+        return False
+    rows = [TokenRow([1, 2, 3], [4, 5]), TokenRow([1, 2, 3], [6, 7])]
+    model.eval()
+    with torch.no_grad():
+        try:
+            packed, _ = completion_logprobs(model, rows, with_entropy=False)
+        except ValueError:  # its attention does more than ours knows of
+            return False
+        apart, _ = completion_logprobs(model, rows, with_entropy=False, packed=False)
+    return bool(torch.allclose(packed, apart, atol=_tolerance(model)))
+
+
+def _tolerance(model: nn.Module) -> float:
+    return 1e-4 if next(model.parameters()).dtype == torch.float32 else 0.05
 
 
 def _without_dropout(model: nn.Module) -> None:

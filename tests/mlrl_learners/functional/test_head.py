@@ -1,5 +1,6 @@
 import pytest
 import torch
+import transformers
 
 from mlrl_learners.functional import head
 from mlrl_learners.functional.head import head_logprobs
@@ -93,6 +94,46 @@ def test_logits_that_a_family_alters_are_altered(model, hidden, name, value):
     altered = torch.tanh(logits / value) * value if "cap" in name else logits * value
     logprobs, _ = head_logprobs(model, hidden, targets, 1.0, with_entropy=False)
     assert torch.allclose(logprobs, torch.log_softmax(altered, -1)[:, 0], atol=1e-5)
+
+
+FAMILIES = [
+    ("Granite", {"logits_scaling": 4.0}),
+    ("Cohere", {"logit_scale": 0.25}),
+    ("Gemma2", {"final_logit_softcapping": 0.5, "head_dim": 8}),
+    ("Qwen3", {"head_dim": 8}),
+    ("Phi", {}),
+]
+
+
+def small(family, options):
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=64, hidden_size=16, intermediate_size=32, num_hidden_layers=1,
+        num_attention_heads=2, num_key_value_heads=1, pad_token_id=0, **options,
+    )  # fmt: skip
+    return getattr(transformers, f"{family}ForCausalLM")(config).eval()
+
+
+@pytest.mark.parametrize(("family", "options"), FAMILIES)
+def test_logprobs_are_those_of_the_familys_own_forward(family, options):
+    model = small(family, options)
+    ids = torch.tensor([[5, 6, 7, 8]])
+    own = torch.log_softmax(model(input_ids=ids).logits[0, :-1].float(), -1)
+    states = model.get_decoder()(input_ids=ids).last_hidden_state[0, :-1]
+    logprobs, _ = head_logprobs(model, states, ids[0, 1:], 1.0, with_entropy=False)
+    assert torch.allclose(logprobs, own[torch.arange(3), ids[0, 1:]], atol=1e-5)
+
+
+def test_an_adapter_on_the_head_is_part_of_it(model, hidden):
+    peft = pytest.importorskip("peft")
+    adapter = peft.LoraConfig(target_modules=["lm_head"], r=2, init_lora_weights=False)
+    adapted = peft.get_peft_model(model, adapter).base_model.model
+    targets = torch.zeros(len(hidden), dtype=torch.long)
+    logprobs, _ = head_logprobs(adapted, hidden, targets, 1.0, with_entropy=False)
+    own = torch.log_softmax(adapted.lm_head(hidden), -1)[:, 0]
+    assert torch.allclose(logprobs, own, atol=1e-5)
+    logprobs.sum().backward()
+    assert adapted.lm_head.lora_B["default"].weight.grad is not None
 
 
 def test_autocast_computes_in_bfloat16_and_returns_float32(model, hidden):

@@ -82,6 +82,16 @@ def test_packs_are_read_without_a_mask(monkeypatch):
     assert len(completion_logprobs(model, rows)[0]) == 5
 
 
+def test_long_prompts_of_short_answers_keep_the_mask(monkeypatch):
+    def no_grid(*_):
+        raise AssertionError("a prompt was copied for each of its short answers")
+
+    monkeypatch.setattr(logprobs_module, "attend_in_packs", no_grid)
+    model, _ = tiny_model(0)
+    rows = [TokenRow(list(range(1, 60)), [4, 5])] * 9
+    assert len(completion_logprobs(model, rows)[0]) == 18
+
+
 def test_gradient_checkpointing_keeps_the_mask():
     model, _ = tiny_model(0)
     model.gradient_checkpointing_enable({"use_reentrant": False})
