@@ -17,6 +17,7 @@ import mlrl_learners
 from mlrl_learners import config
 from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
+from mlrl_learners.algorithms.preferences import MadpoConfig
 from mlrl_learners.algorithms.sft import SftConfig
 
 __all__ = ["write_pages"]
@@ -52,6 +53,9 @@ def learners_page() -> str:
                 "## Options with a critic",
                 "`ippo`, `mappo`, `iac`, `maac` and `ppo`.",
                 options_table(ActorCriticConfig),
+                "## Options of preferences",
+                "`madpo` and `dpo`.",
+                options_table(MadpoConfig),
                 "## Options of learning by example",
                 "`sft`.",
                 options_table(SftConfig),

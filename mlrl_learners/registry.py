@@ -265,6 +265,16 @@ register(
 )
 
 register(
+    "madpo",
+    "mlrl_learners.algorithms.preferences:make_madpo",
+    summary="preferences: pairs of joint answers of which one earned more",
+)
+register(
+    "dpo",
+    f"{_SINGLE_AGENT}:make_dpo",
+    summary="one agent: madpo",
+)
+register(
     "sft",
     "mlrl_learners.algorithms.sft:make_sft",
     summary="supervised: imitate collected episodes, predict what comes next, or both",

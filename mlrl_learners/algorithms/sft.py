@@ -7,26 +7,23 @@ sequence unless it was cut. The loss is the mean over completion tokens of -log 
 """
 
 import functools
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from mlrl_learners.algorithms.offline import OfflineTeam
 from mlrl_learners.algorithms.policy_gradient import check_finite
-from mlrl_learners.algorithms.team import Team, TeamConfig
+from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.demonstrations import Demonstration, read_demonstrations
-from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
+from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
-from mlrl_learners.seeding import task_indices
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
 
 __all__ = ["Sft", "SftConfig", "make_sft"]
-
-STATE_FILE = "sft.json"
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class SftConfig(TeamConfig):
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
 
 
-class Sft(Team):
+class Sft(OfflineTeam):
     """Learns by example.
 
     Args:
@@ -85,10 +82,8 @@ class Sft(Team):
             for agent in config.episodes:
                 if agent not in agents:
                     raise unknown_name("agent", agent, agents)
-        super().__init__(agents, model, config, seed)
+        super().__init__(agents, model, config, seed, offline=bool(config.episodes))
         self.rollout = RolloutConfig(config.group_size)
-        self.offline = bool(config.episodes)
-        self._seed, self._updates = seed, 0
 
     @functools.cached_property
     def examples(self) -> dict[str, list[TokenRow]]:
@@ -127,25 +122,6 @@ class Sft(Team):
                 metrics |= self._update_policy(name, mine)
         return metrics
 
-    def save(self, path: Path) -> None:
-        """Write what a team writes, and how many updates were made."""
-        super().save(path)
-        state = {"updates": self._updates, "seed": self._seed}
-        (path / STATE_FILE).write_text(json.dumps(state) + "\n")
-
-    def load(self, path: Path) -> None:
-        """Restore what `save` wrote.
-
-        Raises:
-            CheckpointError: If it is missing, damaged, or of another team or model.
-        """
-        super().load(path)
-        try:
-            state = json.loads((path / STATE_FILE).read_text())
-        except (OSError, ValueError) as error:
-            raise CheckpointError(f"{str(path)!r} holds no checkpoint of sft: {error}") from None
-        self._updates, self._seed = state["updates"], state["seed"]
-
     def _demonstrations(self) -> Iterator[Demonstration]:
         files = self.config.episodes
         for path in dict.fromkeys(files.values() if isinstance(files, Mapping) else [files]):
@@ -156,37 +132,20 @@ class Sft(Team):
                     yield demonstration
 
     def _rows_of_text(self, shown: Demonstration) -> Iterator[TokenRow]:
+        agent = shown.agent
         if self.config.predict != "observations":
-            prompt = tuple(self._formats[shown.agent].encode(shown.observation))
-            tokens = self._tokens(shown.agent, shown.actions[shown.agent], end=shown.is_whole)
-            if tokens:  # a cut answer of nothing
-                yield TokenRow(prompt, tokens)
+            written = shown.actions[agent]
+            row = self.row_of_text(agent, shown.observation, written, end=shown.is_whole)
+            if row.token_ids:  # a cut answer may be empty
+                yield row
         if self.config.predict != "actions" and shown.next_observation is not None:
             question = _question(self.agents, shown.observation, shown.actions)
-            prompt = tuple(self._formats[shown.agent].encode(question))
-            yield TokenRow(prompt, self._tokens(shown.agent, shown.next_observation, end=True))
-
-    def _tokens(self, agent: AgentID, text: str, *, end: bool) -> tuple[int, ...]:
-        """Return at most `max_new_tokens` ids; the end of sequence only where the text ends."""
-        policy = self.policies[self.policy_of[agent]]
-        clean = text.encode("utf-8", "replace").decode()  # lone surrogates have no tokens
-        ids: list[int] = policy.tokenizer(
-            clean, add_special_tokens=False, split_special_tokens=True
-        )["input_ids"]
-        if end:
-            stated = policy.tokenizer.eos_token_id
-            ids = [*ids, policy.eos_ids[0] if stated is None else stated]
-        return tuple(ids[: self.config.max_new_tokens])
+            yield self.row_of_text(agent, question, shown.next_observation, end=True)
 
     def _drawn(self) -> dict[str, list[TokenRow]]:
         """Return the examples of this update: all of them once, then again in another order."""
         return {
-            name: [
-                rows[index]
-                for index in task_indices(
-                    len(rows), min(self.config.batch_size, len(rows)), self._updates, self._seed
-                )
-            ]
+            name: [rows[index] for index in self.draw(len(rows), self.config.batch_size)]
             for name, rows in self.examples.items()
             if rows
         }
@@ -210,8 +169,7 @@ class Sft(Team):
         if self.config.predict != "actions" and agent in after:
             texts = {who: answer.text for who, answer in answers.items()}
             question = _question(self.agents, node.observations[agent], texts)
-            prompt = tuple(self._formats[agent].encode(question))
-            yield TokenRow(prompt, self._tokens(agent, after[agent], end=True))
+            yield self.row_of_text(agent, question, after[agent], end=True)
 
     def _update_policy(self, name: str, rows: Sequence[TokenRow]) -> dict[str, float]:
         policy, optimizer = self.policies[name], self.optimizers[name]

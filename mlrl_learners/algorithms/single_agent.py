@@ -1,7 +1,7 @@
 """The methods as they are known for one agent: settings of the team's learners.
 
 Sources: GRPO (arXiv 2402.03300), RLOO (arXiv 2402.14740), REINFORCE++ (arXiv 2501.03262),
-PPO (arXiv 1707.06347).
+PPO (arXiv 1707.06347), DPO (arXiv 2305.18290).
 """
 
 import math
@@ -10,10 +10,11 @@ from typing import Any
 
 from mlrl_learners.algorithms.actor_critic import ActorCritic, make_ippo
 from mlrl_learners.algorithms.magrpo import Magrpo, make_magrpo
+from mlrl_learners.algorithms.preferences import Madpo, make_madpo
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import AgentID
 
-__all__ = ["make_grpo", "make_ppo", "make_reinforce_pp", "make_rloo"]
+__all__ = ["make_dpo", "make_grpo", "make_ppo", "make_reinforce_pp", "make_rloo"]
 
 UNCLIPPED = {"clip_low": 1.0, "clip_high": math.inf}
 
@@ -48,6 +49,12 @@ def make_ppo(*, agents: Sequence[AgentID], **options: Any) -> ActorCritic:  # no
     """Build PPO; options are those of `make_ippo`."""
     _require_one(agents, "ppo", instead="ippo")
     return make_ippo(agents=agents, **options)
+
+
+def make_dpo(*, agents: Sequence[AgentID], **options: Any) -> Madpo:  # noqa: ANN401
+    """Build DPO; options are those of `make_madpo`."""
+    _require_one(agents, "dpo", instead="madpo")
+    return make_madpo(agents=agents, **options)
 
 
 def _require_one(agents: Sequence[AgentID], name: str, *, instead: str) -> None:

@@ -3,7 +3,12 @@ import json
 import pytest
 
 from mlrl_learners.collect import collect
-from mlrl_learners.demonstrations import Demonstration, read_demonstrations
+from mlrl_learners.demonstrations import (
+    Demonstration,
+    JointTurn,
+    read_demonstrations,
+    read_joint_turns,
+)
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.testing import ScriptedActor
 
@@ -59,3 +64,12 @@ def test_what_was_collected_is_read_back(addition_env, tmp_path):
     first, second, *later = read_demonstrations(out, 0.5)
     assert first == Demonstration("left", "0", {"left": "1", "right": "0"}, next_observation="0")
     assert (second.agent, len(later)) == ("right", 2)
+
+
+def test_a_joint_turn_is_worth_what_the_team_earned_from_there_on(tmp_path):
+    turns = [{**TURN, "rewards": {"a": 0.0, "b": 0.5}}, {**LATER, "rewards": {"a": 0.5}}]
+    path = write(tmp_path / "e.jsonl", line(turns=turns))
+    assert read_joint_turns(path) == [
+        JointTurn(TURN["observations"], {"a": "x", "b": "y"}, {"a": True, "b": True}, 0.75),
+        JointTurn(LATER["observations"], {"a": "z"}, {"a": False}, 0.5),
+    ]

@@ -1,0 +1,288 @@
+import json
+import math
+
+import pytest
+import torch
+
+import mlrl_learners
+from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
+from mlrl_learners.functional.preferences import preference_loss
+from mlrl_learners.testing import check_learner
+from mlrl_learners.types import Node, Rollout
+
+AGENTS = ("left", "right")
+KINDS = ["sigmoid", "hinge", "ipo"]
+
+
+def make(name="madpo", seed=0, agents=AGENTS, **options):
+    small = {"model": "tiny-random", "max_new_tokens": 8, "device": "cpu", "group_size": 8}
+    return mlrl_learners.make(name, agents=agents, seed=seed, **{**small, **options})
+
+
+def disturb(learner, size=0.05):
+    """Move the weights away from the reference."""
+    generator = torch.Generator().manual_seed(7)
+    with torch.no_grad():
+        for policy in learner.policies.values():
+            for parameter in policy.model.parameters():
+                parameter.add_(size * torch.randn(parameter.shape, generator=generator))
+
+
+def weights(learner):
+    return [p.clone() for policy in learner.policies.values() for p in policy.model.parameters()]
+
+
+def episode(left, right, earned, prompt="one, turn 0"):
+    turn = {
+        "observations": dict.fromkeys(AGENTS, prompt),
+        "actions": {"left": left, "right": right},
+        "rewards": dict.fromkeys(AGENTS, earned),
+    }
+    return {"return": earned, "turns": [turn]}
+
+
+def write(path, *episodes):
+    path.write_text("".join(json.dumps(each) + "\n" for each in episodes))
+    return str(path)
+
+
+def slow_logprob(policy, row, temperature):
+    """The log-probability of one whole answer, by the model's own logits."""
+    ids = torch.tensor([[*row.prompt_ids, *row.token_ids]])
+    logprobs = (policy.model(input_ids=ids).logits[0] / temperature).log_softmax(-1)
+    start = len(row.prompt_ids)
+    return sum(logprobs[i - 1, ids[0, i]] for i in range(start, ids.shape[1]))
+
+
+def slow_loss(learner, pairs):
+    """The loss of a team as one graph, a pair and an agent at a time."""
+    config, margins = learner.config, []
+    for pair in pairs:
+        margin = 0.0
+        for sign, side in ((1, pair.better), (-1, pair.worse)):
+            for agent, row in side.items():
+                name = learner.policy_of[agent]
+                ratio = slow_logprob(learner.policies[name], row, config.temperature)
+                if config.use_reference:
+                    with torch.no_grad():
+                        reference = learner.references[name]
+                        expected = slow_logprob(reference, row, config.temperature)
+                    ratio = ratio - expected
+                margin = margin + sign * ratio
+        margins.append(margin)
+    return preference_loss(
+        torch.stack(margins),
+        beta=config.beta,
+        kind=config.loss,
+        label_smoothing=config.label_smoothing,
+    ).mean()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"use_reference": False}, {"label_smoothing": 0.2}, {"share_weights": True}],
+    ids=["plain", "reference-free", "smoothed", "shared"],
+)
+def test_loss_and_gradient_equal_a_slow_reference(kind, options, toy, monkeypatch):
+    learner = make(loss=kind, group_size=4, **options)
+    disturb(learner)
+    rollouts = toy.play(learner)
+    pairs = list(learner._played(rollouts))
+    loss = slow_loss(learner, pairs)
+    expected = []
+    for policy in learner.policies.values():
+        parts = torch.autograd.grad(loss, list(policy.model.parameters()), retain_graph=True)
+        expected.append(torch.cat([part.flatten() for part in parts]))
+    found = toy.gradients(learner, rollouts, monkeypatch)
+    scale = max(float(each.abs().max()) for each in expected)
+    assert all(
+        torch.allclose(a, b, atol=1e-4 * scale) for a, b in zip(found, expected, strict=True)
+    )
+    assert scale > 1e-5
+    assert learner.update(rollouts)["preferences/loss"] == pytest.approx(loss.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("change", ["micro_batches", "unpacked", "permuted"])
+def test_how_rows_are_batched_leaves_the_gradient_equal(change, toy, monkeypatch):
+    whole = make()
+    other = make(micro_batch_tokens=1) if change == "micro_batches" else make()
+    if change == "unpacked":
+        for policy in other.policies.values():
+            policy.packs_prompts = False
+    rollouts = toy.play(whole)
+    expected = toy.gradients(whole, rollouts, monkeypatch)
+    shown = rollouts[::-1] if change == "permuted" else rollouts
+    found = toy.gradients(other, shown, monkeypatch)
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, expected, strict=True))
+    assert all(float(each.abs().max()) > 1e-5 for each in expected)
+
+
+def test_relabelling_agents_that_share_weights_leaves_the_gradient_equal(toy, monkeypatch):
+    learner = make(share_weights=True)
+    rollouts = toy.play(learner)
+    expected = toy.gradients(learner, rollouts, monkeypatch)
+    other = {"left": "right", "right": "left"}
+    swapped = [
+        Rollout("t", r.task_id, AGENTS, Node(
+            0, r.root.observations,
+            {other[agent]: group for agent, group in r.root.completions.items()},
+            r.root.steps,
+        ))
+        for r in rollouts
+    ]  # fmt: skip
+    found = toy.gradients(learner, swapped, monkeypatch)
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, expected, strict=True))
+
+
+def test_at_the_start_a_reference_makes_every_margin_nothing(toy):
+    metrics = make().update(toy.play(make()))
+    assert metrics["preferences/margin"] == pytest.approx(0.0, abs=1e-3)
+    assert metrics["preferences/loss"] == pytest.approx(math.log(2), abs=1e-4)
+    assert metrics["preferences/gap"] > 0
+
+
+def test_an_update_prefers_what_was_preferred(toy):
+    learner = make(lr=1e-3)
+    rollouts = toy.play(learner)
+    learner.update(rollouts)
+    after = learner.update(rollouts)
+    assert after["preferences/margin"] > 0
+    assert after["preferences/accuracy"] > 0.7
+    assert after["preferences/loss"] < math.log(2)
+
+
+def test_pairs_share_a_prompt_and_are_those_of_largest_gap(toy):
+    learner = make(num_pairs=2)
+    rollouts = toy.play(learner)
+    pairs = list(learner._played(rollouts))
+    assert len(pairs) == 2 * len(rollouts)
+    for pair in pairs:
+        for agent in AGENTS:
+            assert pair.better[agent].prompt_ids == pair.worse[agent].prompt_ids
+    for rollout, first in zip(rollouts, pairs[::2], strict=True):
+        rewards = [step.rewards["left"] for step in rollout.root.steps]
+        assert first.gap == pytest.approx(max(rewards) - min(rewards))
+
+
+def test_equal_rewards_change_nothing(toy):
+    learner = make()
+    before = weights(learner)
+    metrics = learner.update(toy.play(learner, reward=lambda *_: 0.7))
+    assert metrics["preferences/pairs"] == 0.0
+    assert all(torch.equal(a, b) for a, b in zip(before, weights(learner), strict=True))
+
+
+def test_several_epochs_take_as_many_steps(toy):
+    learner = make(epochs=3)
+    learner.update(toy.play(learner))
+    assert [optimizer.num_steps for optimizer in learner.optimizers.values()] == [3, 3]
+
+
+def test_pairs_of_a_file_are_joint_answers_to_the_same_prompts(tmp_path):
+    file = write(
+        tmp_path / "e",
+        episode("a", "b", 0.1), episode("c", "d", 0.9), episode("e", "f", 0.5),
+        episode("g", "h", 0.3, prompt="two"), episode("i", "j", 0.3, prompt="two"),
+    )  # fmt: skip
+    (pair,) = make(episodes=file).examples
+    tokenizer = make().policies["left"].tokenizer
+    texts = {
+        side: [tokenizer.decode(list(getattr(pair, side)[agent].token_ids)) for agent in AGENTS]
+        for side in ("better", "worse")
+    }
+    assert texts == {
+        "better": ["c<|im_end|>", "d<|im_end|>"], "worse": ["a<|im_end|>", "b<|im_end|>"]
+    }  # fmt: skip
+    assert pair.gap == pytest.approx(0.8)
+
+
+def test_a_file_without_a_choice_is_an_error(tmp_path):
+    learner = make(episodes=write(tmp_path / "e", episode("a", "b", 0.1)))
+    with pytest.raises(ConfigError, match=r"holds no two joint answers .* --samples 2 or more"):
+        learner.update([])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"group_size": 1}, "group_size must be at least 2, got 1"),
+        ({"num_pairs": 0}, "num_pairs must be at least 1, got 0"),
+        ({"beta": 0.0}, "beta must be above 0, got 0"),
+        ({"label_smoothing": 0.5}, r"label_smoothing must be in \[0, 0.5\), got 0.5"),
+        ({"gamma": 1.5}, r"gamma must be in \[0, 1\], got 1.5"),
+        ({"loss": "hing"}, "loss must be sigmoid or hinge or ipo, got 'hing'"),
+        ({"bta": 1.0}, "did you mean 'beta'"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(options, message):
+    with pytest.raises((ConfigError, UnknownNameError), match=message):
+        make(**options)
+
+
+def test_dpo_is_for_one_agent():
+    with pytest.raises(ConfigError, match=r"dpo trains one agent, got 2 .* take madpo"):
+        make("dpo")
+    assert make("dpo", agents=("solo",)).agents == ("solo",)
+
+
+def test_a_loss_that_is_not_finite_is_an_error(toy):
+    learner = make()
+    rollouts = toy.play(learner)
+    disturb(learner, float("nan"))
+    with pytest.raises(NumericsError, match="loss of 'preferences' is nan"):
+        learner.update(rollouts)
+
+
+def test_saved_and_loaded_it_goes_on_exactly_where_it_was(tmp_path, toy):
+    learner, other = make(seed=0), make(seed=99)
+    learner.update(toy.play(learner))
+    learner.save(tmp_path)
+    other.load(tmp_path)
+    for each in (learner, other):
+        each.update(toy.play(each))
+    assert all(torch.equal(a, b) for a, b in zip(weights(learner), weights(other), strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["madpo", "dpo"])
+def test_the_contract_of_a_learner_is_kept(name):
+    agents = AGENTS if name == "madpo" else ("solo",)
+    check_learner(lambda: make(name, agents=agents, lr=1e-3))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("madpo", {}), ("madpo", {"loss": "hinge"}), ("madpo", {"loss": "ipo"}),
+     ("madpo", {"use_reference": False}), ("dpo", {})],
+)  # fmt: skip
+def test_learning_raises_the_reward_over_three_seeds(name, options, toy):
+    agents = AGENTS if name == "madpo" else ("solo",)
+
+    def student(seed):
+        return make(name, seed, agents, group_size=16, num_pairs=4, lr=1e-2, **options)
+
+    low, _ = toy.interval(toy.gains(student, range(3), iterations=20))
+    assert low > 0.05
+
+
+@pytest.mark.slow
+def test_learning_from_a_file_raises_the_reward_over_three_seeds(tmp_path, toy):
+    """As it is done: first imitate all that is in the file, then prefer the better half of it."""
+    pairs = [("abcdefg", "1 3:5-7"), ("hijklmn", "%%?!;.,"), ("opqrstu", "123 567"),
+             ("vwxyzab", "<<>>&&@")]  # fmt: skip
+    shown = [episode(text, text, float(good), prompt=f"{task}, turn 0")
+             for task in ("one", "a second task")
+             for pair in pairs for good, text in zip((1, 0), pair, strict=True)]  # fmt: skip
+    file = write(tmp_path / "e", *shown)
+
+    def student(seed):
+        imitator = make("sft", seed, episodes=file, lr=1e-2)
+        for _ in range(40):
+            imitator.update([])
+        start = {a: (p.model, p.tokenizer) for a, p in imitator.policies.items()}
+        return make(seed=seed, model=start, episodes=file, lr=5e-4)
+
+    low, _ = toy.interval(toy.gains(student, range(3), iterations=16))
+    assert low > 0.1
