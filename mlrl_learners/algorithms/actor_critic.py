@@ -153,6 +153,8 @@ class ActorCritic(Team):
         """
         samples = self._samples(rollouts, self.critics.read(rollouts))
         metrics = group_metrics(list(rollout_groups(rollouts, self.config.gamma)))
+        for optimizer in (*self.optimizers.values(), *self.critics.optimizers.values()):
+            optimizer.clear()
         for name in self.policies:
             mine = [s for s in samples if self.policy_of[s.judgement.agent] == name]
             if mine:

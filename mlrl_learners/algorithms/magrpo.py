@@ -133,6 +133,7 @@ class Magrpo(Team):
         samples = [sample for group in groups for sample in self._samples(group)]
         metrics = group_metrics(groups)
         for name in self.policies:
+            self.optimizers[name].clear()
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
                 metrics |= self._update_policy(name, mine)

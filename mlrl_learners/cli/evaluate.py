@@ -21,12 +21,13 @@ SECTIONS: tuple[str, ...] = ("env", "learner")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
+    parser.epilog = "Options can follow: --env.max_turns 2 --learner.max_new_tokens 96"
     parser.add_argument("target", help="an environment's id, or a run directory")
     actor = parser.add_mutually_exclusive_group()
     actor.add_argument("--actor", help="who plays, see mlrl list")
     actor.add_argument("--checkpoint", help="number or folder of a checkpoint; the last by default")
     parser.add_argument("--split", help="split to play; eval by default")
-    parser.add_argument("--tasks", type=at_least(1), help="only the first so many tasks")
+    parser.add_argument("--tasks", type=at_least(1), help="play only the first TASKS tasks")
     parser.add_argument("--samples", type=at_least(1), default=1, help="episodes of each task")
     parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
     parser.add_argument("--greedy", action="store_true", help="no sampling")

@@ -97,14 +97,18 @@ class PolicyOptimizer:
         limit = self.config.max_grad_norm or math.inf
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, limit))
         if not math.isfinite(norm):
-            self._adamw.zero_grad(set_to_none=True)
+            self.clear()
             raise NumericsError(f"the gradient norm is {norm}; lower lr or look at the rollouts")
         for group in self._adamw.param_groups:
             group["lr"] = self.lr
         self._adamw.step()
-        self._adamw.zero_grad(set_to_none=True)
+        self.clear()
         self.num_steps += 1
         return norm
+
+    def clear(self) -> None:
+        """Forget accumulated gradients, as an update that failed half-way leaves them."""
+        self._adamw.zero_grad(set_to_none=True)
 
     @property
     def lr(self) -> float:
