@@ -20,7 +20,7 @@ class FamilyConfig:
 
     Attributes:
         split: Which rows to draw tasks from.
-        reward: One of `REWARDS`: `"grounded"` (bounded, hardened), `"paper"` (the published
+        reward: How turns are scored: `"grounded"` (bounded, hardened), `"paper"` (the published
             formula), or another one that the family has.
         max_turns: Joint actions an episode may have, at least 1.
         feedback: What the next observation says of the last answer: a mode's name or
