@@ -20,7 +20,8 @@ from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.playing import Job, batches, plan_jobs, play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.seeding import derive_seed
-from mlrl_learners.types import Actor, FailedEpisode
+from mlrl_learners.statistics import mean
+from mlrl_learners.types import Actor, Episode, FailedEpisode
 
 __all__ = ["CollectionResult", "collect"]
 
@@ -92,6 +93,7 @@ def collect(
         "actor": actor_name or type(actor).__name__,
         "filter_reward": filter_reward,
         "samples": samples,
+        "tasks": list(tasks) if isinstance(tasks, Sequence) else tasks,
         "seed": seed,
         "explore": explore,
         "batch_size": batch_size,
@@ -101,38 +103,51 @@ def collect(
         num_tasks = getattr(env, "num_tasks", None)
         jobs = plan_jobs(num_tasks, tasks, samples=samples, seed=seed, batch_size=batch_size)
         file, done = _open(Path(out), source, resume=resume)
-        left = [batch for batch in _numbered(jobs, batch_size) if batch[-1][0] >= done]
         before = sum(1 for _ in file.records())
-        failures: list[FailedEpisode] = []
         played = kept = 0
-        with progress_bar(
-            total=len(jobs),
-            initial=len(jobs) - sum(map(len, left)),
-            description=env_id,
-            enabled=progress,
-        ) as bar:
-            for batch in left:
-                with sampling_from(actor, derive_seed(seed, batch[0][0])):
-                    outcomes = play_jobs(
-                        env, env_id, actor, [job for _, job in batch], explore=explore
-                    )
-                for (number, _), outcome in zip(batch, outcomes, strict=True):
+        failures: list[FailedEpisode] = []
+        with progress_bar(total=len(jobs), description=env_id, enabled=progress) as bar:
+            for batch in _numbered(jobs, batch_size):
+                bar.update(len(batch))
+                if batch[-1][0] < done:
+                    continue
+                for number, outcome in _play(env, env_id, actor, batch, seed=seed, explore=explore):
                     if number < done:  # it was written before the kill
                         continue
                     played += 1
                     if isinstance(outcome, FailedEpisode):
                         failures.append(outcome)
-                        continue
-                    record = episode_record(outcome)
-                    if filter_reward is None or record["return"] >= filter_reward:
-                        file.append({"source": source, "number": number, **record})
+                    elif _earns(outcome, filter_reward):
+                        record = {"source": source, "number": number, **episode_record(outcome)}
+                        file.append(record)
                         kept += 1
-                bar.update(len(batch))
     finally:
         env.close()
     if failures and len(failures) == played:
         raise InfraError(f"every episode of {env_id} failed: {failures[0].message}")
     return CollectionResult(file.path, before + kept, played, kept, tuple(failures))
+
+
+def _play(
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    env_id: str,
+    actor: Actor,
+    batch: Sequence[tuple[int, Job]],
+    *,
+    seed: int,
+    explore: bool,
+) -> list[tuple[int, Episode | FailedEpisode]]:
+    """Play a batch, sampling from a seed of its own, and return outcomes by number."""
+    numbers = [number for number, _ in batch]
+    with sampling_from(actor, derive_seed(seed, numbers[0])):
+        outcomes = play_jobs(env, env_id, actor, [job for _, job in batch], explore=explore)
+    return list(zip(numbers, outcomes, strict=True))
+
+
+def _earns(episode: Episode, filter_reward: float | None) -> bool:
+    if filter_reward is None:
+        return True
+    return mean(list(episode.returns.values())) >= filter_reward
 
 
 def _open(path: Path, source: Mapping[str, Any], *, resume: bool) -> tuple[JsonlFile, int]:

@@ -40,12 +40,13 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     env = mlrl_envs.make(config.env.id, **options)
     agents = list(env.possible_agents)
     env.close()
-    actor = make_actor(arguments.actor, agents, seed=arguments.seed, options=config.learner.options)
+    given = config.learner.options
+    actor = make_actor(arguments.actor, agents, seed=arguments.seed, options=given)
     result = collect(
         env_id=config.env.id,
         actor=actor,
         out=arguments.out,
-        actor_name=arguments.actor,
+        actor_name=" ".join([arguments.actor, *(f"{k}={v}" for k, v in given.items())]),
         split=options.pop("split"),
         env_options=options,
         filter_reward=arguments.filter_reward,

@@ -56,10 +56,11 @@ def test_a_file_with_something_in_it_is_not_touched_unless_resumed(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"samples": 2}, {"filter_reward": 0.5},
-                                    {"split": "eval"}, {"explore": False}])  # fmt: skip
+                                    {"split": "eval"}, {"explore": False},
+                                    {"tasks": [2]}])  # fmt: skip
 def test_another_collection_is_not_mixed_in(change, tmp_path):
     run(tmp_path / "e.jsonl")
-    with pytest.raises(RunDirError, match=f"holds another collection: .*{'was'}"):
+    with pytest.raises(RunDirError, match=r"holds another collection: .* was "):
         run(tmp_path / "e.jsonl", resume=True, **change)
 
 
