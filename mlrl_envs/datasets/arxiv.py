@@ -30,7 +30,7 @@ def load_arxiv(split: str = "train", path: str | None = None) -> tuple[WritingTa
     """Return the tasks of a split, in the order of the rows.
 
     Args:
-        split: `"train"`, `"eval"`, `"all"` or `"sample"`.
+        split: `"train"`, `"eval"` (also called `"val"`), `"all"` or `"sample"`.
         path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
 
     Raises:
@@ -38,6 +38,7 @@ def load_arxiv(split: str = "train", path: str | None = None) -> tuple[WritingTa
         DataNotFoundError: If the rows are in none of the places.
         InvalidDataError: If a row does not follow the schema, or the split has no rows.
     """
+    split = "eval" if split == "val" else split
     return load_writing(SOURCE, parse_row, split=split, hub_splits=HUB_SPLITS, path=path)
 
 

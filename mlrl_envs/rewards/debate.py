@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlrl_envs.rewards.argument import argument_parts, end_parts
+from mlrl_envs.rewards.negation import plain_speech
 from mlrl_envs.rewards.text_quality import content_stems, copied_share, prose_quality, ramp
 from mlrl_envs.tasks import DebateTask
 from mlrl_envs.types import AgentID, Attempt, Json, Score, Turn
@@ -139,7 +140,8 @@ def fair_text(
     before = [said for turn in reversed(attempt.turns) for said in turn.actions.values()]
     known = "\n".join(source[:MAX_SOURCE_CHARS] for source in [instructions, *before])
     copied = copied_share(text, known)  # of all together: a patchwork is a copy too
-    return prose_quality(text, least_words=LEAST_WORDS), ramp(copied, 0.5, 0.1)
+    prose = prose_quality(text, least_words=LEAST_WORDS) * plain_speech(text)
+    return prose, ramp(copied, 0.5, 0.1)
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,12 @@ from mlrl_envs.rewards.english import FUNCTION_WORDS
 if TYPE_CHECKING:
     from rouge_score_rs.rouge_scorer import RougeScorer
 
-__all__ = ["Copying", "Overlap", "check_rouge", "copying", "overlap"]
+__all__ = ["Copying", "Overlap", "check_rouge", "copying", "near_share", "overlap"]
 
 MAX_CHARS = 20_000
+MAX_SENTENCES = 64  # longer texts are judged by their beginning
 
+_BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[a-z0-9]+")  # what ROUGE itself takes for a word
 
 
@@ -100,8 +102,34 @@ def copying(text: str, other: str) -> Copying:
     )
 
 
+def near_share(text: str, source: str) -> float:
+    """Return the share of a text's words that stand, in order, in one sentence of the source.
+
+    Each sentence is compared with the source's nearest, so that a copy is seen whatever its
+    sentences' order and whichever words were swapped.
+
+    Raises:
+        MissingPackageError: If the package of ROUGE is not installed.
+    """
+    known, scorer = _sentences(source), _scorers()[2]
+    total = near = 0.0
+    for sentence in _sentences(text):
+        size = len(_WORD.findall(sentence))
+        shares = (scorer.score(one, sentence)["rougeL"].precision for one in known)
+        total += size
+        near += size * max(shares, default=0.0)
+    return near / total if total else 0.0
+
+
+@lru_cache(maxsize=64)
+def _sentences(text: str) -> tuple[str, ...]:
+    # A text is met once, a source by every attempt at its task.
+    parts = (part.lower() for part in _BREAK.split(printable(text[:MAX_CHARS])))
+    return tuple(part for part in parts if _WORD.search(part))[:MAX_SENTENCES]
+
+
 @lru_cache(maxsize=1)
-def _scorers() -> "tuple[RougeScorer, RougeScorer]":
+def _scorers() -> "tuple[RougeScorer, RougeScorer, RougeScorer]":
     try:
         from rouge_score_rs.rouge_scorer import RougeScorer
     except ImportError as error:
@@ -112,6 +140,7 @@ def _scorers() -> "tuple[RougeScorer, RougeScorer]":
     return (
         RougeScorer(["rouge1", "rougeL"], use_stemmer=True),
         RougeScorer(["rouge2", "rouge4", "rougeL"]),
+        RougeScorer(["rougeL"]),
     )
 
 

@@ -11,6 +11,10 @@ up, full at a half, the mean of both texts. Topic is (1 + relevance) / 2: a pair
 else is paid half for its form. The gate multiplies the prose quality of both texts and what they
 did not copy from their instructions or from each other. See `mlrl_envs.rewards.shaping` for
 several turns.
+
+What it does not cover: sense. The same sentences in another order are worth the same, and a story
+about something else is on the topic with one sentence that names it: honest stories too name the
+prompt's words in a single sentence, so that nothing cheap tells the two apart.
 """
 
 import math
@@ -18,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
+from mlrl_envs.rewards.negation import plain_speech
 from mlrl_envs.rewards.shaping import pay_gain
 from mlrl_envs.rewards.text_quality import (
     clean_length,
@@ -122,14 +127,18 @@ def _measure(
             ramp(_share(topic, stems), 0.0, RELEVANCE_FULL) for stems in (setup_stems, story_stems)
         ),
         prose={
-            setup_agent: prose_quality(setup, least_words=SETUP_WORDS),
-            story_agent: prose_quality(story, least_words=STORY_WORDS),
+            setup_agent: _prose(setup, SETUP_WORDS),
+            story_agent: _prose(story, STORY_WORDS),
         },
         own={
             setup_agent: _not_copied(copied_share(setup, instructions[setup_agent])),
             story_agent: _not_copied(max(shared, copied_share(story, instructions[story_agent]))),
         },
     )
+
+
+def _prose(text: str, least_words: int) -> float:
+    return prose_quality(text, least_words=least_words) * plain_speech(text)
 
 
 def _share(wanted: set[str], found: set[str]) -> float:

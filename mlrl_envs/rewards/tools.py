@@ -1,10 +1,11 @@
 """Scores of agents with tools: the published formula, and a grounded reward in [0, 1].
 
 Paper, a turn: +0.3 for each call of a tool that the task requires, -0.1 for each of another,
--0.2 for each of an unknown one, -0.1 for each malformed one and for a message with neither call
-nor answer; and if there is an answer 0.5 c + 0.3 |required and used| / |required| +
-0.2 (1 - turn / max_turns) c, with c = 1 if it is right and turns counted from 1. Calls over the
-cap of a turn are not made and count nothing. Repeating one call pays again and again.
+-0.2 for each of an unknown one, -0.1 for each malformed one, for a message of words with neither
+call nor answer, and for an empty one where the team does nothing; and if there is an answer 0.5 c +
+0.3 |required and used| / |required| + 0.2 (1 - turn / max_turns) c, with c = 1 if it is right and
+turns counted from 1. Calls over the cap of a turn are not made and count nothing. Repeating one
+call pays again and again.
 
 Grounded: economy * (0.4 c g + 0.4 c g e + 0.2 e). c is 1 if the answer of this turn is right; g
 halves with every wrong answer before; e is the share of the task's evidence that calls have shown
@@ -16,6 +17,7 @@ What agents write about results counts for nothing. See `mlrl_envs.rewards.shapi
 turns.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -228,13 +230,14 @@ def _key(made: Made) -> tuple[str, str]:
 
 def _paper(attempt: Attempt[ToolTask], played: _Played, rules: Rules) -> Score:
     required = set(attempt.task.required_tools)
-    calls = [_paper_call(one, required) for one in played.made]
-    silent = sum(not read.calls and read.answer is None for read in played.messages.values())
     answer = played.messages[rules.speaker].answer
     right = is_right(answer, attempt.task.answer)
     made = (*_calls_before(attempt), *played.made)
     used = {one.call.name for one in made if one.result.status not in NOT_MADE}
-    parts = {"calls": sum(calls), "format": MALFORMED * silent}
+    parts = {
+        "calls": math.fsum(_paper_call(one, required) for one in played.made),
+        "format": MALFORMED * _count_bad_messages(attempt, played, rules),
+    }
     if answer is not None:
         turn = len(attempt.turns) + 1
         parts["answer"] = 0.5 * right
@@ -242,6 +245,16 @@ def _paper(attempt: Attempt[ToolTask], played: _Played, rules: Rules) -> Score:
         parts["early"] = 0.2 * (1 - turn / rules.max_turns) * right
     paid = dict.fromkeys(attempt.actions, parts)
     return Score(paid, right, _diagnostics(played, rules, right))
+
+
+def _count_bad_messages(attempt: Attempt[ToolTask], played: _Played, rules: Rules) -> int:
+    # Who has nothing to do may be silent while a teammate acts.
+    acts = any(one.result.status not in NOT_MADE for one in played.made)
+    is_idle = not acts and played.messages[rules.speaker].answer is None
+    return sum(
+        not read.calls and read.answer is None and (is_idle or bool(attempt.actions[agent].strip()))
+        for agent, read in played.messages.items()
+    )
 
 
 def _paper_call(made: Made, required: set[str]) -> float:

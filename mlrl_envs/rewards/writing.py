@@ -22,7 +22,8 @@ from dataclasses import dataclass
 
 from mlrl_envs.parsing import words
 from mlrl_envs.rewards.manner import manner
-from mlrl_envs.rewards.rouge import Copying, copying, overlap
+from mlrl_envs.rewards.negation import plain_speech
+from mlrl_envs.rewards.rouge import Copying, copying, near_share, overlap
 from mlrl_envs.rewards.shaping import pay_gain
 from mlrl_envs.rewards.text_quality import MAX_CHARS, clean_length, prose_quality, ramp
 from mlrl_envs.rewards.transitions import find_transitions
@@ -37,6 +38,9 @@ CHANCE = 0.03  # pairs of words that any two English texts share
 COVERED = 0.5
 GOOD = 0.75  # a check passes from here on
 SOLVED = 0.75
+# Of the words of a text, those in step with the nearest sentence of the source. Of human summaries
+# one in fifty has more than 62 %; the source's own sentences with swapped words have 70 to 90.
+NEAR = (0.74, 0.65)
 CASUAL = 0.85  # for a text without a capital at its beginning, and for one without an end mark
 
 
@@ -169,11 +173,12 @@ def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
     common = overlap(text, source)
     kinds, links = find_transitions(found)
     copies = [copying(text, other) for other in others]
-    own = min(_own(copy) for copy in copies)
+    own = min(_own(copy) for copy in copies) * ramp(near_share(text, source), *NEAR)
     # Who names the source's words in sentences of another kind breaks its phrases.
     phrases = ramp(copies[0].pairs, CHANCE, part.phrases)
     size = ramp(len(found), 1.5 * part.most_words, part.most_words)
     prose = _prose(text, part.least_words) * manner(text, found, links) * _order(common.order)
+    prose *= plain_speech(text, source)
     reach = min(part.coverage, COVERED * common.source_words)
     return Text(
         text=text,

@@ -53,6 +53,11 @@ def test_a_local_file_is_divided_and_no_row_lost(kind, place, tmp_path, monkeypa
     assert set(train) | set(evaluation) == set(everything)
 
 
+def test_eval_of_arxiv_is_also_called_val(tmp_path):
+    path = _write(tmp_path / "x.jsonl", ABSTRACTS)
+    assert arxiv.load_arxiv("val", path) == arxiv.load_arxiv("eval", path)
+
+
 def test_splits_of_the_hub_are_its_own(kind, nowhere, monkeypatch):
     load, rows, _ = kind
     asked = []

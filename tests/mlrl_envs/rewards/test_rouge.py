@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import mlrl_envs
 from mlrl_envs.errors import MissingPackageError
 from mlrl_envs.rewards import rouge
-from mlrl_envs.rewards.rouge import copying, overlap
+from mlrl_envs.rewards.rouge import copying, near_share, overlap
 
 SOURCE = "The goat ate my tomatoes at night. My neighbour owns the goat."
 
@@ -45,17 +45,25 @@ def test_runs_see_a_copy_in_another_order():
     assert turned.in_step < 0.6
 
 
+def test_a_sentence_is_near_the_one_it_was_taken_from_wherever_that_stands():
+    swapped = "The neighbour owns that goat. The goat had eaten my tomatoes at night."
+    assert near_share(swapped, SOURCE) == (3 + 6) / 13
+    assert near_share("An animal spoiled what grew in our garden.", SOURCE) == 0.0
+
+
 @pytest.mark.parametrize("text", ["", "\u4e2d\u6587", "\ud800", "\0", "a" * 10**6, "goat " * 10**5])
 def test_strange_texts_are_survived(text):
     assert 0.0 <= overlap(text, SOURCE).precision <= 1.0
     assert 0.0 <= copying(text, SOURCE).runs <= 1.0
+    assert 0.0 <= near_share(text, SOURCE) <= 1.0
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text(st.characters(exclude_categories=())), st.text(st.characters()))
 def test_figures_are_shares(text, source):
     found, copied = overlap(text, source), copying(text, source)
-    shares = (found.precision, found.order, copied.runs, copied.in_step)
+    near = near_share(text, source)
+    shares = (found.precision, found.order, copied.runs, copied.in_step, near)
     assert all(0.0 <= share <= 1.0 + 1e-9 for share in shares)
 
 

@@ -65,7 +65,11 @@ def play(score, *joint_actions, task=TASK):
     [
         ("", "", -0.2),
         ("I think", "75", -0.2),
-        (SEARCH, "", 0.3 - 0.1),
+        (SEARCH, "", 0.3),  # the solver has nothing to do yet
+        (SEARCH, "I wait.", 0.3 - 0.1),
+        (SEARCH, " \n", 0.3),
+        (BAD, "", -0.2),
+        (UNKNOWN, "", -0.3),
         (SEARCH, SUM, 0.6),
         (OTHER, UNKNOWN, -0.3),
         (BAD, BAD, -0.2),
@@ -74,7 +78,8 @@ def play(score, *joint_actions, task=TASK):
         (SEARCH, SUM + RIGHT, 0.6 + 0.5 + 0.3 + 0.2 * 0.75),
         (SEARCH, RIGHT, 0.3 + 0.5 + 0.15 + 0.2 * 0.75),
         (SEARCH, WRONG, 0.3 + 0.15),
-        ("", RIGHT, -0.1 + 0.5 + 0.2 * 0.75),
+        ("", RIGHT, 0.5 + 0.2 * 0.75),
+        ("I think", RIGHT, -0.1 + 0.5 + 0.2 * 0.75),
         (RIGHT, "", -0.1),  # the researcher's answer does not count
         (call("search", text="x"), SUM, 0.3 - 0.1),
     ],
@@ -85,12 +90,18 @@ def test_paper_first_turn(researcher, solver, reward):
         assert score.reward(agent) == pytest.approx(reward, abs=1e-9)
 
 
+@pytest.mark.parametrize("solver", ["", RIGHT, SUM])
+def test_paper_components_are_floats(solver):
+    (score,) = play(score_paper, ("", solver))
+    assert all(type(value) is float for value in score.components["solver"].values())
+
+
 def test_paper_counts_turns_from_one_and_tools_of_the_whole_episode():
     scores = play(score_paper, (SEARCH, SUM), ("", WRONG), ("", RIGHT))
     assert [round(score.reward("solver"), 9) for score in scores] == [
         0.6,
-        round(-0.1 + 0.3, 9),
-        round(-0.1 + 0.5 + 0.3 + 0.2 * 0.25, 9),
+        0.3,
+        round(0.5 + 0.3 + 0.2 * 0.25, 9),
     ]
 
 
