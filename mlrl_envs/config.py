@@ -1,6 +1,7 @@
 """Options of families as frozen dataclasses; an unknown keyword is an error that names it."""
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar, cast
@@ -8,7 +9,14 @@ from typing import Any, ClassVar, TypeVar, cast
 from mlrl_envs.endpoint import Endpoint, as_endpoint
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 
-__all__ = ["SHELL_OPTIONS", "FamilyConfig", "build_config", "check_choice", "check_number"]
+__all__ = [
+    "SHELL_OPTIONS",
+    "DataConfig",
+    "FamilyConfig",
+    "build_config",
+    "check_choice",
+    "check_number",
+]
 
 SHELL_OPTIONS = ("sandbox", "limits", "render_mode")
 ConfigT = TypeVar("ConfigT", bound="FamilyConfig")
@@ -64,6 +72,33 @@ class FamilyConfig:
             )
         if self.expert is not None:
             object.__setattr__(self, "expert", as_endpoint(self.expert))
+
+
+@dataclass(frozen=True)
+class DataConfig(FamilyConfig):
+    """Options that every family with rows in a file takes.
+
+    Attributes:
+        data_path: A file with the rows; None looks in the usual places.
+    """
+
+    data_path: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            InvalidArgumentError: If a value is outside its range.
+        """
+        super().__post_init__()
+        if not isinstance(self.data_path, str | os.PathLike | None):
+            raise InvalidArgumentError(f"data_path must be a path, got {self.data_path!r}")
+        object.__setattr__(self, "data_path", self.path)
+
+    @property
+    def path(self) -> str | None:
+        """`data_path` as a string."""
+        return None if self.data_path is None else os.fspath(self.data_path)
 
 
 def build_config(config_type: type[ConfigT], options: Mapping[str, Any]) -> ConfigT:

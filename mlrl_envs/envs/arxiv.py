@@ -16,7 +16,6 @@ Version history:
     v0: first version.
 """
 
-import os
 from typing import Any
 
 from mlrl_envs.base import TextParallelEnv, build_env
@@ -54,5 +53,4 @@ def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked ag
 
 
 def _family(config: WritingConfig) -> WritingFamily:
-    path = None if config.data_path is None else os.fspath(config.data_path)
-    return WritingFamily(config, BRIEF, load_arxiv(config.split, path))
+    return WritingFamily(config, BRIEF, load_arxiv(config.split, config.path))

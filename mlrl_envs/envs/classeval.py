@@ -14,14 +14,13 @@ Version history:
     v0: first version.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.assignment import ASSIGNMENTS, assign
 from mlrl_envs.base import TextParallelEnv, build_env
-from mlrl_envs.config import FamilyConfig, check_choice
+from mlrl_envs.config import DataConfig, check_choice
 from mlrl_envs.datasets.classeval import load_classeval
 from mlrl_envs.envs.turns import with_history
 from mlrl_envs.errors import InvalidArgumentError
@@ -54,7 +53,7 @@ _IDLE = """There is no method left for you in this class. Do not write any: answ
 
 
 @dataclass(frozen=True)
-class ClassEvalConfig(FamilyConfig):
+class ClassEvalConfig(DataConfig):
     """Options of class completion.
 
     Attributes:
@@ -63,13 +62,11 @@ class ClassEvalConfig(FamilyConfig):
         assignment: Who writes which methods: `"balanced"` (nobody idle where there are enough
             methods, loads even by size) or `"by_parameter_count"` (published: methods without
             parameters to the first, all others to the second).
-        data_path: A file with the rows; None looks in the usual places.
     """
 
     max_turns: int = 2
     num_coders: int = 2
     assignment: str = "balanced"
-    data_path: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -82,10 +79,6 @@ class ClassEvalConfig(FamilyConfig):
         if isinstance(number, bool) or number not in range(1, MAX_CODERS + 1):
             raise InvalidArgumentError(f"num_coders must be 1 to {MAX_CODERS}, got {number!r}")
         check_choice("assignment", self.assignment, tuple(ASSIGNMENTS))
-        if self.data_path is not None:
-            if not isinstance(self.data_path, str | os.PathLike):
-                raise InvalidArgumentError(f"data_path must be a path, got {self.data_path!r}")
-            object.__setattr__(self, "data_path", os.fspath(self.data_path))
         get_feedback(self.feedback)
 
 
@@ -153,8 +146,7 @@ def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked ag
 
 
 def _family(config: ClassEvalConfig) -> ClassEvalFamily:
-    path = None if config.data_path is None else os.fspath(config.data_path)
-    return ClassEvalFamily(config, load_classeval(config.split, path))
+    return ClassEvalFamily(config, load_classeval(config.split, config.path))
 
 
 def _others_part(shares: Mapping[AgentID, Sequence[str]], agent: AgentID) -> str:

@@ -4,12 +4,11 @@ HumanEval, CoopHumanEval and MBPP differ only in their rows; each of their files
 and hands them to `CodeFamily`.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlrl_envs.config import FamilyConfig
+from mlrl_envs.config import DataConfig
 from mlrl_envs.envs.turns import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
@@ -58,7 +57,7 @@ Answer with one ```python block that holds the whole function `{entry_point}` an
 
 
 @dataclass(frozen=True)
-class CodeConfig(FamilyConfig):
+class CodeConfig(DataConfig):
     """Options of the coding family.
 
     Attributes:
@@ -66,14 +65,12 @@ class CodeConfig(FamilyConfig):
             coder; see `mlrl_envs.rewards.code`.
         max_turns: Joint actions an episode may have, at least 1.
         num_aux: Helpers beside the main function, 0 to 3; with 0 one agent works alone.
-        data_path: A file with the rows; None looks in the usual places.
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = tuple(_SCORES)
 
     max_turns: int = 2
     num_aux: int = 1
-    data_path: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -84,10 +81,6 @@ class CodeConfig(FamilyConfig):
         super().__post_init__()
         if self.num_aux not in range(MAX_HELPERS + 1) or isinstance(self.num_aux, bool):
             raise InvalidArgumentError(f"num_aux must be 0 to {MAX_HELPERS}, got {self.num_aux!r}")
-        if self.data_path is not None:
-            if not isinstance(self.data_path, str | os.PathLike):
-                raise InvalidArgumentError(f"data_path must be a path, got {self.data_path!r}")
-            object.__setattr__(self, "data_path", os.fspath(self.data_path))
         get_feedback(self.feedback)
 
 

@@ -15,13 +15,12 @@ Version history:
     v0: first version.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.base import TextParallelEnv, build_env
-from mlrl_envs.config import FamilyConfig, check_choice
+from mlrl_envs.config import DataConfig, check_choice
 from mlrl_envs.datasets.debate import load_debate
 from mlrl_envs.endpoint import Endpoint, as_endpoint
 from mlrl_envs.errors import InvalidArgumentError
@@ -54,7 +53,7 @@ _OVER = "The episode is over."
 
 
 @dataclass(frozen=True)
-class DebateConfig(FamilyConfig):
+class DebateConfig(DataConfig):
     """Options of the debate family.
 
     Attributes:
@@ -70,7 +69,6 @@ class DebateConfig(FamilyConfig):
     communication: str = "broadcast"
     mode: str = "cooperative"
     judge: str | Endpoint | Mapping[str, Any] = "rules"
-    data_path: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -86,10 +84,6 @@ class DebateConfig(FamilyConfig):
             object.__setattr__(self, "judge", as_endpoint(self.judge))
             if self.reward == "paper":
                 raise InvalidArgumentError("the published formula has no judge: use judge='rules'")
-        if self.data_path is not None:
-            if not isinstance(self.data_path, str | os.PathLike):
-                raise InvalidArgumentError(f"data_path must be a path, got {self.data_path!r}")
-            object.__setattr__(self, "data_path", os.fspath(self.data_path))
         get_feedback(self.feedback)
 
 
@@ -187,8 +181,7 @@ def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked ag
 
 
 def _family(config: DebateConfig) -> DebateFamily:
-    path = None if config.data_path is None else os.fspath(config.data_path)
-    return DebateFamily(config, load_debate(config.split, path))
+    return DebateFamily(config, load_debate(config.split, config.path))
 
 
 def _other(agent: AgentID) -> AgentID:

@@ -13,7 +13,6 @@ Version history:
     v0: first version.
 """
 
-import os
 from typing import Any
 
 from mlrl_envs.base import TextParallelEnv, build_env
@@ -31,5 +30,4 @@ def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked ag
 
 
 def _family(config: CodeConfig) -> CodeFamily:
-    path = None if config.data_path is None else os.fspath(config.data_path)
-    return CodeFamily(config, load_humaneval(config.split, path))
+    return CodeFamily(config, load_humaneval(config.split, config.path))

@@ -19,13 +19,12 @@ Version history:
     v0: first version.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.base import TextParallelEnv, build_env
-from mlrl_envs.config import FamilyConfig, check_choice
+from mlrl_envs.config import DataConfig, check_choice
 from mlrl_envs.datasets.gsm8k import load_gsm8k
 from mlrl_envs.datasets.math import load_problems
 from mlrl_envs.datasets.math_problems import LEVELS, TOPICS
@@ -67,7 +66,7 @@ _FREE = "Think step by step,"
 
 
 @dataclass(frozen=True)
-class MathConfig(FamilyConfig):
+class MathConfig(DataConfig):
     """Options of the math family.
 
     Attributes:
@@ -88,7 +87,6 @@ class MathConfig(FamilyConfig):
     topics: Sequence[str] = tuple(TOPICS)
     levels: Sequence[int] = LEVELS
     problem_seed: int = 0
-    data_path: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -104,12 +102,8 @@ class MathConfig(FamilyConfig):
             raise InvalidArgumentError(f"require_steps must be a bool, got {self.require_steps!r}")
         object.__setattr__(self, "topics", _checked_some("topics", self.topics, tuple(TOPICS)))
         object.__setattr__(self, "levels", _checked_some("levels", self.levels, LEVELS))
-        if self.data_path is not None:
-            if not isinstance(self.data_path, str | os.PathLike):
-                raise InvalidArgumentError(f"data_path must be a path, got {self.data_path!r}")
-            if self.source != "gsm8k":
-                raise InvalidArgumentError("data_path holds rows of GSM8K: pass source='gsm8k' too")
-            object.__setattr__(self, "data_path", os.fspath(self.data_path))
+        if self.data_path is not None and self.source != "gsm8k":
+            raise InvalidArgumentError("data_path holds rows of GSM8K: pass source='gsm8k' too")
         get_feedback(self.feedback)
 
 
@@ -175,8 +169,7 @@ def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked ag
 
 def _family(config: MathConfig) -> MathFamily:
     if config.source == "gsm8k":
-        path = None if config.data_path is None else os.fspath(config.data_path)
-        return MathFamily(config, load_gsm8k(config.split, path))
+        return MathFamily(config, load_gsm8k(config.split, config.path))
     tasks = load_problems(
         config.split,
         seed=config.problem_seed,

@@ -13,7 +13,6 @@ Version history:
     v0: first version.
 """
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,5 +52,4 @@ def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked ag
 
 
 def _family(config: MbppConfig) -> CodeFamily:
-    path = None if config.data_path is None else os.fspath(config.data_path)
-    return CodeFamily(config, load_mbpp(config.split, path, config.variant))
+    return CodeFamily(config, load_mbpp(config.split, config.path, config.variant))

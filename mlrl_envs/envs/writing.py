@@ -4,13 +4,11 @@ TLDR and arXiv differ in their rows, in what each writer is asked for, and in th
 rewards; each of their files hands these to `WritingFamily` as a `Brief`.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_envs.config import FamilyConfig
+from mlrl_envs.config import DataConfig
 from mlrl_envs.envs.turns import with_history
-from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
 from mlrl_envs.rewards.rouge import check_rouge
 from mlrl_envs.rewards.writing import Rules, score_grounded
@@ -22,14 +20,8 @@ __all__ = ["Brief", "WritingConfig", "WritingFamily"]
 
 
 @dataclass(frozen=True)
-class WritingConfig(FamilyConfig):
-    """Options of the writing family.
-
-    Attributes:
-        data_path: A file with the rows; None looks in the usual places.
-    """
-
-    data_path: str | os.PathLike[str] | None = None
+class WritingConfig(DataConfig):
+    """Options of the writing family."""
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -39,10 +31,6 @@ class WritingConfig(FamilyConfig):
             MissingPackageError: If the reward needs a package that is not installed.
         """
         super().__post_init__()
-        if self.data_path is not None:
-            if not isinstance(self.data_path, str | os.PathLike):
-                raise InvalidArgumentError(f"data_path must be a path, got {self.data_path!r}")
-            object.__setattr__(self, "data_path", os.fspath(self.data_path))
         get_feedback(self.feedback)
         if self.reward == "grounded":
             check_rouge()
