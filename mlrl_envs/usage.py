@@ -1,7 +1,7 @@
 """What a main function does with its helpers, by the syntax tree: never by text or comments.
 
 What it does not cover: calls through another name (`g = aux; g(x)`), and whether the result
-matters; the counterfactual runs of `mlrl_envs.rewards.code` find that out.
+matters; `mlrl_envs.repacking` and the runs of `mlrl_envs.rewards.cooperation` find that out.
 """
 
 import ast
@@ -9,27 +9,11 @@ from collections.abc import Iterator
 from typing import Literal
 
 from mlrl_envs.assembly import Answer
-from mlrl_envs.parsing import FunctionNode, returns_value
+from mlrl_envs.parsing import FunctionNode
 
-__all__ = ["Usage", "is_thin_wrapper", "is_trivial", "looks_inside", "usage_of"]
+__all__ = ["Usage", "is_thin_wrapper", "looks_inside", "usage_of"]
 
 Usage = Literal["missing", "uncalled", "ignored", "wrapped", "used"]
-
-# A helper without any of these in what it returns hands out a constant or a bare parameter.
-_WORK = (
-    ast.Call,
-    ast.BinOp,
-    ast.Compare,
-    ast.BoolOp,
-    ast.Subscript,
-    ast.IfExp,
-    ast.ListComp,
-    ast.SetComp,
-    ast.DictComp,
-    ast.GeneratorExp,
-    ast.JoinedStr,
-    ast.Lambda,
-)
 
 # By these a program can see that it is run again, and behave.
 _INSIDE_NAMES = frozenset(
@@ -86,16 +70,6 @@ def is_thin_wrapper(main: FunctionNode, name: str) -> bool:
         and isinstance(returned, ast.Name)
         and returned.id == target
     )
-
-
-def is_trivial(helper: FunctionNode | None) -> bool:
-    """Return whether a helper does no work: it returns nothing, a constant or a parameter."""
-    if helper is None or not returns_value(helper):
-        return True
-    body = _working(helper)
-    if len(body) != 1 or not isinstance(body[0], ast.Return) or body[0].value is None:
-        return False
-    return not any(isinstance(node, _WORK) for node in ast.walk(body[0].value))
 
 
 def looks_inside(answer: Answer) -> bool:

@@ -28,6 +28,7 @@ LAYERS = (
         "splice",
         "endpoint",
         "usage",
+        "repacking",
         "transcript",
         "runner",
         "sandbox",

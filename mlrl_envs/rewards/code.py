@@ -1,9 +1,9 @@
 """Scores of the coding families: two published formulas, and a grounded reward in [0, 1].
 
 Paper (maximum 4.0; 2.1 with one agent): helper defined with a return 0.4; entry point defined with
-a return 0.6, else stop; the program parses 0.5, else stop; tests k/n; then, if a test passes and
-there is a helper: main calls it 0.5 and is more than a thin wrapper 1.0, its result is ignored
--0.5. With several helpers each of these terms is their mean.
+a return 0.6, else stop; the program parses, and so does each answer, 0.5, else stop; tests k/n;
+then, if a test passes and there is a helper: main calls it 0.5 and is more than a thin wrapper 1.0,
+its result is ignored -0.5. With several helpers each of these terms is their mean.
 
 Attempts, the formula of a published single-agent coder, summed over turns: k/n, 1 if all tests
 pass, -0.5 if there is any error: no function, no program that loads, an exception or a death in a
@@ -103,12 +103,13 @@ def _paper(task: CodeTask, run: Run) -> dict[str, float]:
     share = 1.0 / max(len(helpers), 1)
     parts = {"aux": 0.4 * share * sum(_is_defined(helper) for helper in helpers)} if helpers else {}
     parts |= {"main": 0.6 * _is_defined(main), "syntax": 0.0, "tests": 0.0}
-    if _is_defined(main) and run.program.source is not None:
+    goes_on = _is_defined(main) and _parses(run)
+    if goes_on:
         parts |= {"syntax": 0.5, "tests": run.rate}
     if not helpers:
         return parts
     usages = [usage_of(main, h.name) for h in helpers if h.function is not None]
-    if run.rate == 0.0 or not _is_defined(main):
+    if run.rate == 0.0 or not goes_on:
         usages = []
     called = sum(usage != "uncalled" for usage in usages)
     return parts | {
@@ -132,6 +133,11 @@ def _score(
 
 def _is_defined(answer: Answer) -> bool:
     return answer.function is not None and returns_value(answer.function)
+
+
+def _parses(run: Run) -> bool:
+    broken = any(answer.error for answer in run.program.answers.values())
+    return run.program.source is not None and not broken
 
 
 def _main(task: CodeTask, run: Run) -> Answer:

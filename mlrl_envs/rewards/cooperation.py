@@ -3,24 +3,27 @@
 In each of these programs one of the two cannot have done its work: the helper is replaced, or the
 main function gives up its own part. The best of them counts, so a helper that is not needed earns
 nothing, nor does a main function that adds nothing. Programs that can prove nothing are not run:
-only main functions that use their helper's result (`mlrl_envs.usage`), no program that looks into
-its own interpreter, a helper that raises only where something could catch it, a helper that equals
-everything only where something compares. The two that unmask most run first, and the others only
-where those left something to earn.
+only main functions that use their helper's result (`mlrl_envs.usage`), nobody who only repacks what
+they are given (`mlrl_envs.repacking`), no program that looks into its own interpreter, a helper
+that raises only where something could catch it, a helper that equals everything only where
+something compares. The two that unmask most run first, and the others only where those left
+something to earn.
 
 What it does not cover: a main function that checks its helper's answers against its own copy of
-the work by other means than `==`, and fails on purpose if they differ.
+the work by other means than `==`, and fails on purpose if they differ; decoding of a whole answer
+that looks like work.
 """
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from mlrl_envs.assembly import Answer, replace_function
+from mlrl_envs.repacking import only_repacks
 from mlrl_envs.rewards.code_runs import Run, run_sources
 from mlrl_envs.syntax import parse_module
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import ProgramRunner
-from mlrl_envs.usage import is_trivial, looks_inside, usage_of
+from mlrl_envs.usage import looks_inside, usage_of
 
 __all__ = ["drops_without_cooperation"]
 
@@ -130,11 +133,14 @@ def _helpers_that_may_earn(task: CodeTask, run: Run) -> list[str]:
     if run.earned_rate == 0.0 or any(looks_inside(answer) for answer in answers):
         return []
     main = next(answer for answer in answers if answer.name == task.entry_point)
-    return [helper.name for helper in answers if helper is not main and _may_earn(helper, main)]
+    helpers = [answer for answer in answers if answer is not main]
+    if only_repacks(main, {helper.name for helper in helpers}):
+        return []
+    return [helper.name for helper in helpers if _may_earn(helper, main)]
 
 
 def _may_earn(helper: Answer, main: Answer) -> bool:
-    return not is_trivial(helper.function) and usage_of(main, helper.name) == "used"
+    return not only_repacks(helper) and usage_of(main, helper.name) == "used"
 
 
 def _changed(

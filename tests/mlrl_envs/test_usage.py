@@ -1,7 +1,7 @@
 import pytest
 
 from mlrl_envs.assembly import read_answer
-from mlrl_envs.usage import is_trivial, usage_of
+from mlrl_envs.usage import usage_of
 
 
 def _usage(body):
@@ -52,31 +52,3 @@ def test_calls_in_helpers_of_main_count():
 
 def test_missing_main_uses_nothing():
     assert usage_of(read_answer("no code", "f"), "aux") == "missing"
-
-
-@pytest.mark.parametrize(
-    ("body", "trivial"),
-    [
-        ("pass", True),
-        ("return", True),
-        ("return None", True),
-        ("return 42", True),
-        ("return x", True),
-        ("return (x, 1)", True),
-        ("return [1, 2, 3]", True),
-        ("'''Doc.'''\n    return x", True),
-        ("raise NotImplementedError", True),
-        ("return sorted(x)", False),
-        ("return x + 1", False),
-        ("y = x\n    return y", False),
-        ("return x[0]", False),
-        ("yield x", False),
-    ],
-)
-def test_trivial_helpers_are_known(body, trivial):
-    function = read_answer(f"def aux(x):\n    {body}", "aux").function
-    assert is_trivial(function) == trivial
-
-
-def test_missing_helper_is_trivial():
-    assert is_trivial(None)
