@@ -1,7 +1,10 @@
+import copy
+
 import pytest
 
 import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.registration import BUILT_IN
 
 TEXTS = {"setup": "A fox waits.", "story": "The fox waited for the snow."}
 
@@ -76,3 +79,34 @@ def test_close_closes_all(vec):
 def test_possible_agents_are_those_of_each(vec):
     assert vec.possible_agents == ["setup", "story"]
     assert vec.num_envs == 3
+
+
+HOSTILE = "```python\nimport os\nos._exit(0)\n```"
+
+
+def _joint_actions(env, number):
+    """A right joint action, nothing, something hostile and something huge, in turn."""
+    texts = ("", HOSTILE, "\0\ud800 (" * 20_000)
+    reference = env.reference_actions()
+    if number % 4 == 0 and reference is not None:
+        return reference
+    return dict.fromkeys(env.possible_agents, texts[number % 3])
+
+
+@pytest.mark.parametrize("env_id", BUILT_IN)
+def test_sixty_four_copies_earn_what_each_earns_alone(env_id):
+    vec = mlrl_envs.make_vec(env_id, num_envs=64, split="sample")
+    vec.reset(seed=0)
+    actions = [_joint_actions(env, number) for number, env in enumerate(vec.envs)]
+    alone = [
+        copy.deepcopy(env).step(each) for env, each in zip(vec.envs[:12], actions[:12], strict=True)
+    ]
+    together = vec.step(actions)
+    assert [tuple(part[number] for part in together) for number in range(12)] == alone
+    solved = [any(info["solved"] for info in infos.values()) for infos in together[4]]
+    right = [
+        number % 4 == 0 and env.family.reference(env.task) is not None
+        for number, env in enumerate(vec.envs)
+    ]
+    assert solved == right
+    vec.close()
