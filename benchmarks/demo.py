@@ -55,13 +55,13 @@ class DemoConfig:
     """
 
     model: str = "smollm2-135m-instruct"
-    iterations: int = 14
+    iterations: int = 18
     tasks_per_iteration: int = 4
     group_size: int = 6
     max_new_tokens: int = 72
     lr: float = 8e-5
     precision: str = "bf16"
-    eval_every: int = 7
+    eval_every: int = 9
     eval_samples: int = 2
     code_tasks: int = 6
     code_tokens: int = 192
