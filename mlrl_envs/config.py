@@ -16,6 +16,7 @@ __all__ = [
     "build_config",
     "check_choice",
     "check_number",
+    "checked_path",
 ]
 
 SHELL_OPTIONS = ("sandbox", "limits", "render_mode")
@@ -91,14 +92,23 @@ class DataConfig(FamilyConfig):
             InvalidArgumentError: If a value is outside its range.
         """
         super().__post_init__()
-        if not isinstance(self.data_path, str | os.PathLike | None):
-            raise InvalidArgumentError(f"data_path must be a path, got {self.data_path!r}")
-        object.__setattr__(self, "data_path", self.path)
+        object.__setattr__(self, "data_path", checked_path("data_path", self.data_path))
 
     @property
     def path(self) -> str | None:
         """`data_path` as a string."""
         return None if self.data_path is None else os.fspath(self.data_path)
+
+
+def checked_path(name: str, value: object) -> str | None:
+    """Return a path as a string.
+
+    Raises:
+        InvalidArgumentError: If it is neither a path nor None.
+    """
+    if not isinstance(value, str | os.PathLike | None):
+        raise InvalidArgumentError(f"{name} must be a path, got {value!r}")
+    return None if value is None else os.fspath(value)
 
 
 def build_config(config_type: type[ConfigT], options: Mapping[str, Any]) -> ConfigT:

@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import Any
 
 from mlrl_envs.base import TextParallelEnv, build_env
-from mlrl_envs.config import FamilyConfig, check_number
+from mlrl_envs.config import DataConfig, check_number, checked_path
 from mlrl_envs.datasets.tools import load_corpus, load_tools
 from mlrl_envs.envs.tool_prompts import first_prompt, with_results
 from mlrl_envs.errors import InvalidArgumentError
@@ -41,7 +41,7 @@ MAX_CALLS = 16
 
 
 @dataclass(frozen=True)
-class ToolsConfig(FamilyConfig):
+class ToolsConfig(DataConfig):
     """Options of the tools family.
 
     Attributes:
@@ -56,7 +56,6 @@ class ToolsConfig(FamilyConfig):
     max_turns: int = 6
     max_calls: int = 4
     tool_seconds: float = 3.0
-    data_path: str | os.PathLike[str] | None = None
     corpus_path: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
@@ -73,12 +72,7 @@ class ToolsConfig(FamilyConfig):
         check_number("tool_seconds", self.tool_seconds)
         if not 0 < self.tool_seconds <= 60:
             raise InvalidArgumentError(f"need 0 < tool_seconds <= 60, got {self.tool_seconds}")
-        for name in ("data_path", "corpus_path"):
-            value = getattr(self, name)
-            if value is not None:
-                if not isinstance(value, str | os.PathLike):
-                    raise InvalidArgumentError(f"{name} must be a path, got {value!r}")
-                object.__setattr__(self, name, os.fspath(value))
+        object.__setattr__(self, "corpus_path", checked_path("corpus_path", self.corpus_path))
         get_feedback(self.feedback)
 
 
@@ -150,7 +144,6 @@ def _index(path: str | None) -> Index:
 
 
 def _family(config: ToolsConfig) -> ToolsFamily:
-    path = None if config.data_path is None else os.fspath(config.data_path)
-    family = ToolsFamily(config, load_tools(config.split, path))
+    family = ToolsFamily(config, load_tools(config.split, config.path))
     family._rules()  # noqa: SLF001  a corpus that cannot be read is the caller's mistake: say so now
     return family

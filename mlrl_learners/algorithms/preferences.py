@@ -283,6 +283,7 @@ class Madpo(OfflineTeam):
         for name, mine in rows.items():
             if not mine:
                 continue
+            self.optimizers[name].clear()
             for batch, sums in self._row_sums(self.policies[name], mine):
                 weights = [each.sign * float(slopes[each.pair]) for each in batch]
                 (sums * sums.new_tensor(weights)).sum().backward()

@@ -175,6 +175,7 @@ class Sft(OfflineTeam):
         policy, optimizer = self.policies[name], self.optimizers[name]
         num_tokens = sum(len(row.token_ids) for row in rows)
         total = entropies = 0.0
+        optimizer.clear()
         for numbers in policy.micro_batches(rows, self.config.micro_batch_tokens):
             batch = [rows[number] for number in numbers]
             logprobs, entropy = policy.logprobs(batch, temperature=1.0)
