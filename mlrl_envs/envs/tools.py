@@ -28,7 +28,8 @@ from mlrl_envs.datasets.tools import load_corpus, load_tools
 from mlrl_envs.envs.tool_prompts import first_prompt, with_results
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.tools import Rules, score_grounded, score_paper
+from mlrl_envs.rewards.tool_checks import Rules
+from mlrl_envs.rewards.tools import score_grounded, score_paper
 from mlrl_envs.tasks import ToolTask
 from mlrl_envs.tools.search import Index
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn

@@ -19,58 +19,26 @@ turns.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlrl_envs.rewards.shaping import pay_gain
+from mlrl_envs.rewards.tool_checks import Played, Rules, tool_diagnostics
 from mlrl_envs.rewards.tool_evidence import CHANGING, Case, Made, Shown, find_evidence, is_right
 from mlrl_envs.tasks import ToolTask
 from mlrl_envs.tools.calls import Message, ToolCall, read_message
-from mlrl_envs.tools.search import Index
 from mlrl_envs.tools.toolbox import Request, Result, in_workspace, run_requests
-from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Turn
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Call
 
-__all__ = ["Rules", "made_calls", "score_grounded", "score_paper"]
+__all__ = ["made_calls", "score_grounded", "score_paper"]
 
 ANSWER, GROUNDS, EVIDENCE = 0.4, 0.4, 0.2
 IDLE_COST, FAULT_COST, LEAST_ECONOMY = 0.02, 0.05, 0.4
 REQUIRED, OTHER, UNKNOWN, MALFORMED = 0.3, -0.1, -0.2, -0.1
 REFUSED = Result("refused", "not made: over the number of calls of a turn")
 NOT_MADE = ("malformed", "unknown", "refused")
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What a family lays down for every episode.
-
-    Attributes:
-        index: The archive.
-        speaker: Whose answer counts.
-        max_calls: Calls that an agent may make in a turn.
-        max_turns: Joint actions an episode may have.
-        seconds: Time limit of one call.
-    """
-
-    index: Index
-    speaker: AgentID
-    max_calls: int
-    max_turns: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class _Played:
-    """A joint action with what came of its calls."""
-
-    messages: Mapping[AgentID, Message]
-    made: tuple[Made, ...]
-
-    def of(self, agent: AgentID) -> list[Made]:
-        """Return one agent's calls."""
-        return [made for made in self.made if made.agent == agent]
 
 
 def score_grounded(
@@ -119,7 +87,7 @@ def made_calls(turn: Turn) -> list[Made]:
 
 def _play(
     attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
-) -> list[_Played]:
+) -> list[Played]:
     messages = [
         {agent: read_message(action) for agent, action in attempt.actions.items()}
         for attempt in attempts
@@ -130,7 +98,7 @@ def _play(
     ]
     results = run_requests(requests, rules.index, sandbox)
     return [
-        _Played(read, _with_refused(read, row, rules.max_calls))
+        Played(read, _with_refused(read, row, rules.max_calls))
         for read, row in zip(messages, results, strict=True)
     ]
 
@@ -178,7 +146,7 @@ def _shown_before(attempt: Attempt[ToolTask]) -> frozenset[int]:
     return frozenset(int(place) for place in shown)
 
 
-def _grounded(attempt: Attempt[ToolTask], played: _Played, shown: Shown, rules: Rules) -> Score:
+def _grounded(attempt: Attempt[ToolTask], played: Played, shown: Shown, rules: Rules) -> Score:
     answer = played.messages[rules.speaker].answer
     right = is_right(answer, attempt.task.answer)
     share = len(shown.places) / len(attempt.task.evidence)
@@ -191,7 +159,7 @@ def _grounded(attempt: Attempt[ToolTask], played: _Played, shown: Shown, rules: 
         "evidence": EVIDENCE * share * economy,
     }
     paid = {agent: pay_gain(parts, attempt.turns, agent) for agent in attempt.actions}
-    return Score(paid, right, _diagnostics(played, rules, right, shown=shown, cost=cost))
+    return Score(paid, right, tool_diagnostics(played, rules, right, shown=shown, cost=cost))
 
 
 def _wrong_before(attempt: Attempt[ToolTask], rules: Rules) -> int:
@@ -208,7 +176,7 @@ def _cost_before(attempt: Attempt[ToolTask]) -> float:
     return float(next(iter(attempt.turns[-1].score.diagnostics.values()))["cost"])  # type: ignore[arg-type]
 
 
-def _cost_now(attempt: Attempt[ToolTask], played: _Played, shown: Shown) -> float:
+def _cost_now(attempt: Attempt[ToolTask], played: Played, shown: Shown) -> float:
     """Return what the calls of this turn take from the economy."""
     before = set(map(_key, _calls_before(attempt)))
     cost = 0.0
@@ -228,7 +196,7 @@ def _key(made: Made) -> tuple[str, str]:
     return made.call.name, f"{sorted(made.call.parameters.items(), key=str)} {made.result.text}"
 
 
-def _paper(attempt: Attempt[ToolTask], played: _Played, rules: Rules) -> Score:
+def _paper(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> Score:
     required = set(attempt.task.required_tools)
     answer = played.messages[rules.speaker].answer
     right = is_right(answer, attempt.task.answer)
@@ -244,10 +212,10 @@ def _paper(attempt: Attempt[ToolTask], played: _Played, rules: Rules) -> Score:
         parts["required_tools"] = 0.3 * len(required & used) / len(required)
         parts["early"] = 0.2 * (1 - turn / rules.max_turns) * right
     paid = dict.fromkeys(attempt.actions, parts)
-    return Score(paid, right, _diagnostics(played, rules, right))
+    return Score(paid, right, tool_diagnostics(played, rules, right))
 
 
-def _count_bad_messages(attempt: Attempt[ToolTask], played: _Played, rules: Rules) -> int:
+def _count_bad_messages(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> int:
     # Who has nothing to do may be silent while a teammate acts.
     acts = any(one.result.status not in NOT_MADE for one in played.made)
     is_idle = not acts and played.messages[rules.speaker].answer is None
@@ -264,46 +232,3 @@ def _paper_call(made: Made, required: set[str]) -> float:
     if status in ("unknown", "malformed"):
         return UNKNOWN if status == "unknown" else MALFORMED
     return REQUIRED if made.call.name in required else OTHER
-
-
-def _diagnostics(
-    played: _Played,
-    rules: Rules,
-    right: bool,
-    *,
-    shown: Shown | None = None,
-    cost: float = 0.0,
-) -> dict[AgentID, dict[str, Json]]:
-    return {
-        agent: {
-            "calls": [
-                {"name": m.call.name[:40], "status": m.result.status, "result": m.result.text}
-                for m in played.of(agent)
-            ],
-            "evidence": sorted(shown.places) if shown else [],
-            "cost": cost,
-            "checks": _checks(played, rules, agent, right=right),
-        }
-        for agent in played.messages
-    }
-
-
-def _checks(played: _Played, rules: Rules, agent: AgentID, *, right: bool) -> Json:
-    made = played.of(agent)
-    failed = [m for m in made if m.result.status != "ok"]
-    status = "none" if not made else f"{len(made) - len(failed)} of {len(made)} worked"
-    checks: list[Json] = [_check("tool calls", not failed, status)]
-    read = played.messages[agent]
-    if agent != rules.speaker:
-        if read.answer is not None or read.answer_error:
-            checks.append(_check("answer", False, f"not counted: {rules.speaker} answers"))
-        return checks
-    if read.answer_error:
-        return [*checks, _check("answer", False, f"not counted: {read.answer_error}")]
-    if read.answer is None:
-        return [*checks, _check("answer", False, "none yet")]
-    return [*checks, _check("answer", right, "right" if right else "wrong")]
-
-
-def _check(name: str, passed: bool, status: str) -> Json:
-    return {"name": name, "passed": passed, "status": status, "details": []}
