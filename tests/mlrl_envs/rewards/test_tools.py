@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_envs.rewards.tool_evidence import Made, is_right, shows
 from mlrl_envs.rewards.tool_checks import Rules
+from mlrl_envs.rewards.tool_evidence import Made, is_right, shows
 from mlrl_envs.rewards.tools import score_grounded, score_paper
 from mlrl_envs.sandbox import Reply
 from mlrl_envs.tasks import ToolEvidence, ToolTask

@@ -206,6 +206,18 @@ def test_a_loss_that_is_not_finite_is_an_error(tmp_path):
         learner.update([])
 
 
+@pytest.mark.parametrize("name", ["sft", "madpo"])
+def test_what_a_failed_update_left_is_not_trained_on(name, tmp_path):
+    file = write(tmp_path / "e", episode("a", "b", earned=1.0), episode("c", "d", earned=0.0))
+    small = {"model": "tiny-random", "max_new_tokens": 8, "device": "cpu", "episodes": file}
+    learner, twin = (mlrl_learners.make(name, agents=AGENTS, seed=0, **small) for _ in range(2))
+    for parameter in learner.policies["left"].model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    learner.update([])
+    twin.update([])
+    assert all(map(torch.equal, weights(learner), weights(twin)))
+
+
 def test_saved_and_loaded_it_goes_on_exactly_where_it_was(tmp_path):
     file = write(tmp_path / "e", *(episode(letter, "x") for letter in "abcdef"))
     learner, other = (make(seed, episodes=file, batch_size=2) for seed in (0, 99))
