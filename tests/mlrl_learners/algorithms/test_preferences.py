@@ -244,6 +244,16 @@ def test_saved_and_loaded_it_goes_on_exactly_where_it_was(tmp_path, toy):
     assert all(torch.equal(a, b) for a, b in zip(weights(learner), weights(other), strict=True))
 
 
+def test_what_a_failed_update_left_is_not_trained_on(tmp_path):
+    file = write(tmp_path / "e", episode("a", "b", 1.0), episode("c", "d", 0.0))
+    learner, twin = make(episodes=file), make(episodes=file)
+    for parameter in learner.policies["left"].model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    learner.update([])
+    twin.update([])
+    assert all(map(torch.equal, weights(learner), weights(twin)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["madpo", "dpo"])
 def test_the_contract_of_a_learner_is_kept(name):
