@@ -21,6 +21,7 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.metrics import group_metrics
 from mlrl_learners.algorithms.offline import OfflineTeam
+from mlrl_learners.algorithms.pairs import Pair, SignedRow, played_pairs
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.demonstrations import JointTurn, read_joint_turns
@@ -31,15 +32,13 @@ from mlrl_learners.functional.preferences import (
     largest_gap_pairs,
     preference_loss,
 )
-from mlrl_learners.functional.returns import joint_returns, rollout_groups
+from mlrl_learners.functional.returns import rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.types import (
     AgentID,
     Branching,
     JointMode,
-    JointStep,
-    Node,
     Rollout,
     RolloutConfig,
 )
@@ -95,30 +94,6 @@ class MadpoConfig(TeamConfig):
             raise ConfigError(f"beta must be above 0, got {self.beta}")
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two joint answers to the same prompts, of which one earned more.
-
-    Attributes:
-        better: Of each agent.
-        worse: Of each agent.
-        gap: Return of the better one less that of the worse one, above 0.
-    """
-
-    better: Mapping[AgentID, TokenRow]
-    worse: Mapping[AgentID, TokenRow]
-    gap: float
-
-
-@dataclass(frozen=True, slots=True)
-class SignedRow:
-    """A row that adds to the margin of a pair, or takes away from it."""
-
-    pair: int
-    sign: float
-    row: TokenRow
 
 
 class Madpo(OfflineTeam):
@@ -209,15 +184,7 @@ class Madpo(OfflineTeam):
         return {agent: row for agent, row in rows.items() if row.token_ids}
 
     def _played(self, rollouts: Sequence[Rollout]) -> Iterator[Pair]:
-        for rollout in rollouts:
-            for node in rollout.root.walk():
-                returns = [
-                    joint_returns(node, agent, self.config.gamma) for agent in rollout.agents
-                ]
-                team = [math.fsum(each) / len(each) for each in zip(*returns, strict=True)]
-                for better, worse in largest_gap_pairs(team, self.config.num_pairs):
-                    sides = [_rows_of_step(node, node.steps[number]) for number in (better, worse)]
-                    yield Pair(sides[0], sides[1], team[better] - team[worse])
+        return played_pairs(rollouts, gamma=self.config.gamma, num_pairs=self.config.num_pairs)
 
     def _signed_rows(self, pairs: Sequence[Pair]) -> dict[str, list[SignedRow]]:
         rows: dict[str, list[SignedRow]] = {name: [] for name in self.policies}
@@ -308,8 +275,3 @@ def make_madpo(
     """
     check_options(options, MadpoConfig)
     return Madpo(agents, model, MadpoConfig(**options), seed)
-
-
-def _rows_of_step(node: Node, step: JointStep) -> dict[AgentID, TokenRow]:
-    answers = {agent: node.completions[agent][number] for agent, number in step.samples.items()}
-    return {agent: TokenRow(each.prompt_ids, each.token_ids) for agent, each in answers.items()}
