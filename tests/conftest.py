@@ -1,4 +1,6 @@
 import json
+import os
+import shutil
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -67,3 +69,47 @@ def dead_url():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     return f"http://127.0.0.1:{port}/v1"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium, driven by Playwright; skips where either is missing.
+
+    It is one a module, because Playwright keeps an event loop running as long as it lives.
+    """
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = os.environ.get("MLRL_CHROMIUM") or shutil.which("chromium")
+    if program is None:
+        pytest.skip("no Chromium: install Debian's chromium, or name one in MLRL_CHROMIUM")
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=program)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Return a function that opens a window; whatever it complains about fails the test.
+
+    Its arguments are those of Playwright's `Browser.new_context`, such as `viewport` and
+    `color_scheme`. A request to anywhere but this machine is a complaint, too.
+    """
+    contexts, complaints = [], []
+
+    def open_window(**options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+        page.on("request", lambda request: _is_local(request.url) or complaints.append(request.url))
+        return page
+
+    yield open_window
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def _is_local(url):
+    return url.startswith(("http://127.0.0.1:", "http://localhost:", "file:", "data:", "blob:"))
