@@ -15,12 +15,12 @@ from typing import Any
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import RunDirError
-from mlrl_learners.evaluate import episode_record
+from mlrl_learners.figures import team_return
 from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.playing import Job, batches, plan_jobs, play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
+from mlrl_learners.records import episode_record
 from mlrl_learners.seeding import derive_seed
-from mlrl_learners.statistics import mean
 from mlrl_learners.types import Actor, Episode, FailedEpisode
 
 __all__ = ["CollectionResult", "collect"]
@@ -58,6 +58,7 @@ def collect(
     tasks: int | Sequence[int] | None = None,
     seed: int = 0,
     explore: bool = True,
+    token_ids: bool = False,
     batch_size: int = 32,
     resume: bool = False,
     progress: bool = False,
@@ -76,6 +77,7 @@ def collect(
         tasks: How many of the first tasks, or which by index; None for the whole split.
         seed: Decides the seed of every episode and batch.
         explore: Sample answers; greedy ones otherwise.
+        token_ids: Keep what the model read and sampled token by token, with log-probabilities.
         batch_size: Episodes that are played side by side, at least 1.
         resume: Go on after the last episode in `out`, if there is one.
         progress: Show a progress bar.
@@ -96,6 +98,7 @@ def collect(
         "tasks": list(tasks) if isinstance(tasks, Sequence) else tasks,
         "seed": seed,
         "explore": explore,
+        **({"token_ids": True} if token_ids else {}),
         "batch_size": batch_size,
     }
     env = mlrl_envs.make(env_id, **options)
@@ -118,8 +121,8 @@ def collect(
                     if isinstance(outcome, FailedEpisode):
                         failures.append(outcome)
                     elif _earns(outcome, filter_reward):
-                        record = {"source": source, "number": number, **episode_record(outcome)}
-                        file.append(record)
+                        record = episode_record(outcome, token_ids=token_ids)
+                        file.append({"source": source, "number": number, **record})
                         kept += 1
     finally:
         env.close()
@@ -147,7 +150,7 @@ def _play(
 def _earns(episode: Episode, filter_reward: float | None) -> bool:
     if filter_reward is None:
         return True
-    return mean(list(episode.returns.values())) >= filter_reward
+    return team_return(episode) >= filter_reward
 
 
 def _open(path: Path, source: Mapping[str, Any], *, resume: bool) -> tuple[JsonlFile, int]:

@@ -5,18 +5,22 @@ infrastructure broke are reported beside the figures and are part of none of the
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
-from mlrl_learners.playing import batches, plan_jobs, play_jobs, sampling_from
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.figures import figures_of
+from mlrl_learners.playing import Job, batches, plan_jobs, play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
-from mlrl_learners.statistics import bootstrap_interval, component_means, mean, pass_at_k
+from mlrl_learners.records import episode_record
 from mlrl_learners.types import Actor, AgentID, Episode, FailedEpisode, Usage
 
-__all__ = ["EvaluationResult", "evaluate"]
+__all__ = ["EvaluationResult", "episode_record", "evaluate"]
+
+Outcomes = tuple[list[Episode], list[FailedEpisode]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +37,15 @@ class EvaluationResult:
         interval: 95 % bootstrap interval of that mean, tasks drawn with replacement.
         agent_returns: For each agent, its mean return.
         components: For each named part of the reward, its mean share of the team return.
+        component_intervals: 95 % bootstrap interval of each of these, tasks drawn with
+            replacement.
         solved_rate: Mean over tasks of a task's share of solved episodes.
-        pass_at_k: For each k up to `samples`, the chance that one of k episodes solves a task.
+        solved_interval: 95 % bootstrap interval of that mean.
+        pass_at_k: For each k asked for, the chance that one of k episodes solves a task.
         task_returns: For each task, the team return of each of its episodes.
-        tokens: Tokens that were written, drafts included.
-        prompt_tokens: Tokens that were read.
+        agent_tokens: For each agent, tokens it read and wrote, drafts included.
+        tokens: Tokens that were written by all.
+        prompt_tokens: Tokens that were read by all.
         seconds: How long it took.
         episodes: Every episode, in the order of tasks and samples.
         failures: Episodes that infrastructure broke.
@@ -52,14 +60,22 @@ class EvaluationResult:
     interval: tuple[float, float]
     agent_returns: Mapping[AgentID, float]
     components: Mapping[str, float]
+    component_intervals: Mapping[str, tuple[float, float]]
     solved_rate: float
+    solved_interval: tuple[float, float]
     pass_at_k: Mapping[int, float]
     task_returns: Mapping[str, tuple[float, ...]]
+    agent_tokens: Mapping[AgentID, Usage]
     tokens: int
     prompt_tokens: int
     seconds: float
     episodes: tuple[Episode, ...]
     failures: tuple[FailedEpisode, ...]
+
+    @property
+    def seconds_per_episode(self) -> float:
+        """Seconds over episodes; several are played side by side."""
+        return self.seconds / (len(self.episodes) + len(self.failures))
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON values, transcripts included."""
@@ -73,17 +89,21 @@ class EvaluationResult:
             "interval": list(self.interval),
             "agent_returns": dict(self.agent_returns),
             "components": dict(self.components),
+            "component_intervals": {n: list(i) for n, i in self.component_intervals.items()},
             "solved_rate": self.solved_rate,
+            "solved_interval": list(self.solved_interval),
             "pass_at_k": {str(k): value for k, value in self.pass_at_k.items()},
             "task_returns": {task: list(values) for task, values in self.task_returns.items()},
+            "agent_tokens": {
+                agent: {"tokens": used.completion_tokens, "prompt_tokens": used.prompt_tokens}
+                for agent, used in self.agent_tokens.items()
+            },
             "tokens": self.tokens,
             "prompt_tokens": self.prompt_tokens,
             "seconds": self.seconds,
+            "seconds_per_episode": self.seconds_per_episode,
             "episodes": [episode_record(episode) for episode in self.episodes],
-            "failures": [
-                {name: getattr(failure, name) for name in FailedEpisode.__dataclass_fields__}
-                for failure in self.failures
-            ],
+            "failures": [asdict(failure) for failure in self.failures],
         }
 
 
@@ -94,6 +114,7 @@ def evaluate(
     split: str | None = "eval",
     env_options: Mapping[str, Any] | None = None,
     samples: int = 1,
+    k: Sequence[int] | None = None,
     tasks: int | Sequence[int] | None = None,
     seed: int = 0,
     explore: bool = True,
@@ -109,9 +130,10 @@ def evaluate(
     Args:
         env_id: A registered environment.
         actor: Plays every agent.
-        split: Split to play; None for environments that have none.
+        split: Split to play, the held-out one by default; None for environments that have none.
         env_options: Arguments of `mlrl_envs.make`, the split apart.
         samples: Episodes of each task, at least 1.
+        k: Which k of pass@k, each from 1 to `samples`; None for all of them.
         tasks: How many of the first tasks, or which by index; None for the whole split.
         seed: Decides the seed of every episode.
         explore: Sample answers; greedy ones otherwise.
@@ -123,37 +145,26 @@ def evaluate(
         ConfigError: If a number is outside its range.
         InfraError: If infrastructure broke every episode.
     """
-    options = dict(env_options or {})
-    if split is not None:
-        options["split"] = split
-    env = mlrl_envs.make(env_id, **options)
+    ks = _checked_ks(k, samples)
+    env = mlrl_envs.make(env_id, **{**(env_options or {}), **({"split": split} if split else {})})
     started = time.perf_counter()
-    episodes: list[Episode] = []
-    failures: list[FailedEpisode] = []
     try:
-        jobs = plan_jobs(
-            getattr(env, "num_tasks", None),
-            tasks,
-            samples=samples,
-            seed=seed,
-            batch_size=batch_size,
-        )
+        num_tasks = getattr(env, "num_tasks", None)
+        jobs = plan_jobs(num_tasks, tasks, samples=samples, seed=seed, batch_size=batch_size)
         bar = progress_bar(total=len(jobs), description=env_id, enabled=progress)
         with bar, sampling_from(actor, seed):
-            for batch in batches(jobs, batch_size):
-                for outcome in play_jobs(env, env_id, actor, batch, explore=explore):
-                    if isinstance(outcome, FailedEpisode):
-                        failures.append(outcome)
-                        continue
-                    episodes.append(outcome)
-                    if on_episode is not None:
-                        on_episode(outcome)
-                bar.update(len(batch))
+            episodes, failures = _play_all(
+                batches(jobs, batch_size),
+                lambda batch: play_jobs(env, env_id, actor, batch, explore=explore),
+                on_episode or (lambda _: None),
+                bar.update,
+            )
     finally:
         env.close()
     if not episodes:
         raise InfraError(f"every episode of {env_id} failed: {failures[0].message}")
     seconds = time.perf_counter() - started
+    figures = figures_of(episodes, ks=ks, seed=seed)
     return EvaluationResult(
         env_id=env_id,
         split=split,
@@ -161,59 +172,33 @@ def evaluate(
         samples=samples,
         explore=explore,
         seconds=seconds,
+        episodes=tuple(episodes),
         failures=tuple(failures),
-        **_figures(episodes, samples, seed),
+        **{name: getattr(figures, name) for name in figures.__slots__},
     )
 
 
-def episode_record(episode: Episode) -> dict[str, Any]:
-    """Return an episode as JSON values: texts and verdicts, no token ids."""
-    return {
-        "task_id": episode.task_id,
-        "seed": episode.seed,
-        "return": _team_return(episode),
-        "returns": dict(episode.returns),
-        "solved": episode.solved,
-        "turns": [
-            {
-                "observations": dict(turn.observations),
-                "actions": {agent: c.text for agent, c in turn.completions.items()},
-                "tokens": {a: c.cost.completion_tokens for a, c in turn.completions.items()},
-                "prompt_tokens": {a: c.cost.prompt_tokens for a, c in turn.completions.items()},
-                "finish_reasons": {a: c.finish_reason for a, c in turn.completions.items()},
-                "rewards": dict(turn.rewards),
-                "components": {agent: dict(parts) for agent, parts in turn.components.items()},
-                "diagnostics": {a: info.get("diagnostics") for a, info in turn.infos.items()},
-            }
-            for turn in episode.turns
-        ],
-    }
+def _checked_ks(k: Sequence[int] | None, samples: int) -> list[int]:
+    ks = list(range(1, max(1, samples) + 1)) if k is None else sorted(set(k))
+    if not ks or ks[0] < 1 or ks[-1] > max(1, samples):
+        raise ConfigError(f"k must be numbers from 1 to samples = {samples}, got {list(k or ())}")
+    return ks
 
 
-def _figures(episodes: Sequence[Episode], samples: int, seed: int) -> dict[str, Any]:
-    by_task: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        by_task.setdefault(episode.task_id or f"seed {episode.seed}", []).append(episode)
-    task_returns = {
-        task: tuple(_team_return(episode) for episode in played) for task, played in by_task.items()
-    }
-    means = [mean(values) for values in task_returns.values()]
-    solved = [[episode.solved for episode in played] for played in by_task.values()]
-    agents = list(episodes[0].returns)
-    cost = sum((c.cost for e in episodes for t in e.turns for c in t.completions.values()), Usage())
-    return {
-        "mean_return": mean(means),
-        "interval": bootstrap_interval(means, seed=seed),
-        "agent_returns": {a: mean([e.returns[a] for e in episodes]) for a in agents},
-        "components": component_means(episodes),
-        "solved_rate": mean([mean(flags) for flags in solved]),
-        "pass_at_k": pass_at_k([(len(flags), sum(flags)) for flags in solved], samples),
-        "task_returns": task_returns,
-        "tokens": cost.completion_tokens,
-        "prompt_tokens": cost.prompt_tokens,
-        "episodes": tuple(episodes),
-    }
-
-
-def _team_return(episode: Episode) -> float:
-    return mean(list(episode.returns.values()))
+def _play_all(
+    planned: Iterable[Sequence[Job]],
+    play: Callable[[Sequence[Job]], Sequence[Episode | FailedEpisode]],
+    on_episode: Callable[[Episode], None],
+    on_batch: Callable[[int], object],
+) -> Outcomes:
+    episodes: list[Episode] = []
+    failures: list[FailedEpisode] = []
+    for batch in planned:
+        for outcome in play(batch):
+            if isinstance(outcome, FailedEpisode):
+                failures.append(outcome)
+            else:
+                episodes.append(outcome)
+                on_episode(outcome)
+        on_batch(len(batch))
+    return episodes, failures

@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--samples", type=at_least(1), default=1, help="episodes of each task")
     parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
     parser.add_argument("--greedy", action="store_true", help="no sampling")
+    parser.add_argument("--token-ids", action="store_true", help="keep token ids, too")
     parser.add_argument("--resume", action="store_true", help="go on after the last whole line")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -54,6 +55,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         tasks=arguments.tasks,
         seed=arguments.seed,
         explore=not arguments.greedy,
+        token_ids=arguments.token_ids,
         resume=arguments.resume,
         progress=True,
     )

@@ -10,8 +10,9 @@ from mlrl_learners.cli.actors import CONFIG_FILE, SERVED, load_run, make_actor, 
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config import RunConfig, from_mapping, load_config, to_mapping
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
-from mlrl_learners.evaluate import EvaluationResult, episode_record, evaluate
+from mlrl_learners.evaluate import EvaluationResult, evaluate
 from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.records import episode_record
 from mlrl_learners.types import Actor, AgentID, Episode
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
@@ -29,9 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--split", help="split to play; eval by default")
     parser.add_argument("--tasks", type=at_least(1), help="play only the first TASKS tasks")
     parser.add_argument("--samples", type=at_least(1), default=1, help="episodes of each task")
+    parser.add_argument(
+        "--k", type=at_least(1), nargs="+", help="which k of pass@k; all up to SAMPLES by default"
+    )
     parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
     parser.add_argument("--greedy", action="store_true", help="no sampling")
     parser.add_argument("--episodes", type=Path, help="append every episode to this JSONL file")
+    parser.add_argument("--token-ids", action="store_true", help="keep token ids in that file")
     parser.add_argument("--json", action="store_true", help="print JSON, transcripts included")
 
 
@@ -53,7 +58,8 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
 
     def keep(episode: Episode) -> None:
         if file is not None:
-            file.append({"env_id": config.env.id, "split": split, **episode_record(episode)})
+            record = episode_record(episode, token_ids=arguments.token_ids)
+            file.append({"env_id": config.env.id, "split": split, **record})
 
     result = evaluate(
         env_id=config.env.id,
@@ -61,6 +67,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         split=split,
         env_options={name: value for name, value in options.items() if name != "split"},
         samples=arguments.samples,
+        k=arguments.k,
         tasks=arguments.tasks,
         seed=arguments.seed,
         explore=not arguments.greedy,
@@ -122,18 +129,30 @@ def _checkpoint(run_dir: Path, word: str) -> Path:
 
 
 def _print(result: EvaluationResult) -> None:
-    low, high = result.interval
+    parts = result.component_intervals
     rows: list[tuple[str, object]] = [
         ("environment", f"{result.env_id} ({result.split})"),
         ("episodes", f"{len(result.episodes)} of {len(result.task_returns)} tasks"),
-        ("mean return", f"{result.mean_return:.4f}  [{low:.4f}, {high:.4f}]"),
+        ("mean return", _with_interval(result.mean_return, result.interval)),
         *((f"  of {agent}", f"{value:.4f}") for agent, value in result.agent_returns.items()),
-        *((f"  from {name}", f"{value:.4f}") for name, value in result.components.items()),
-        ("solved", f"{result.solved_rate:.4f}"),
+        *((f"  from {n}", _with_interval(v, parts[n])) for n, v in result.components.items()),
+        ("solved", _with_interval(result.solved_rate, result.solved_interval)),
         *((f"pass@{k}", f"{value:.4f}") for k, value in result.pass_at_k.items() if k > 1),
-        ("tokens", f"{result.tokens} written, {result.prompt_tokens} read"),
-        ("seconds", f"{result.seconds:.1f}"),
+        ("tokens", _tokens(result.tokens, result.prompt_tokens)),
+        *(
+            (f"  of {agent}", _tokens(used.completion_tokens, used.prompt_tokens))
+            for agent, used in result.agent_tokens.items()
+        ),
+        ("seconds", f"{result.seconds:.1f}, {result.seconds_per_episode:.3f} an episode"),
     ]
     if result.failures:
         rows.append(("left out", f"{len(result.failures)}: {result.failures[0].message}"))
     print_table(("figure", "value"), rows)
+
+
+def _with_interval(value: float, interval: tuple[float, float]) -> str:
+    return f"{value:.4f}  [{interval[0]:.4f}, {interval[1]:.4f}]"
+
+
+def _tokens(written: int, read: int) -> str:
+    return f"{written} written, {read} read"

@@ -9,7 +9,7 @@ import mlrl_envs
 from mlrl_learners.cli.actors import make_actor
 from mlrl_learners.cli.parser import at_least, print_json, printable
 from mlrl_learners.config import from_mapping
-from mlrl_learners.evaluate import episode_record
+from mlrl_learners.records import episode_record
 from mlrl_learners.rollout import play_episodes
 from mlrl_learners.types import Actor, Episode, EpisodeTurn
 

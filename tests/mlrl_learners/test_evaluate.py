@@ -7,6 +7,7 @@ from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.evaluate import evaluate
 from mlrl_learners.testing import ScriptedActor
+from mlrl_learners.types import Completion, Usage
 
 ENV_ID = "test/addition-v0"
 BROKEN_TASK = 3
@@ -125,8 +126,48 @@ def test_numbers_below_one_are_refused(options):
         evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), **options)
 
 
+def test_only_the_k_that_were_asked_for_are_reported():
+    result = evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one), samples=4, k=[4, 2])
+    assert result.pass_at_k == {2: 1.0, 4: 1.0}
+
+
+@pytest.mark.parametrize("k", [[], [0], [1, 3]])
+def test_a_k_that_samples_do_not_allow_is_refused_before_anything_is_played(k):
+    def never(agent, text):
+        raise AssertionError
+
+    with pytest.raises(ConfigError, match="k must be numbers from 1 to samples = 2"):
+        evaluate(env_id=ENV_ID, actor=ScriptedActor(never), samples=2, k=k)
+
+
+def test_components_and_solved_rate_have_intervals_over_tasks():
+    result = evaluate(env_id=ENV_ID, actor=ScriptedActor(only_left_knows_even), samples=2)
+    assert set(result.component_intervals) == set(result.components)
+    low, high = result.component_intervals["tests"]
+    assert low == high == 1.0  # every task earns one in all, at once or in two turns
+    low, high = result.solved_interval
+    assert low < result.solved_rate == 0.5 < high
+
+
+def test_tokens_are_counted_for_each_agent():
+    class Wordy:
+        def act(self, observations, *, num_samples=1, explore=True):
+            words = {"left": Usage(10, 3), "right": Usage(20, 5)}
+            return [
+                {a: [Completion(str(int(t) + 1), usage=words[a])] for a, t in node.items()}
+                for node in observations
+            ]
+
+    result = evaluate(env_id=ENV_ID, actor=Wordy())
+    assert result.agent_tokens == {"left": Usage(40, 12), "right": Usage(80, 20)}
+    assert (result.prompt_tokens, result.tokens) == (120, 32)
+    record = result.as_dict()
+    assert record["agent_tokens"]["right"] == {"tokens": 20, "prompt_tokens": 80}
+    assert record["seconds_per_episode"] == pytest.approx(record["seconds"] / 4)
+
+
 def test_evaluating_twice_gives_the_same_result():
     results = [evaluate(env_id=ENV_ID, actor=ScriptedActor(add_one)).as_dict() for _ in range(2)]
     for result in results:
-        del result["seconds"]
+        del result["seconds"], result["seconds_per_episode"]
     assert results[0] == results[1]

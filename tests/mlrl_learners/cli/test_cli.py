@@ -308,6 +308,22 @@ class TestEvaluate:
         assert "(test)" in out
         assert "1.0000  [1.0000, 1.0000]" in out
 
+    def test_chosen_k_parts_and_budgets_are_reported(self, run_dir, capsys):
+        words = ["evaluate", str(run_dir), "--samples", "4", "--k", "1", "4"]
+        status, result = run_json(capsys, *words)
+        assert (status, list(result["pass_at_k"])) == (0, ["1", "4"])
+        assert result["component_intervals"] == {"tests": [1.0, 1.0]}
+        assert set(result["agent_tokens"]) == {"left", "right"}
+        assert result["seconds_per_episode"] > 0
+        assert main(words) == 0
+        out = capsys.readouterr().out
+        assert "  from tests  1.0000  [1.0000, 1.0000]" in out
+        assert "pass@4" in out
+        assert "pass@2" not in out
+        assert " an episode" in out
+        assert main([*words, "5"]) == 2
+        assert "from 1 to samples = 4" in capsys.readouterr().err
+
     def test_an_episode_that_infrastructure_broke_is_left_out_and_said(self, capsys):
         assert main(["evaluate", ENV_ID, "--actor", "random", "--env.broken", "true"]) == 0
         assert "1: no worker" in capsys.readouterr().out
