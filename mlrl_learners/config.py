@@ -132,11 +132,13 @@ class LoggingConfig:
         wandb: `off`, `offline` (kept in the run directory) or `online`.
         wandb_project: Weights & Biases project.
         wandb_name: Name of the run there; null for the run directory's.
+        tensorboard: Whether to write TensorBoard's event files into `run_dir/tensorboard`.
     """
 
     wandb: Literal["off", "offline", "online"] = "off"
     wandb_project: str = "mlrl"
     wandb_name: str | None = None
+    tensorboard: bool = False
 
 
 @dataclass(frozen=True)

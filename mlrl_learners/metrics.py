@@ -3,11 +3,15 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.types import JointStep, Node, Rollout
 
-__all__ = ["count_tokens", "rollout_metrics"]
+if TYPE_CHECKING:
+    from mlrl_learners.evaluate import EvaluationResult
+
+__all__ = ["count_tokens", "evaluation_metrics", "rollout_metrics"]
 
 
 def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
@@ -36,6 +40,17 @@ def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
         "train/turns": _mean([float(turn + 1) for turn, _ in leaves]),
     }
     return metrics | _component_means(rollouts)
+
+
+def evaluation_metrics(result: "EvaluationResult") -> dict[str, float]:
+    """Return what every logger is told of an evaluation.
+
+    - `eval/return`: mean over tasks of a task's mean team return
+    - `eval/solved_rate`: mean over tasks of a task's share of solved episodes
+    - `eval/reward/NAME`: mean share of a component in the team return
+    """
+    parts = {f"eval/reward/{name}": value for name, value in result.components.items()}
+    return {"eval/return": result.mean_return, "eval/solved_rate": result.solved_rate, **parts}
 
 
 def count_tokens(rollouts: Sequence[Rollout]) -> int:

@@ -18,7 +18,7 @@ from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint, write_c
 from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.interrupt import interruptible
 from mlrl_learners.loggers import Logger
-from mlrl_learners.metrics import count_tokens, rollout_metrics
+from mlrl_learners.metrics import count_tokens, evaluation_metrics, rollout_metrics
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.provenance import describe_environment
 from mlrl_learners.registry import describe
@@ -274,9 +274,10 @@ class _Loop:
             seed=plan.seed,
             progress=self.progress,
         )
-        self.folder.evaluations.append({"iteration": iteration, **result.as_dict()})
+        metrics = evaluation_metrics(result)
+        self.folder.evaluations.append({"iteration": iteration, **metrics, **result.as_dict()})
         for logger in self.loggers:
-            logger.log({"eval/return": result.mean_return}, iteration)
+            logger.log(metrics, iteration)
 
     def _checkpoint(self, iteration: int) -> None:
         write_checkpoint(

@@ -10,7 +10,7 @@ from mlrl_learners.cli.actors import CONFIG_FILE, make_learner
 from mlrl_learners.cli.parser import print_json
 from mlrl_learners.config import RunConfig, load_config, to_mapping
 from mlrl_learners.errors import ConfigError, RunDirError
-from mlrl_learners.loggers import Logger, WandbLogger
+from mlrl_learners.loggers import Logger, TensorBoardLogger, WandbLogger
 from mlrl_learners.train import TrainResult, train
 from mlrl_learners.types import RolloutConfig
 
@@ -97,17 +97,20 @@ def _source(arguments: argparse.Namespace) -> str | Path:
 
 
 def _loggers(config: RunConfig, run_dir: Path) -> list[Logger]:
-    if config.logging.wandb == "off":
-        return []
-    return [
-        WandbLogger(
-            run_dir,
-            project=config.logging.wandb_project,
-            name=config.logging.wandb_name,
-            mode=config.logging.wandb,
-            config=to_mapping(config),
+    loggers: list[Logger] = []
+    if config.logging.tensorboard:
+        loggers.append(TensorBoardLogger(run_dir))
+    if config.logging.wandb != "off":
+        loggers.append(
+            WandbLogger(
+                run_dir,
+                project=config.logging.wandb_project,
+                name=config.logging.wandb_name,
+                mode=config.logging.wandb,
+                config=to_mapping(config),
+            )
         )
-    ]
+    return loggers
 
 
 def _sentence(result: TrainResult) -> str:

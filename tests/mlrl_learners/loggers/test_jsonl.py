@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
-from mlrl_learners.loggers import JsonlFile, JsonlLogger, Logger, WandbLogger
+from mlrl_learners.errors import NumericsError, RunDirError
+from mlrl_learners.loggers import JsonlFile, JsonlLogger, Logger
 
 
 def test_records_come_back_in_order(tmp_path):
@@ -122,28 +122,3 @@ def test_the_jsonl_logger_writes_the_step_beside_the_metrics(tmp_path):
     logger.log({"loss": 0.5}, step=3)
     logger.close()
     assert list(JsonlFile(tmp_path / "metrics.jsonl").records()) == [{"step": 3, "loss": 0.5}]
-
-
-def test_a_missing_wandb_names_the_extra(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(ConfigError, match=r"mlrl\[wandb\]"):
-        WandbLogger(tmp_path)
-
-
-def test_an_unknown_wandb_mode_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="'on'"):
-        WandbLogger(tmp_path, mode="on")
-
-
-@pytest.mark.slow
-def test_wandb_offline_writes_below_the_run_directory_and_resumes_the_same_run(tmp_path, capfd):
-    pytest.importorskip("wandb")
-    for step in range(2):
-        logger = WandbLogger(tmp_path, config={"seed": 0})
-        logger.log({"team_return": 0.5}, step=step)
-        logger.close()
-    run_id = (tmp_path / "wandb" / "run_id").read_text().strip()
-    runs = list((tmp_path / "wandb").glob("offline-run-*/*.wandb"))
-    assert len(runs) == 2
-    assert {path.stem for path in runs} == {f"run-{run_id}"}
-    assert capfd.readouterr().out == ""

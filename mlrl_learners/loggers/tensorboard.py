@@ -1,0 +1,62 @@
+"""Metrics as TensorBoard's event files, which need TensorFlow neither to write nor to read."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from mlrl_learners.errors import ConfigError, RunDirError
+
+__all__ = ["TensorBoardLogger"]
+
+
+class TensorBoardLogger:
+    """Writes metrics as scalars into `run_dir/tensorboard`, in float32 as the format has it.
+
+    A resumed run writes another file. It begins with the mark by which TensorBoard forgets what
+    earlier files say of the same steps and later ones, so that no point is shown twice.
+
+    Args:
+        run_dir: The run directory.
+
+    Raises:
+        ConfigError: If the `tensorboard` package is missing.
+        RunDirError: If the folder cannot be written.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        try:
+            from tensorboard.compat.proto import event_pb2, summary_pb2
+            from tensorboard.summary.writer.event_file_writer import EventFileWriter
+        except ImportError as error:
+            fix = "pip install 'mlrl[tensorboard]', or set logging.tensorboard to false"
+            raise ConfigError(f"TensorBoard is not installed: {fix}") from error
+        folder = Path(run_dir) / "tensorboard"
+        try:
+            self._writer = EventFileWriter(str(folder))
+        except OSError as error:
+            raise RunDirError(f"cannot write {str(folder)!r}: {error}") from error
+        self._events, self._summaries = event_pb2, summary_pb2
+        self._begun = False
+
+    def log(self, metrics: Mapping[str, float], step: int) -> None:
+        """Write the metrics of one step; TensorBoard can read them when this returns."""
+        if not self._begun:
+            self._begin(step)
+        values = [
+            self._summaries.Summary.Value(tag=name, simple_value=value)
+            for name, value in metrics.items()
+        ]
+        self._add(step, summary=self._summaries.Summary(value=values))
+        self._writer.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._writer.close()
+
+    def _begin(self, step: int) -> None:
+        start = self._events.SessionLog(status=self._events.SessionLog.START)
+        self._add(step, session_log=start)
+        self._begun = True
+
+    def _add(self, step: int, **content: object) -> None:
+        self._writer.add_event(self._events.Event(wall_time=time.time(), step=step, **content))
