@@ -1,11 +1,16 @@
 """An episode as one JSON object: a line of what `mlrl evaluate` and `mlrl collect` write."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.figures import team_return
-from mlrl_learners.types import Episode, EpisodeTurn
+from mlrl_learners.types import AgentID, Completion, Episode, EpisodeTurn, Usage
 
-__all__ = ["episode_record"]
+__all__ = ["episode_record", "parse_episode"]
+
+_IDS = ("prompt_ids", "token_ids", "logprobs")
 
 
 def episode_record(episode: Episode, *, token_ids: bool = False) -> dict[str, Any]:
@@ -43,7 +48,42 @@ def _turn_record(turn: EpisodeTurn) -> dict[str, Any]:
 
 
 def _ids_record(turn: EpisodeTurn) -> dict[str, Any]:
-    return {
-        name: {a: list(getattr(c, name)) for a, c in turn.completions.items()}
-        for name in ("prompt_ids", "token_ids", "logprobs")
-    }
+    return {name: {a: list(getattr(c, name)) for a, c in turn.completions.items()} for name in _IDS}
+
+
+def parse_episode(line: str) -> Episode:
+    """Return the episode that a line of such a file holds.
+
+    Of what the environment said, only the diagnostics come back.
+
+    Raises:
+        ConfigError: If it holds none.
+    """
+    try:
+        record = json.loads(line)
+        return Episode(
+            task_id=record["task_id"],
+            seed=record["seed"],
+            turns=tuple(map(_turn_of, record["turns"])),
+            solved=record["solved"],
+            returns=record["returns"],
+        )
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise ConfigError(f"not an episode of mlrl: {line[:80]!r}") from error
+
+
+def _turn_of(record: Mapping[str, Any]) -> EpisodeTurn:
+    return EpisodeTurn(
+        observations=record["observations"],
+        completions={agent: _completion(record, agent) for agent in record["actions"]},
+        rewards=record["rewards"],
+        components=record["components"],
+        infos={agent: {"diagnostics": said} for agent, said in record["diagnostics"].items()},
+    )
+
+
+def _completion(record: Mapping[str, Any], agent: AgentID) -> Completion:
+    ids = {name: tuple(record.get(name, {}).get(agent, ())) for name in _IDS}
+    usage = Usage(record["prompt_tokens"][agent], record["tokens"][agent])
+    reason = record["finish_reasons"][agent]
+    return Completion(record["actions"][agent], finish_reason=reason, usage=usage, **ids)

@@ -1,7 +1,12 @@
 import json
+from dataclasses import replace
 
-from mlrl_learners.records import episode_record
-from mlrl_learners.types import Completion, Episode, EpisodeTurn
+import pytest
+
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.figures import figures_of
+from mlrl_learners.records import episode_record, parse_episode
+from mlrl_learners.types import Completion, Episode, EpisodeTurn, Usage
 
 ANSWER = Completion("hi", prompt_ids=(1, 2, 3), token_ids=(4, 5), logprobs=(-0.5, -1.5))
 EPISODE = Episode(
@@ -28,3 +33,24 @@ def test_token_ids_are_kept_on_request():
     assert turn["prompt_ids"] == {"a": [1, 2, 3]}
     assert turn["token_ids"] == {"a": [4, 5]}
     assert turn["logprobs"] == {"a": [-0.5, -1.5]}
+
+
+def test_an_episode_is_read_back_as_it_was_but_for_what_the_environment_said():
+    (turn,) = EPISODE.turns
+    said = {"a": {"diagnostics": None}}
+    counted = replace(ANSWER, usage=Usage(3, 2))
+    expected = replace(EPISODE, turns=(replace(turn, completions={"a": counted}, infos=said),))
+    line = json.dumps(episode_record(replace(EPISODE, turns=expected.turns), token_ids=True))
+    assert parse_episode(line) == expected
+
+
+def test_figures_of_a_file_are_those_of_the_episodes():
+    line = json.dumps(episode_record(EPISODE))
+    figures = [figures_of([each], ks=[1], seed=0) for each in (EPISODE, parse_episode(line))]
+    assert figures[0] == figures[1]
+
+
+@pytest.mark.parametrize("line", ["", "{", "3", "null", "[]", "{}", '{"turns": []}'])
+def test_a_line_that_is_no_episode_is_refused(line):
+    with pytest.raises(ConfigError, match="not an episode of mlrl"):
+        parse_episode(line)

@@ -1,0 +1,44 @@
+"""pass@k over episodes of multi-agent text environments, as a module of `evaluate`.
+
+Self-contained but for `mlrl` itself: `evaluate` copies this file and imports the copy.
+"""
+
+from collections.abc import Sequence
+
+import datasets
+import evaluate
+
+from mlrl_learners.figures import figures_of
+from mlrl_learners.records import parse_episode
+
+DESCRIPTION = """\
+The chance that at least one of k episodes of a task is solved, averaged over tasks: unbiased,
+1 - C(n - c, k) / C(n, k) of a task with n episodes of which c are solved.
+"""
+INPUTS = """\
+Args:
+    predictions: Lines of a file of episodes, as `mlrl evaluate --episodes` and `mlrl collect`
+        write them; episodes of one task share its id.
+    k: Which k; those that no task has enough episodes for are left out.
+
+Returns:
+    `pass@k` for each k, in [0, 1].
+"""
+CITATION = "M. Chen et al., Evaluating Large Language Models Trained on Code. arXiv:2107.03374"
+
+
+class PassAtK(evaluate.Metric):  # type: ignore[misc]  # a library without types
+    """`evaluate.load(metric_path("pass_at_k"))`."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        return evaluate.MetricInfo(
+            description=DESCRIPTION,
+            citation=CITATION,
+            inputs_description=INPUTS,
+            features=datasets.Features({"predictions": datasets.Value("string")}),
+        )
+
+    def _compute(self, predictions: Sequence[str], k: Sequence[int] = (1,)) -> dict[str, float]:
+        episodes = [parse_episode(line) for line in predictions]
+        found = figures_of(episodes, ks=sorted(set(k)), seed=0).pass_at_k
+        return {f"pass@{number}": value for number, value in found.items()}
