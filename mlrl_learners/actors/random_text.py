@@ -1,7 +1,8 @@
 """Random text: the floor that every actor should beat."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from mlrl_learners.types import AgentID, Completion
 
@@ -32,6 +33,16 @@ class RandomActor:
             {agent: [Completion(self._text()) for _ in range(num_samples)] for agent in node}
             for node in observations
         ]
+
+    @contextmanager
+    def sampling_seed(self, seed: int) -> Iterator[None]:
+        """Write from `seed` inside the block, then go on as if nothing had happened."""
+        before = self._random
+        self._random = random.Random(seed)  # noqa: S311 - reproducible on purpose
+        try:
+            yield
+        finally:
+            self._random = before
 
     def _text(self) -> str:
         return "".join(self._random.choices(self.ALPHABET, k=self._random.randint(0, 200)))

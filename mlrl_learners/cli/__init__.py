@@ -11,10 +11,27 @@ import traceback
 from collections.abc import Sequence
 
 from mlrl_envs.errors import DataNotFoundError, InvalidArgumentError, MlrlError
-from mlrl_learners.cli import collect, evaluate, info, listing, play, train, validate
+from mlrl_learners.cli import (
+    bench,
+    collect,
+    evaluate,
+    info,
+    listing,
+    play,
+    rescore,
+    train,
+    validate,
+)
 from mlrl_learners.cli.parser import Parser, split_words
 from mlrl_learners.config import known_keys
-from mlrl_learners.errors import CheckpointError, ModelNotFoundError, RunDirError, unknown_name
+from mlrl_learners.distributed import is_main
+from mlrl_learners.errors import (
+    CheckpointError,
+    ModelNotFoundError,
+    PeerError,
+    RunDirError,
+    unknown_name,
+)
 from mlrl_learners.overrides import split_overrides
 
 __all__ = ["build_parser", "main"]
@@ -27,6 +44,8 @@ COMMANDS = {
     "train": train,
     "evaluate": evaluate,
     "collect": collect,
+    "rescore": rescore,
+    "bench": bench,
 }
 MISTAKES = (InvalidArgumentError, DataNotFoundError, ModelNotFoundError, CheckpointError)
 
@@ -52,6 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:  # the reader went away, as in `mlrl list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except PeerError as error:
+        if is_main():  # the process that failed has told it, but perhaps on another machine
+            print(f"mlrl: {error}", file=sys.stderr)
         return 1
     except (MlrlError, OSError) as error:
         if "--debug" in words:

@@ -1,0 +1,127 @@
+"""Two results side by side: on the same tasks, within the same budget, or not at all."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlrl_learners.bench.statistics import (
+    mean_interval,
+    paired_p_value,
+    probability_interval,
+    probability_of_improvement,
+)
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.statistics import mean
+
+__all__ = ["compare"]
+
+SPENT_ALIKE = 1.1
+Result = Mapping[str, Any]
+Table = list[list[float]]
+
+
+def compare(ours: Result, theirs: Result, *, allow_unequal: bool = False) -> dict[str, Any]:
+    """Compare two results on the tasks that both have played.
+
+    Args:
+        ours: The first result, as `read_result` returns it.
+        theirs: The second one.
+        allow_unequal: Compare across budgets, too; the budgets are then named in `warnings`.
+
+    Returns:
+        For each shared entry and for all together: both means, their difference with a 95 %
+        interval, the probability that the first improves on the second with its interval, and the
+        p-value of a paired permutation test. `warnings` names all that a reader must know.
+
+    Raises:
+        ConfigError: If nothing is shared, the data differ, or budgets do and that is not allowed.
+    """
+    mine = {entry["name"]: entry for entry in ours["entries"] if entry["episodes"]}
+    yours = {entry["name"]: entry for entry in theirs["entries"] if entry["episodes"]}
+    shared = [name for name in mine if name in yours]
+    if not shared:
+        raise ConfigError(
+            f"nothing to compare: one has played {', '.join(mine) or 'nothing'}, "
+            f"the other {', '.join(yours) or 'nothing'}"
+        )
+    warnings = _warnings(ours, theirs)
+    rows, tables = [], []
+    for name in shared:
+        warnings += _checked(mine[name], yours[name], allow_unequal=allow_unequal)
+        table = _aligned(mine[name], yours[name])
+        tables.append(table)
+        rows.append({"entry": name, **_row([table])})
+    return {
+        "first": ours["actor"]["name"],
+        "second": theirs["actor"]["name"],
+        "entries": rows,
+        "overall": _row(tables),
+        "warnings": warnings,
+    }
+
+
+def _checked(mine: Result, yours: Result, *, allow_unequal: bool) -> list[str]:
+    """Return what is unequal about two entries that can still be compared."""
+    name = mine["name"]
+    for key in ("env", "split", "data"):
+        if mine[key] != yours[key]:
+            raise ConfigError(f"{name}: other {key}: {mine[key]!r} and {yours[key]!r}")
+    warnings = []
+    for key in ("budget", "options"):
+        if mine[key] != yours[key]:
+            message = f"{name}: unequal {key}: {mine[key]} and {yours[key]}"
+            if not allow_unequal:
+                raise ConfigError(f"{message}; --allow-unequal compares them all the same")
+            warnings.append(message)
+    if mine["scorers"] != yours["scorers"]:
+        warnings.append(f"{name}: scored by other code; mlrl rescore tells whether it matters")
+    spent = [entry["tokens"] / entry["episodes"] for entry in (mine, yours)]
+    if max(spent) > SPENT_ALIKE * max(min(spent), 1e-9):
+        warnings.append(f"{name}: {spent[0]:.0f} tokens an episode against {spent[1]:.0f}")
+    alone = len(set(mine["returns"]) ^ set(yours["returns"]))
+    if alone:
+        warnings.append(f"{name}: {alone} tasks that only one has played are left out")
+    return warnings
+
+
+def _warnings(ours: Result, theirs: Result) -> list[str]:
+    found = [
+        f"{result['actor']['name']}: the run is not complete"
+        for result in (ours, theirs)
+        if not result["complete"]
+    ]
+    suites = [f"{r['suite']['name']} v{r['suite']['version']}" for r in (ours, theirs)]
+    if suites[0] != suites[1]:
+        found.append(f"other suites: {suites[0]} and {suites[1]}")
+    return found
+
+
+def _aligned(mine: Result, yours: Result) -> tuple[Table, Table]:
+    """Return for each shared task the values of its seeds, of either result."""
+    tasks = [task for task in mine["returns"] if task in yours["returns"]]
+    if not tasks:
+        raise ConfigError(f"{mine['name']}: no task in common")
+    first, second = (
+        [[mean(values) for values in entry["returns"][task].values()] for task in tasks]
+        for entry in (mine, yours)
+    )
+    return first, second
+
+
+def _row(tables: list[tuple[Table, Table]]) -> dict[str, Any]:
+    """Return the comparison of some entries, each of the same weight in the means."""
+    means = [([mean(v) for v in mine], [mean(v) for v in yours]) for mine, yours in tables]
+    gaps = [[a - b for a, b in zip(x, y, strict=True)] for x, y in means]
+    mine = [values for table in tables for values in table[0]]
+    yours = [values for table in tables for values in table[1]]
+    return {
+        "tasks": len(mine),
+        "first_mean": mean([mean(x) for x, _ in means]),
+        "second_mean": mean([mean(y) for _, y in means]),
+        "difference": mean([mean(each) for each in gaps]),
+        "difference_interval": list(mean_interval(gaps)),
+        "probability_of_improvement": probability_of_improvement(mine, yours),
+        "probability_interval": list(probability_interval(mine, yours)),
+        "p_value": paired_p_value(
+            [v for x, _ in means for v in x], [v for _, y in means for v in y]
+        ),
+    }

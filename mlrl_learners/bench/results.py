@@ -1,0 +1,293 @@
+"""Result files: one JSON a run, its transcripts beside it.
+
+Every figure in it follows from the transcripts, by `figures_of`; whoever has both can check.
+"""
+
+import datetime as dt
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from mlrl_envs.errors import MissingPackageError
+from mlrl_learners.bench.run import Played, RunSettings
+from mlrl_learners.bench.statistics import interquartile_mean, iqm_interval, mean_interval
+from mlrl_learners.bench.suite import Suite
+from mlrl_learners.bench.transcripts import pack, published, read_episodes, sha256_of
+from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.provenance import describe_environment
+from mlrl_learners.statistics import mean, pass_at_k
+
+__all__ = [
+    "FORMAT",
+    "TRANSCRIPTS",
+    "check_schema",
+    "figures_of",
+    "overall_of",
+    "read_result",
+    "read_transcripts",
+    "save_result",
+    "write_result",
+]
+
+FORMAT = "mlrl-bench/1"
+TRANSCRIPTS = ".episodes.jsonl.gz"
+Record = Mapping[str, Any]
+
+
+def write_result(
+    path: Path,
+    suite: Suite,
+    actor: Mapping[str, Any],
+    played: Sequence[Played],
+    settings: RunSettings,
+) -> dict[str, Any]:
+    """Write a result and, beside it, its transcripts; return the result.
+
+    Args:
+        path: `NAME.json`; the transcripts become `NAME.episodes.jsonl.gz`.
+        suite: What was played.
+        actor: Who played it, JSON values with at least a `name`.
+        played: What came of it.
+        settings: How it was played.
+
+    Raises:
+        RunDirError: If a file cannot be written.
+    """
+    entries = [_entry_result(each) for each in played]
+    figures = [figures_of(each.episodes) for each in played]
+    result = {
+        "format": FORMAT,
+        "suite": {**suite.as_dict(), "hash": suite.hash},
+        "actor": dict(actor),
+        "complete": all(each.missing == 0 for each in played),
+        "overall": overall_of(figures),
+        "entries": [{**e, **f} for e, f in zip(entries, figures, strict=True)],
+        "failures": _failures(played),
+        "settings": {"explore": settings.explore, "batch_size": settings.batch_size},
+        "provenance": _provenance(),
+    }
+    return save_result(path, result, published(played))
+
+
+def save_result(path: Path, result: Record, episodes: Sequence[Record]) -> dict[str, Any]:
+    """Write a result and its transcripts, and return the result with their hash in it.
+
+    Raises:
+        RunDirError: If a file cannot be written.
+    """
+    transcripts = path.with_name(f"{path.stem}{TRANSCRIPTS}")
+    data = pack(episodes)
+    named = {
+        "file": transcripts.name,
+        "sha256": sha256_of(data),
+        "episodes": len(episodes),
+    }
+    whole = {**result, "transcripts": named}
+    _write(transcripts, data)
+    _write(path, (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode())
+    return whole
+
+
+def read_transcripts(path: Path, result: Record) -> list[dict[str, Any]]:
+    """Read the episodes of the result at `path`.
+
+    Raises:
+        ConfigError: If they are missing, or not those that the result was written with.
+    """
+    beside = path.parent / result["transcripts"]["file"]
+    if not beside.is_file():
+        raise ConfigError(f"{path.name} lacks its transcripts: no {beside.name} beside it")
+    if sha256_of(beside.read_bytes()) != result["transcripts"]["sha256"]:
+        raise ConfigError(f"{beside.name} is not what {path.name} was written with: other SHA-256")
+    return read_episodes(beside)
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Read a result file and check it against the schema.
+
+    Raises:
+        ConfigError: If it cannot be read, or is no result; the message names the place.
+    """
+    try:
+        value = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read a result from {str(path)!r}: {error}") from error
+    check_schema(value, str(path))
+    result: dict[str, Any] = value
+    return result
+
+
+def check_schema(value: object, source: str) -> None:
+    """Check a result against `result.schema.json`.
+
+    Raises:
+        ConfigError: Naming the first place that breaks it.
+        MissingPackageError: If `jsonschema` is missing.
+    """
+    try:
+        from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import best_match
+    except ImportError as error:
+        raise MissingPackageError(
+            "checking results needs the package 'jsonschema': pip install 'mlrl[bench]'"
+        ) from error
+    text = resources.files("mlrl_learners.bench").joinpath("result.schema.json").read_text("utf-8")
+    found = best_match(Draft202012Validator(json.loads(text)).iter_errors(value))
+    if found is not None:
+        place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in found.absolute_path)
+        message = found.message if len(found.message) < 200 else found.message[:200] + "…"
+        raise ConfigError(f"{source} is no result: {place.lstrip('.') or 'it'}: {message}")
+
+
+def figures_of(episodes: Sequence[Record]) -> dict[str, Any]:
+    """Return every figure of an entry, from its episodes alone.
+
+    Means are over tasks of a task's mean, intervals draw tasks. Zero episodes have no means: None.
+    """
+    returns = _by_task(episodes, lambda record: record["return"])
+    solved = _by_task(episodes, lambda record: bool(record["solved"]))
+    cost = {
+        name: sum(sum(turn[name].values()) for e in episodes for turn in e["turns"])
+        for name in ("tokens", "prompt_tokens")
+    }
+    counted = {
+        "episodes": len(episodes),
+        **cost,
+        "seconds": round(sum(float(e.get("seconds", 0.0)) for e in episodes), 2),
+        "returns": returns,
+        "solved": solved,
+    }
+    if not episodes:
+        return {**counted, **dict.fromkeys(("mean", "interval", "iqm", "iqm_interval"))}
+    means = [mean(values) for values in _pooled(returns)]
+    seeds = [[mean(v) for v in by_seed.values()] for by_seed in returns.values()]
+    flags = _pooled(solved)
+    return {
+        **counted,
+        "mean": mean(means),
+        "interval": list(mean_interval([means])),
+        "iqm": interquartile_mean(seeds),
+        "iqm_interval": list(iqm_interval(seeds)),
+        "agent_returns": _agent_returns(episodes),
+        "components": _components(episodes),
+        "solved_rate": mean([mean(each) for each in flags]),
+        "pass_at_k": {
+            str(k): value
+            for k, value in pass_at_k(
+                [(len(each), int(sum(each))) for each in flags], max(len(each) for each in flags)
+            ).items()
+        },
+    }
+
+
+def overall_of(entries: Sequence[Record]) -> dict[str, Any]:
+    """Return the figures of a whole run; every environment weighs the same in its mean.
+
+    Entries without an episode are part of none of them.
+    """
+    scored = [entry for entry in entries if entry["episodes"]]
+    total = {
+        name: sum(entry[name] for entry in scored)
+        for name in ("episodes", "tokens", "prompt_tokens")
+    }
+    seconds = round(sum(entry["seconds"] for entry in scored), 2)
+    counted = {**total, "seconds": seconds, "entries": len(scored)}
+    if not scored:
+        return {**counted, **dict.fromkeys(("mean", "interval", "iqm", "iqm_interval"))}
+    tasks = [
+        [mean(v) for v in e["returns"][task].values()] for e in scored for task in e["returns"]
+    ]
+    return {
+        **counted,
+        "mean": mean([entry["mean"] for entry in scored]),
+        "interval": list(
+            mean_interval([[mean(values) for values in _pooled(e["returns"])] for e in scored])
+        ),
+        "iqm": interquartile_mean(tasks),
+        "iqm_interval": list(iqm_interval(tasks)),
+        "solved_rate": mean([entry["solved_rate"] for entry in scored]),
+    }
+
+
+def _entry_result(played: Played) -> dict[str, Any]:
+    entry = played.entry
+    return {
+        "name": entry.name,
+        "env": entry.env,
+        "split": entry.split,
+        "agents": list(played.agents),
+        "options": dict(entry.options),
+        "budget": {
+            "turns": entry.budget.turns,
+            "tokens": entry.budget.tokens,
+            "samples": entry.budget.samples,
+        },
+        "data": played.hashes.get("data", ""),
+        "scorers": sorted({str(record.get("scorer", "")) for record in played.episodes}),
+        "planned": played.planned,
+        "left_out": played.left_out,
+        "missing": played.missing,
+    }
+
+
+def _by_task(episodes: Sequence[Record], value_of: Any) -> dict[str, dict[str, list[Any]]]:  # noqa: ANN401
+    """Return the values of each task, then of each seed."""
+    found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
+    for record in episodes:
+        task = record["task_id"] or f"seed {record['seed']}"
+        found[task][str(record["suite_seed"])].append(value_of(record))
+    return {task: dict(by_seed) for task, by_seed in found.items()}
+
+
+def _pooled(by_task: Mapping[str, Mapping[str, Sequence[float]]]) -> list[list[float]]:
+    """Return each task's values, those of all seeds together."""
+    return [[v for values in by_seed.values() for v in values] for by_seed in by_task.values()]
+
+
+def _agent_returns(episodes: Sequence[Record]) -> dict[str, float]:
+    return {a: mean([e["returns"][a] for e in episodes]) for a in episodes[0]["returns"]}
+
+
+def _components(episodes: Sequence[Record]) -> dict[str, float]:
+    """Return each part of the reward: mean over episodes and agents, summed over turns."""
+    totals: dict[str, float] = defaultdict(float)
+    for episode in episodes:
+        share = 1 / (len(episodes) * len(episode["returns"]))
+        for turn in episode["turns"]:
+            for parts in turn["components"].values():
+                for name, value in parts.items():
+                    totals[name] += value * share
+    return dict(sorted(totals.items()))
+
+
+def _failures(played: Sequence[Played]) -> list[dict[str, Any]]:
+    """Return how many episodes each kind of failure has cost, with a message of it."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for each in played:
+        for failure in each.failures:
+            found[each.entry.name, failure["error"]].append(failure["message"])
+    return [
+        {"entry": entry, "error": error, "episodes": len(messages), "message": messages[-1]}
+        for (entry, error), messages in sorted(found.items())
+    ]
+
+
+def _provenance() -> dict[str, Any]:
+    """Return versions, commit, hardware and date; no command line, which may hold anything."""
+    now = dt.datetime.now(dt.timezone.utc)
+    described = describe_environment()
+    del described["command"]
+    return {"finished": now.isoformat(timespec="seconds"), **described}
+
+
+def _write(path: Path, data: bytes) -> None:
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError as error:
+        raise RunDirError(f"cannot write {str(path)!r}: {error}") from error

@@ -1,0 +1,247 @@
+"""Suites: which environments are played, on which tasks, within which budget, from which seeds.
+
+A suite is a YAML file. Those of ours are found by name, in a checkout and in an installed package;
+anybody's by path. Everything is checked before anything is played: names and types here, options
+of an environment by the environment itself.
+"""
+
+import dataclasses
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from mlrl_envs.errors import MlrlError
+from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.options import check_options
+from mlrl_learners.yaml12 import parse_yaml
+
+__all__ = ["Budget", "Entry", "Suite", "load_suite", "suite_files", "suite_of"]
+
+_HERE = Path(__file__).parent
+_FOLDERS = (_HERE / "suites", _HERE.parent.parent / "benchmarks" / "suites")
+_NAME = re.compile(r"[\w.:+-]+")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What every actor may spend.
+
+    Attributes:
+        turns: Joint actions an episode may have, at least 1.
+        tokens: Longest answer, in tokens, at least 1.
+        samples: Episodes of each task and seed, at least 1.
+    """
+
+    turns: int = 1
+    tokens: int = 128
+    samples: int = 1
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ConfigError: If a number is below 1.
+        """
+        for name, number in dataclasses.asdict(self).items():
+            if number < 1:
+                raise ConfigError(f"{name} must be at least 1, got {number}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One environment as a suite plays it.
+
+    Attributes:
+        env: Id of the environment, its version included.
+        split: Split of its data.
+        tasks: How many of the first tasks; None for the whole split.
+        options: More arguments of `mlrl_envs.make`.
+        budget: What every actor may spend.
+        name: What it is called in results, unique in the suite; by default `ENV:SPLIT`.
+        show_prompts: Whether published transcripts hold what agents read. The data's licence must
+            allow it.
+    """
+
+    env: str
+    split: str
+    tasks: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    budget: Budget = field(default_factory=Budget)
+    name: str = ""
+    show_prompts: bool = False
+
+    def __post_init__(self) -> None:
+        """Check ranges and fill in the name.
+
+        Raises:
+            ConfigError: If a value is outside its range, or stands in another place.
+        """
+        if self.tasks is not None and self.tasks < 1:
+            raise ConfigError(f"tasks must be at least 1, got {self.tasks}")
+        for name, place in (("split", "split"), ("max_turns", "budget.turns")):
+            if name in self.options:
+                raise ConfigError(f"options.{name} is set by {place}; remove it there")
+        object.__setattr__(self, "name", self.name or f"{self.env}:{self.split}")
+
+    @property
+    def env_options(self) -> dict[str, Any]:
+        """Every argument of `mlrl_envs.make`."""
+        return {**self.options, "split": self.split, "max_turns": self.budget.turns}
+
+    def make_env(self) -> Any:  # noqa: ANN401 - any PettingZoo parallel environment
+        """Make the environment.
+
+        Raises:
+            ConfigError: If the environment does not take an option of the entry.
+            MlrlError: As `mlrl_envs.make`.
+        """
+        try:
+            return mlrl_envs.make(self.env, **self.env_options)
+        except (ValueError, LookupError) as error:
+            if not isinstance(error, MlrlError):
+                raise
+            raise ConfigError(f"entry {self.name}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A set of entries that are played and reported together.
+
+    Attributes:
+        name: One word.
+        version: Grows with every change that moves scores; results of two versions do not mix.
+        summary: One line for people.
+        seeds: Each plays every entry once.
+        entries: In the order of the report.
+    """
+
+    name: str
+    version: int
+    summary: str
+    seeds: tuple[int, ...]
+    entries: tuple[Entry, ...]
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ConfigError: If something is missing, doubled or outside its range.
+        """
+        if not _NAME.fullmatch(self.name):
+            raise ConfigError(f"name must be one word, got {self.name!r}")
+        if self.version < 0:
+            raise ConfigError(f"version must be at least 0, got {self.version}")
+        for kind, values in (("seeds", self.seeds), ("entries", self.entries)):
+            if not values:
+                raise ConfigError(f"{kind} must not be empty")
+        for seed in self.seeds:
+            if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+                raise ConfigError(f"seeds must be ints of at least 0, got {seed!r}")
+        for kind, keys in (("seed", self.seeds), ("entry", [each.name for each in self.entries])):
+            if doubled := [key for key in keys if list(keys).count(key) > 1]:
+                raise ConfigError(f"{kind} {doubled[0]!r} appears twice")
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of all that decides what is played."""
+        return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON values, such as `suite_of` takes."""
+        value = dataclasses.asdict(self)
+        return {**value, "seeds": list(self.seeds), "entries": list(value["entries"])}
+
+    def only(self, names: Sequence[str]) -> "Suite":
+        """Return the suite with some of its entries, by their names or environments.
+
+        Raises:
+            UnknownNameError: If no entry is called so.
+        """
+        known = {key for each in self.entries for key in (each.name, each.env)}
+        for name in names:
+            if name not in known:
+                raise unknown_name("entry", name, known)
+        kept = tuple(each for each in self.entries if {each.name, each.env} & set(names))
+        return dataclasses.replace(self, entries=kept)
+
+
+def suite_files() -> dict[str, Path]:
+    """Return our suites by name."""
+    folder = next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def load_suite(name_or_path: str) -> Suite:
+    """Read a suite of ours by its name, or anybody's by its path.
+
+    Raises:
+        UnknownNameError: If it is neither, or holds an unknown key; the nearest is named.
+        ConfigError: If it is no YAML, or a value has another type or range.
+    """
+    known = suite_files()
+    path = known.get(name_or_path, Path(name_or_path))
+    if not path.is_file():
+        if path.suffix in (".yaml", ".yml"):
+            raise ConfigError(f"no suite at {name_or_path!r}")
+        raise unknown_name("suite", name_or_path, known)
+    return suite_of(parse_yaml(path.read_text("utf-8"), str(path)), path.name)
+
+
+def suite_of(value: object, source: str = "suite") -> Suite:
+    """Make a suite of JSON values, as its file holds them.
+
+    Args:
+        value: A mapping. A `budget` beside `entries` holds for all of them.
+        source: Where it comes from, for messages.
+
+    Raises:
+        UnknownNameError: If a key is unknown; the nearest is named.
+        ConfigError: If a key is missing, or a value has another type or range.
+    """
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{source} must be a mapping, got {value!r}")
+    rest = {key: inner for key, inner in value.items() if key != "budget"}
+    common = value.get("budget", {})
+    if isinstance(rest.get("seeds"), list):
+        rest["seeds"] = tuple(rest["seeds"])
+    if isinstance(rest.get("entries"), list):
+        rest["entries"] = tuple(
+            _entry(each, common, f"{source}: entry {number}")
+            for number, each in enumerate(rest["entries"], start=1)
+        )
+    suite: Suite = _build(Suite, rest, source)
+    return suite
+
+
+def _entry(value: object, common: object, source: str) -> Entry:
+    if not isinstance(value, Mapping) or not isinstance(common, Mapping):
+        raise ConfigError(f"{source} and its budget must be mappings, got {value!r}, {common!r}")
+    own = value.get("budget", {})
+    if not isinstance(own, Mapping):
+        raise ConfigError(f"{source}: budget must be a mapping, got {own!r}")
+    budget = _build(Budget, {**common, **own}, f"{source}: budget")
+    entry: Entry = _build(Entry, {**value, "budget": budget}, source)
+    if entry.env not in mlrl_envs.registry:
+        raise ConfigError(f"{source}: {unknown_name('environment', entry.env, mlrl_envs.registry)}")
+    return entry
+
+
+def _build(kind: Any, values: Mapping[str, Any], source: str) -> Any:  # noqa: ANN401 - a dataclass
+    required = [
+        each.name
+        for each in dataclasses.fields(kind)
+        if each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING
+    ]
+    try:
+        check_options(values, kind)
+        for name in required:
+            if name not in values:
+                raise ConfigError(f"{name} is missing")
+        return kind(**values)
+    except MlrlError as error:
+        raise ConfigError(f"{source}: {error}") from error

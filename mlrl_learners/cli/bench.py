@@ -1,0 +1,173 @@
+"""`mlrl bench`: play a suite, list the suites, compare results."""
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlrl_learners.bench.compare import compare
+from mlrl_learners.bench.results import read_result, write_result
+from mlrl_learners.bench.run import RunSettings, play_suite
+from mlrl_learners.bench.suite import load_suite, suite_files
+from mlrl_learners.cli.bench_actors import NamedActor
+from mlrl_learners.cli.parser import at_least, print_json, print_table
+from mlrl_learners.overrides import split_overrides
+from mlrl_learners.yaml12 import parse_value
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ("learner",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    _add_run(actions)
+    listing = actions.add_parser("list", help="name the suites", description="name the suites")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.set_defaults(action=_list)
+    pair = actions.add_parser("compare", help="two results, on the same tasks")
+    pair.add_argument("first", type=Path, help="a result, as bench run writes it")
+    pair.add_argument("second", type=Path, help="another one")
+    pair.add_argument("--allow-unequal", action="store_true", help="compare across budgets, too")
+    pair.add_argument("--json", action="store_true", help="print JSON")
+    pair.set_defaults(action=_compare)
+
+
+def _add_run(actions: Any) -> None:  # noqa: ANN401 - argparse keeps its type to itself
+    runs = actions.add_parser("run", help="play a suite; goes on where it was interrupted")
+    runs.epilog = "Options of the model can follow: --learner.temperature 0.7"
+    runs.add_argument("--suite", required=True, help="name of a suite, or path of your own")
+    runs.add_argument(
+        "--actor", required=True, help="who plays, see mlrl list; {seed} becomes the suite's seed"
+    )
+    runs.add_argument("--only", nargs="+", metavar="ENTRY", help="only these entries, or their ids")
+    runs.add_argument("--name", help="what the actor is called in results")
+    runs.add_argument("--note", default="", help="one line about it, for the leaderboard")
+    runs.add_argument("--run-dir", type=Path, help="folder of the run, runs/bench/… by default")
+    runs.add_argument("--out", type=Path, help="the result; RUN_DIR/result.json by default")
+    runs.add_argument("--greedy", action="store_true", help="no sampling")
+    runs.add_argument("--batch-size", type=at_least(1), default=16, help="episodes side by side")
+    runs.add_argument(
+        "--attempts", type=at_least(1), default=3, help="tries of an episode that breaks"
+    )
+    runs.add_argument("--json", action="store_true", help="print the result as JSON")
+    runs.set_defaults(action=_run)
+
+
+def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    """Do what was asked for."""
+    status: int = arguments.action(arguments, overrides)
+    return status
+
+
+def _run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    suite = load_suite(arguments.suite)
+    if arguments.only:
+        suite = suite.only(arguments.only)
+    actor = NamedActor(arguments.actor, _options(overrides), arguments.name)
+    settings = RunSettings(
+        explore=not arguments.greedy,
+        batch_size=arguments.batch_size,
+        attempts=arguments.attempts,
+        progress=True,
+    )
+    slug = re.sub(r"[^\w.+-]+", "-", actor.name).strip("-")
+    folder = arguments.run_dir or Path("runs") / "bench" / f"{suite.name}-v{suite.version}" / slug
+    played = play_suite(suite, actor, folder, settings)
+    described = {**actor.describe(suite.seeds), "note": arguments.note}
+    path = arguments.out or folder / "result.json"
+    result = write_result(path, suite, described, played, settings)
+    if arguments.json:
+        print_json(result)
+    else:
+        _print(result, path)
+    if result["complete"]:
+        return 0
+    missing = sum(entry["missing"] for entry in result["entries"])
+    cause = f": {result['failures'][0]['message']}" if result["failures"] else ""
+    print(
+        f"mlrl: {missing} episodes are missing{cause}; the same command goes on with them",
+        file=sys.stderr,
+    )
+    return 1
+
+
+def _options(overrides: Sequence[str]) -> dict[str, Any]:
+    """Read `--learner.NAME VALUE`."""
+    return {
+        key.split(".", 1)[1].removeprefix("options."): parse_value(value, key)
+        for key, value in split_overrides(overrides)
+    }
+
+
+def _print(result: Mapping[str, Any], path: Path) -> None:
+    rows = [
+        (
+            entry["name"],
+            _with_interval(entry["mean"], entry["interval"]),
+            _with_interval(entry["iqm"], entry["iqm_interval"]),
+            _share(entry.get("solved_rate")),
+            entry["episodes"],
+            entry["tokens"],
+        )
+        for entry in [*result["entries"], {"name": "all", **result["overall"]}]
+    ]
+    print_table(("entry", "mean return", "interquartile", "solved", "episodes", "tokens"), rows)
+    left_out = sum(entry["left_out"] for entry in result["entries"])
+    if left_out:
+        print(f"{left_out} episodes left out: their tasks have no reference")
+    print(f"{result['actor']['name']} on {result['suite']['name']}: {path}")
+
+
+def _with_interval(value: float | None, interval: Sequence[float] | None) -> str:
+    if value is None or interval is None:
+        return "none"
+    return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
+
+
+def _share(value: float | None) -> str:
+    return "none" if value is None else f"{value:.2f}"
+
+
+def _list(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
+    suites = {name: load_suite(name) for name in suite_files()}
+    if arguments.json:
+        print_json({name: {**each.as_dict(), "hash": each.hash} for name, each in suites.items()})
+        return 0
+    rows = [
+        (f"{name} v{each.version}", len(each.entries), len(each.seeds), each.summary)
+        for name, each in suites.items()
+    ]
+    print_table(("suite", "entries", "seeds", ""), rows)
+    return 0
+
+
+def _compare(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
+    found = compare(
+        read_result(arguments.first),
+        read_result(arguments.second),
+        allow_unequal=arguments.allow_unequal,
+    )
+    if arguments.json:
+        print_json(found)
+        return 0
+    rows = [
+        (
+            row.get("entry", "all"),
+            row["tasks"],
+            f"{row['first_mean']:.3f}",
+            f"{row['second_mean']:.3f}",
+            _with_interval(row["difference"], row["difference_interval"]),
+            _with_interval(row["probability_of_improvement"], row["probability_interval"]),
+            f"{row['p_value']:.4f}",
+        )
+        for row in [*found["entries"], found["overall"]]
+    ]
+    head = ("entry", "tasks", found["first"], found["second"], "difference", "P(better)", "p")
+    print_table(head, rows)
+    for warning in found["warnings"]:
+        print(f"mlrl: {warning}", file=sys.stderr)
+    return 0

@@ -1,0 +1,177 @@
+"""Who plays a suite: the words of `--actor`, held to the suite's budget.
+
+A run directory's learner is given the suite's longest answer, whatever it was trained with. Where a
+word holds `{seed}`, each of the suite's seeds is put in its place, so that one result covers runs
+of several training seeds.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint
+from mlrl_learners.cli.actors import (
+    CONFIG_FILE,
+    SCRIPTS,
+    SERVED,
+    WRAPPERS,
+    make_actor,
+    make_learner,
+    run_of,
+)
+from mlrl_learners.config import load_config
+from mlrl_learners.errors import CheckpointError, ConfigError
+from mlrl_learners.types import Actor, AgentID
+
+__all__ = ["NamedActor"]
+
+SEED = "{seed}"
+NO_WEIGHTS = ("optimizer.pt", "generator.pt", "team.json")
+
+
+class NamedActor:
+    """The actor of a word, for every entry of a suite.
+
+    Args:
+        word: As in `mlrl evaluate --actor`; it may hold `{seed}`.
+        options: Of the learner or endpoint at the bottom, the token budget apart.
+        name: What it is called in results; the word by default, paths by their last part.
+    """
+
+    def __init__(
+        self, word: str, options: Mapping[str, Any] | None = None, name: str | None = None
+    ) -> None:
+        self._ways, self._base = _unwrapped(word)
+        self._options = dict(options or {})
+        for option in ("max_new_tokens", "max_tokens"):
+            if option in self._options:
+                raise ConfigError(f"{option} is the suite's budget; change tokens there")
+        self.name = name or ":".join([*self._ways, self._short()])
+        self._weights: dict[int, str] = {}
+
+    def describe(self, seeds: Sequence[int]) -> dict[str, Any]:
+        """Return who plays as JSON values, for a result file."""
+        trained = [found for found in map(self._trained, seeds) if found]
+        weights = [self._hash(seed) for seed in (seeds if SEED in self._base else seeds[:1])]
+        return {
+            "name": self.name,
+            "way": ":".join(self._ways) or "plain",
+            "base": self._short(),
+            "options": self._options,
+            "weights": [digest for digest in weights if digest],
+            **({"trained": trained if SEED in self._base else trained[:1]} if trained else {}),
+        }
+
+    def identity(self, seed: int) -> dict[str, Any]:
+        """Return what tells this actor from any other, weights included."""
+        base = self._short(seed)
+        options = self._options
+        return {"ways": self._ways, "base": base, "options": options, "weights": self._hash(seed)}
+
+    def make(self, agents: Sequence[AgentID], *, tokens: int, seed: int) -> Actor:
+        """Make the actor.
+
+        Raises:
+            ConfigError: If a run was trained for other agents.
+            CheckpointError: If a run has no checkpoint.
+            ModelNotFoundError: If there is no such model.
+        """
+        word = self._word(seed)
+        if run_of(Path(word)) is not None:
+            actor: Actor = self._learned(Path(word), agents, tokens)
+        else:
+            limit = {"max_tokens" if word.startswith(f"{SERVED}:") else "max_new_tokens": tokens}
+            given = {} if word in SCRIPTS else {**self._options, **limit}
+            actor = make_actor(word, agents, seed=seed, options=given)
+        for way in reversed(self._ways):
+            actor = WRAPPERS[way][0](actor)
+        return actor
+
+    def _learned(self, path: Path, agents: Sequence[AgentID], tokens: int) -> Actor:
+        run_dir, checkpoint = _checkpoint(path)
+        config = load_config(run_dir / CONFIG_FILE)
+        options = {**config.learner.options, **self._options, "max_new_tokens": tokens}
+        learner = make_learner(
+            dataclasses.replace(
+                config, learner=dataclasses.replace(config.learner, options=options)
+            )
+        )
+        known = getattr(learner, "agents", tuple(agents))
+        if set(agents) - set(known):
+            raise ConfigError(
+                f"{run_dir.name} was trained for the agents {', '.join(known)} of "
+                f"{config.env.id}, not for {', '.join(agents)}; choose entries with --only"
+            )
+        read_checkpoint(checkpoint, learner)
+        return learner
+
+    def _word(self, seed: int) -> str:
+        return self._base.replace(SEED, str(seed))
+
+    def _short(self, seed: int | None = None) -> str:
+        """Return the base without folders, which say more of a disk than of an actor."""
+        word = self._base if seed is None else self._word(seed)
+        if self._base.startswith(f"{SERVED}:"):
+            return word
+        is_path = SEED in word or Path(word).exists()
+        return Path(word).name if is_path else word
+
+    def _hash(self, seed: int) -> str:
+        """Hash the weights of a run or a model's folder; empty for everything else."""
+        if seed not in self._weights:
+            path = Path(self._word(seed))
+            if run_of(path) is not None:
+                path = _checkpoint(path)[1] / "learner"
+            self._weights[seed] = _hash_of(path) if path.is_dir() else ""
+        return self._weights[seed]
+
+    def _trained(self, seed: int) -> dict[str, Any] | None:
+        path = Path(self._word(seed))
+        if run_of(path) is None:
+            return None
+        run_dir, checkpoint = _checkpoint(path)
+        config = load_config(run_dir / CONFIG_FILE)
+        return {
+            "learner": config.learner.name,
+            "model": config.learner.model,
+            "env": config.env.id,
+            "options": dict(config.env.options),
+            "iterations": int(checkpoint.name.rpartition("_")[2]),
+            "tasks_per_iteration": config.train.tasks_per_iteration,
+            "seed": config.train.seed,
+        }
+
+
+def _unwrapped(word: str) -> tuple[list[str], str]:
+    """Split a word into the ways of playing, outermost first, and who plays at the bottom."""
+    ways = []
+    while not Path(word).exists():
+        prefix, colon, rest = word.partition(":")
+        if prefix not in WRAPPERS or not colon:
+            break
+        if not rest:
+            raise ConfigError(f"{prefix} wraps another actor: write {prefix}:ACTOR")
+        ways.append(prefix)
+        word = rest
+    return ways, word
+
+
+def _checkpoint(path: Path) -> tuple[Path, Path]:
+    run_dir = run_of(path) or path
+    checkpoint = latest_checkpoint(run_dir) if path == run_dir else path
+    if checkpoint is None:
+        raise CheckpointError(f"{str(run_dir)!r} has no checkpoint yet")
+    return run_dir, checkpoint
+
+
+def _hash_of(folder: Path) -> str:
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name not in NO_WEIGHTS:
+            digest.update(path.relative_to(folder).as_posix().encode())
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()

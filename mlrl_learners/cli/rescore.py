@@ -1,0 +1,152 @@
+"""`mlrl rescore`: score stored episodes anew, and say what changed."""
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from mlrl_learners.bench.rescore import Change, rescore
+from mlrl_learners.bench.results import (
+    figures_of,
+    overall_of,
+    read_result,
+    read_transcripts,
+    save_result,
+)
+from mlrl_learners.bench.run import EPISODES
+from mlrl_learners.bench.transcripts import read_episodes
+from mlrl_learners.cli.parser import print_json, print_table
+from mlrl_learners.config import from_mapping
+from mlrl_learners.errors import ConfigError, RunDirError
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ("env",)
+SHOWN = 20
+
+Record = dict[str, Any]
+Origin = tuple[str, dict[str, Any]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.epilog = "The exit status is 1 where a score has changed. Options: --env.max_turns 2"
+    parser.add_argument(
+        "path", type=Path, help="a result, a folder of bench run, or a JSONL file of episodes"
+    )
+    parser.add_argument("--write", type=Path, metavar="FILE", help="keep the new scores here")
+    parser.add_argument("--json", action="store_true", help="print every change as JSON")
+
+
+def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    """Score, and print what changed."""
+    path = arguments.path / EPISODES if arguments.path.is_dir() else arguments.path
+    result = read_result(path) if path.suffix == ".json" else None
+    if result is None:
+        episodes = read_episodes(path)
+        origins = [_origin(episode, overrides) for episode in episodes]
+    else:
+        episodes = read_transcripts(path, result)
+        entries = {entry["name"]: entry for entry in result["entries"]}
+        origins = [_entry_origin(entries[episode["entry"]]) for episode in episodes]
+    if not episodes:
+        raise ConfigError(f"{str(path)!r} holds no episode")
+    scored, changes = _rescore_all(episodes, origins)
+    if arguments.write is not None:
+        _keep(arguments.write, result, scored)
+    if arguments.json:
+        print_json({"episodes": len(episodes), "changes": [asdict(change) for change in changes]})
+    else:
+        _print(len(episodes), changes)
+    return 1 if changes else 0
+
+
+def _origin(episode: Record, overrides: Sequence[str]) -> Origin:
+    """Return the environment of an episode of `bench run`, `collect` or `evaluate --episodes`."""
+    source = episode.get("source", episode)
+    if "env_id" not in source:
+        raise ConfigError("an episode does not say which environment it is of: no env_id")
+    options = dict(source.get("env_options", {}))
+    if source.get("split") is not None:
+        options["split"] = source["split"]
+    given = from_mapping({"env": {"id": source["env_id"]}}, overrides).env.options
+    return source["env_id"], {**options, **given}
+
+
+def _entry_origin(entry: Mapping[str, Any]) -> Origin:
+    turns = entry["budget"]["turns"]
+    return entry["env"], {**entry["options"], "split": entry["split"], "max_turns": turns}
+
+
+def _rescore_all(
+    episodes: Sequence[Record], origins: Sequence[Origin]
+) -> tuple[list[Record], list[Change]]:
+    """Score the episodes, those of one environment together; their order is kept."""
+    places: dict[str, list[int]] = {}
+    for place, origin in enumerate(origins):
+        places.setdefault(json.dumps(origin, sort_keys=True), []).append(place)
+    scored: dict[int, Record] = {}
+    changes = []
+    for group in places.values():
+        env_id, options = origins[group[0]]
+        records, found = rescore(env_id, options, [episodes[i] for i in group], progress=True)
+        scored |= dict(zip(group, records, strict=True))
+        changes += found
+    return [scored[place] for place in range(len(episodes))], changes
+
+
+def _keep(path: Path, result: Record | None, episodes: Sequence[Record]) -> None:
+    if result is None:
+        scorer = _scorer(episodes)
+        lines = [json.dumps({**e, **scorer} if "scorer" in e else e) for e in episodes]
+        try:
+            path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+        except OSError as error:
+            raise RunDirError(f"cannot write {str(path)!r}: {error}") from error
+        return
+    entries = []
+    for entry in result["entries"]:
+        mine = [episode for episode in episodes if episode["entry"] == entry["name"]]
+        scorers = [_scorer_of(*_entry_origin(entry))]
+        entries.append({**entry, **figures_of(mine), "scorers": scorers})
+    save_result(path, {**result, "entries": entries, "overall": overall_of(entries)}, episodes)
+
+
+def _scorer(episodes: Sequence[Record]) -> dict[str, str]:
+    return {"scorer": _scorer_of(*_origin(episodes[0], []))}
+
+
+def _scorer_of(env_id: str, options: Mapping[str, Any]) -> str:
+    env = mlrl_envs.make(env_id, **options)
+    try:
+        return mlrl_envs.fingerprint(env).get("scorer", "")
+    finally:
+        env.close()
+
+
+def _print(total: int, changes: Sequence[Change]) -> None:
+    if not changes:
+        print(f"{total} episodes, every score as it was")
+        return
+    rows = [
+        (
+            change.env_id,
+            change.task_id,
+            f"{change.old_return:.4f} → {change.new_return:.4f}",
+            "" if change.old_solved == change.new_solved else f"now {change.new_solved}",
+            ", ".join([*_parts(change), *filter(None, [change.note])]),
+        )
+        for change in changes[:SHOWN]
+    ]
+    print_table(("environment", "task", "return", "solved", "parts"), rows)
+    if len(changes) > SHOWN:
+        print(f"… and {len(changes) - SHOWN} more; --json prints all")
+    gain = sum(change.new_return - change.old_return for change in changes) / total
+    print(f"{len(changes)} of {total} episodes changed; mean return {gain:+.4f}")
+
+
+def _parts(change: Change) -> list[str]:
+    return [f"{name} {old:.3f} → {new:.3f}" for name, (old, new) in change.components.items()]
