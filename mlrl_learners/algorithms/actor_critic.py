@@ -137,7 +137,7 @@ class ActorCritic(Team):
     ) -> None:
         super().__init__(agents, model, config, seed)
         self.rollout = RolloutConfig(config.group_size, config.joint_mode, config.branching)
-        sources = self._sources(model)
+        sources = dict(self.sources)
         if config.critic_model is not None:
             sources = dict.fromkeys(sources, config.critic_model)
         self.critics = TeamCritics(self, config, formats=self._formats, sources=sources)
@@ -155,7 +155,7 @@ class ActorCritic(Team):
         metrics = group_metrics(list(rollout_groups(rollouts, self.config.gamma)))
         for optimizer in (*self.optimizers.values(), *self.critics.optimizers.values()):
             optimizer.clear()
-        for name in self.policies:
+        for name in self.optimizers:
             mine = [s for s in samples if self.policy_of[s.judgement.agent] == name]
             if mine:
                 metrics |= self._update_policy(name, mine)
@@ -182,6 +182,8 @@ class ActorCritic(Team):
         samples = []
         for node in (node for rollout in rollouts for node in rollout.root.walk()):
             for agent, completions in node.completions.items():
+                if agent not in self.learning:
+                    continue
                 prompt = reading.prompt(agent, node.observations)
                 value = reading.value(agent, node.observations)
                 advantages = gae.sample_advantages(node, agent)

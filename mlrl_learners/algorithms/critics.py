@@ -5,7 +5,8 @@
 - `central`: one for the whole team, a model of its own that reads what all agents read, with one
   value an agent
 
-Agents that share weights share the critic, as they share everything.
+Agents that share weights share the critic, as they share everything; those that are frozen need
+none. Where policies are adapters, so are critics, on the base of the policy or of `critic_model`.
 """
 
 from collections import defaultdict
@@ -30,9 +31,10 @@ from mlrl_learners.algorithms.reading import (
     Prompt,
     Reading,
 )
-from mlrl_learners.algorithms.team import Team, load_policy
+from mlrl_learners.algorithms.team import Team
+from mlrl_learners.distributed import gather, sum_numbers
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.logprobs import TokenRow, micro_batches
+from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.losses import value_loss
 from mlrl_learners.policies import ChatFormat, ModelSource
 from mlrl_learners.policies.critic import Critic
@@ -42,6 +44,7 @@ from mlrl_learners.types import AgentID, Rollout
 
 __all__ = ["CriticConfig", "TeamCritics", "ValueSample"]
 
+ADAPTERS = "critics"  # no policy is called so
 OPTIMIZER_FILE = "optimizer.pt"
 
 
@@ -50,9 +53,9 @@ class CriticConfig(PolicyGradientConfig):
     """Which critics a team has, and how they learn.
 
     Attributes:
-        critic: `"separate"` (a model of its own for each policy), `"value_head"` (a head on the
-            actor, in one forward pass with it) or `"central"` (one model that reads what all
-            agents read).
+        critic: `"separate"` (a model or adapter of its own for each policy), `"value_head"` (a
+            head on the actor, in one forward pass with it) or `"central"` (one model or adapter
+            that reads what all agents read).
         critic_model: What critics with a model of their own start from; null for the actor's.
         critic_lr: Highest learning rate of the critics (of the heads, for `value_head`), above 0;
             null for `lr`.
@@ -131,7 +134,9 @@ class TeamCritics:
     ) -> None:
         self.agents, self.config, self.kind = team.agents, config, config.critic
         central = self.kind == "central"
-        self.critic_of = dict.fromkeys(team.agents, CENTRAL) if central else dict(team.policy_of)
+        self.critic_of = {
+            agent: CENTRAL if central else team.policy_of[agent] for agent in team.learning
+        }
         self.critics = {
             name: self._build(team, name, sources)
             for name in dict.fromkeys(self.critic_of.values())
@@ -217,31 +222,31 @@ class TeamCritics:
             return Critic(team.policies[name], 1, owns_trunk=False)
         source = sources.get(name, next(iter(sources.values())))
         num_values = len(team.agents) if self.kind == "central" else 1
-        return Critic(load_policy(source, team.config), num_values, owns_trunk=True)
+        trunk = team.weights.trained(f"{ADAPTERS}/{name}", source)
+        return Critic(trunk, num_values, owns_trunk=True)
 
     def _formats(self, actors: Mapping[AgentID, ChatFormat]) -> dict[str, ChatFormat]:
         if self.kind == "value_head":
-            return dict(actors)
+            return {agent: actors[agent] for agent in self.critic_of}
         if self.kind == "central":
             limits = [each.max_prompt_tokens for each in actors.values()]
             limit = None if None in limits else sum(filter(None, limits))
             return {CENTRAL: _format(self.critics[CENTRAL], limit, None)}
         return {
             agent: _format(
-                self.critics[self.critic_of[agent]], each.max_prompt_tokens, each.system_prompt
+                self.critics[name], actors[agent].max_prompt_tokens, actors[agent].system_prompt
             )
-            for agent, each in actors.items()
+            for agent, name in self.critic_of.items()
         }
 
     def _ask(self, critic: Critic, prompts: Sequence[Prompt]) -> list[list[float]]:
         rows = [TokenRow(prompt, (0,)) for prompt in prompts]
-        answers: list[list[float]] = [[] for _ in prompts]
+        answers: dict[int, list[float]] = {}
         with torch.no_grad():
-            for batch in micro_batches(rows, self.config.micro_batch_tokens):
+            for batch in critic.trunk.micro_batches(rows, self.config.micro_batch_tokens):
                 values = critic.values([prompts[i] for i in batch]).tolist()
-                for place, value in zip(batch, values, strict=True):
-                    answers[place] = value
-        return answers
+                answers |= zip(batch, values, strict=True)
+        return list(gather(answers).values())
 
     def _update_one(
         self, name: str, samples: list[ValueSample], generator: torch.Generator
@@ -249,14 +254,16 @@ class TeamCritics:
         stats: dict[str, float] = defaultdict(float)
         for minibatch in minibatches(samples, self.config, generator):
             rows = [sample.row for sample in minibatch]
-            for places in micro_batches(rows, self.config.micro_batch_tokens):
+            for places in self.critics[name].trunk.micro_batches(
+                rows, self.config.micro_batch_tokens
+            ):
                 batch = [minibatch[i] for i in places]
                 values = self.critics[name].values([sample.prompt for sample in batch])
                 loss = self.loss(name, values, batch, len(samples), stats)
                 (loss * (len(samples) / len(minibatch))).backward()
             stats["critic_grad_norm"] += self.optimizers[name].step()
             stats["steps"] += 1
-        return self.metrics(name, samples, stats)
+        return self.metrics(name, samples, sum_numbers(stats))
 
 
 def _format(critic: Critic, limit: int | None, system_prompt: str | None) -> ChatFormat:

@@ -130,9 +130,10 @@ class Magrpo(Team):
             NumericsError: If a loss or gradient is not finite.
         """
         groups = list(rollout_groups(rollouts, self.config.gamma))
-        samples = [sample for group in groups for sample in self._samples(group)]
+        learning = [group for group in groups if group.agent in self.learning]
+        samples = [sample for group in learning for sample in self._samples(group)]
         metrics = group_metrics(groups)
-        for name in self.policies:
+        for name in self.optimizers:
             self.optimizers[name].clear()
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:

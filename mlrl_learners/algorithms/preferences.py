@@ -191,7 +191,8 @@ class Madpo(OfflineTeam):
         for number, pair in enumerate(pairs):
             for sign, side in ((1.0, pair.better), (-1.0, pair.worse)):
                 for agent, row in side.items():
-                    rows[self.policy_of[agent]].append(SignedRow(number, sign, row))
+                    if agent in self.learning:
+                        rows[self.policy_of[agent]].append(SignedRow(number, sign, row))
         return rows
 
     def _reference_margins(self, rows: Mapping[str, list[SignedRow]], num_pairs: int) -> Tensor:

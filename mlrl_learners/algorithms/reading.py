@@ -51,10 +51,10 @@ class CriticInputs:
         return self.agents.index(agent) if self.kind == "central" else 0
 
     def prompts(self, rollouts: Sequence[Rollout]) -> dict[Key, Prompt]:
-        """Return every question that rollouts raise, once."""
+        """Return every question that rollouts raise and that somebody reads, once."""
         prompts: dict[Key, Prompt] = {}
         for key, completions in self._questions(rollouts):
-            if key not in prompts:
+            if key not in prompts and key[0] in self.formats:
                 prompts[key] = self._prompt(key, completions)
         return prompts
 

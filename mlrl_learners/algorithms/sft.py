@@ -128,7 +128,7 @@ class Sft(OfflineTeam):
             for demonstration in read_demonstrations(Path(path), self.config.filter_reward):
                 agent = demonstration.agent
                 theirs = files.get(agent) if isinstance(files, Mapping) else files
-                if agent in self.agents and theirs == path:
+                if agent in self.learning and theirs == path:
                     yield demonstration
 
     def _rows_of_text(self, shown: Demonstration) -> Iterator[TokenRow]:
@@ -156,7 +156,7 @@ class Sft(OfflineTeam):
         for rollout in rollouts:
             for node, step, earned in _lines(rollout.root, rollout.agents):
                 if self.config.filter_reward is None or earned >= self.config.filter_reward:
-                    for agent in step.samples:
+                    for agent in (each for each in step.samples if each in self.learning):
                         mine = self._rows_of_step(agent, node, step)
                         rows[self.policy_of[agent]] |= dict.fromkeys(mine)
         return {name: list(unique) for name, unique in rows.items()}

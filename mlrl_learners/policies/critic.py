@@ -26,7 +26,7 @@ class Critic:
     Args:
         trunk: Whose model reads the prompts.
         num_values: Values a prompt, V.
-        owns_trunk: Whether the model is the critic's own, to be trained and saved with it.
+        owns_trunk: Whether its weights are the critic's own, to be trained and saved with it.
     """
 
     def __init__(self, trunk: Policy, num_values: int, *, owns_trunk: bool) -> None:
@@ -38,8 +38,8 @@ class Critic:
         self.head.to(trunk.device)
 
     def parameters(self) -> list[nn.Parameter]:
-        """Return what the critic's optimizer trains: the head, and a model of its own."""
-        trunk = self.trunk.model.get_decoder().parameters() if self.owns_trunk else ()
+        """Return what the critic's optimizer trains: the head, and weights of its own."""
+        trunk = self.trunk.decoder_parameters() if self.owns_trunk else ()
         return [*trunk, *self.head.parameters()]
 
     def values(self, prompts: Sequence[Sequence[int]]) -> Tensor:

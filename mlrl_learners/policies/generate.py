@@ -1,7 +1,8 @@
 """Sampling many answers to many prompts from one model, in as few forward passes as possible.
 
 Each prompt is read once and its keys and values serve all of its samples; rows that have ended
-leave the batch; a row's tokens do not depend on the rows beside it.
+leave the batch; a row's tokens do not depend on the rows beside it. Several processes answer a
+share of the prompts each: all draw the same random numbers, for all prompts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,6 +13,8 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
+from mlrl_learners.distributed import spread
+from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.cache import grow_in_place
 from mlrl_learners.policies.fast_linear import packed_weights
 from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens, greedy_tokens
@@ -40,6 +43,7 @@ def generate(
     eos_ids: Sequence[int],
     generator: torch.Generator | None,
     max_rows: int = 64,
+    adapters: AdapterRows | None = None,
 ) -> list[list[SampledTokens]]:
     """Draw `num_samples` answers to each prompt.
 
@@ -51,6 +55,7 @@ def generate(
         eos_ids: Ids that end an answer; the one drawn is part of it.
         generator: CPU generator that the uniform numbers come from; None answers greedily.
         max_rows: Most rows that are decoded at once.
+        adapters: Which adapter answers each prompt, where the model has several.
 
     Returns:
         For each prompt, in order, its answers.
@@ -59,19 +64,32 @@ def generate(
     if generator is not None:
         shape = (len(prompts), num_samples, sampling.max_new_tokens)
         uniforms = torch.rand(shape, generator=generator)
-    answers: list[list[SampledTokens]] = [[] for _ in prompts]
-    num_rows = min(max_rows, len(prompts) * num_samples)
-    with packed_weights(model, num_rows):
-        for batch in _prompt_batches(prompts, max(1, max_rows // num_samples)):
-            decoder = _Decoder(model, [prompts[i] for i in batch], num_samples, sampling, eos_ids)
-            rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
-            for position, prompt in enumerate(batch):
-                answers[prompt] = rows[position * num_samples : (position + 1) * num_samples]
-    return answers
+
+    def answer(ours: list[int]) -> dict[int, list[SampledTokens]]:
+        answers: dict[int, list[SampledTokens]] = {}
+        with packed_weights(model, min(max_rows, len(ours) * num_samples)):
+            for batch in _prompt_batches(prompts, ours, max(1, max_rows // num_samples)):
+                decoder = _Decoder(
+                    model,
+                    [prompts[i] for i in batch],
+                    num_samples,
+                    sampling,
+                    eos_ids,
+                    adapters[batch] if adapters else None,
+                )
+                rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
+                for position, prompt in enumerate(batch):
+                    answers[prompt] = rows[position * num_samples : (position + 1) * num_samples]
+        return answers
+
+    written = num_samples * sampling.max_new_tokens
+    return spread([len(prompt) + written for prompt in prompts], answer)
 
 
-def _prompt_batches(prompts: Sequence[Sequence[int]], size: int) -> Iterator[list[int]]:
-    by_length = sorted(range(len(prompts)), key=lambda i: (-len(prompts[i]), i))
+def _prompt_batches(
+    prompts: Sequence[Sequence[int]], ours: Sequence[int], size: int
+) -> Iterator[list[int]]:
+    by_length = sorted(ours, key=lambda i: (-len(prompts[i]), i))
     for start in range(0, len(by_length), size):
         yield by_length[start : start + size]
 
@@ -86,12 +104,17 @@ class _Decoder:
         num_samples: int,
         sampling: SamplingConfig,
         eos_ids: Sequence[int],
+        adapters: AdapterRows | None,
     ) -> None:
         self.model = model
         self.sampling = sampling
         self.device = next(model.parameters()).device
         self.eos_ids = torch.tensor(list(eos_ids), device=self.device)
+        self.adapters = adapters
+        self._choose_adapters()
         self.logits, self.cache = self._read(prompts, num_samples)
+        self.adapters = adapters.repeat(num_samples) if adapters else None
+        self._choose_adapters()
         num_rows = len(prompts) * num_samples
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         self.positions = lengths.repeat_interleave(num_samples)  # [B], of the next token
@@ -164,7 +187,14 @@ class _Decoder:
         self.cache.batch_select_indices(alive)
         self.positions, self.mask = self.positions[alive], self.mask[alive]
         self.rows, self.ended = self.rows[alive], self.ended[alive]
+        self.adapters = self.adapters[alive] if self.adapters else None
+        self._choose_adapters()
         return tokens[alive]
+
+    def _choose_adapters(self) -> None:
+        """Let the model compute each row of the batch with its own adapter from here on."""
+        if self.adapters is not None:
+            self.adapters.use()
 
     def _advance(self, step: int, tokens: Tensor) -> None:
         """Read one token a row."""

@@ -1,4 +1,4 @@
-"""One set of weights: sampling from it, and log-probabilities under it."""
+"""One set of weights, or an adapter on a frozen one: sampling from it, and log-probabilities."""
 
 import contextlib
 import copy
@@ -9,14 +9,18 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from mlrl_learners.distributed import share
 from mlrl_learners.errors import CheckpointError, ConfigError
 from mlrl_learners.functional.logprobs import (
     TokenRow,
-    completion_logprobs,
     logprobs_and_states,
     micro_batches,
+    num_tokens,
     prompt_states,
 )
+from mlrl_learners.policies.adapter_rows import AdapterRows
+from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
+from mlrl_learners.policies.families import check_head, eos_ids, packs_prompts, without_dropout
 from mlrl_learners.policies.fast_linear import use_fast_linears
 from mlrl_learners.policies.generate import generate
 from mlrl_learners.policies.sampling import SamplingConfig
@@ -50,15 +54,49 @@ class Policy:
         self.model = model
         self.tokenizer = tokenizer
         self.precision = precision
-        self.eos_ids = _eos_ids(model, tokenizer)
-        _without_dropout(model)
+        self.base: FrozenBase | None = None
+        self.adapter: str | None = None
+        self.eos_ids = eos_ids(model, tokenizer)
+        without_dropout(model)
         use_fast_linears(model)
-        _check_head(model)
+        check_head(model)
         # Tried once and before any weights are loaded: a resumed run must do as it did before.
-        self.packs_prompts = _packs_prompts(model)
+        self.packs_prompts = packs_prompts(model)
         self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
+
+    def freeze(self, config: AdapterConfig, source: str) -> None:
+        """Keep the weights as they are from now on: they may be a base for adapters."""
+        self.base = FrozenBase(self.model, config, source)
+        if self.gradient_checkpointing:
+            contexts = self.base.checkpoint_contexts
+            self.model.gradient_checkpointing_enable(
+                {"use_reentrant": False, "context_fn": contexts}
+            )
+
+    def with_adapter(self, name: str, seed: int) -> "Policy":
+        """Return a policy with a new adapter on this one's frozen weights.
+
+        Args:
+            name: Its name, unlike those of others on these weights.
+            seed: Decides the adapter's first weights.
+        """
+        if self.base is None:
+            raise ConfigError("adapters need a frozen base: freeze the policy first")
+        self.base.add(name, seed)
+        return self._on_base(name)
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Return what can be trained: all weights, those of the adapter, or none."""
+        if self.base is None:
+            return [weight for weight in self.model.parameters() if weight.requires_grad]
+        return [] if self.adapter is None else self.base.parameters(self.adapter)
+
+    def decoder_parameters(self) -> list[nn.Parameter]:
+        """Return those of `parameters` that the states, without the head, hang on."""
+        decoder = {id(weight) for weight in self.model.get_decoder().parameters()}
+        return [weight for weight in self.parameters() if id(weight) in decoder]
 
     @property
     def device(self) -> torch.device:
@@ -79,10 +117,21 @@ class Policy:
         *,
         generator: torch.Generator | None,
         max_rows: int = 64,
+        adapters: Sequence[str | None] | None = None,
     ) -> list[list[Completion]]:
-        """Draw `num_samples` completions of each prompt; greedily without a generator."""
+        """Draw `num_samples` completions of each prompt; greedily without a generator.
+
+        Args:
+            prompts: Token ids of each.
+            num_samples: Completions of each, G.
+            sampling: How tokens are drawn.
+            generator: Where the random numbers come from.
+            max_rows: Most completions that are decoded at once.
+            adapters: For each prompt, which adapter on the same base answers it; by default this
+                policy's own.
+        """
         self.model.eval()
-        with self._autocast():
+        with self._autocast(), self._rows(adapters or [self.adapter] * len(prompts)) as rows:
             sampled = generate(
                 self.model,
                 prompts,
@@ -91,6 +140,7 @@ class Policy:
                 eos_ids=self.eos_ids,
                 generator=generator,
                 max_rows=max_rows,
+                adapters=rows,
             )
         texts = self.tokenizer.batch_decode(
             [list(answer.token_ids) for answers in sampled for answer in answers],
@@ -131,7 +181,7 @@ class Policy:
         """Return what `logprobs` does, and the states at the ends of the prompts, `[B, H]`."""
         packed = self.packs_prompts
         self.model.train(self.gradient_checkpointing)  # it only acts in training mode
-        with self._autocast():
+        with self._computing():
             return logprobs_and_states(
                 self.model,
                 rows,
@@ -144,20 +194,34 @@ class Policy:
     def prompt_states(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """Return the decoder's states at the ends of the prompts, `[B, H]`."""
         self.model.train(self.gradient_checkpointing)
-        with self._autocast():
+        with self._computing():
             return prompt_states(self.model.get_decoder(), prompts)
 
     def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
-        """Split row numbers into forward passes of at most `max_tokens` tokens each."""
-        return micro_batches(rows, max_tokens, packed=self.packs_prompts)
+        """Split row numbers into forward passes of at most `max_tokens` tokens each.
+
+        With several processes these are this one's: each batch is exactly one's. What is summed up
+        over them is therefore a part; gradients are put together by `PolicyOptimizer.step`.
+        """
+        batches = list(micro_batches(rows, max_tokens, packed=self.packs_prompts))
+        yield from (batches[i] for i in share([num_tokens(rows, batch) for batch in batches]))
 
     def frozen_copy(self) -> "Policy":
-        """Return a copy that is not trained, to measure a divergence from."""
+        """Return what is not trained, to measure a divergence from: a copy, or the base alone."""
+        if self.base is not None:
+            return self._on_base(None)
         model = copy.deepcopy(self.model).requires_grad_(False)
         return Policy(model, self.tokenizer, precision=self.precision)
 
     def save(self, folder: Path) -> None:
-        """Write weights and tokenizer as a folder that `transformers` loads."""
+        """Write what can be trained, and what it belongs to.
+
+        All weights and the tokenizer make a folder that `transformers` loads, an adapter one that
+        `peft` loads.
+        """
+        if self.base is not None:
+            self.base.save(self.adapter, folder)
+            return
         self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
@@ -167,6 +231,9 @@ class Policy:
         Raises:
             CheckpointError: If the folder holds no weights, or those of another model.
         """
+        if self.base is not None:
+            self.base.load(self.adapter, folder)
+            return
         dtype = next(self.model.parameters()).dtype
         try:
             saved = type(self.model).from_pretrained(folder, dtype=dtype, local_files_only=True)
@@ -175,72 +242,28 @@ class Policy:
             reason = str(error).splitlines()[0]
             raise CheckpointError(f"weights in {str(folder)!r} do not fit: {reason}") from error
 
+    def _on_base(self, adapter: str | None) -> "Policy":
+        """Return a policy on the same weights with another adapter."""
+        other = copy.copy(self)
+        other.adapter = adapter
+        return other
+
+    @contextlib.contextmanager
+    def _computing(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._autocast())
+            if self.base is not None:
+                stack.enter_context(self.base.active(self.adapter))
+            yield
+
+    def _rows(
+        self, adapters: Sequence[str | None]
+    ) -> contextlib.AbstractContextManager[AdapterRows | None]:
+        if self.base is None:
+            return contextlib.nullcontext()
+        return self.base.active_by_row(adapters)
+
     def _autocast(self) -> contextlib.AbstractContextManager[Any]:
         if self.precision == "float32":
             return contextlib.nullcontext()
         return torch.autocast(self.device.type, dtype=torch.bfloat16)
-
-
-def _eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
-    """Collect every id that ends an answer: chat models often have more than one."""
-    ids = {tokenizer.eos_token_id, model.config.eos_token_id}
-    if getattr(model, "generation_config", None) is not None:
-        stated = model.generation_config.eos_token_id
-        ids |= set(stated) if isinstance(stated, list) else {stated}
-    return tuple(sorted(int(number) for number in ids if isinstance(number, int)))
-
-
-def _check_head(model: Any) -> None:  # noqa: ANN401
-    """Compare our logits with the model's own.
-
-    Raises:
-        ConfigError: If they differ: the family does something to its logits that we know not of.
-    """
-    row = TokenRow([1], [2, 3])
-    model.eval()
-    with torch.no_grad():
-        ours, _ = completion_logprobs(model, [row], with_entropy=False, packed=False)
-        ids = torch.tensor([[1, 2]], device=ours.device)
-        scores = torch.log_softmax(model(input_ids=ids).logits[0].float(), -1)
-    theirs = scores[[0, 1], [2, 3]].to(ours.device)
-    if not torch.allclose(ours, theirs, atol=_tolerance(model)):
-        family = model.config.model_type
-        raise ConfigError(
-            f"models of the family {family!r} alter their logits in a way that is not known here"
-        )
-
-
-def _packs_prompts(model: Any) -> bool:  # noqa: ANN401
-    """Return whether a prompt can be read once for several completions to the same effect.
-
-    Tried on two short rows: not every family takes positions and attention from outside.
-    """
-    config = model.config
-    kinds = getattr(config, "layer_types", None)
-    windowed = getattr(config, "sliding_window", None) if kinds is None else None
-    if windowed or any(kind != "full_attention" for kind in kinds or ()):
-        return False  # these layers look at distances in the sequence as it is laid out
-    if config._attn_implementation != "sdpa":  # noqa: SLF001 - there is no public name for it
-        return False
-    rows = [TokenRow([1, 2, 3], [4, 5]), TokenRow([1, 2, 3], [6, 7])]
-    model.eval()
-    with torch.no_grad():
-        try:
-            packed, _ = completion_logprobs(model, rows, with_entropy=False)
-        except ValueError:  # its attention does more than ours knows of
-            return False
-        apart, _ = completion_logprobs(model, rows, with_entropy=False, packed=False)
-    return bool(torch.allclose(packed, apart, atol=_tolerance(model)))
-
-
-def _tolerance(model: nn.Module) -> float:
-    return 1e-4 if next(model.parameters()).dtype == torch.float32 else 0.05
-
-
-def _without_dropout(model: nn.Module) -> None:
-    """Switch dropout off for good: the policy that is trained must be the one that was sampled."""
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-        if isinstance(getattr(module, "attention_dropout", None), float):
-            module.attention_dropout = 0.0  # type: ignore[assignment]
