@@ -18,13 +18,21 @@ from mlrl_learners.cli import (
     info,
     listing,
     play,
+    report,
     rescore,
     train,
     validate,
 )
 from mlrl_learners.cli.parser import Parser, split_words
 from mlrl_learners.config import known_keys
-from mlrl_learners.errors import CheckpointError, ModelNotFoundError, RunDirError, unknown_name
+from mlrl_learners.distributed import is_main
+from mlrl_learners.errors import (
+    CheckpointError,
+    ModelNotFoundError,
+    PeerError,
+    RunDirError,
+    unknown_name,
+)
 from mlrl_learners.overrides import split_overrides
 
 __all__ = ["build_parser", "main"]
@@ -37,6 +45,7 @@ COMMANDS = {
     "train": train,
     "evaluate": evaluate,
     "collect": collect,
+    "report": report,
     "rescore": rescore,
     "bench": bench,
 }
@@ -64,6 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:  # the reader went away, as in `mlrl list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except PeerError as error:
+        if is_main():  # the process that failed has told it, but perhaps on another machine
+            print(f"mlrl: {error}", file=sys.stderr)
         return 1
     except (MlrlError, OSError) as error:
         if "--debug" in words:

@@ -5,15 +5,31 @@ dash and mark, so that colour is never the only sign.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mlrl_learners.report.html import Html, tag
 
-__all__ = ["Chart", "Series", "draw", "nice_ticks", "number", "running_mean"]
+__all__ = [
+    "COLORS",
+    "Chart",
+    "Series",
+    "draw",
+    "legend",
+    "nice_ticks",
+    "number",
+    "running_mean",
+    "thin",
+]
 
 Point = tuple[float, float]
+
+COLORS = 8
+"""How many colours the style sheet has for lines."""
 
 _GREATEST = 1e100  # beyond it, sums and products of the layout would overflow
 
@@ -26,7 +42,7 @@ class Series:
         name: For the legend; empty for none.
         points: `(x, y)`, in order of x; values that are not finite, or absurd, are left out.
         kind: A `line`, a `faint` line behind others, or `marks` joined by a thin line.
-        color: Which colour of the style sheet, 0 to 3.
+        color: Which colour of the style sheet, from 0 and below `COLORS`.
         intervals: For each point its lower and upper bound, or empty.
     """
 
@@ -47,6 +63,7 @@ class Chart:
         y_label: With its unit.
         series: At least one with a point, or the chart says that there is nothing yet.
         large: The main chart, or one of several small ones.
+        legend: Whether to name the series below the drawing.
     """
 
     title: str
@@ -54,6 +71,7 @@ class Chart:
     y_label: str
     series: Sequence[Series] = field(default_factory=tuple)
     large: bool = False
+    legend: bool = True
 
 
 @dataclass(frozen=True)
@@ -107,8 +125,18 @@ def draw(chart: Chart) -> Html:
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         class_=size,
+        data_x=_span(frame.x_range, frame.x),  # so that a script can read values off the drawing
+        data_y=_span(frame.y_range, frame.y),
     )
-    return tag("figure", caption, drawing, _legend(series), class_=f"chart {size}")
+    named = _legend(series) if chart.legend else None
+    return tag("figure", caption, drawing, named, class_=f"chart {size}")
+
+
+def legend(names: Sequence[str]) -> Html:
+    """Name the lines that all charts of a page have, in the order of their colours."""
+    return _legend([Series(name, [(0.0, 0.0)], color=i) for i, name in enumerate(names)]) or tag(
+        "p"
+    )
 
 
 def nice_ticks(low: float, high: float, count: int, *, whole: bool = False) -> list[float]:
@@ -146,11 +174,38 @@ def number(value: float) -> str:
 
 def running_mean(points: Sequence[Point], window: int) -> list[Point]:
     """Return the mean of each point and the `window - 1` before it."""
-    means = []
-    for index, (x, _) in enumerate(points):
-        recent = [y for _, y in points[max(0, index - window + 1) : index + 1]]
-        means.append((x, math.fsum(recent) / len(recent)))
-    return means
+    if not points:
+        return []
+    xs, ys = _columns(points)
+    window = min(window, len(ys))
+    covered = np.minimum(np.arange(1, len(ys) + 1), window)
+    sums = np.convolve(ys, np.ones(window))[: len(ys)]
+    return list(zip(xs.tolist(), (sums / covered).tolist(), strict=True))
+
+
+def thin(points: Sequence[Point], most: int) -> list[Point]:
+    """Return at most `most` points: the last of each bunch in x, with the mean of the bunch in y.
+
+    No screen shows more points than it has columns.
+    """
+    if len(points) <= most:
+        return list(points)
+    xs, ys = _columns(points)
+    starts = np.arange(most) * len(ys) // most
+    ends = np.append(starts[1:], len(ys))
+    means = np.add.reduceat(ys, starts) / (ends - starts)
+    return list(zip(xs[ends - 1].tolist(), means.tolist(), strict=True))
+
+
+def _columns(points: Sequence[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    table = np.asarray(points, dtype=np.float64)
+    return table[:, 0], table[:, 1]
+
+
+def _span(values: tuple[float, float], place: Callable[[float], float]) -> str:
+    """Write which values the ends of an axis stand for, and where in the drawing they are."""
+    low, high = values
+    return f"{low!r} {high!r} {place(low):g} {place(high):g}"
 
 
 def _drawable(series: Series) -> Series:
@@ -216,7 +271,8 @@ def _draw_series(frame: _Frame, series: Series) -> Html:
         parts.append(tag("line", x1=at, x2=at, y1=frame.y(low), y2=frame.y(high), class_="bar"))
     if series.kind == "marks" or len(series.points) == 1:
         parts += [_mark(frame, series, point) for point in series.points]
-    return tag("g", parts, class_=f"series {series.kind} c{series.color}")
+    kind = f"series {series.kind} c{series.color % COLORS}"
+    return tag("g", parts, class_=kind, data_name=series.name or None)
 
 
 def _mark(frame: _Frame, series: Series, point: Point) -> Html:
@@ -237,7 +293,7 @@ def _swatch(series: Series) -> Html:
         tag("polyline", points="0,6 26,6"),
         tag("circle", cx=13, cy=6, r=4) if series.kind == "marks" else None,
         viewBox="0 0 26 12",
-        class_=f"swatch series {series.kind} c{series.color}",
+        class_=f"swatch series {series.kind} c{series.color % COLORS}",
         aria_hidden="true",
     )
 

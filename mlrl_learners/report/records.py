@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-__all__ = ["Episode", "Evaluation", "Iteration", "Run", "Turn", "read_run"]
+__all__ = [
+    "Episode",
+    "Evaluation",
+    "Iteration",
+    "Run",
+    "Turn",
+    "branch_turn",
+    "played_turn",
+    "read_run",
+]
 
 RecordT = TypeVar("RecordT")
 
@@ -26,6 +35,8 @@ class Turn:
     rewards: Mapping[str, float]
     components: Mapping[str, Mapping[str, float]]
     diagnostics: Mapping[str, object]
+    tokens: Mapping[str, float] = field(default_factory=dict)
+    finish_reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,22 +173,42 @@ def _evaluation(row: dict[str, Any]) -> Evaluation:
 
 
 def _played_episode(row: dict[str, Any]) -> Episode:
-    turns = tuple(
-        Turn(
-            observations=_texts(turn.get("observations")),
-            actions=_texts(turn.get("actions")),
-            rewards=_floats(turn.get("rewards")),
-            components={a: _floats(c) for a, c in (turn.get("components") or {}).items()},
-            diagnostics=dict(turn.get("diagnostics") or {}),
-        )
-        for turn in row.get("turns") or ()
-    )
     return Episode(
         task_id=str(row["task_id"]),
         seed=int(row.get("seed") or 0),
         total=float(row["return"]),
         solved=bool(row.get("solved")),
-        turns=turns,
+        turns=tuple(played_turn(turn) for turn in row.get("turns") or ()),
+    )
+
+
+def played_turn(turn: dict[str, Any]) -> Turn:
+    """Return a turn of a single line, as evaluations have them."""
+    return Turn(
+        observations=_texts(turn.get("observations")),
+        actions=_texts(turn.get("actions")),
+        rewards=_floats(turn.get("rewards")),
+        components={a: _floats(c) for a, c in (turn.get("components") or {}).items()},
+        diagnostics=dict(turn.get("diagnostics") or {}),
+        tokens=_floats(turn.get("tokens")),
+        finish_reasons=_texts(turn.get("finish_reasons")),
+    )
+
+
+def branch_turn(node: dict[str, Any], step: dict[str, Any]) -> Turn:
+    """Return the turn in which one of a node's joint actions was played."""
+    said = {
+        agent: node["completions"][agent][index]
+        for agent, index in (step.get("samples") or {}).items()
+    }
+    return Turn(
+        observations=_texts(node.get("observations")),
+        actions={agent: str(completion["text"]) for agent, completion in said.items()},
+        rewards=_floats(step.get("rewards")),
+        components={a: _floats(c) for a, c in (step.get("components") or {}).items()},
+        diagnostics=dict(step.get("diagnostics") or {}),
+        tokens={agent: float(c.get("tokens") or 0) for agent, c in said.items()},
+        finish_reasons={agent: str(c.get("finish_reason") or "") for agent, c in said.items()},
     )
 
 
@@ -199,17 +230,7 @@ def _first_branch(node: dict[str, Any]) -> Iterator[Turn]:
     at: dict[str, Any] | None = node
     while at:
         step = _first_step(at)
-        samples = step.get("samples") or {}
-        yield Turn(
-            observations=_texts(at.get("observations")),
-            actions={
-                agent: str(at["completions"][agent][index]["text"])
-                for agent, index in samples.items()
-            },
-            rewards=_floats(step.get("rewards")),
-            components={a: _floats(c) for a, c in (step.get("components") or {}).items()},
-            diagnostics=dict(step.get("diagnostics") or {}),
-        )
+        yield branch_turn(at, step)
         at = step.get("child")
 
 

@@ -3,24 +3,17 @@
 import math
 from collections.abc import Sequence
 
-from mlrl_learners.report.charts import Chart, Series, draw, number, running_mean
+import numpy as np
+
+from mlrl_learners.report.charts import number
 from mlrl_learners.report.html import Child, Html, tag
+from mlrl_learners.report.panels import Curves, Held, draw_panels
 from mlrl_learners.report.records import Episode, Evaluation, Run
 from mlrl_learners.report.transcripts import Side, compare
 
 __all__ = ["configuration", "curves", "evaluation_groups", "headline", "played", "training_samples"]
 
 _SMOOTHING = 5
-_NOTHING = 1e-9  # a curve below it everywhere says nothing
-_AGENT_CURVES = {
-    "completion_tokens": ("Completion length", "tokens"),
-    "loss": ("Loss", "loss"),
-    "kl": ("Drift from the sampling policy", "KL, nats a token"),
-    "kl_reference": ("Drift from the starting policy", "KL, nats a token"),
-    "grad_norm": ("Gradient norm", "L2 norm"),
-    "entropy": ("Entropy", "nats a token"),
-    "truncated_rate": ("Answers cut by the limit", "share"),
-}
 
 
 def evaluation_groups(run: Run) -> list[list[Evaluation]]:
@@ -52,11 +45,9 @@ def headline(run: Run) -> Html:
 
 
 def curves(run: Run) -> list[Html]:
-    """Show the reward curve, completion lengths and the learner's own metrics."""
-    parts = [draw(_reward_chart(run))]
-    small = [draw(chart) for chart in _agent_charts(run)]
-    if small:
-        parts.append(tag("div", small, class_="small-charts"))
+    """Show the team's return, its components, and everything the learner has logged."""
+    parts = draw_panels([_curves_of(run)], axis="iteration", smoothing=_SMOOTHING)
+    if len(parts) > 1:
         note = f"Small charts: mean of {_SMOOTHING} iterations, for each agent or set of weights."
         parts.append(tag("p", note, class_="quiet"))
     return parts
@@ -109,44 +100,16 @@ def configuration(run: Run) -> Html:
     return tag("section", tag("h2", "How it was made"), shown, note)
 
 
-def _reward_chart(run: Run) -> Chart:
-    trained = [
-        (float(one.iteration), one.metrics["train/return"])
+def _curves_of(run: Run) -> Curves:
+    rows = [
+        {"iteration": one.iteration, "seconds": one.seconds, **one.metrics}
         for one in run.iterations
-        if "train/return" in one.metrics
     ]
-    series = [
-        Series("training, each iteration", trained, "faint", 0),
-        Series(f"training, mean of {_SMOOTHING}", running_mean(trained, _SMOOTHING), "line", 0),
-    ]
-    for group in evaluation_groups(run)[:1]:
-        points = [(float(one.iteration), one.mean_return) for one in group]
-        bounds = [one.interval for one in group]
-        series.append(Series("held-out, with 95 % interval", points, "marks", 1, bounds))
-    return Chart("Return", "iteration", "mean return", series, large=True)
-
-
-def _agent_charts(run: Run) -> list[Chart]:
-    charts = []
-    for suffix, (title, unit) in _AGENT_CURVES.items():
-        lines = [(agent, _points(run, f"{agent}/{suffix}")) for agent in _agents_with(run, suffix)]
-        if all(abs(value) < _NOTHING for _, points in lines for _, value in points):
-            continue
-        series = [
-            Series(agent, running_mean(points, _SMOOTHING), "line", index % 4)
-            for index, (agent, points) in enumerate(lines)
-        ]
-        charts.append(Chart(title, "iteration", unit, series))
-    return charts
-
-
-def _agents_with(run: Run, suffix: str) -> list[str]:
-    names = {name for one in run.iterations for name in one.metrics}
-    return sorted(name[: -len(suffix) - 1] for name in names if name.endswith(f"/{suffix}"))
-
-
-def _points(run: Run, name: str) -> list[tuple[float, float]]:
-    return [(float(i.iteration), i.metrics[name]) for i in run.iterations if name in i.metrics]
+    names = {name for row in rows for name in row}
+    columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in names}
+    group = next(iter(evaluation_groups(run)), [])
+    held_out = [Held(one.iteration, one.mean_return, *one.interval) for one in group]
+    return Curves(run.name, columns, held_out)
 
 
 def _comparison(first: Evaluation, last: Evaluation) -> Html:

@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlrl_learners.report.charts import number
+from mlrl_learners.report.highlight import highlight
 from mlrl_learners.report.html import Html, tag
 from mlrl_learners.report.records import Episode, Turn
 
-__all__ = ["Side", "compare", "prose"]
+__all__ = ["Side", "compare", "prose", "reads", "verdict", "writes"]
 
 _MOST_CHARACTERS = 8_000
-_FENCE = re.compile(r"^[ \t]*```[^\n]*\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^[ \t]*```([^\n]*)\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CODE_LINE = re.compile(r"^(def |class |import |from \w+ import |@\w+|    return )", re.MULTILINE)
 
 
@@ -63,14 +64,54 @@ def prose(text: str) -> list[Html]:
     if not text.strip():
         return [tag("p", "(nothing)" if not text else "(white space)", class_="quiet")]
     if not _FENCE.search(text) and _CODE_LINE.search(text):
-        return [tag("pre", tag("code", text))]
+        return [tag("pre", highlight(text))]
     parts: list[Html] = []
     end = 0
     for match in _FENCE.finditer(text):
         parts += _plain(text[end : match.start()])
-        parts.append(tag("pre", tag("code", match.group(1).rstrip("\n"))))
+        parts.append(tag("pre", highlight(match[2].rstrip("\n"), match[1])))
         end = match.end()
     return parts + _plain(text[end:])
+
+
+def reads(agent: str, text: str, *, unfolded: bool = False) -> Html:
+    """Show what an agent was shown."""
+    label = f"{agent} reads ({len(text):,} characters)"
+    return tag(
+        "details",
+        tag("summary", label),
+        tag("div", prose(text), class_="text"),
+        class_="reads",
+        open="open" if unfolded else None,
+    )
+
+
+def writes(agent: str, turn: Turn) -> Html:
+    """Show what an agent wrote in a turn, and what that earned."""
+    reward = turn.rewards.get(agent)
+    pill = tag("span", f"reward {number(reward)}", class_="pill") if reward is not None else None
+    is_cut = turn.finish_reasons.get(agent) == "length"
+    return tag(
+        "div",
+        tag(
+            "div",
+            tag("strong", f"{agent} writes"),
+            tag("span", _length(agent, turn), class_="quiet"),
+            pill,
+            tag("span", "cut by the limit", class_="pill warn") if is_cut else None,
+            class_="who",
+        ),
+        prose(turn.actions[agent]),
+        _parts(turn.components.get(agent, {})),
+        _diagnostics(turn.diagnostics.get(agent)),
+        class_="writes",
+    )
+
+
+def verdict(*, solved: bool) -> Html:
+    """Say whether an episode was solved."""
+    word, kind = ("✓ solved", "good") if solved else ("not solved", "plain")
+    return tag("span", word, class_=f"pill {kind}")
 
 
 def _shorten(text: str) -> tuple[str, Html | None]:
@@ -91,7 +132,7 @@ def _card(played: Sequence[tuple[str, Episode]], *, unfolded: bool) -> Html:
         tag("strong", first.task_id),
         tag("span", f"seed {first.seed}", class_="quiet"),
         tag("span", "return " + " → ".join(number(e.total) for _, e in played), class_="pill"),
-        _verdict(played[-1][1]),
+        verdict(solved=played[-1][1].solved),
     )
     columns = [
         tag("div", tag("h4", title), [_turn(turn, i, e) for i, turn in enumerate(e.turns)])
@@ -111,9 +152,7 @@ def _opening(episode: Episode) -> Html | None:
     """What the agents read first, once for all columns."""
     if not episode.turns:
         return None
-    return tag(
-        "div", [_reads(agent, text) for agent, text in episode.turns[0].observations.items()]
-    )
+    return tag("div", [reads(agent, text) for agent, text in episode.turns[0].observations.items()])
 
 
 def _turn(turn: Turn, index: int, episode: Episode) -> Html:
@@ -122,30 +161,9 @@ def _turn(turn: Turn, index: int, episode: Episode) -> Html:
     return tag(
         "section",
         tag("h5", heading) if heading else None,
-        [_reads(agent, text) for agent, text in turn.observations.items()] if later else None,
-        [_writes(agent, text, turn) for agent, text in turn.actions.items()],
+        [reads(agent, text) for agent, text in turn.observations.items()] if later else None,
+        [writes(agent, turn) for agent in turn.actions],
         class_="turn",
-    )
-
-
-def _reads(agent: str, text: str) -> Html:
-    label = f"{agent} reads ({len(text):,} characters)"
-    return tag(
-        "details", tag("summary", label), tag("div", prose(text), class_="text"), class_="reads"
-    )
-
-
-def _writes(agent: str, text: str, turn: Turn) -> Html:
-    reward = turn.rewards.get(agent)
-    length = tag("span", f"{len(text):,} characters", class_="quiet")
-    pill = tag("span", f"reward {number(reward)}", class_="pill") if reward is not None else None
-    return tag(
-        "div",
-        tag("div", tag("strong", f"{agent} writes"), length, pill, class_="who"),
-        prose(text),
-        _parts(turn.components.get(agent, {})),
-        _diagnostics(turn.diagnostics.get(agent)),
-        class_="writes",
     )
 
 
@@ -156,14 +174,43 @@ def _parts(components: Mapping[str, float]) -> Html | None:
     return tag("p", parts, class_="parts")
 
 
-def _diagnostics(facts: object) -> Html | None:
+def _length(agent: str, turn: Turn) -> str:
+    characters = f"{len(turn.actions[agent]):,} characters"
+    tokens = turn.tokens.get(agent)
+    return f"{tokens:,.0f} tokens, {characters}" if tokens else characters
+
+
+def _diagnostics(facts: object) -> list[Html | None]:
+    """Show checks as a list of verdicts, and whatever else there is as it is."""
+    if not isinstance(facts, Mapping):
+        return [_raw(facts)]
+    checks = facts.get("checks")
+    if not (isinstance(checks, Sequence) and all(isinstance(c, Mapping) for c in checks)):
+        return [_raw(facts)]
+    rest = {name: value for name, value in facts.items() if name != "checks"}
+    items = [_check(check) for check in checks]
+    return [tag("ul", items, class_="checks") if items else None, _raw(rest)]
+
+
+def _check(check: Mapping[str, object]) -> Html:
+    passed = bool(check.get("passed"))
+    details = check.get("details")
+    said = [str(one) for one in details] if isinstance(details, Sequence) else []
+    shown, note = _shorten("\n".join(said))
+    return tag(
+        "li",
+        tag("span", "✓" if passed else "✗", class_="mark", aria_hidden="true"),
+        tag("span", str(check.get("name", "check"))),
+        tag("span", f" {check.get('status', 'passed' if passed else 'failed')}", class_="status"),
+        tag("div", shown, class_="details") if shown else None,
+        note,
+        class_="passed" if passed else "failed",
+    )
+
+
+def _raw(facts: object) -> Html | None:
     if not facts:
         return None
     text = json.dumps(facts, indent=1, ensure_ascii=False, default=str)
     shown, note = _shorten(text)
     return tag("details", tag("summary", "diagnostics"), tag("pre", shown), note, class_="reads")
-
-
-def _verdict(episode: Episode) -> Html:
-    word, kind = ("✓ solved", "good") if episode.solved else ("not solved", "plain")
-    return tag("span", word, class_=f"pill {kind}")

@@ -1,0 +1,29 @@
+"""`mlrl report`: write a run as one HTML file to send to somebody."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlrl_learners.cli.parser import print_json
+from mlrl_learners.report import write_report
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ()
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("run_dir", type=Path, help="folder of a run, finished or not")
+    parser.add_argument("--out", type=Path, help="the file; RUN_DIR/report.html by default")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
+    """Write the file, and say where it is."""
+    path = write_report(arguments.run_dir, arguments.out)
+    if arguments.json:
+        print_json({"path": str(path), "bytes": path.stat().st_size})
+    else:
+        print(path)
+    return 0

@@ -1,0 +1,236 @@
+"""Which charts a run has, or several runs laid over each other: from metrics to drawings.
+
+The lines of a chart are the agents, or the components, of a single run; of several runs there is
+a chart for each of those, and the lines are the runs. Curves that are zero everywhere are left
+out. What a learner logs beyond the names listed here is drawn under its own name.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mlrl_learners.report.charts import Chart, Series, draw, legend, running_mean, thin
+from mlrl_learners.report.html import Html, tag
+
+__all__ = ["AXES", "Axis", "Curves", "Held", "draw_panels"]
+
+Axis: TypeAlias = Literal["iteration", "tokens", "seconds"]
+AXES: tuple[Axis, ...] = get_args(Axis)
+
+Values: TypeAlias = NDArray[np.float64]
+Point: TypeAlias = tuple[float, float]
+
+_AXIS_LABELS = {
+    "iteration": "iteration",
+    "tokens": "tokens sampled",
+    "seconds": "seconds of training",
+}
+_MOST_POINTS = 400
+_NOTHING = 1e-9  # a curve below it everywhere says nothing
+_SHARED = ("train", "time", "eval")
+
+# What a metric is called, and the label of its axis; in the order of the page.
+_REWARD = {
+    "train/solved_rate": ("Solved", "share"),
+    "train/return_std": ("Spread of returns", "standard deviation"),
+    "train/turns": ("Turns", "turns an episode"),
+    "train/failed_episodes": ("Lost to infrastructure", "episodes"),
+}
+_OF_AGENTS = {
+    "completion_tokens": ("Completion length", "tokens"),
+    "loss": ("Loss", "loss"),
+    "kl": ("Drift from the sampling policy", "KL, nats a token"),
+    "kl_reference": ("Drift from the starting policy", "KL, nats a token"),
+    "entropy": ("Entropy", "nats a token"),
+    "grad_norm": ("Gradient norm", "L2 norm"),
+    "truncated_rate": ("Answers cut by the limit", "share"),
+    "equal_group_rate": ("Groups of equal returns", "share"),
+    "clip_fraction": ("Clipped tokens", "share"),
+    "lr": ("Learning rate", "step size"),
+}
+_SPEED = {
+    "time/tokens_per_second": ("Speed", "tokens a second"),
+    "time/rollout_seconds": ("Time in rollouts", "seconds"),
+    "time/update_seconds": ("Time in updates", "seconds"),
+    "train/tokens": ("Tokens", "tokens an iteration"),
+}
+
+
+@dataclass(frozen=True)
+class Held:
+    """The mean return of an evaluation after `iteration`, with its 95 % interval."""
+
+    iteration: int
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Curves:
+    """The metrics of one run.
+
+    Attributes:
+        name: Of the run.
+        columns: For each metric its values, NaN where an iteration has none; all equally long.
+            `iteration` and `seconds` are among them.
+        held_out: Evaluations of one environment and split.
+    """
+
+    name: str
+    columns: Mapping[str, Values]
+    held_out: Sequence[Held] = field(default_factory=tuple)
+
+    def x(self, axis: Axis) -> Values:
+        """Return where the iterations are along an axis."""
+        if axis == "iteration":
+            return self.columns.get("iteration", np.empty(0))
+        steps = self.columns.get("train/tokens" if axis == "tokens" else "seconds")
+        if steps is None:
+            return np.full(len(self.x("iteration")), np.nan)
+        return np.cumsum(np.nan_to_num(steps))
+
+    def points(self, metric: str, axis: Axis) -> list[Point]:
+        """Return the finite values of a metric, with where they are along an axis."""
+        values = self.columns.get(metric)
+        if values is None:
+            return []
+        where = self.x(axis)
+        known = np.isfinite(values) & np.isfinite(where)
+        return list(zip(where[known].tolist(), values[known].tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """Metrics that belong together: the label of each line, and the metric it shows."""
+
+    title: str
+    unit: str
+    lines: Mapping[str, str]
+
+
+def draw_panels(runs: Sequence[Curves], *, axis: Axis, smoothing: int) -> list[Html]:
+    """Draw everything that runs have logged.
+
+    Args:
+        runs: In the order of their colours.
+        axis: What the curves are drawn over.
+        smoothing: How many iterations a running mean covers, at least 1.
+    """
+    brush = _Brush(runs, axis, smoothing)
+    parts: list[Html] = []
+    if len(runs) > 1:
+        parts.append(tag("div", legend([run.name for run in runs]), class_="runs-legend"))
+    parts.append(draw(brush.returns()))
+    for title, panels in _sections(_names(runs)).items():
+        charts = [chart for panel in panels for chart in brush.charts(panel)]
+        if charts:
+            drawn = [draw(chart) for chart in charts]
+            parts += [tag("h3", title), tag("div", drawn, class_="small-charts")]
+    return parts
+
+
+@dataclass(frozen=True)
+class _Brush:
+    """How this page draws: which runs, over what, how smooth."""
+
+    runs: Sequence[Curves]
+    axis: Axis
+    smoothing: int
+
+    def returns(self) -> Chart:
+        """Return the main chart: the team's return in training, and on held-out tasks."""
+        alone = len(self.runs) == 1
+        series: list[Series] = []
+        for color, run in enumerate(self.runs):
+            points = run.points("train/return", self.axis)
+            if self.smoothing > 1:
+                name = "training, each iteration" if alone else ""
+                series.append(Series(name, thin(points, _MOST_POINTS), "faint", color))
+            mean = f"training, mean of {self.smoothing}" if self.smoothing > 1 else "training"
+            name = mean if alone else run.name
+            series.append(Series(name, self._smooth(points), "line", color))
+            name = "held-out, with 95 % interval" if alone else f"{run.name}, held-out"
+            series.append(self._held_out(run, name, 1 if alone else color))
+        label = _AXIS_LABELS[self.axis]
+        return Chart("Return", label, "mean return", series, large=True, legend=alone)
+
+    def charts(self, panel: _Panel) -> list[Chart]:
+        """Return a chart of all lines of a single run, or one a line for several runs."""
+        if len(self.runs) == 1:
+            drawn = {panel.title: [(self.runs[0], lab, name) for lab, name in panel.lines.items()]}
+        else:
+            drawn = {
+                ": ".join(filter(None, [panel.title, label])): [
+                    (run, run.name, name) for run in self.runs
+                ]
+                for label, name in panel.lines.items()
+            }
+        charts = [self._chart(title, panel.unit, lines) for title, lines in drawn.items()]
+        return [chart for chart in charts if _says_something(chart)]
+
+    def _chart(self, title: str, unit: str, lines: Sequence[tuple[Curves, str, str]]) -> Chart:
+        series = [
+            Series(label, self._smooth(run.points(name, self.axis)), "line", color)
+            for color, (run, label, name) in enumerate(lines)
+        ]
+        alone = len(self.runs) == 1
+        return Chart(title, _AXIS_LABELS[self.axis], unit, series, legend=alone)
+
+    def _smooth(self, points: Sequence[Point]) -> list[Point]:
+        return thin(running_mean(points, self.smoothing), _MOST_POINTS)
+
+    def _held_out(self, run: Curves, name: str, color: int) -> Series:
+        iterations = run.x("iteration")
+        where = run.x(self.axis)
+        points, bounds = [], []
+        for held in run.held_out:
+            done = int(np.searchsorted(iterations, held.iteration, side="right"))
+            x = held.iteration if self.axis == "iteration" else where[done - 1] if done else 0.0
+            points.append((float(x), held.mean))
+            bounds.append((held.low, held.high))
+        return Series(name, points, "marks", color, bounds)
+
+
+def _names(runs: Sequence[Curves]) -> list[str]:
+    return sorted({name for run in runs for name in run.columns} - {"iteration", "seconds"})
+
+
+def _sections(names: Sequence[str]) -> dict[str, list[_Panel]]:
+    """Sort metrics into the sections of the page."""
+    components = {name.split("/", 2)[2]: name for name in names if name.startswith("train/reward/")}
+    reward = [_Panel("Components", "mean a joint action", components)] if components else []
+    reward += [_Panel(*_REWARD[name], {"": name}) for name in _REWARD if name in names]
+    speed = [_Panel(*_SPEED[name], {"": name}) for name in _SPEED if name in names]
+    known = {"train/return", *_REWARD, *_SPEED, *components.values()}
+    rest = [_Panel(n, "value", {"": n}) for n in names if n not in known and _is_shared(n)]
+    return {"Reward": reward, "Agents": _agent_panels(names), "Speed": speed, "Other": rest}
+
+
+def _agent_panels(names: Sequence[str]) -> list[_Panel]:
+    lines: dict[str, dict[str, str]] = {}
+    for name in names:
+        if not _is_shared(name):
+            agent, _, suffix = name.partition("/")
+            lines.setdefault(suffix, {})[agent] = name
+    ordered = [s for s in _OF_AGENTS if s in lines] + [s for s in lines if s not in _OF_AGENTS]
+    return [
+        _Panel(*_OF_AGENTS.get(suffix, (_words(suffix), "value")), lines[suffix])
+        for suffix in ordered
+    ]
+
+
+def _is_shared(name: str) -> bool:
+    return "/" not in name or name.split("/", 1)[0] in _SHARED
+
+
+def _words(suffix: str) -> str:
+    words = suffix.replace("_", " ").replace("/", ": ")
+    return words[:1].upper() + words[1:]
+
+
+def _says_something(chart: Chart) -> bool:
+    return any(abs(y) > _NOTHING for series in chart.series for _, y in series.points)

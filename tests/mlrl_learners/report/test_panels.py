@@ -1,0 +1,82 @@
+import re
+
+import numpy as np
+import pytest
+
+from mlrl_learners.report.panels import Curves, Held, draw_panels
+
+ITERATIONS = np.arange(1.0, 5.0)
+
+
+def a_run(name="a", **metrics):
+    columns = {"iteration": ITERATIONS, "seconds": np.full(4, 10.0)}
+    given = {key.replace("__", "/"): np.asarray(values, float) for key, values in metrics.items()}
+    return Curves(name, {**columns, **given})
+
+
+def drawn(*runs, axis="iteration", smoothing=1):
+    return "".join(draw_panels(runs, axis=axis, smoothing=smoothing))
+
+
+def titles(markup):
+    return re.findall(r"<figcaption>(.*?)</figcaption>", markup)
+
+
+def test_the_lines_of_one_run_are_its_agents():
+    shown = drawn(a_run(aux__loss=[1, 2, 3, 4], main__loss=[4, 3, 2, 1]))
+    assert titles(shown) == ["Return", "Loss"]
+    assert re.findall(r'data-name="(\w+)"', shown) == ["aux", "main"]
+
+
+def test_the_lines_of_several_runs_are_the_runs():
+    runs = [a_run(name, aux__loss=[1, 2, 3, 4], main__loss=[4, 3, 2, 1]) for name in "ab"]
+    shown = drawn(*runs)
+    assert titles(shown) == ["Return", "Loss: aux", "Loss: main"]
+    assert re.findall(r'data-name="(\w+)"', shown) == ["a", "b"] * 2
+
+
+def test_curves_that_are_zero_everywhere_are_left_out():
+    assert titles(drawn(a_run(aux__kl=[0, 0, 0, 0]))) == ["Return"]
+
+
+def test_what_a_learner_logs_of_its_own_is_drawn():
+    shown = drawn(a_run(student__lessons_learned=[1, 2, 3, 4], note=[1, 1, 1, 1]))
+    assert titles(shown) == ["Return", "Lessons learned", "note"]
+
+
+@pytest.mark.parametrize(
+    ("axis", "expected"),
+    [("iteration", [1, 2, 3, 4]), ("tokens", [5, 10, 15, 20]), ("seconds", [10, 20, 30, 40])],
+)
+def test_axes_sum_up_what_was_spent(axis, expected):
+    run = a_run(train__return=[1, 2, 3, 4], train__tokens=[5, 5, 5, 5])
+    assert [x for x, _ in run.points("train/return", axis)] == expected
+
+
+def test_evaluations_stand_where_training_was_when_they_were_made():
+    held_out = [Held(0, 0.1, 0.0, 0.2), Held(2, 0.5, 0.4, 0.6)]
+    run = Curves("a", a_run(train__return=[1, 2, 3, 4]).columns, held_out)
+    shown = drawn(run, axis="seconds")
+    assert "held-out, with 95 % interval: 0.1 at 0<" in shown
+    assert "held-out, with 95 % interval: 0.5 at 20<" in shown
+
+
+def test_missing_values_leave_no_point():
+    run = a_run(aux__loss=[1, np.nan, 3, np.inf])
+    assert run.points("aux/loss", "iteration") == [(1.0, 1.0), (3.0, 3.0)]
+    assert run.points("aux/loss", "tokens") == []
+
+
+def test_a_run_of_any_length_is_drawn_with_few_points():
+    many = 50_000
+    columns = {
+        "iteration": np.arange(many * 1.0),
+        "train/return": np.random.default_rng(0).random(many),
+    }
+    shown = drawn(Curves("a", columns))
+    assert len(shown) < 20_000
+    assert "at 50k" in shown or ">50k<" in shown
+
+
+def test_nothing_is_drawn_of_nothing():
+    assert "Nothing yet" in drawn(Curves("a", {}))
