@@ -1,16 +1,19 @@
 """Checkpoints of a run: complete or absent, never half.
 
 A checkpoint is written beside its final place and renamed; what a killed writer left behind is
-removed by the next one.
+removed by the next one. With several processes the first one writes, and all of them read: the
+folder must be on a disk that all of them see.
 """
 
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlrl_learners.errors import CheckpointError, RunDirError
+from mlrl_learners.distributed import exchange, is_main
+from mlrl_learners.errors import CheckpointError, PeerError, RunDirError
 from mlrl_learners.types import Learner
 
 __all__ = ["latest_checkpoint", "read_checkpoint", "write_checkpoint"]
@@ -36,33 +39,22 @@ def write_checkpoint(
     Raises:
         RunDirError: If it cannot be written; earlier checkpoints are untouched.
     """
-    folder = run_dir / "checkpoints"
-    partial = folder / f"{PARTIAL_PREFIX}{iteration}"
-    final = folder / f"{PREFIX}{iteration}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _remove_partial(folder)
-        (partial / LEARNER_FOLDER).mkdir(parents=True)
-        learner.save(partial / LEARNER_FOLDER)
-        (partial / STATE_FILE).write_text(json.dumps({"iteration": iteration, **state}) + "\n")
-        _sync(partial)
-        _remove(final)
-        partial.rename(final)
-        _sync_folder(folder)
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
-        shutil.rmtree(partial, ignore_errors=True)
-        raise RunDirError(
-            f"cannot write the checkpoint {str(final)!r}: {error}; free some space and resume"
-        ) from error
-    for _, old in _checkpoints(run_dir)[:-keep]:
-        _remove(old)
+    final = run_dir / "checkpoints" / f"{PREFIX}{iteration}"
+    if is_main():
+        _write(final, learner, {"iteration": iteration, **state})
+        for _, old in _checkpoints(run_dir)[:-keep]:
+            _remove(old)
+    elif getattr(learner, "is_sharded", False):  # it takes all of them to put it together
+        with tempfile.TemporaryDirectory() as nowhere:
+            learner.save(Path(nowhere))
+    exchange(None)  # nobody goes on before it is there
     return final
 
 
 def latest_checkpoint(run_dir: Path) -> Path | None:
-    """Return the checkpoint of the highest iteration, or None."""
+    """Return the checkpoint of the highest iteration, or None; the first process decides."""
     found = _checkpoints(run_dir)
-    return found[-1][1] if found else None
+    return exchange(found[-1][1] if found else None)[0]
 
 
 def read_checkpoint(path: Path, learner: Learner) -> dict[str, object]:
@@ -74,9 +66,32 @@ def read_checkpoint(path: Path, learner: Learner) -> dict[str, object]:
     try:
         state: dict[str, object] = json.loads((path / STATE_FILE).read_text())
     except (OSError, ValueError) as error:
-        raise CheckpointError(f"{str(path)!r} is no checkpoint: {error}") from error
+        fix = "" if is_main() else "; it must be on a disk that all processes see"
+        raise CheckpointError(f"{str(path)!r} is no checkpoint: {error}{fix}") from error
     learner.load(path / LEARNER_FOLDER)
     return state
+
+
+def _write(final: Path, learner: Learner, state: Mapping[str, object]) -> None:
+    folder = final.parent
+    partial = folder / f"{PARTIAL_PREFIX}{final.name.removeprefix(PREFIX)}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_partial(folder)
+        (partial / LEARNER_FOLDER).mkdir(parents=True)
+        learner.save(partial / LEARNER_FOLDER)
+        (partial / STATE_FILE).write_text(json.dumps(state) + "\n")
+        _sync(partial)
+        _remove(final)
+        partial.rename(final)
+        _sync_folder(folder)
+    except PeerError:
+        raise
+    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+        shutil.rmtree(partial, ignore_errors=True)
+        raise RunDirError(
+            f"cannot write the checkpoint {str(final)!r}: {error}; free some space and resume"
+        ) from error
 
 
 def _checkpoints(run_dir: Path) -> list[tuple[int, Path]]:

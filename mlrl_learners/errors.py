@@ -14,6 +14,7 @@ __all__ = [
     "ModelNotFoundError",
     "NoReferenceError",
     "NumericsError",
+    "PeerError",
     "RunDirError",
     "UnknownNameError",
     "unknown_name",
@@ -42,3 +43,7 @@ class RunDirError(MlrlError, RuntimeError):
 
 class NumericsError(MlrlError, ArithmeticError):
     """A loss or gradient is not finite; the rollouts that caused it are saved beside the run."""
+
+
+class PeerError(MlrlError, RuntimeError):
+    """Another process of the same run failed, ended, or did not answer in time."""

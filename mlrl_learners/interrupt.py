@@ -10,23 +10,31 @@ from types import FrameType
 __all__ = ["interruptible"]
 
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
 @contextlib.contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Turn the first SIGINT into a wish to stop; the second one raises `KeyboardInterrupt`."""
+def interruptible(*, announce: bool = True) -> Iterator[Callable[[], bool]]:
+    """Turn the first SIGINT or SIGTERM into a wish to stop; the second is a `KeyboardInterrupt`.
+
+    Args:
+        announce: Say on stderr that the wish was heard.
+    """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
         return
-    previous = signal.getsignal(signal.SIGINT)
 
     def on_interrupt(_number: int, _frame: FrameType | None) -> None:
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
-        print("\nstopping after this iteration; once more to stop at once", file=sys.stderr)
+        if announce:
+            print("\nstopping after this iteration; once more to stop at once", file=sys.stderr)
 
-    signal.signal(signal.SIGINT, on_interrupt)
+    previous = {number: signal.signal(number, on_interrupt) for number in SIGNALS}
     try:
         yield asked.is_set
     finally:
-        signal.signal(signal.SIGINT, previous)
+        for number, handler in previous.items():
+            signal.signal(number, handler)

@@ -2,6 +2,8 @@
 
 Works on any PettingZoo parallel environment whose observations and actions are text. All the
 nodes of a tree level are answered as one batch, and all their joint actions are scored as one.
+With several processes, each environment is played in one of them and what comes of it is told to
+all: scoring the same thing twice would cost twice, and clocks might disagree on a time limit.
 
 Infrastructure that fails is never a reward: the episode it hit becomes a `FailedEpisode`.
 """
@@ -13,8 +15,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-import mlrl_envs
 from mlrl_envs.errors import InfraError
+from mlrl_learners.distributed import gather, share, spread, world
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.outcomes import Opening, Outcome, open_episode, step_alone, step_envs
 from mlrl_learners.types import (
     Actor,
     AgentID,
@@ -39,9 +43,6 @@ __all__ = [
     "play_episodes",
 ]
 
-StepResult = tuple[Mapping[AgentID, Any], ...]
-"""Observations, rewards, terminations, truncations and infos, as `ParallelEnv.step` returns."""
-
 
 @dataclass(frozen=True, slots=True)
 class RolloutBatch:
@@ -53,7 +54,11 @@ class RolloutBatch:
 
 @dataclass(slots=True)
 class _Branch:
-    """A node under construction: an environment that waits for a joint action."""
+    """A node under construction: an environment that waits for a joint action.
+
+    Attributes:
+        env: None where another process plays it.
+    """
 
     env: Any
     tree: int
@@ -61,7 +66,7 @@ class _Branch:
     observations: Mapping[AgentID, str]
     completions: Mapping[AgentID, list[Completion]] = field(default_factory=dict)
     actions: list[dict[AgentID, int]] = field(default_factory=list)
-    results: list[StepResult] = field(default_factory=list)
+    results: list[Outcome] = field(default_factory=list)
     children: "dict[int, _Branch]" = field(default_factory=dict)
 
 
@@ -88,29 +93,27 @@ def collect_rollouts(
     Returns:
         The rollouts in the order of the tasks, and the episodes that infrastructure broke.
     """
+    openings = _open_all(envs, task_options, seeds)
+    ours = share([1.0] * len(envs))
     roots = [
-        _reset(env, tree, options, seed)
-        for tree, (env, options, seed) in enumerate(zip(envs, task_options, seeds, strict=True))
+        _Branch(envs[tree] if tree in ours else None, tree, 0, opening.observations)
+        for tree, opening in enumerate(openings)
     ]
-    draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
-    task_ids = [_task_id(root[1]) for root in roots]
-    level = [root[0] for root in roots]
     failures: dict[int, FailedEpisode] = {}
+    draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
+    level = roots
     while level:
-        _answer(level, actor, config.num_samples)
-        for branch in level:
-            branch.actions = _joint_actions(branch.completions, config.joint_mode)
+        _answer(level, actor, config)
         for tree, error in _play(level).items():
             failures[tree] = FailedEpisode(
-                env_id, task_ids[tree], seeds[tree], type(error).__name__, str(error)
+                env_id, openings[tree].task_id, seeds[tree], type(error).__name__, str(error)
             )
         level = [branch for branch in level if branch.tree not in failures]
         level = [child for branch in level for child in _grow(branch, config, draws[branch.tree])]
-        level = [branch for branch in level if branch.tree not in failures]
     rollouts = [
-        Rollout(env_id, task_ids[tree], tuple(root[0].observations), _freeze(root[0]), seeds[tree])
-        for tree, root in enumerate(roots)
-        if tree not in failures
+        Rollout(env_id, opening.task_id, tuple(opening.observations), _freeze(root), seed)
+        for root, opening, seed in zip(roots, openings, seeds, strict=True)
+        if root.tree not in failures
     ]
     return RolloutBatch(tuple(rollouts), tuple(failures.values()))
 
@@ -134,47 +137,72 @@ def play_episodes(
 
     Raises:
         InfraError: If an environment's machinery fails.
+        ConfigError: If there are several processes, and the actor wants to see environments.
     """
-    resets = [
-        env.reset(seed=seed, options=dict(options))
-        for env, options, seed in zip(envs, task_options, seeds, strict=True)
-    ]
-    observations = [reset[0] for reset in resets]
+    watches = isinstance(actor, Spectator)
+    if watches and world().size > 1:
+        raise ConfigError("an actor that is shown the environments plays in one process")
+    openings = _open_all(envs, task_options, seeds)
+    observations = [opening.observations for opening in openings]
     turns: list[list[EpisodeTurn]] = [[] for _ in envs]
+    ours = share([1.0] * len(envs))
     playing = list(range(len(envs)))
     while playing:
         if isinstance(actor, Spectator):
             actor.watch([envs[i] for i in playing])
         answers = actor.act([observations[i] for i in playing], num_samples=1, explore=explore)
-        chosen = [{agent: group[0] for agent, group in answer.items()} for answer in answers]
-        results = mlrl_envs.step_many(
-            [envs[i] for i in playing],
-            [{agent: c.text for agent, c in completions.items()} for completions in chosen],
-        )
-        for i, completions, result in zip(playing, chosen, results, strict=True):
-            turns[i].append(_turn(observations[i], completions, result))
-            observations[i] = result[0]
-        playing = [i for i in playing if envs[i].agents]
+        chosen = {
+            i: {agent: group[0] for agent, group in answer.items()}
+            for i, answer in zip(playing, answers, strict=True)
+        }
+        outcomes = _step_ours({i: envs[i] for i in playing if i in ours}, chosen)
+        for i, outcome in outcomes.items():
+            turns[i].append(_turn(observations[i], chosen[i], outcome))
+            observations[i] = outcome.asked
+        playing = [i for i, outcome in outcomes.items() if outcome.agents]
     return [
-        _episode(_task_id(reset[1]), seed, turn)
-        for reset, seed, turn in zip(resets, seeds, turns, strict=True)
+        _episode(opening.task_id, seed, turn)
+        for opening, seed, turn in zip(openings, seeds, turns, strict=True)
     ]
 
 
-def _reset(
-    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    tree: int,
-    options: Mapping[str, Any],
-    seed: int,
-) -> tuple[_Branch, Mapping[AgentID, Mapping[str, Any]]]:
-    observations, infos = env.reset(seed=seed, options=dict(options))
-    return _Branch(env, tree, 0, dict(observations)), infos
+def _open_all(
+    envs: Sequence[Any], task_options: Sequence[Mapping[str, Any]], seeds: Sequence[int]
+) -> list[Opening]:
+    """Reset each environment in the process that plays it, and tell all what is read there."""
+    jobs = list(zip(envs, task_options, seeds, strict=True))
+    return spread([1.0] * len(jobs), lambda ours: {i: open_episode(*jobs[i]) for i in ours})
 
 
-def _answer(level: Sequence[_Branch], actor: Actor, num_samples: int) -> None:
-    answers = actor.act([b.observations for b in level], num_samples=num_samples, explore=True)
+def _step_ours(
+    envs: Mapping[int, Any], chosen: Mapping[int, Mapping[AgentID, Completion]]
+) -> dict[int, Outcome]:
+    """Step this process's environments and return what came of all.
+
+    Raises:
+        InfraError: If the machinery fails, in whichever process.
+    """
+    actions = [{agent: c.text for agent, c in chosen[i].items()} for i in envs]
+    found: dict[int, Outcome | InfraError]
+    try:
+        found = dict(zip(envs, step_envs(list(envs.values()), actions), strict=True))
+    except InfraError as error:
+        found = dict.fromkeys(envs, error)
+    outcomes = {}
+    for i, outcome in gather(found).items():
+        if isinstance(outcome, InfraError):
+            raise outcome
+        outcomes[i] = outcome
+    return outcomes
+
+
+def _answer(level: Sequence[_Branch], actor: Actor, config: RolloutConfig) -> None:
+    answers = actor.act(
+        [branch.observations for branch in level], num_samples=config.num_samples, explore=True
+    )
     for branch, completions in zip(level, answers, strict=True):
         branch.completions = completions
+        branch.actions = _joint_actions(completions, config.joint_mode)
 
 
 def _joint_actions(
@@ -192,39 +220,38 @@ def _play(level: Sequence[_Branch]) -> dict[int, InfraError]:
     Returns:
         For each tree that infrastructure broke, the error.
     """
-    owners = [branch for branch in level for _ in branch.actions]
-    envs = [copy.deepcopy(branch.env) for branch in owners]
-    joint_actions = [
-        {agent: branch.completions[agent][sample].text for agent, sample in samples.items()}
-        for branch in level
-        for samples in branch.actions
-    ]
-    try:
-        results: list[Any] = mlrl_envs.step_many(envs, joint_actions)
-    except InfraError:
-        envs = [copy.deepcopy(branch.env) for branch in owners]
-        results = [_step_alone(*pair) for pair in zip(envs, joint_actions, strict=True)]
+    places = [(branch, samples) for branch in level for samples in branch.actions]
+    ours = [number for number, (branch, _) in enumerate(places) if branch.env is not None]
+    envs, found = _step_copies([places[number] for number in ours])
+    env_at = dict(zip(ours, envs, strict=True))
     errors: dict[int, InfraError] = {}
-    for branch, env, result in zip(owners, envs, results, strict=True):
-        if isinstance(result, InfraError):
-            errors[branch.tree] = result
+    for number, outcome in gather(dict(zip(ours, found, strict=True))).items():
+        branch = places[number][0]
+        if isinstance(outcome, InfraError):
+            errors[branch.tree] = outcome
             continue
-        if env.agents:
-            number = len(branch.results)
-            branch.children[number] = _Branch(env, branch.tree, branch.turn + 1, dict(result[0]))
-        branch.results.append(result)
+        if outcome.agents:
+            branch.children[len(branch.results)] = _Branch(
+                env_at.get(number), branch.tree, branch.turn + 1, outcome.asked
+            )
+        branch.results.append(outcome)
     return errors
 
 
-def _step_alone(
-    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    actions: Mapping[AgentID, str],
-) -> StepResult | InfraError:
+def _step_copies(
+    places: Sequence[tuple[_Branch, Mapping[AgentID, int]]],
+) -> tuple[list[Any], list[Outcome] | list[Outcome | InfraError]]:
+    """Play joint actions on copies of environments; return these, and what came of each."""
+    actions = [
+        {agent: branch.completions[agent][sample].text for agent, sample in samples.items()}
+        for branch, samples in places
+    ]
+    envs = [copy.deepcopy(branch.env) for branch, _ in places]
     try:
-        result: StepResult = mlrl_envs.step_many([env], [actions])[0]
-    except InfraError as error:
-        return error
-    return result
+        return envs, step_envs(envs, actions)
+    except InfraError:  # some were stepped, some were not
+        envs = [copy.deepcopy(branch.env) for branch, _ in places]
+        return envs, [step_alone(*pair) for pair in zip(envs, actions, strict=True)]
 
 
 def _grow(branch: _Branch, config: RolloutConfig, draw: Random) -> list[_Branch]:
@@ -239,15 +266,17 @@ def _freeze(branch: _Branch) -> Node:
     steps = tuple(
         JointStep(
             samples=samples,
-            rewards=dict(result[1]),
-            components=_components(result[1], result[4]),
-            infos=result[4],
-            terminated=all(result[2].values()),
-            truncated=all(result[3].values()),
+            rewards=dict(outcome.rewards),
+            components=outcome.components,
+            infos=outcome.infos,
+            terminated=outcome.terminated,
+            truncated=outcome.truncated,
             child=_freeze(branch.children[number]) if number in branch.children else None,
             next_observations=_next_observations(branch, number),
         )
-        for number, (samples, result) in enumerate(zip(branch.actions, branch.results, strict=True))
+        for number, (samples, outcome) in enumerate(
+            zip(branch.actions, branch.results, strict=True)
+        )
     )
     completions = {agent: tuple(samples) for agent, samples in branch.completions.items()}
     return Node(branch.turn, branch.observations, completions, steps)
@@ -255,37 +284,25 @@ def _freeze(branch: _Branch) -> Node:
 
 def _next_observations(branch: _Branch, number: int) -> dict[AgentID, str]:
     """Return what would be read next where nobody goes on: what a critic may be asked about."""
-    observations, _, terminations, _, _ = branch.results[number]
-    is_cut = number not in branch.children and not all(terminations.values())
-    return dict(observations) if is_cut else {}
+    if number in branch.children:
+        return {}
+    ended = branch.results[number].terminations
+    read = branch.results[number].observations
+    return {agent: text for agent, text in read.items() if not ended.get(agent)}
 
 
 def _turn(
     observations: Mapping[AgentID, str],
     completions: Mapping[AgentID, Completion],
-    result: StepResult,
+    outcome: Outcome,
 ) -> EpisodeTurn:
-    _, rewards, _, _, infos = result
-    return EpisodeTurn(observations, completions, rewards, _components(rewards, infos), infos)
+    return EpisodeTurn(
+        observations, completions, outcome.rewards, outcome.components, outcome.infos
+    )
 
 
 def _episode(task_id: str, seed: int, turns: Sequence[EpisodeTurn]) -> Episode:
     agents = turns[0].rewards
-    returns = {agent: sum(turn.rewards[agent] for turn in turns) for agent in agents}
+    returns = {agent: sum(turn.rewards.get(agent, 0.0) for turn in turns) for agent in agents}
     solved = any(bool(info.get("solved")) for info in turns[-1].infos.values())
     return Episode(task_id, seed, tuple(turns), solved, returns)
-
-
-def _components(
-    rewards: Mapping[AgentID, float], infos: Mapping[AgentID, Mapping[str, Any]]
-) -> dict[AgentID, Mapping[str, float]]:
-    """Read the parts of each reward; a stranger's environment has just the one."""
-    return {
-        agent: infos.get(agent, {}).get("components", {"reward": float(reward)})
-        for agent, reward in rewards.items()
-    }
-
-
-def _task_id(infos: Mapping[AgentID, Mapping[str, Any]]) -> str:
-    """Read the task's id; a stranger's environment may have none."""
-    return next((str(info["task_id"]) for info in infos.values() if "task_id" in info), "")

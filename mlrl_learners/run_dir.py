@@ -4,6 +4,7 @@
 `episodes.jsonl` (one line a rollout), `evaluations.jsonl`, `failures.jsonl` (episodes that
 infrastructure broke), `checkpoints/`. Lines are only ever appended; what an interrupted run wrote
 after its last checkpoint moves to `*.abandoned.jsonl` when it is resumed, and is done again.
+With several processes only the first one writes.
 """
 
 import dataclasses
@@ -12,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlrl_learners.distributed import is_main
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.types import FailedEpisode, Node, Rollout
@@ -19,6 +21,7 @@ from mlrl_learners.yaml12 import dump_yaml, parse_yaml
 
 __all__ = ["RunDir", "rollout_record"]
 
+RECORDS = ("metrics", "episodes", "evaluations", "failures")
 MAY_CHANGE = ("train.iterations", "train.checkpoint_every", "train.keep_checkpoints", "logging")
 
 
@@ -45,37 +48,49 @@ class RunDir:
         resume: bool,
     ) -> None:
         self.path = path
+        self._files: dict[str, JsonlFile] = {}
+        if not is_main():
+            return
         self._check(config, resume)
         self._write("config.yaml", dump_yaml(json.loads(json.dumps(config))))
         if not (path / "environment.json").exists():
             self._write("environment.json", json.dumps(environment, indent=2) + "\n")
-        self.metrics = JsonlFile(path / "metrics.jsonl")
-        self.episodes = JsonlFile(path / "episodes.jsonl")
-        self.evaluations = JsonlFile(path / "evaluations.jsonl")
-        self.failures = JsonlFile(path / "failures.jsonl")
+        self._files = {name: JsonlFile(path / f"{name}.jsonl") for name in RECORDS}
 
     def rewind(self, iteration: int) -> None:
         """Set aside every line that was written after `iteration`."""
-        for file in (self.metrics, self.episodes, self.evaluations, self.failures):
+        for file in self._files.values():
             file.keep(lambda record: int(str(record["iteration"])) <= iteration)
+
+    def add_metrics(self, iteration: int, metrics: Mapping[str, object]) -> None:
+        """Write the line of an iteration."""
+        self._append("metrics", {"iteration": iteration, **metrics})
+
+    def add_evaluation(self, iteration: int, found: Mapping[str, object]) -> None:
+        """Write the line of an evaluation."""
+        self._append("evaluations", {"iteration": iteration, **found})
 
     def add_rollouts(self, iteration: int, rollouts: Sequence[Rollout]) -> None:
         """Write one line a rollout."""
         for number, rollout in enumerate(rollouts):
-            self.episodes.append(
-                {"iteration": iteration, "rollout": number, **rollout_record(rollout)}
-            )
+            record = {"iteration": iteration, "rollout": number, **rollout_record(rollout)}
+            self._append("episodes", record)
 
     def add_failures(self, iteration: int, failures: Sequence[FailedEpisode]) -> None:
         """Write one line an episode that infrastructure broke."""
         for failure in failures:
-            self.failures.append({"iteration": iteration, **dataclasses.asdict(failure)})
+            self._append("failures", {"iteration": iteration, **dataclasses.asdict(failure)})
 
     def keep_rollouts(self, iteration: int, rollouts: Sequence[Rollout]) -> Path:
-        """Write rollouts with tokens and log-probabilities, for a look at a numeric failure."""
+        """Write rollouts with tokens and log-probabilities, for a look at a failed update."""
         name = f"rollouts_{iteration}.json"
-        self._write(name, json.dumps([dataclasses.asdict(rollout) for rollout in rollouts]))
+        if is_main():
+            self._write(name, json.dumps([dataclasses.asdict(rollout) for rollout in rollouts]))
         return self.path / name
+
+    def _append(self, name: str, record: Mapping[str, object]) -> None:
+        if name in self._files:
+            self._files[name].append(record)
 
     def _check(self, config: Mapping[str, Any], resume: bool) -> None:
         stored = self.path / "config.yaml"

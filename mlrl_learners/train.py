@@ -3,6 +3,9 @@
 It can be killed at any instant and resumed: everything random comes from the seed and the number
 of the iteration, or from the learner, which saves its own state. On the CPU a resumed run ends
 with the very same parameters as one that was never killed.
+
+Several processes (`torchrun -m mlrl_learners train ...`) share the work of one run and all come to
+the same end; the first of them writes. See `mlrl_learners.distributed`.
 """
 
 import copy
@@ -15,7 +18,8 @@ from typing import Any
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint, write_checkpoint
-from mlrl_learners.errors import ConfigError, NumericsError
+from mlrl_learners.distributed import exchange, is_main, together, world
+from mlrl_learners.errors import ConfigError, NumericsError, PeerError
 from mlrl_learners.interrupt import interruptible
 from mlrl_learners.loggers import Logger
 from mlrl_learners.metrics import count_tokens, evaluation_metrics, rollout_metrics
@@ -36,7 +40,7 @@ class TrainResult:
 
     Attributes:
         iterations: Iterations that are done, those before a resume included.
-        interrupted: Whether it stopped early because it was asked to (SIGINT).
+        interrupted: Whether it stopped early because it was asked to (SIGINT, SIGTERM).
         metrics: Metrics of the last iteration that was done now; empty when there was none.
         run_dir: Where everything was written.
     """
@@ -70,8 +74,8 @@ def train(
 ) -> TrainResult:
     """Train a learner on an environment.
 
-    The first SIGINT ends the run after the iteration in hand, with a checkpoint; the second one
-    ends it at once.
+    The first SIGINT or SIGTERM, to whichever process, ends the run after the iteration in hand,
+    with a checkpoint; the second one ends it at once.
 
     Args:
         env_id: A registered environment.
@@ -97,6 +101,9 @@ def train(
 
     Raises:
         RunDirError: If `run_dir` cannot be written, or holds another run.
+        ConfigError: If a number is outside its range, or there are several processes and the
+            learner cannot share its work.
+        PeerError: If another process of the run failed, ended, or did not answer in time.
         NumericsError: If a loss or gradient is not finite.
         InfraError: If infrastructure broke every episode of an iteration.
     """
@@ -114,17 +121,30 @@ def train(
         eval_tasks=eval_tasks,
         eval_samples=eval_samples,
     )
-    env = mlrl_envs.make(env_id, **plan.env_options)
-    try:
-        folder = RunDir(
-            Path(run_dir),
-            config=config or plan.as_config(describe(learner)),
-            environment={**describe_environment(), "env": mlrl_envs.fingerprint(env)},
-            resume=resume,
+    with together():
+        _check_processes(learner)
+        env = mlrl_envs.make(env_id, **plan.env_options)
+        try:
+            folder = RunDir(
+                Path(run_dir),
+                config=config or plan.as_config(describe(learner)),
+                environment={**describe_environment(), "env": mlrl_envs.fingerprint(env)},
+                resume=resume,
+            )
+            exchange(None)  # it can be written, and nobody reads it before
+            loop = _Loop(plan, learner, env, folder, tuple(loggers), progress=progress)
+            return loop.run()
+        finally:
+            env.close()
+
+
+def _check_processes(learner: Learner) -> None:
+    """Refuse several processes for a learner that would do the same in each of them."""
+    if world().size > 1 and not getattr(learner, "shares_work", False):
+        raise ConfigError(
+            f"{type(learner).__name__} learns in one process, got {world().size}; start it "
+            "without torchrun, or see mlrl_learners.distributed for how a learner shares its work"
         )
-        return _Loop(plan, learner, env, folder, tuple(loggers), progress=progress).run()
-    finally:
-        env.close()
 
 
 @dataclass(frozen=True)
@@ -177,25 +197,28 @@ class _Loop:
         progress: bool,
     ) -> None:
         self.plan, self.learner, self.env = plan, learner, env
-        self.folder, self.loggers, self.progress = folder, loggers, progress
+        self.folder, self.loggers = folder, loggers if is_main() else ()
+        self.progress = progress and is_main()
 
     def run(self) -> TrainResult:
         """Do the iterations that are left."""
         done = self._restore()
         metrics: dict[str, float] = {}
-        with interruptible() as asked_to_stop:
+        with interruptible(announce=is_main()) as asked_to_stop:
             if done == 0 and self.plan.eval_every:
                 self._evaluate(0)
             with progress_bar(
                 total=self.plan.iterations, initial=done, enabled=self.progress
             ) as bar:
-                while done < self.plan.iterations and not asked_to_stop():
+                stop = any(exchange(asked_to_stop()))
+                while done < self.plan.iterations and not stop:
                     done += 1
                     metrics = self._iterate(done)
                     if "train/return" in metrics:  # nothing is played for who learns from files
                         bar.set_postfix_str(f"return {metrics['train/return']:.3f}")
                     bar.update()
-                    last = asked_to_stop() or done == self.plan.iterations
+                    stop = any(exchange(asked_to_stop()))
+                    last = stop or done == self.plan.iterations
                     if last or done % self.plan.checkpoint_every == 0:
                         self._checkpoint(done)
         interrupted = done < self.plan.iterations
@@ -225,8 +248,7 @@ class _Loop:
         metrics["time/update_seconds"] = updated - collected
         metrics["time/tokens_per_second"] = tokens / (updated - started)
         metrics["train/tokens"] = float(tokens)
-        record = {"iteration": iteration, "seconds": updated - started, **metrics}
-        self.folder.metrics.append(record)
+        self.folder.add_metrics(iteration, {"seconds": updated - started, **metrics})
         for logger in self.loggers:
             logger.log(metrics, iteration)
         if self.plan.eval_every and iteration % self.plan.eval_every == 0:
@@ -259,6 +281,9 @@ class _Loop:
         except NumericsError as error:
             kept = self.folder.keep_rollouts(iteration, batch.rollouts)
             raise NumericsError(f"iteration {iteration}: {error}; rollouts: {kept}") from error
+        except PeerError:  # what went wrong there is told there, but only here is it written
+            self.folder.keep_rollouts(iteration, batch.rollouts)
+            raise
 
     def _evaluate(self, iteration: int) -> None:
         from mlrl_learners.evaluate import evaluate
@@ -275,7 +300,7 @@ class _Loop:
             progress=self.progress,
         )
         metrics = evaluation_metrics(result)
-        self.folder.evaluations.append({"iteration": iteration, **metrics, **result.as_dict()})
+        self.folder.add_evaluation(iteration, {**metrics, **result.as_dict()})
         for logger in self.loggers:
             logger.log(metrics, iteration)
 

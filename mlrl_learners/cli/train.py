@@ -9,6 +9,7 @@ import mlrl_envs
 from mlrl_learners.cli.actors import CONFIG_FILE, make_learner
 from mlrl_learners.cli.parser import print_json
 from mlrl_learners.config import RunConfig, load_config, to_mapping
+from mlrl_learners.distributed import exchange, finish, is_main, start, together
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.loggers import Logger, TensorBoardLogger, WandbLogger
 from mlrl_learners.train import TrainResult, train
@@ -32,9 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Train, and say how it ended."""
-    config = load_config(_source(arguments), overrides)
-    result = train_config(config, arguments.run_dir, resume=arguments.resume)
-    if arguments.json:
+    start()
+    with together():
+        config = load_config(_source(arguments), overrides)
+        result = train_config(config, arguments.run_dir, resume=arguments.resume)
+    finish()
+    if is_main():
+        _report(result, as_json=arguments.json)
+    return 130 if result.interrupted else 0
+
+
+def _report(result: TrainResult, *, as_json: bool) -> None:
+    if as_json:
         print_json(
             {
                 "run_dir": str(result.run_dir),
@@ -47,7 +57,6 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         print(_sentence(result))
     if result.interrupted:
         print(f"go on: mlrl train --run-dir {result.run_dir} --resume", file=sys.stderr)
-    return 130 if result.interrupted else 0
 
 
 def train_config(
@@ -56,6 +65,7 @@ def train_config(
     """Train as a configuration says; see `mlrl_learners.train` for what is raised."""
     if not resume and (run_dir / CONFIG_FILE).exists():  # before a model is loaded for nothing
         raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
+    exchange(None)  # only the first process writes, and not before all have looked
     if config.train.eval_every:  # a mistake there must not wait for the first evaluation
         options = {**config.env.options, "split": "eval", **config.train.eval_options}
         mlrl_envs.make(config.env.id, **options).close()
@@ -98,6 +108,8 @@ def _source(arguments: argparse.Namespace) -> str | Path:
 
 def _loggers(config: RunConfig, run_dir: Path) -> list[Logger]:
     loggers: list[Logger] = []
+    if not is_main():
+        return loggers
     if config.logging.tensorboard:
         loggers.append(TensorBoardLogger(run_dir))
     if config.logging.wandb != "off":

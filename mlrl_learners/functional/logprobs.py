@@ -18,6 +18,7 @@ __all__ = [
     "completion_logprobs",
     "logprobs_and_states",
     "micro_batches",
+    "num_tokens",
     "prompt_states",
 ]
 
@@ -58,6 +59,11 @@ def micro_batches(
         batch, size = batch + packs[place], size + 1
     if batch:
         yield batch
+
+
+def num_tokens(rows: Sequence[TokenRow], batch: Sequence[int]) -> int:
+    """Return about how many tokens a batch of row numbers has: prompts count for every row."""
+    return sum(len(rows[i].prompt_ids) + len(rows[i].token_ids) for i in batch)
 
 
 def completion_logprobs(

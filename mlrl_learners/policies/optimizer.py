@@ -8,6 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from mlrl_learners.distributed import broadcast, exchange, sum_tensors, world
 from mlrl_learners.errors import ConfigError, NumericsError
 
 __all__ = ["OptimizerConfig", "PolicyOptimizer", "learning_rate_share"]
@@ -78,6 +79,7 @@ class PolicyOptimizer:
     def __init__(self, parameters: Sequence[nn.Parameter], config: OptimizerConfig) -> None:
         self.config = config
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
+        broadcast([parameter.data for parameter in self.parameters])
         self.num_steps = 0
         self._adamw = torch.optim.AdamW(
             self.parameters,
@@ -91,9 +93,13 @@ class PolicyOptimizer:
     def step(self) -> float:
         """Apply the accumulated gradients, clear them, and return their norm before clipping.
 
+        With several processes they are summed first, so that all of them take the same step; a
+        process that had nothing to do takes part with zeros.
+
         Raises:
             NumericsError: If the norm is not finite; the parameters are left as they were.
         """
+        self._sum_gradients()
         limit = self.config.max_grad_norm or math.inf
         norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, limit))
         if not math.isfinite(norm):
@@ -109,6 +115,20 @@ class PolicyOptimizer:
     def clear(self) -> None:
         """Forget accumulated gradients, as an update that failed half-way leaves them."""
         self._adamw.zero_grad(set_to_none=True)
+
+    def _sum_gradients(self) -> None:
+        """Sum over processes; what no process has a gradient of is left without one."""
+        if world().size == 1:
+            return
+        present = [parameter.grad is not None for parameter in self.parameters]
+        anywhere = [any(flags) for flags in zip(*exchange(present), strict=True)]
+        gradients = []
+        for parameter, is_used in zip(self.parameters, anywhere, strict=True):
+            if is_used:
+                if parameter.grad is None:
+                    parameter.grad = torch.zeros_like(parameter)
+                gradients.append(parameter.grad)
+        sum_tensors(gradients)
 
     @property
     def lr(self) -> float:

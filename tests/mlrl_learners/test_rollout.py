@@ -1,9 +1,12 @@
 import itertools
+from typing import ClassVar
 
 import pytest
+from pettingzoo import ParallelEnv
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
+from mlrl_learners.functional.returns import joint_returns, rollout_groups
 from mlrl_learners.rollout import collect_rollouts, play_episodes
 from mlrl_learners.types import Completion, RolloutConfig
 
@@ -109,3 +112,49 @@ def test_infrastructure_never_becomes_a_reward_in_an_episode(addition_env):
     env = mlrl_envs.make(addition_env, broken=True)
     with pytest.raises(InfraError):
         play_episodes([env], Counter(), task_options=[{"task_index": 3}], seeds=[0])
+
+
+class Leaving(ParallelEnv):
+    """Three turns; the agent `left` is done after one, and is still told something."""
+
+    metadata: ClassVar = {"name": "test/leaving-v0"}
+    possible_agents: ClassVar = ["left", "right"]
+
+    def reset(self, seed=None, options=None):
+        self.turn, self.agents = 0, list(self.possible_agents)
+        return dict.fromkeys(self.agents, "0"), {agent: {} for agent in self.agents}
+
+    def step(self, actions):
+        assert sorted(actions) == sorted(self.agents)  # nobody answers for who has left
+        self.turn += 1
+        asked, over = self.agents, self.turn == 3
+        rewards = {agent: float(actions[agent]) for agent in asked}
+        ended = {agent: agent == "left" for agent in asked}
+        cut = {agent: over and agent == "right" for agent in asked}
+        self.agents = [] if over else ["right"]
+        told = dict.fromkeys(asked, str(self.turn))
+        return told, rewards, ended, cut, {agent: {} for agent in asked}
+
+
+@pytest.mark.parametrize("branching", ["tree", "chain"])
+def test_agents_may_leave_before_the_others(branching):
+    config = RolloutConfig(num_samples=2, branching=branching)
+    (rollout,) = collect_rollouts(
+        [Leaving()], Counter(), config, task_options=[{}], seeds=[0]
+    ).rollouts
+    assert {tuple(node.completions) for node in rollout.root.walk() if node.turn} == {("right",)}
+    leaves = [step for node in rollout.root.walk() for step in node.steps if node.turn == 2]
+    assert {(step.terminated, step.truncated) for step in leaves} == {(False, True)}
+    unwalked = [s for s in rollout.root.steps if s.child is None]
+    assert all(set(step.next_observations) == {"right"} for step in unwalked)
+    assert joint_returns(rollout.root, "left", 1.0) == [0.0, 1.0]
+    groups = list(rollout_groups([rollout], 1.0))
+    assert [g.turn for g in groups if g.agent == "left"] == [0]
+
+
+def test_an_episode_goes_on_for_those_who_stay():
+    (episode,) = play_episodes([Leaving()], Counter(), task_options=[{}], seeds=[0])
+    assert [sorted(turn.completions) for turn in episode.turns] == [
+        ["left", "right"], ["right"], ["right"]
+    ]  # fmt: skip
+    assert episode.returns == {"left": 0.0, "right": 3.0}
