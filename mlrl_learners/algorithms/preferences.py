@@ -25,6 +25,7 @@ from mlrl_learners.algorithms.pairs import Pair, SignedRow, played_pairs
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.demonstrations import JointTurn, read_joint_turns
+from mlrl_learners.distributed import sum_tensors
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.preferences import (
@@ -212,6 +213,7 @@ class Madpo(OfflineTeam):
                 pairs = torch.tensor([each.pair for each in batch])
                 signs = torch.tensor([each.sign for each in batch], dtype=torch.float64)
                 margins.index_add_(0, pairs, signs * sums.double().cpu())
+        sum_tensors([margins])
         return margins
 
     def _row_sums(
