@@ -1,0 +1,104 @@
+"""`mlrl init`: write a package with an environment or a learner of your own."""
+
+import argparse
+import keyword
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import mlrl_envs
+from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.registry import registry
+
+__all__ = ["KINDS", "SECTIONS", "add_arguments", "run", "write_package"]
+
+SECTIONS: tuple[str, ...] = ()
+KINDS = ("env", "learner")
+TEMPLATES = Path(__file__).parent.parent / "templates"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_RESERVED = ("mlrl", "mlrl_envs", "mlrl_learners", "test", "tests")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's options."""
+    parser.add_argument("kind", choices=KINDS, help="what it offers")
+    parser.add_argument("name", help="name of the package: a word that Python can import")
+    parser.add_argument("--out", type=Path, help="folder to write, NAME by default")
+
+
+def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
+    """Write the package, and say what to do with it."""
+    folder = arguments.out or Path(arguments.name)
+    for path in write_package(arguments.kind, arguments.name, folder):
+        print(path)
+    print(f"next: pip install -e {folder} && python -m pytest {folder}", file=sys.stderr)
+    return 0
+
+
+def write_package(kind: str, name: str, folder: Path) -> list[Path]:
+    """Write a package that can be installed, is found by mlrl, and passes its own test.
+
+    Args:
+        kind: One of `KINDS`.
+        name: Name of its module; the name of a learner, and part of an environment's id.
+        folder: Where; created, and empty or not there before.
+
+    Returns:
+        The files, in order.
+
+    Raises:
+        ConfigError: If the name is no module's, or taken.
+        RunDirError: If the folder holds something, or cannot be written.
+    """
+    _check_name(kind, name)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RunDirError(f"{str(folder)!r} is there already; choose another --out")
+    words = _words(kind, name)
+    written = []
+    try:
+        for source in sorted((TEMPLATES / kind).rglob("*")):
+            if source.is_file() and "__pycache__" not in source.parts:
+                relative = source.relative_to(TEMPLATES / kind)
+                target = folder / _renamed(str(relative), words)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_text(_renamed(source.read_text("utf-8"), words), "utf-8")
+                written.append(target)
+    except OSError as error:
+        raise RunDirError(f"cannot write {str(folder)!r}: {error}") from error
+    return written
+
+
+def _check_name(kind: str, name: str) -> None:
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
+        suggestion = re.sub(r"\W+", "_", name.strip().lower()).strip("_") or "my_" + kind
+        raise ConfigError(f"a name is lower-case words joined by _, such as {suggestion!r}")
+    is_taken = name in registry if kind == "learner" else f"me/{_dashed(name)}-v0" in _env_ids()
+    if is_taken or name in sys.stdlib_module_names or name in _RESERVED:
+        raise ConfigError(f"the name {name!r} is taken; choose another, such as 'my_{name}'")
+
+
+def _env_ids() -> Sequence[str]:
+    return list(mlrl_envs.registry)
+
+
+def _words(kind: str, name: str) -> Mapping[str, str]:
+    """Return what stands for the name in a template, in its three spellings, and what it becomes.
+
+    A template is a whole package by the name of `my_env` or `my_learner`.
+    """
+    own = f"my_{kind}"
+    return {own: name, _dashed(own): _dashed(name), _camel(own): _camel(name)}
+
+
+def _renamed(text: str, words: Mapping[str, str]) -> str:
+    return re.sub("|".join(words), lambda match: words[match[0]], text)
+
+
+def _dashed(name: str) -> str:
+    return name.strip("_").replace("_", "-")
+
+
+def _camel(name: str) -> str:
+    return "".join(word.capitalize() for word in name.split("_"))

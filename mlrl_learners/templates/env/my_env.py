@@ -1,0 +1,85 @@
+"""A corridor for two: who meets must step aside to the side that the house rule names.
+
+Both read the rule and answer at once, blind to each other; the first "left" or "right" counts.
+
+Version history:
+    v0: first version.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from mlrl_envs import TextParallelEnv
+from mlrl_envs.errors import unknown_name
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, Turn
+
+ENV_ID = "me/my-env-v0"
+ASK = "You meet your teammate in a corridor. To which side do you step? Answer left or right."
+
+
+@dataclass(frozen=True)
+class Rule(Task):
+    """One row: a house rule, and the side that it means."""
+
+    text: str
+    side: str
+
+
+SPLITS = {
+    "train": (
+        Rule("train/0", "In this house we keep to the left.", "left"),
+        Rule("train/1", "Keep right, as on the road outside.", "right"),
+        Rule("train/2", "The side of the heart is the side to take.", "left"),
+        Rule("train/3", "Step to where most people hold their pen.", "right"),
+    ),
+    "eval": (
+        Rule("eval/0", "Port side, please.", "left"),
+        Rule("eval/1", "Starboard side, please.", "right"),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class MyEnv:
+    """The tasks, what agents read and what they earn, as pure functions without any state."""
+
+    tasks: tuple[Rule, ...]
+    max_turns: int
+    agents: tuple[AgentID, ...] = ("north", "south")
+    reward_range: tuple[float, float] = (0.0, 1.0)
+
+    def observe(self, task: Rule, turns: Sequence[Turn], agent: AgentID) -> str:
+        """Return the rule; from turn 2 on also what came of the last answer."""
+        last = [f"You said {turns[-1].actions[agent]!r}. You collided."] if turns else []
+        return "\n\n".join([task.text, ASK, *last])
+
+    def score(self, attempts: Sequence[Attempt[Rule]], sandbox: ProgramRunner) -> list[Score]:  # noqa: ARG002 - runs no programs
+        """Pay half for one's own side, and half where all stepped to theirs."""
+        return [self._score(attempt) for attempt in attempts]
+
+    def reference(self, task: Rule) -> Mapping[AgentID, str] | None:
+        """Return a joint action that is right."""
+        return dict.fromkeys(self.agents, task.side)
+
+    def _score(self, attempt: Attempt[Rule]) -> Score:
+        sides = {a: _first_side(attempt.actions[a]) == attempt.task.side for a in self.agents}
+        solved = all(sides.values())
+        return Score(
+            {a: {"side": 0.5 * sides[a], "together": 0.5 * solved} for a in self.agents}, solved
+        )
+
+
+def parallel_env(
+    split: str = "train", max_turns: int = 2, render_mode: Literal["ansi", "human"] | None = None
+) -> TextParallelEnv:
+    """Make the environment; `mlrl_envs.make` passes its keywords on to here."""
+    if split not in SPLITS:
+        raise unknown_name("split", split, SPLITS)
+    return TextParallelEnv(MyEnv(SPLITS[split], max_turns), env_id=ENV_ID, render_mode=render_mode)
+
+
+def _first_side(text: str) -> str:
+    found = re.search(r"\b(left|right)\b", text.lower())
+    return found[1] if found else ""
