@@ -1,8 +1,8 @@
 """Figure (d): what a step costs beside running programs, against PettingZoo's bare loop.
 
-Every id plays its sample: honest answers (the data's own where it has them), and programs that are
-assembled and read but not run: a stand-in for the sandbox fails them at once. The other side is a
-PettingZoo environment that hands back the same texts and computes nothing.
+Every id plays its sample: honest answers (the data's own where it has them), no two of them alike,
+and programs that are assembled and read but not run: a stand-in for the sandbox fails them at once.
+The other side is a PettingZoo environment that hands back the same texts and computes nothing.
 
     python -m benchmarks.perf.steps [--rounds 7] [--steps 64]
 """
@@ -11,7 +11,7 @@ import argparse
 import copy
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pettingzoo import ParallelEnv
@@ -29,11 +29,22 @@ from mlrl_envs.sandbox import Outcome, Program
 
 __all__ = ["main"]
 
-TEXT = (
-    "The keeper of the lighthouse found a bottle on the rocks one morning. Inside it lay a letter "
-    "from a girl on an island that no map showed, who asked for seeds, because her garden had "
-    "drowned in the storm. He answered with a packet of beans and waited. After three weeks the "
-    "sea brought another bottle, and in it the first green leaf that the island had ever sent. "
+Answers = Callable[[int], list[dict[str, str]]]
+
+STORIES = (
+    (
+        "The keeper of the lighthouse found a bottle on the rocks one morning. Inside it lay a "
+        "letter from a girl on an island that no map showed, who asked for seeds, because her "
+        "garden had drowned in the storm. He answered with a packet of beans and waited. After "
+        "{days} days the sea brought another bottle, and in it the first green leaf that the "
+        "island had ever sent."
+    ),
+    (
+        "My grandmother kept a clock which she never wound, and yet it struck every evening when "
+        "my grandfather came home from the mill. When he died, the house was silent for {days} "
+        "days. Then it rang once more, at the old hour, while we all sat at the table. Nobody "
+        "spoke. She rose slowly, opened the door, and set out his chair and a bowl of warm soup."
+    ),
 )
 
 
@@ -69,11 +80,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description="What a step costs without running programs.")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--steps", type=int, default=64, help="steps a round, and the batch size")
+    parser.add_argument("--ids", nargs="*", help="only these environments")
     arguments = parser.parse_args(argv)
     before = hardware()
     rows: list[dict[str, object]] = []
     measured: dict[str, object] = {}
-    for env_id in [name for name in mlrl_envs.registry if name.startswith("mlrl/")]:
+    for env_id in arguments.ids or [name for name in mlrl_envs.registry if name[:5] == "mlrl/"]:
         work = _sides(env_id, arguments.steps)
         times = alternate(work, rounds=arguments.rounds, warmup=2)
         measured[env_id] = times
@@ -95,27 +107,46 @@ def _sides(env_id: str, steps: int) -> dict[str, Any]:
     """Return the work of each side, seed to measurement."""
     env: Any = mlrl_envs.make(env_id, split="sample", sandbox=FailingRunner())
     observations, infos = env.reset(seed=0, options={"task_index": 0})
-    actions = env.reference_actions() or dict.fromkeys(env.possible_agents, TEXT)
+    answers = functools.partial(_answers, env, steps)
     bare = BareEnv(observations, infos)
     return {
-        "one by one": functools.partial(_one_by_one, env, actions, steps),
-        "as a batch": functools.partial(_as_a_batch, env, actions, steps),
-        "bare": functools.partial(_one_by_one, bare, actions, steps),
+        "one by one": functools.partial(_one_by_one, env, answers),
+        "as a batch": functools.partial(_as_a_batch, env, answers),
+        "bare": functools.partial(_one_by_one, bare, answers),
     }
 
 
-def _one_by_one(env: Any, actions: Mapping[str, str], steps: int, _seed: int) -> Measurement:  # noqa: ANN401
-    forks = [copy.deepcopy(env) for _ in range(steps)]
+def _answers(env: Any, steps: int, seed: int) -> list[dict[str, str]]:  # noqa: ANN401
+    """Return a joint action a step, all of them different: nothing is to be had from memory."""
+    numbers = range(seed * steps, (seed + 1) * steps)
+    if reference := env.reference_actions():
+        return [
+            {agent: f"{text}\n# {number}" for agent, text in reference.items()}
+            for number in numbers
+        ]
+    return [
+        {
+            agent: STORIES[place % len(STORIES)].format(days=2 * number + place)
+            for place, agent in enumerate(env.possible_agents)
+        }
+        for number in numbers
+    ]
+
+
+def _one_by_one(env: Any, answers: Answers, seed: int) -> Measurement:  # noqa: ANN401
+    actions = answers(seed)
+    forks = [copy.deepcopy(env) for _ in actions]
     start = time.perf_counter()
-    for fork in forks:
-        fork.step(actions)
+    for fork, action in zip(forks, actions, strict=True):
+        fork.step(action)
     return {"seconds": time.perf_counter() - start}
 
 
-def _as_a_batch(env: Any, actions: Mapping[str, str], steps: int, _seed: int) -> Measurement:  # noqa: ANN401
-    forks = [copy.deepcopy(env) for _ in range(steps)]
+def _as_a_batch(env: Any, answers: Answers, seed: int) -> Measurement:  # noqa: ANN401
+    actions = answers(seed)
+    forks = [copy.deepcopy(env) for _ in actions]
     start = time.perf_counter()
-    mlrl_envs.step_many(forks, [actions] * steps)
+    mlrl_envs.step_many(forks, actions)
     return {"seconds": time.perf_counter() - start}
 
 

@@ -1,16 +1,14 @@
 """Reading the checks of the last turn, for the modes that show them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 
 from mlrl_envs.types import AgentID, Json, Turn
 
 __all__ = ["Check", "last_checks"]
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One public fact about an answer.
 
     Attributes:
@@ -37,7 +35,7 @@ def last_checks(turns: Sequence[Turn], agent: AgentID) -> list[Check]:
             str(check["name"]),
             bool(check["passed"]),
             str(check["status"]),
-            tuple(str(line) for line in cast("Sequence[str]", check.get("details", ()))),
+            tuple(map(str, cast("Sequence[str]", check.get("details", ())))),
         )
         for check in checks
     ]

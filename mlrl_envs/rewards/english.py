@@ -5,8 +5,7 @@ idiom. In real texts (stories of a small model, abstracts of papers, summaries o
 one in a hundred checked words begins such a pair; in the same words shuffled it is one in four.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 __all__ = ["FUNCTION_WORDS", "order_breaches"]
 
@@ -66,17 +65,20 @@ _RULES = (
     (_FINITE, _FINITE | _HAVE | _MODALS | _OBJECTS | _set("do does did")),
     (_HAVE, _FINITE | _MODALS | _OBJECTS | _set("and be")),
 )
-_FORBIDDEN = {
-    word: frozenset().union(*(after for before, after in _RULES if word in before))
-    for before, _ in _RULES
-    for word in before
-}
 _NEVER_LAST = (
     _ARTICLES
     | _POSSESSIVES
     | (_SUBJECTS - {"i"})
     | _set("and but or nor of from into if because although")
 )
+_FORBIDDEN = {
+    word: frozenset(("",) if word in _NEVER_LAST else ()).union(
+        *(after for before, after in _RULES if word in before)
+    )
+    for before, _ in _RULES
+    for word in before
+}
+_INDEFINITE = _set("a an")
 
 
 def order_breaches(sentences: Sequence[Sequence[str]]) -> tuple[int, int]:
@@ -85,21 +87,16 @@ def order_breaches(sentences: Sequence[Sequence[str]]) -> tuple[int, int]:
     Args:
         sentences: For each sentence its lower-case words.
     """
-    verdicts = [verdict for sentence in sentences for verdict in _verdicts(sentence)]
+    verdicts = [
+        following in _FORBIDDEN[word] or (word in _INDEFINITE and _sounds_wrong(word, following))
+        for sentence in sentences
+        for word, following in zip(sentence, [*sentence[1:], ""], strict=False)
+        if word in _FORBIDDEN
+    ]
     return sum(verdicts), len(verdicts)
 
 
-def _verdicts(sentence: Sequence[str]) -> Iterator[bool]:
-    for word, following in pairwise([*sentence, ""]):
-        if word in _FORBIDDEN:
-            yield _is_breach(word, following)
-
-
-def _is_breach(word: str, following: str) -> bool:
-    if not following:
-        return word in _NEVER_LAST
-    if word == "a" and following[0] in "aeio" and not following.startswith(("one", "once", "eu")):
-        return True
-    if word == "an" and following[0] not in "aeiouh" and not following[0].isdigit():
-        return True
-    return following in _FORBIDDEN[word]
+def _sounds_wrong(article: str, following: str) -> bool:
+    if article == "a":
+        return following[:1] in tuple("aeio") and not following.startswith(("one", "once", "eu"))
+    return following[:1] not in tuple("aeiouh") and not following[:1].isdigit()

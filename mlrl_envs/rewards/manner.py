@@ -10,7 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from mlrl_envs.rewards.english import FUNCTION_WORDS
-from mlrl_envs.rewards.text_quality import MAX_CHARS, ngrams, ramp
+from mlrl_envs.rewards.sequences import Grams, ngrams
+from mlrl_envs.rewards.text_quality import MAX_CHARS, ngrams_of, ramp
 from mlrl_envs.rewards.transitions import opens_with_transition
 
 __all__ = ["manner"]
@@ -38,7 +39,7 @@ def manner(text: str, words: Sequence[str], links: int) -> float:
     text = text[:MAX_CHARS]
     return (
         _templates(words)
-        * _repeats(words)
+        * _repeats(ngrams_of(text, 4))
         * _favourite(words)
         * ramp(links / len(words), 0.25, 0.1)
         * _starts(_BREAK.split(text.strip()))
@@ -53,13 +54,12 @@ def _templates(words: Sequence[str]) -> float:
     return ramp(len(set(shapes)) / len(shapes), 0.4, 0.85) if shapes else 1.0
 
 
-def _repeats(words: Sequence[str]) -> float:
-    grams = ngrams(words, 4)
-    return ramp(1.0 - len(set(grams)) / len(grams), 0.3, 0.05) if grams else 1.0
+def _repeats(grams: Grams) -> float:
+    return ramp(1.0 - len(grams.distinct) / grams.size, 0.3, 0.05) if grams.size else 1.0
 
 
 def _favourite(words: Sequence[str]) -> float:
-    content = Counter(word for word in words if word not in FUNCTION_WORDS)
+    content = Counter([word for word in words if word not in FUNCTION_WORDS])
     if len(content) <= FEW:
         return 1.0
     return ramp((max(content.values()) - 1) / content.total(), 0.35, 0.15)
@@ -81,7 +81,8 @@ def _opens_with_link(words: Sequence[str]) -> bool:
 
 def _layout(text: str) -> float:
     tokens = text.split()
-    shouted = sum(len(token) > 1 and token.isupper() for token in tokens) / max(len(tokens), 1)
+    loud = filter(str.isupper, tokens)
+    shouted = sum(len(token) > 1 for token in loud) / max(len(tokens), 1)
     lines = [line.lstrip() for line in text.splitlines() if line.strip()]
     items = sum(_ITEM.match(line) is not None for line in lines) / max(len(lines), 1)
     filled = len(" ".join(tokens)) / len(text)

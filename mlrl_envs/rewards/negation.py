@@ -8,7 +8,7 @@ costs next to nothing, as an honest denial must.
 import re
 from functools import lru_cache
 
-from mlrl_envs.rewards.text_quality import MAX_CHARS, ramp
+from mlrl_envs.rewards.text_quality import MAX_CHARS, ramp, words_of
 
 __all__ = ["negations", "plain_speech"]
 
@@ -19,7 +19,7 @@ FEW = 3  # a text of fewer sentences is taken for one of these
 TOO_MANY = 0.6  # more a sentence than is usual, and the text is worth nothing
 SLOPE = 0.01
 
-_NEGATION = re.compile(r"\b(?:not|cannot)\b|n['\u2019]t\b", re.IGNORECASE)
+_CONTRACTED = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _END = re.compile(r"[.!?\n]+")
 _WORD = re.compile(r"\w")
 
@@ -28,7 +28,7 @@ def negations(text: str) -> tuple[int, int]:
     """Return how many negations a text holds, and how many sentences."""
     text = text[:MAX_CHARS]
     sentences = sum(_WORD.search(part) is not None for part in _END.split(text))
-    return len(_NEGATION.findall(text)), sentences
+    return _count(text), sentences
 
 
 def plain_speech(text: str, source: str | None = None) -> float:
@@ -38,15 +38,21 @@ def plain_speech(text: str, source: str | None = None) -> float:
         text: What an agent wrote.
         source: What it should retell, if anything; it may deny half as often again as that.
     """
-    found, sentences = negations(text)
-    if not found:
+    if not _count(text[:MAX_CHARS]):
         return 1.0
+    found, sentences = negations(text)
     size = max(sentences, FEW)
     rate, known = found / size, 0.0 if source is None else _rate(source)
     usual = USUAL if source is None else max(BESIDE_SOURCE, 1.5 * known)
     # A little slope before, so that a text with one more does not tie with the text as it was.
     slope = 1.0 - SLOPE * min(max(rate - known, 0.0), 1.0)
     return ramp(rate - max(FREE / size, usual), TOO_MANY, 0.0) * slope
+
+
+def _count(text: str) -> int:
+    said = words_of(text)
+    whole = said.count("not") + said.count("cannot")
+    return whole + len(_CONTRACTED.findall(text)) if "'" in text or "\u2019" in text else whole
 
 
 @lru_cache(maxsize=64)

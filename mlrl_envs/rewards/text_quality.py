@@ -12,19 +12,23 @@ from functools import lru_cache
 
 from mlrl_envs.parsing import words
 from mlrl_envs.rewards.english import FUNCTION_WORDS, order_breaches
+from mlrl_envs.rewards.sequences import Grams, count_grams, count_known, ngrams
 
 __all__ = [
     "MAX_CHARS",
     "clean_length",
     "content_stems",
     "copied_share",
-    "ngrams",
+    "ngrams_of",
     "prose_quality",
     "ramp",
     "stem",
+    "words_of",
 ]
 
 LONGEST_WORD = 24
+LONGEST_KEPT, MAX_KEPT = 64, 16_384  # tokens whose shape is remembered
+SIGMA = "\u03a3"  # the one letter whose lower case hangs on its neighbours, here of other sentences
 MAX_CHARS = 20_000  # longer texts are judged by their beginning; keeps scoring linear and quick
 
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+[\"'\u201d\u2019)]*|[^.!?]+$")
@@ -32,12 +36,16 @@ _WORD_LIKE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\Z")
 _STUTTER = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}")
 _EDGES = "\"'\u201c\u201d\u2018\u2019.,;:!?()[]*_-\u2013\u2014"
 _EDGES_BUT_ENDS = _EDGES.replace(".", "").replace("!", "").replace("?", "")
+_ENDS = frozenset(".!?")
 _VOWELS = frozenset("aeiouyáéíóúàèìòùäöüâêîôû")
 
 
 def ramp(value: float, low: float, high: float) -> float:
     """Return 0 up to `low`, 1 from `high` on, a line between; `high < low` runs downwards."""
-    return min(1.0, max(0.0, (value - low) / (high - low)))
+    share = (value - low) / (high - low)
+    if share <= 0.0:
+        return 0.0
+    return min(share, 1.0)
 
 
 def clean_length(text: str) -> int:
@@ -55,45 +63,60 @@ def prose_quality(text: str, *, least_words: int, forgiven: float = 0.0) -> floa
             "my SO" or "for me, is", weighs much.
     """
     text = text[:MAX_CHARS]
-    sentences = [(part, words(part)) for part in _SENTENCE.findall(text)]
-    tokens = [word for _, found in sentences for word in found]
+    sentences, tokens = _read(text)
     if not tokens:
         return 0.0
+    grams = ngrams_of(text, 3) if SIGMA not in text else count_grams(ngrams(tokens, 3))
     return (
         ramp(len(tokens), least_words / 4, least_words)
         * _function_word_score(tokens)
         * _sentence_score(sentences)
         * _word_shape_score(text)
-        * _repetition_score(tokens)
+        * _repetition_score(grams, tokens)
         * _order_score([found for _, found in sentences], forgiven)
     )
 
 
 def copied_share(text: str, source: str, *, size: int = 4) -> float:
     """Return the share of a text's n-grams of words that also occur in `source`."""
-    grams = ngrams(words(text[:MAX_CHARS]), size)
-    known = _known_ngrams(source[:MAX_CHARS], size)
-    return sum(gram in known for gram in grams) / len(grams) if grams else 0.0
-
-
-@lru_cache(maxsize=64)
-def _known_ngrams(source: str, size: int) -> frozenset[tuple[str, ...]]:
-    # Many attempts at one task are compared with the same source.
-    return frozenset(ngrams(words(source), size))
+    text, source = text[:MAX_CHARS], source[:MAX_CHARS]
+    if ngrams_of(text, size - 1).distinct.isdisjoint(ngrams_of(source, size - 1).distinct):
+        return 0.0
+    grams = ngrams_of(text, size)
+    return count_known(grams, ngrams_of(source, size)) / grams.size if grams.size else 0.0
 
 
 def content_stems(text: str) -> set[str]:
     """Return the stems of the words that carry meaning."""
-    return {
-        stem(word)
-        for word in words(text[:MAX_CHARS])
-        if len(word) > 2 and word not in FUNCTION_WORDS and not word.isdigit()
-    }
+    stems = set(map(_content_stem, set(words_of(text[:MAX_CHARS]))))
+    stems.discard("")
+    return stems
 
 
-def ngrams(tokens: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    """Return every run of `size` tokens, in order."""
-    return list(zip(*(tokens[i:] for i in range(size)), strict=False))
+def words_of(text: str) -> list[str]:
+    """Return what `words` does; not to be changed."""
+    return _read(text)[1] if SIGMA not in text else words(text)
+
+
+# A text is met a few times while it is judged, what it was told by every attempt at its task.
+@lru_cache(maxsize=64)
+def _read(text: str) -> tuple[list[tuple[str, list[str]]], list[str]]:
+    """Return the sentences with their words, and all words."""
+    sentences = [(part, words(part)) for part in _SENTENCE.findall(text)]
+    return sentences, [word for _, found in sentences for word in found]
+
+
+@lru_cache(maxsize=64)
+def ngrams_of(text: str, size: int) -> Grams:
+    """Return the runs of `size` words of a text."""
+    return count_grams(ngrams(words_of(text), size))
+
+
+@lru_cache(maxsize=8192)
+def _content_stem(word: str) -> str:
+    if len(word) <= 2 or word in FUNCTION_WORDS or word.isdigit():
+        return ""
+    return stem(word)
 
 
 @lru_cache(maxsize=8192)
@@ -116,7 +139,7 @@ def stem(word: str) -> str:
 
 def _function_word_score(tokens: Sequence[str]) -> float:
     # English prose has 35 to 60 % of them; keyword lists next to none, stop-word salad nearly all.
-    share = sum(token in FUNCTION_WORDS for token in tokens) / len(tokens)
+    share = sum(map(FUNCTION_WORDS.__contains__, tokens)) / len(tokens)
     return ramp(share, 0.10, 0.28) * ramp(share, 0.90, 0.70)
 
 
@@ -131,22 +154,25 @@ def _sentence_score(sentences: Sequence[tuple[str, Sequence[str]]]) -> float:
 
 
 def _sentence_shape(sentence: str, size: int) -> float:
-    first = next((char for char in sentence if char.isalnum()), "")
+    first = sentence[:1]
+    if not first.isalnum():
+        first = next(filter(str.isalnum, sentence), "")
     if not (first.isupper() or first.isdigit()):
         return 0.0
     ended = sentence.rstrip(_EDGES_BUT_ENDS)
-    return (ended[-1:] in (".", "!", "?")) * ramp(size, 1, 4) * ramp(size, 80, 45)
+    return (ended[-1:] in _ENDS) * ramp(size, 1, 4) * ramp(size, 80, 45)
 
 
 def _word_shape_score(text: str) -> float:
-    tokens = [token.strip(_EDGES) for token in text.split()]
-    found = sum(len(token) <= LONGEST_WORD and _is_word_like(token) for token in tokens)
-    like = found / max(len(tokens), 1)
+    tokens = text.split()
+    like = sum(map(_WORD_SHAPES.__getitem__, tokens)) / max(len(tokens), 1)
     return _soft(ramp(like, 0.5, 0.85), like)
 
 
-@lru_cache(maxsize=16384)
 def _is_word_like(token: str) -> bool:
+    token = token.strip(_EDGES)
+    if len(token) > LONGEST_WORD:
+        return False
     if token.isdigit() and len(token) <= 4:
         return True
     lower = token.lower()
@@ -157,11 +183,25 @@ def _is_word_like(token: str) -> bool:
     return not _STUTTER.search(lower)
 
 
-def _repetition_score(tokens: Sequence[str]) -> float:
-    grams = ngrams(tokens, 3)
-    if not grams:
+class _WordShapes(dict[str, bool]):
+    """Whether tokens are word-like, kept for as many as fit: a third of what `lru_cache` costs."""
+
+    def __missing__(self, token: str) -> bool:
+        verdict = _is_word_like(token)
+        if len(token) <= LONGEST_KEPT:
+            if len(self) >= MAX_KEPT:
+                self.clear()
+            self[token] = verdict
+        return verdict
+
+
+_WORD_SHAPES = _WordShapes()
+
+
+def _repetition_score(grams: Grams, tokens: Sequence[str]) -> float:
+    if not grams.size:
         return 1.0
-    distinct = len(set(grams)) / len(grams)
+    distinct = len(grams.distinct) / grams.size
     variety = len(set(tokens)) / len(tokens) ** 0.75  # falls slowly with length in real prose
     return _soft(ramp(distinct, 0.5, 0.9), distinct) * ramp(variety, 0.4, 1.2)
 

@@ -108,14 +108,11 @@ _LINKS = {
     for phrase in phrases
     if phrase not in _NO_LINKS
 }
-# By first word: how many words the phrases that begin with it have, the longest first.
-_SIZES = {
-    phrase.split()[0]: sorted(
-        {len(other.split()) for other in _LINKS if other.split()[0] == phrase.split()[0]},
-        reverse=True,
-    )
-    for phrase in _LINKS
-}
+_HEADS = frozenset(phrase.split()[0] for phrase in _LINKS)
+# By their first two words: the phrases of more than one, as lists of words, the longest first.
+_LONGER: dict[tuple[str, str], list[list[str]]] = {}
+for _phrase in sorted((phrase.split() for phrase in _LINKS if " " in phrase), key=len):
+    _LONGER.setdefault((_phrase[0], _phrase[1]), []).insert(0, _phrase)
 
 
 def match_transitions(text: str) -> set[str]:
@@ -134,18 +131,23 @@ def find_transitions(words: Sequence[str]) -> tuple[set[str], int]:
     """
     found: set[str] = set()
     taken = 0
-    for place, word in enumerate(words):
-        for size in _SIZES.get(word, ()):
-            phrase = words[place : place + size]
-            names = _LINKS.get(" ".join(phrase))
-            if names:
-                found |= names
-                taken += len(phrase)
-                break
+    for place in [place for place, word in enumerate(words) if word in _HEADS]:
+        phrase = _link_at(words, place)
+        if phrase:
+            found |= _LINKS[phrase]
+            taken += phrase.count(" ") + 1
     return found, taken
 
 
 def opens_with_transition(words: Sequence[str]) -> bool:
     """Return whether a sentence, given as lower-case words, begins with a transition."""
-    sizes = _SIZES.get(words[0], ()) if words else ()
-    return any(" ".join(words[:size]) in _LINKS for size in sizes)
+    return bool(words) and _link_at(words, 0) is not None
+
+
+def _link_at(words: Sequence[str], place: int) -> str | None:
+    """Return the longest phrase that begins there."""
+    pair = (words[place], words[place + 1] if place + 1 < len(words) else "")
+    for phrase in _LONGER.get(pair, ()):
+        if list(words[place : place + len(phrase)]) == phrase:
+            return " ".join(phrase)
+    return words[place] if words[place] in _LINKS else None

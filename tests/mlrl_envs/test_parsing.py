@@ -1,4 +1,5 @@
 import ast
+import re
 import time
 
 import pytest
@@ -172,3 +173,8 @@ def test_words_are_lower_case():
 
 def test_printable_replaces_only_surrogates():
     assert parsing.printable("a\ud800\U0001f642é") == "a\ufffd\U0001f642é"
+
+
+@given(ANY_TEXT | st.text(st.characters(max_codepoint=127)))
+def test_words_are_those_of_the_pattern(text):
+    assert parsing.words(text) == re.findall(r"\w+", text.lower())

@@ -1,5 +1,9 @@
 import pytest
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlrl_envs.rewards import english
 from mlrl_envs.rewards.english import FUNCTION_WORDS, order_breaches
 
 
@@ -52,3 +56,31 @@ def test_nothing_is_checked_where_nothing_can_be():
 def test_function_words_are_function_words():
     assert {"the", "of", "and", "was", "them", "would"} <= FUNCTION_WORDS
     assert not {"fox", "river", "city", "said"} & FUNCTION_WORDS
+
+
+def is_breach(word, following):
+    if not following:
+        return word in english._NEVER_LAST
+    if word == "a" and following[0] in "aeio" and not following.startswith(("one", "once", "eu")):
+        return True
+    if word == "an" and following[0] not in "aeiouh" and not following[0].isdigit():
+        return True
+    return any(word in before and following in after for before, after in english._RULES)
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from(sorted(FUNCTION_WORDS)) | st.sampled_from(["a", "an", "euro", "hour"])
+        )
+    )
+)
+def test_breaches_are_those_of_the_rules_one_by_one(sentences):
+    ruled = frozenset().union(*(before for before, _ in english._RULES))
+    verdicts = [
+        is_breach(word, following)
+        for sentence in sentences
+        for word, following in zip(sentence, [*sentence[1:], ""], strict=False)
+        if word in ruled
+    ]
+    assert order_breaches(sentences) == (sum(verdicts), len(verdicts))

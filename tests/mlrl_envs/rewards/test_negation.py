@@ -1,3 +1,4 @@
+import re
 from itertools import pairwise
 
 import pytest
@@ -58,3 +59,14 @@ def test_junk_is_survived(text):
 @given(st.text(st.characters(exclude_categories=())), st.text() | st.none())
 def test_any_text_gets_a_share(text, source):
     assert 0.0 <= plain_speech(text, source) <= 1.0
+
+
+@given(
+    st.lists(
+        st.sampled_from(["not", "NOT", "cannot", "can't", "n\u2019t", "_not", "n't_", "knot", "."])
+        | st.text(st.characters(exclude_categories=()), max_size=3)
+    ).map(lambda parts: " ".join(parts) + "".join(parts))
+)
+def test_negations_are_those_of_one_pattern(text):
+    pattern = r"\b(?:not|cannot)\b|n['\u2019]t\b"
+    assert negations(text)[0] == len(re.findall(pattern, text, re.IGNORECASE))

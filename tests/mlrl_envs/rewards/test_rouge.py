@@ -1,12 +1,15 @@
+import re
 import sys
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rouge_score_rs.rouge_scorer import RougeScorer
 
 import mlrl_envs
 from mlrl_envs.errors import MissingPackageError
 from mlrl_envs.rewards import rouge
+from mlrl_envs.rewards.english import FUNCTION_WORDS
 from mlrl_envs.rewards.rouge import copying, near_share, overlap
 
 SOURCE = "The goat ate my tomatoes at night. My neighbour owns the goat."
@@ -67,12 +70,71 @@ def test_figures_are_shares(text, source):
     assert all(0.0 <= share <= 1.0 + 1e-9 for share in shares)
 
 
+TEXTS = st.lists(
+    st.sampled_from(
+        ["the", "goat", "goats", "eating", "ate", "night.", "why?", "a_b", "\u0130n", "na\u00efve"]
+    )
+    | st.text(st.characters(exclude_categories=()), max_size=4),
+    max_size=60,
+).map(lambda parts: " ".join(parts).replace("why? ", "why?\n"))
+
+
+@settings(deadline=None)
+@given(TEXTS, TEXTS)
+def test_figures_are_those_of_rouge_to_the_last_bit(text, source):
+    def content(words):
+        words = re.findall("[a-z0-9]+", words.lower())
+        return " ".join(word for word in words if len(word) > 1 and word not in FUNCTION_WORDS)
+
+    stemmed = RougeScorer(["rouge1", "rougeL"], use_stemmer=True)
+    scores = stemmed.score(content(source), content(text))
+    found, size = overlap(text, source), content(source).count(" ") + 1
+    assert found.precision == scores["rouge1"].precision
+    assert found.common == scores["rouge1"].recall * size
+    assert found.source_words == size
+    if found.precision:
+        assert found.order == scores["rougeL"].precision / scores["rouge1"].precision
+    scores = RougeScorer(["rouge2", "rouge4", "rougeL"]).score(source, text)
+    copied = copying(text, source)
+    assert (copied.pairs, copied.runs, copied.in_step) == tuple(
+        s.precision for s in scores.values()
+    )
+
+
+@settings(deadline=None)
+@given(TEXTS, TEXTS)
+def test_nearness_is_that_of_rouge_sentence_by_sentence(text, source):
+    def sentences(words):
+        parts = (part.lower() for part in re.split(r"(?<=[.!?])\s+|\n+", words))
+        return [part for part in parts if re.search("[a-z0-9]", part)][:64]
+
+    scorer, near, total = RougeScorer(["rougeL"]), 0.0, 0.0
+    for sentence in sentences(text):
+        size = len(re.findall("[a-z0-9]+", sentence))
+        shares = (scorer.score(one, sentence)["rougeL"].precision for one in sentences(source))
+        total += size
+        near += size * max(shares, default=0.0)
+    assert near_share(text, source) == (near / total if total else 0.0)
+
+
+@settings(deadline=None)
+@given(TEXTS, TEXTS, st.floats(0, 1))
+def test_only_what_is_below_a_bound_is_left_out(text, source, least):
+    full, quick = copying(text, source), copying(text, source, least_in_step=least)
+    assert (full.pairs, full.runs) == (quick.pairs, quick.runs)
+    assert quick.in_step == full.in_step or (quick.in_step == 0.0 and full.in_step < least)
+    near, quick_near = near_share(text, source), near_share(text, source, least=least)
+    assert quick_near == near or (quick_near == 0.0 and near < least + 1e-12)
+
+
 @pytest.fixture
 def without_package(monkeypatch):
-    rouge._scorers.cache_clear()
-    monkeypatch.setitem(sys.modules, "rouge_score_rs.rouge_scorer", None)
+    rouge._stemmer.cache_clear()
+    rouge._stem.cache_clear()
+    monkeypatch.setitem(sys.modules, "rouge_score_rs.tokenizers", None)
     yield
-    rouge._scorers.cache_clear()
+    rouge._stemmer.cache_clear()
+    rouge._stem.cache_clear()
 
 
 @pytest.mark.parametrize("env_id", ["mlrl/tldr-v0", "mlrl/arxiv-v0"])

@@ -1,5 +1,8 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from mlrl_envs.rewards import transitions
 from mlrl_envs.rewards.transitions import (
     CATEGORIES,
     STOP_WORDS,
@@ -53,3 +56,22 @@ def test_published_matching_finds_phrases_inside_words(text, kinds):
 )
 def test_grounded_matching_wants_whole_words(text, kinds, taken):
     assert find_transitions(text.split()) == (kinds, taken)
+
+
+LINK_WORDS = sorted(
+    {word for phrases in CATEGORIES.values() for p in phrases for word in p.split()}
+)
+
+
+@given(st.lists(st.sampled_from([*LINK_WORDS, "fox"]), max_size=40))
+def test_the_longest_phrase_at_each_word_is_found(words):
+    links = transitions._LINKS
+    found, taken = set(), 0
+    for place in range(len(words)):
+        sizes = [n for n in range(9, 0, -1) if " ".join(words[place:][:n]) in links]
+        if sizes:
+            phrase = " ".join(words[place:][: sizes[0]])
+            found, taken = found | links[phrase], taken + len(phrase.split())
+    assert find_transitions(words) == (found, taken)
+    opens = any(" ".join(words[:size]) in links for size in range(1, 9))
+    assert transitions.opens_with_transition(words) == opens
