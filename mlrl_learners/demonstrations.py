@@ -114,7 +114,8 @@ def _demonstrations(episode: Mapping[str, Any]) -> list[Demonstration]:
 
 def _joint_turns(episode: Mapping[str, Any]) -> list[JointTurn]:
     turns = episode["turns"]
-    rewards = [math.fsum(turn["rewards"].values()) / len(turn["rewards"]) for turn in turns]
+    num_agents = len(turns[0]["rewards"]) if turns else 1  # who has left still counts
+    rewards = [math.fsum(turn["rewards"].values()) / num_agents for turn in turns]
     return [
         JointTurn(
             observations=turn["observations"],

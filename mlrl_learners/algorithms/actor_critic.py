@@ -24,17 +24,21 @@ from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
 from mlrl_learners.algorithms.policy_gradient import (
     answer_weights,
     check_finite,
+    count_by_agent,
     minibatches,
     per_token,
     surrogate,
 )
 from mlrl_learners.algorithms.reading import Reading
+from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
+from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import normalize
+from mlrl_learners.functional.credit import credited_values
 from mlrl_learners.functional.gae import TurnGae
 from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.returns import rollout_groups
+from mlrl_learners.functional.returns import mean_by_sample, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
@@ -100,7 +104,7 @@ class Sample:
 
     Attributes:
         completion: The answer.
-        advantage: What it is worth beyond what the critic expected.
+        advantage: What it is credited with beyond what was expected.
         judgement: What the critic expected, and what it should have.
         weight: Of each of its tokens in the policy's loss.
     """
@@ -140,6 +144,8 @@ class ActorCritic(Team):
         sources = dict(self.sources)
         if config.critic_model is not None:
             sources = dict.fromkeys(sources, config.critic_model)
+        learners = {name: self.policies[name] for name in self.optimizers}
+        self.shaping = Shaping(learners, self.policy_of, config)
         self.critics = TeamCritics(self, config, formats=self._formats, sources=sources)
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
@@ -151,8 +157,9 @@ class ActorCritic(Team):
         Raises:
             NumericsError: If a loss or gradient is not finite.
         """
-        samples = self._samples(rollouts, self.critics.read(rollouts))
-        metrics = group_metrics(list(rollout_groups(rollouts, self.config.gamma)))
+        rewarded = self.shaping.rewarded(rollouts)
+        samples = self._samples(rewarded, self.critics.read(rewarded))
+        metrics = group_metrics(list(rollout_groups(rewarded, self.config.gamma)))
         for optimizer in (*self.optimizers.values(), *self.critics.optimizers.values()):
             optimizer.clear()
         for name in self.optimizers:
@@ -186,10 +193,16 @@ class ActorCritic(Team):
                     continue
                 prompt = reading.prompt(agent, node.observations)
                 value = reading.value(agent, node.observations)
-                advantages = gae.sample_advantages(node, agent)
+                joint = gae.joint_advantages(node, agent)
+                credited = credited_values(node, agent, joint, config.credit)
                 samples += [
-                    Sample(each, advantage, ValueSample(agent, prompt, value, value + advantage))
-                    for each, advantage in zip(completions, advantages, strict=True)
+                    Sample(each, credit, ValueSample(agent, prompt, value, value + advantage))
+                    for each, credit, advantage in zip(
+                        completions,
+                        mean_by_sample(node, agent, credited),
+                        mean_by_sample(node, agent, joint),
+                        strict=True,
+                    )
                 ]
         return samples
 
@@ -197,6 +210,10 @@ class ActorCritic(Team):
         config, policy = self.config, self.policies[name]
         has_head = config.critic == "value_head"
         samples = _weighed(samples, config)
+        if not has_head:  # a head learns from what the policy does not
+            samples = [each for each in samples if not config.is_masked(each.completion)]
+        if not samples:
+            return {}
         stats: dict[str, float] = defaultdict(float)
         for minibatch in minibatches(samples, config, self.generator):
             rows = [sample.row for sample in minibatch]
@@ -208,6 +225,7 @@ class ActorCritic(Team):
             if has_head:
                 stats["critic_grad_norm"] += self.critics.optimizers[name].step()
             stats["steps"] += 1
+        stats = sum_numbers(stats)
         metrics = policy_metrics(name, stats, config.epochs, self.optimizers[name].lr)
         if has_head:
             metrics |= self.critics.metrics(name, [s.judgement for s in samples], stats)
@@ -229,7 +247,10 @@ class ActorCritic(Team):
         if config.entropy_coef:
             spread = (per_token(weights, completions).to(entropy.device) * entropy).sum()
             loss = loss - config.entropy_coef * spread
-        stats["entropy"] += float(entropy.detach().sum())
+        if self.shaping.in_loss:
+            loss = loss + self.shaping.divergence_loss(name, logprobs, completions, weights, stats)
+        agents = [sample.judgement.agent for sample in batch]
+        count_by_agent(stats, agents, completions, logprobs, entropy)
         stats["loss"] += check_finite(loss, name)
         if config.critic == "value_head":
             values = self.critics.critics[name].of_states(states)

@@ -4,16 +4,14 @@ Each agent's answers to one prompt form a group; what an answer is worth is its 
 baseline of its group. `mareinforce`, `marloo` and `maremax` are the same file with another
 baseline.
 
-Sources: MAGRPO (arXiv 2508.04652); clipping as in PPO (arXiv 1707.06347); KL estimators as in
-`mlrl_learners.functional.losses`.
+Sources: MAGRPO (arXiv 2508.04652); clipping as in PPO (arXiv 1707.06347).
 """
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
@@ -21,15 +19,16 @@ from mlrl_learners.algorithms.policy_gradient import (
     PolicyGradientConfig,
     answer_weights,
     check_finite,
+    count_by_agent,
     minibatches,
-    per_token,
     surrogate,
 )
+from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
+from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import Baseline, group_advantages, normalize
 from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.losses import KlEstimator, kl_estimate
 from mlrl_learners.functional.returns import Group, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
@@ -54,18 +53,12 @@ class MagrpoConfig(PolicyGradientConfig):
         normalize_std: Divide advantages by the standard deviation of their group.
         normalize_batch: Shift and scale a policy's advantages to mean 0 and deviation 1 in each
             update.
-        kl_coef: Weight of the KL divergence to the starting weights; 0 keeps no reference.
-        kl_estimator: `k1`, `k2` or `k3`.
-        kl_in: Whether the divergence is part of the `loss` or taken off the `reward`.
         skip_equal_groups: Leave out answers whose advantage is 0 before any forward pass.
     """
 
     baseline: Baseline = "mean"
     normalize_std: bool = False
     normalize_batch: bool = False
-    kl_coef: float = 0.0
-    kl_estimator: KlEstimator = "k3"
-    kl_in: Literal["loss", "reward"] = "loss"
     skip_equal_groups: bool = True
 
     def __post_init__(self) -> None:
@@ -116,9 +109,8 @@ class Magrpo(Team):
     ) -> None:
         super().__init__(agents, model, config, seed)
         self.rollout = RolloutConfig(config.group_size, config.joint_mode, config.branching)
-        self.references = {
-            name: policy.frozen_copy() for name, policy in self.policies.items() if config.kl_coef
-        }
+        learners = {name: self.policies[name] for name in self.optimizers}
+        self.shaping = Shaping(learners, self.policy_of, config)
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
         """Take `epochs * num_minibatches` optimizer steps a policy on the rollouts.
@@ -129,7 +121,8 @@ class Magrpo(Team):
         Raises:
             NumericsError: If a loss or gradient is not finite.
         """
-        groups = list(rollout_groups(rollouts, self.config.gamma))
+        rewarded = self.shaping.rewarded(rollouts)
+        groups = list(rollout_groups(rewarded, self.config.gamma, self.config.credit))
         learning = [group for group in groups if group.agent in self.learning]
         samples = [sample for group in learning for sample in self._samples(group)]
         metrics = group_metrics(groups)
@@ -141,29 +134,13 @@ class Magrpo(Team):
         return metrics
 
     def _samples(self, group: Group) -> list[Sample]:
-        returns = list(group.returns)
-        if self.config.kl_coef and self.config.kl_in == "reward":
-            returns = self._penalize(group, returns)
         advantages = group_advantages(
-            returns, self.config.baseline, normalize_std=self.config.normalize_std
+            group.returns, self.config.baseline, normalize_std=self.config.normalize_std
         )
         return [
             Sample(group.agent, completion, advantage)
             for completion, advantage in zip(group.completions, advantages, strict=True)
         ]
-
-    def _penalize(self, group: Group, returns: list[float]) -> list[float]:
-        """Take kl_coef * sum over tokens of the KL estimate off each return."""
-        reference = self.references[self.policy_of[group.agent]]
-        rows = [TokenRow(c.prompt_ids, c.token_ids) for c in group.completions]
-        with torch.no_grad():
-            expected, _ = reference.logprobs(
-                rows, temperature=self.config.temperature, with_entropy=False
-            )
-        sampled = expected.new_tensor([lp for c in group.completions for lp in c.logprobs])
-        kl = kl_estimate(sampled, expected, self.config.kl_estimator)
-        per_row = [float(part.sum()) for part in kl.split([len(row.token_ids) for row in rows])]
-        return [r - self.config.kl_coef * k for r, k in zip(returns, per_row, strict=True)]
 
     def _update_policy(self, name: str, samples: list[Sample]) -> dict[str, float]:
         if self.config.normalize_batch:
@@ -186,32 +163,30 @@ class Magrpo(Team):
                 (loss * (len(keep) / len(minibatch))).backward()
             stats["grad_norm"] += self.optimizers[name].step()
             stats["steps"] += 1
+        stats = sum_numbers(stats)
         return policy_metrics(name, stats, self.config.epochs, self.optimizers[name].lr)
 
     def _teaches(self, sample: Sample) -> bool:
-        in_loss = self.config.kl_coef > 0 and self.config.kl_in == "loss"
-        return sample.advantage != 0.0 or in_loss or not self.config.skip_equal_groups
+        if self.config.is_masked(sample.completion):
+            return False
+        always = self.shaping.in_loss or not self.config.skip_equal_groups
+        return always or sample.advantage != 0.0
 
     def _loss(
         self, name: str, samples: list[Sample], weights: list[float], stats: dict[str, float]
     ) -> Tensor:
         """Return the part of the loss that these rows make up, and add to the statistics."""
-        config, rows = self.config, [sample.row for sample in samples]
         completions = [sample.completion for sample in samples]
-        logprobs, entropy = self.policies[name].logprobs(rows, temperature=config.temperature)
+        logprobs, entropy = self.policies[name].logprobs(
+            [sample.row for sample in samples], temperature=self.config.temperature
+        )
         advantages = [sample.advantage for sample in samples]
-        loss = surrogate(logprobs, completions, advantages, weights, config, stats)
-        if config.kl_coef and config.kl_in == "loss":
-            with torch.no_grad():
-                reference, _ = self.references[name].logprobs(
-                    rows, temperature=config.temperature, with_entropy=False
-                )
-            kl = kl_estimate(logprobs, reference, config.kl_estimator)
-            spread = per_token(weights, completions).to(kl.device)
-            loss = loss + config.kl_coef * (spread * kl).sum()
-            stats["kl_reference"] += float(kl.detach().sum())
+        loss = surrogate(logprobs, completions, advantages, weights, self.config, stats)
+        if self.shaping.in_loss:
+            loss = loss + self.shaping.divergence_loss(name, logprobs, completions, weights, stats)
+        agents = [sample.agent for sample in samples]
+        count_by_agent(stats, agents, completions, logprobs, entropy)
         stats["loss"] += check_finite(loss, name)
-        stats["entropy"] += float(entropy.sum())
         return loss
 
 

@@ -9,7 +9,7 @@ __all__ = ["critic_metrics", "group_metrics", "policy_metrics"]
 
 
 def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    """Return lengths and shares of cut answers and of groups without a signal, per agent."""
+    """Return, per agent, lengths, and shares of cut answers and of groups of equal returns."""
     metrics: dict[str, float] = {}
     for agent in dict.fromkeys(group.agent for group in groups):
         mine = [group for group in groups if group.agent == agent]
@@ -19,23 +19,31 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
         tokens = sum(len(completion.token_ids) for completion in completions)
         metrics[f"{agent}/completion_tokens"] = tokens / len(completions)
         metrics[f"{agent}/truncated_rate"] = cut / len(completions)
-        metrics[f"{agent}/equal_group_rate"] = equal / len(mine)
+        metrics[f"{agent}/zero_variance_rate"] = equal / len(mine)
     return metrics
 
 
 def policy_metrics(
     name: str, stats: Mapping[str, float], epochs: int, lr: float
 ) -> dict[str, float]:
-    """Return means over tokens and steps of what an update summed up for one policy."""
+    """Return means over tokens and steps of what an update summed up for one policy.
+
+    Entropy, divergence from the sampling policy and the gradient's norm are also those of every
+    agent that uses the policy, the first two over its own tokens.
+    """
     tokens = stats["tokens"]
+    agents = [key.removesuffix("/tokens") for key in stats if key.endswith("/tokens")]
+    grad_norm = stats["grad_norm"] / stats["steps"]
     metrics = {
         f"{name}/loss": stats["loss"] / epochs,
-        f"{name}/grad_norm": stats["grad_norm"] / stats["steps"],
         f"{name}/lr": lr,
-        f"{name}/kl": stats["kl"] / tokens,
-        f"{name}/entropy": stats["entropy"] / tokens,
         f"{name}/clip_fraction": stats["clipped"] / tokens,
     }
+    for kind in ("entropy", "kl"):
+        metrics[f"{name}/{kind}"] = sum(stats[f"{agent}/{kind}"] for agent in agents) / tokens
+        for agent in agents:
+            metrics[f"{agent}/{kind}"] = stats[f"{agent}/{kind}"] / stats[f"{agent}/tokens"]
+    metrics |= {f"{owner}/grad_norm": grad_norm for owner in (name, *agents)}
     if "kl_reference" in stats:
         metrics[f"{name}/kl_reference"] = stats["kl_reference"] / tokens
     return metrics

@@ -1,25 +1,34 @@
 """What policy-gradient methods share: how rollouts are walked, and the clipped surrogate.
 
-It does not say what an answer is worth: that is what tells the methods apart.
+What is done to rewards before, and what holds a policy near where it started, is in
+`mlrl_learners.algorithms.shaping`. What an answer is worth is what tells the methods apart.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.errors import ConfigError, NumericsError
-from mlrl_learners.functional.losses import LossKind, policy_loss, token_weights
-from mlrl_learners.types import Branching, Completion, JointMode
+from mlrl_learners.functional.credit import Credit
+from mlrl_learners.functional.losses import (
+    KlEstimator,
+    LossKind,
+    kl_estimate,
+    policy_loss,
+    token_weights,
+)
+from mlrl_learners.types import AgentID, Branching, Completion, JointMode
 
 __all__ = [
     "PolicyGradientConfig",
     "answer_weights",
     "check_finite",
+    "count_by_agent",
     "minibatches",
     "per_token",
     "surrogate",
@@ -42,6 +51,18 @@ class PolicyGradientConfig(TeamConfig):
         clip_high: The ratio counts up to 1 + clip_high, at least 0; infinity for no limit.
         epochs: Passes over the same rollouts, at least 1.
         num_minibatches: Optimizer steps a pass, at least 1.
+        credit: What of a joint answer's worth is put down to one agent's part: `shared`, all of
+            it; `outcome`, all of what the line of play ended with, and nothing paid on the way;
+            `difference`, how much more than with another answer of the agent beside the same
+            answers of the others, which takes `joint_mode: cross`; `leave_one_out`, how much more
+            than the other joint answers.
+        overlong: What becomes of answers that the limit cut: `keep` trains on them like on others,
+            `mask` leaves them out of the policy's loss, `penalize` takes `overlong_penalty` off
+            their reward.
+        overlong_penalty: What being cut costs an agent, above 0 where it is used.
+        kl_coef: Weight of the KL divergence to the starting weights; 0 keeps no reference.
+        kl_estimator: `k1`, `k2` or `k3`.
+        kl_in: Whether the divergence is part of the `loss` or taken off the `reward`.
     """
 
     group_size: int = 4
@@ -53,6 +74,12 @@ class PolicyGradientConfig(TeamConfig):
     clip_high: float = 0.2
     epochs: int = 1
     num_minibatches: int = 1
+    credit: Credit = "shared"
+    overlong: Literal["keep", "mask", "penalize"] = "keep"
+    overlong_penalty: float = 0.0
+    kl_coef: float = 0.0
+    kl_estimator: KlEstimator = "k3"
+    kl_in: Literal["loss", "reward"] = "loss"
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -67,20 +94,43 @@ class PolicyGradientConfig(TeamConfig):
         for name in ("gamma", "clip_low"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} must be in [0, 1], got {getattr(self, name)}")
-        if not self.clip_high >= 0:
-            raise ConfigError(f"clip_high must be at least 0, got {self.clip_high}")
+        for name in ("clip_high", "kl_coef"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
+        if self.credit == "difference" and (self.joint_mode != "cross" or self.group_size < 2):
+            raise ConfigError(
+                "credit difference compares joint answers of which one agent's part differs: it "
+                "takes joint_mode cross and a group_size of at least 2, got "
+                f"{self.joint_mode} and {self.group_size}"
+            )
+        if (self.overlong == "penalize") != (self.overlong_penalty > 0):
+            raise ConfigError(
+                "overlong_penalty must be above 0 for overlong penalize, and 0 otherwise, got "
+                f"{self.overlong_penalty} for {self.overlong}"
+            )
+
+    def is_masked(self, completion: Completion) -> bool:
+        """Return whether an answer is left out of the policy's loss."""
+        return self.overlong == "mask" and completion.finish_reason == "length"
 
 
 def answer_weights(completions: Sequence[Completion], config: PolicyGradientConfig) -> list[float]:
-    """Return the weight of each answer's tokens in the loss of an update on these answers."""
+    """Return the weight of each answer's tokens in the loss of an update on these answers.
+
+    That of a masked answer is 0, and all others weigh what they would beside it.
+    """
     lengths = [len(completion.token_ids) for completion in completions]
-    return token_weights(
+    weights = token_weights(
         lengths,
         config.loss,
         num_rows=len(completions),
         max_tokens=config.max_new_tokens,
         num_tokens=sum(lengths),
     )
+    return [
+        0.0 if config.is_masked(completion) else weight
+        for completion, weight in zip(completions, weights, strict=True)
+    ]
 
 
 def minibatches(
@@ -118,13 +168,12 @@ def surrogate(
         advantages: What each is worth.
         weights: From `answer_weights`.
         config: Which mean, and how far ratios count.
-        stats: Its sums `kl`, `clipped` and `tokens` grow.
+        stats: Its sums `clipped` and `tokens` grow.
     """
-    old = torch.tensor([lp for completion in completions for lp in completion.logprobs])
     rows = per_token(range(len(completions)), completions)
     result = policy_loss(
         logprobs,
-        old.to(logprobs.device),
+        _sampled(completions).to(logprobs.device),
         per_token(advantages, completions).to(logprobs.device),
         per_token(weights, completions).to(logprobs.device),
         rows.to(logprobs.device),
@@ -132,10 +181,40 @@ def surrogate(
         clip_low=config.clip_low,
         clip_high=config.clip_high,
     )
-    stats["kl"] += float(result.kl_sum)
     stats["clipped"] += float(result.clipped)
-    stats["tokens"] += float(len(old))
+    stats["tokens"] += float(len(rows))
     return result.loss
+
+
+def count_by_agent(
+    stats: dict[str, float],
+    agents: Sequence[AgentID],
+    completions: Sequence[Completion],
+    logprobs: Tensor,
+    entropy: Tensor,
+) -> None:
+    """Add to an update's sums `AGENT/tokens`, `AGENT/entropy` and `AGENT/kl`.
+
+    Args:
+        stats: Its sums grow.
+        agents: Whose answers they are, B names.
+        completions: The answers, B of them.
+        logprobs: Log-probabilities of their tokens now, `[T]`; the divergence is k3's estimate of
+            KL(sampled || now).
+        entropy: Entropies where they were written, `[T]`.
+    """
+    names = list(dict.fromkeys(agents))
+    owners = per_token([names.index(agent) for agent in agents], completions).to(entropy.device)
+    now = logprobs.detach()
+    kl = kl_estimate(_sampled(completions).to(now.device), now, "k3")
+    for kind, values in (
+        ("tokens", torch.ones_like(kl)),
+        ("entropy", entropy.detach()),
+        ("kl", kl),
+    ):
+        sums = kl.new_zeros(len(names)).index_add(0, owners, values)
+        for agent, total in zip(names, sums.tolist(), strict=True):
+            stats[f"{agent}/{kind}"] += total
 
 
 def check_finite(loss: Tensor, whose: str) -> float:
@@ -148,3 +227,8 @@ def check_finite(loss: Tensor, whose: str) -> float:
     if not math.isfinite(value):
         raise NumericsError(f"the loss of {whose!r} is {value}")
     return value
+
+
+def _sampled(completions: Sequence[Completion]) -> Tensor:
+    """Return the log-probabilities that tokens were sampled with, `[T]`."""
+    return torch.tensor([lp for completion in completions for lp in completion.logprobs])

@@ -16,6 +16,7 @@ from mlrl_learners.algorithms.offline import OfflineTeam
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.demonstrations import Demonstration, read_demonstrations
+from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.returns import joint_returns
@@ -183,12 +184,13 @@ class Sft(OfflineTeam):
             total += check_finite(loss, name)
             entropies += float(entropy.sum())
             loss.backward()
+        sums = sum_numbers({"loss": total, "entropy": entropies})
         lr = optimizer.lr
         return {
-            f"{name}/loss": total,
+            f"{name}/loss": sums["loss"],
             f"{name}/grad_norm": optimizer.step(),
             f"{name}/lr": lr,
-            f"{name}/entropy": entropies / num_tokens,
+            f"{name}/entropy": sums["entropy"] / num_tokens,
             f"{name}/tokens": float(num_tokens),
         }
 
@@ -225,5 +227,5 @@ def _lines(
     for number, step in enumerate(node.steps):
         yield node, step, before + sum(mine[number] for mine in returns) / len(agents)
         if step.child is not None:
-            earned = sum(step.rewards[agent] for agent in agents) / len(agents)
+            earned = sum(step.rewards.values()) / len(agents)
             yield from _lines(step.child, agents, before + earned)

@@ -12,7 +12,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.functional.returns import mean_by_sample
 from mlrl_learners.types import AgentID, JointStep, Node
 
 __all__ = ["TurnGae", "Value"]
@@ -33,8 +32,8 @@ class TurnGae:
     - after one that a chain did not walk further: V of what would have been read next, and the A'
       of its walked sibling, for the reason given in `functional.returns.joint_returns`
 
-    With V = 0 and lambda = 1 they are MAGRPO's returns. A value target is A + V(node): it keeps the
-    scale of the rewards.
+    Nothing follows for an agent that has left. With V = 0 and lambda = 1 they are MAGRPO's returns.
+    A value target is A + V(node): it keeps the scale of the rewards.
 
     Attributes:
         value: The critic, as it was when the rollouts were played.
@@ -48,13 +47,13 @@ class TurnGae:
     gae_lambda: float
     bootstrap_truncated: bool = True
 
-    def sample_advantages(self, node: Node, agent: AgentID) -> list[float]:
-        """Return, for each sample, the mean advantage of the joint actions it is part of."""
-        return mean_by_sample(node, agent, self.joint_advantages(node, agent))
-
     def joint_advantages(self, node: Node, agent: AgentID) -> list[float]:
         """Return the advantage of each joint action played at `node`."""
         here = self.value(agent, node.observations)
+        return [expected - here for expected in self._expected(node, agent)]
+
+    def _expected(self, node: Node, agent: AgentID) -> list[float]:
+        """Return A + V(node) of each joint action."""
         walked = {
             number: self._entered(step.child, agent)
             for number, step in enumerate(node.steps)
@@ -66,25 +65,28 @@ class TurnGae:
             for number, step in enumerate(node.steps)
         ]
         return [
-            step.rewards[agent]
+            step.rewards.get(agent, 0.0)
             + self.gamma * (future.value + self.gae_lambda * future.advantage)
-            - here
             for step, future in zip(node.steps, futures, strict=True)
         ]
 
     def _entered(self, child: Node, agent: AgentID) -> "_Future":
-        following = self.joint_advantages(child, agent)
-        return _Future(self.value(agent, child.observations), _mean(following))
+        expected = _mean(self._expected(child, agent))
+        if agent not in child.observations:
+            return _Future(expected, 0.0)
+        value = self.value(agent, child.observations)
+        return _Future(value, expected - value)
 
     def _cut(self, step: JointStep, agent: AgentID, sibling: "_Future") -> "_Future":
         """Return what would have followed a joint action that nobody walked on from."""
         if step.terminated or (step.truncated and not self.bootstrap_truncated):
             return _Future(0.0, 0.0)
-        known = agent in step.next_observations
-        value = self.value(agent, step.next_observations) if known else None
-        if step.truncated:
-            return _Future(value or 0.0, 0.0)
-        return _Future(sibling.value if value is None else value, sibling.advantage)
+        if not step.next_observations:  # nobody asked
+            return _Future(0.0, 0.0) if step.truncated else sibling
+        if agent not in step.next_observations:
+            return _Future(0.0, 0.0)
+        value = self.value(agent, step.next_observations)
+        return _Future(value, 0.0 if step.truncated else sibling.advantage)
 
 
 @dataclass(frozen=True, slots=True)

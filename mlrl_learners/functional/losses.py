@@ -32,12 +32,10 @@ class PolicyLoss:
 
     Attributes:
         loss: Scalar with a gradient.
-        kl_sum: Sum over tokens of the k3 estimate of KL(old || new), no gradient.
         clipped: Number of tokens (rows for `gspo`) whose ratio was clipped away.
     """
 
     loss: Tensor
-    kl_sum: Tensor
     clipped: Tensor
 
 
@@ -88,9 +86,8 @@ def policy_loss(
     clipped_ratio = ratio.clamp(1.0 - clip_low, 1.0 + clip_high)
     surrogate = torch.minimum(ratio * advantages, clipped_ratio * advantages)
     with torch.no_grad():
-        kl_sum = (torch.exp(delta) - delta - 1.0).sum()
         clipped = (clipped_ratio * advantages < ratio * advantages).sum()
-    return PolicyLoss(-(weights * surrogate).sum(), kl_sum, clipped)
+    return PolicyLoss(-(weights * surrogate).sum(), clipped)
 
 
 def kl_estimate(logprobs: Tensor, reference_logprobs: Tensor, kind: KlEstimator) -> Tensor:

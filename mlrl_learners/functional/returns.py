@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mlrl_learners.functional.credit import Credit, credited_values, goes_on
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
 
 __all__ = ["Group", "joint_returns", "mean_by_sample", "rollout_groups", "sample_returns"]
@@ -31,7 +32,7 @@ def joint_returns(node: Node, agent: AgentID, gamma: float) -> list[float]:
 
     Args:
         node: Where the joint actions were played.
-        agent: Whose rewards are summed.
+        agent: Whose rewards are summed; one that has left earns nothing more.
         gamma: Discount a turn, in [0, 1].
     """
     walked = [_value(step.child, agent, gamma) for step in node.steps if step.child is not None]
@@ -39,13 +40,16 @@ def joint_returns(node: Node, agent: AgentID, gamma: float) -> list[float]:
     return [_joint_return(step, agent, gamma, expected) for step in node.steps]
 
 
-def sample_returns(node: Node, agent: AgentID, gamma: float) -> list[float]:
-    """Return, for each of the agent's samples, the mean return of the joint actions it is part of.
+def sample_returns(
+    node: Node, agent: AgentID, gamma: float, credit: Credit = "shared"
+) -> list[float]:
+    """Return, for each of the agent's samples, the mean credit for the joint actions it is part of.
 
-    In `aligned` mode that is the return of the one joint action; in `cross` mode the mean over
+    In `aligned` mode that is the credit for the one joint action; in `cross` mode the mean over
     all the answers of its teammates.
     """
-    return mean_by_sample(node, agent, joint_returns(node, agent, gamma))
+    returns = joint_returns(node, agent, gamma)
+    return mean_by_sample(node, agent, credited_values(node, agent, returns, credit))
 
 
 def mean_by_sample(node: Node, agent: AgentID, joint_values: Sequence[float]) -> list[float]:
@@ -56,21 +60,22 @@ def mean_by_sample(node: Node, agent: AgentID, joint_values: Sequence[float]) ->
     return [_mean(values) for values in by_sample]
 
 
-def rollout_groups(rollouts: Sequence[Rollout], gamma: float) -> Iterator[Group]:
-    """Yield every group of every rollout: one a node and agent."""
+def rollout_groups(
+    rollouts: Sequence[Rollout], gamma: float, credit: Credit = "shared"
+) -> Iterator[Group]:
+    """Yield every group of every rollout: one a node and agent that answered there."""
     for rollout in rollouts:
         for node in rollout.root.walk():
-            for agent in rollout.agents:
-                returns = tuple(sample_returns(node, agent, gamma))
-                yield Group(agent, node.turn, tuple(node.completions[agent]), returns)
+            for agent, completions in node.completions.items():
+                returns = tuple(sample_returns(node, agent, gamma, credit))
+                yield Group(agent, node.turn, tuple(completions), returns)
 
 
 def _joint_return(step: JointStep, agent: AgentID, gamma: float, expected: float) -> float:
+    reward = step.rewards.get(agent, 0.0)
     if step.child is not None:
-        return step.rewards[agent] + gamma * _value(step.child, agent, gamma)
-    if step.terminated or step.truncated:
-        return step.rewards[agent]
-    return step.rewards[agent] + gamma * expected
+        return reward + gamma * _value(step.child, agent, gamma)
+    return reward + gamma * expected if goes_on(step, agent) else reward
 
 
 def _value(node: Node, agent: AgentID, gamma: float) -> float:

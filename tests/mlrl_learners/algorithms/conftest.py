@@ -114,7 +114,9 @@ def interval(values):
 @pytest.fixture
 def toy():
     """The letters task and what belongs to it."""
-    return SimpleNamespace(play=play, gradients=gradients, gains=gains, interval=interval)
+    return SimpleNamespace(
+        play=play, gradients=gradients, gains=gains, interval=interval, letters=letters
+    )
 
 
 def make_actor_critic(name="ippo", seed=0, agents=("left", "right"), **options):

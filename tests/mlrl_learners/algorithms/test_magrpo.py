@@ -139,7 +139,7 @@ def test_equal_rewards_change_nothing(learner):
     before = weights(learner)
     metrics = learner.update(rollouts_of(learner, lambda *_: 0.7))
     assert all(torch.equal(a, b) for a, b in zip(before, weights(learner), strict=True))
-    assert metrics["left/equal_group_rate"] == 1.0
+    assert metrics["left/zero_variance_rate"] == 1.0
 
 
 @pytest.mark.parametrize("baseline", ["magrpo", "mareinforce", "marloo", "maremax"])

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 import random
 
@@ -6,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlrl_learners.functional.gae import TurnGae
-from mlrl_learners.functional.returns import joint_returns
+from mlrl_learners.functional.returns import joint_returns, mean_by_sample
 from mlrl_learners.types import Completion, JointStep, Node
 
 AGENTS = ("a", "b")
@@ -161,8 +162,12 @@ def test_a_cross_sample_is_worth_the_mean_over_its_teammates_answers():
     )
     crossed = Node(0, node.observations, {a: node.completions[a][:2] for a in AGENTS}, steps)
     gae = TurnGae(lambda *_: 0.5, 0.9, 0.95)
-    assert gae.sample_advantages(crossed, "a") == pytest.approx([1.0, 4.0])
-    assert gae.sample_advantages(crossed, "b") == pytest.approx([-2.5, -4.5])
+    assert mean_by_sample(crossed, "a", gae.joint_advantages(crossed, "a")) == pytest.approx(
+        [1.0, 4.0]
+    )
+    assert mean_by_sample(crossed, "b", gae.joint_advantages(crossed, "b")) == pytest.approx(
+        [-2.5, -4.5]
+    )
 
 
 @settings(deadline=None)
@@ -174,3 +179,28 @@ def test_lambda_zero_looks_one_step_ahead_only(tree, gamma):
     ]
     found = TurnGae(value, gamma, 0.0).joint_advantages(tree, "a")
     assert found == pytest.approx(deltas, abs=1e-9)
+
+
+@given(reward=st.floats(-3, 3), gamma=shares, lam=shares, walked=st.booleans())
+def test_nothing_follows_for_an_agent_that_has_left(reward, gamma, lam, walked):
+    """The other goes on to a turn of its own, walked or not."""
+    child = make_node("child", ["terminated"], [5.0], [None])
+    only_b = Node(
+        1,
+        {"b": "child"},
+        {"b": child.completions["b"]},
+        (dataclasses.replace(child.steps[0], samples={"b": 0}, rewards={"b": 5.0}),),
+    )
+    node = make_node("", ["child" if walked else "unwalked"], [reward], [only_b])
+    if not walked:
+        (step,) = node.steps
+        node = dataclasses.replace(
+            node, steps=(dataclasses.replace(step, next_observations={"b": "child"}),)
+        )
+    gae = TurnGae(value, gamma, lam)
+    assert gae.joint_advantages(node, "a") == pytest.approx([reward - value("a", {"a": ""})])
+    (others,) = gae.joint_advantages(node, "b")
+    following = value("b", {"b": "child"})
+    later = lam * (5.0 - following) if walked else 0.0
+    expected = -reward + gamma * (following + later) - value("b", {"b": ""})
+    assert others == pytest.approx(expected, abs=1e-9)
