@@ -8,7 +8,7 @@ at once, `attempts` times, and again whenever the run is resumed; they are never
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -194,16 +194,17 @@ def _with_actors(
     source: ActorSource,
     stored: _Folder,
 ) -> Iterator[tuple[Batch, Actor]]:
-    """Yield the batches that have something missing, with who plays; one actor a seed."""
-    made: tuple[int, Actor] | None = None
+    """Yield the batches that have something missing, with who plays; one actor an identity."""
+    made: tuple[Mapping[str, Any], Actor] | None = None
     for batch in plan:
         if not stored.missing(batch.units):
             continue
         seed = batch.units[0].suite_seed
-        if made is None or made[0] != seed:
+        identity = source.identity(seed)
+        if made is None or made[0] != identity:
             agents = list(env.possible_agents)
             made = None  # let go of one model before the next is loaded
-            made = (seed, source.make(agents, tokens=entry.budget.tokens, seed=seed))
+            made = (identity, source.make(agents, tokens=entry.budget.tokens, seed=seed))
         yield batch, made[1]
 
 

@@ -17,7 +17,9 @@ from mlrl_learners.cli import (
     evaluate,
     info,
     init,
+    leaderboard,
     listing,
+    monitor,
     play,
     report,
     rescore,
@@ -47,9 +49,11 @@ COMMANDS = {
     "evaluate": evaluate,
     "collect": collect,
     "init": init,
+    "monitor": monitor,
     "report": report,
     "rescore": rescore,
     "bench": bench,
+    "leaderboard": leaderboard,
 }
 MISTAKES = (InvalidArgumentError, DataNotFoundError, ModelNotFoundError, CheckpointError)
 

@@ -1,0 +1,142 @@
+"""Building the pages from results, and telling whether those that are there are up to date."""
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from mlrl_envs.errors import MissingPackageError
+from mlrl_learners.bench.leaderboard.plot import draw_plot
+from mlrl_learners.bench.leaderboard.rows import WHOLE, Group, Source, groups_of, read_sources
+from mlrl_learners.bench.results import read_transcripts
+from mlrl_learners.errors import RunDirError
+from mlrl_learners.report.html import clean
+
+__all__ = ["build", "stale", "write"]
+
+MARKDOWN, PAGE, TRANSCRIPTS = "LEADERBOARD.md", "index.html", "transcripts"
+SHOWN_EPISODES = 2
+Pages = dict[str, str]
+
+
+def build(results: Path) -> Pages:
+    """Return every page by its path.
+
+    Raises:
+        ConfigError: If there is no result, or one is broken or lacks its transcripts.
+        MissingPackageError: If `jinja2` is missing.
+    """
+    sources = read_sources(results)
+    groups = groups_of(sources)
+    templates = _templates()
+    script = _part("page.js")
+    actors = sorted({row.actor for group in groups for row in group.rows})
+    common = {"style": _part("style.css"), "WHOLE": WHOLE}
+    pages = {
+        MARKDOWN: templates.get_template("leaderboard.md.jinja").render(
+            suites=_by_suite(groups), WHOLE=WHOLE
+        ),
+        PAGE: templates.get_template("index.html.jinja").render(
+            **common,
+            suites=_by_suite(groups),
+            plots={group.slug: draw_plot(group, actors) for group in groups},
+            script=script,
+            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        ),
+    }
+    for source in sources:
+        pages[f"{TRANSCRIPTS}/{source.slug}.html"] = templates.get_template(
+            "transcript.html.jinja"
+        ).render(**common, result=source.result, entries=_shown(source))
+    return {path: text.rstrip("\n") + "\n" for path, text in pages.items()}
+
+
+def stale(pages: Pages, folder: Path) -> list[str]:
+    """Return what is missing, different or left over in a folder, in words."""
+    found = []
+    for path, text in pages.items():
+        file = folder / path
+        if not file.is_file():
+            found.append(f"{path} is missing")
+        elif file.read_text("utf-8") != text:
+            found.append(f"{path} is stale")
+    return found + [f"{path} has no result" for path in _left_over(pages, folder)]
+
+
+def write(pages: Pages, folder: Path) -> None:
+    """Write every page, and remove transcripts whose result is gone.
+
+    Raises:
+        RunDirError: If a file cannot be written.
+    """
+    try:
+        for path, text in pages.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, "utf-8", newline="\n")
+        for path in _left_over(pages, folder):
+            (folder / path).unlink()
+    except OSError as error:
+        raise RunDirError(f"cannot write into {str(folder)!r}: {error}") from error
+
+
+def _left_over(pages: Pages, folder: Path) -> list[str]:
+    there = sorted((folder / TRANSCRIPTS).glob("*.html"))
+    return [name for name in (f"{TRANSCRIPTS}/{file.name}" for file in there) if name not in pages]
+
+
+def _by_suite(groups: Sequence[Group]) -> dict[str, list[Group]]:
+    suites: dict[str, list[Group]] = {}
+    for group in groups:
+        suites.setdefault(group.suite, []).append(group)
+    return suites
+
+
+def _shown(source: Source) -> list[dict[str, Any]]:
+    """Return the first episodes of each entry, those of other tasks first."""
+    episodes = read_transcripts(source.file, source.result)
+    shown = []
+    for entry in source.result["entries"]:
+        mine = [episode for episode in episodes if episode["entry"] == entry["name"]]
+        firsts = {episode["task_id"]: episode for episode in reversed(mine)}
+        chosen = [e for e in mine if firsts[e["task_id"]] is e][:SHOWN_EPISODES]
+        shown.append({"entry": entry, "episodes": chosen, "total": len(mine)})
+    return shown
+
+
+def _templates() -> Any:  # noqa: ANN401 - jinja2 is optional
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingPackageError(
+            "the leaderboard needs the package 'jinja2': pip install 'mlrl[bench]'"
+        ) from error
+    found = jinja2.Environment(
+        loader=jinja2.PackageLoader("mlrl_learners.bench.leaderboard"),
+        autoescape=lambda name: str(name).endswith(".html.jinja"),  # noqa: S701 - Markdown: see cell
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=lambda value: clean(value) if type(value) is str else value,
+    )
+    found.filters["cell"] = _cell
+    found.filters["figure"] = _figure
+    return found
+
+
+def _cell(text: str) -> str:
+    """Make any text one cell of a Markdown table that renders as written."""
+    plain = " ".join(clean(text).split())
+    return "".join(f"\\{c}" if c in r"\`*_{}[]<>|#~&" else c for c in plain)
+
+
+def _figure(row: Mapping[str, Any] | Any, name: str) -> str:  # noqa: ANN401 - a Row
+    low, high = getattr(row, f"{name}_interval" if name != "mean" else "interval")
+    return f"{getattr(row, name):.3f} [{low:.3f}, {high:.3f}]"
+
+
+def _part(name: str) -> str:
+    folder = resources.files("mlrl_learners.bench.leaderboard") / "templates"
+    return folder.joinpath(name).read_text("utf-8")

@@ -1,0 +1,111 @@
+"""Return against tokens spent, as inline SVG; colours come from the page's style sheet."""
+
+from collections.abc import Sequence
+
+from mlrl_learners.bench.leaderboard.rows import Group, Row
+from mlrl_learners.report.charts import nice_ticks, number
+from mlrl_learners.report.html import Html, tag
+
+__all__ = ["draw_plot"]
+
+WIDTH, HEIGHT = 720.0, 340.0
+LEFT, RIGHT, TOP, BOTTOM = 58.0, 24.0, 16.0, 50.0
+LINE = 15.0
+CHARACTER = 7.0
+
+
+def draw_plot(group: Group, colors: Sequence[str]) -> Html:
+    """Return the drawing of a group.
+
+    Args:
+        group: At least one row.
+        colors: Every actor of the page; an actor has the same colour in all drawings.
+    """
+    rows = group.rows
+    x_ticks = nice_ticks(0.0, max(*(row.tokens for row in rows), 1.0), 6)
+    highest = max(*(row.interval[1] for row in rows), 0.01)
+    lowest = min(*(row.interval[0] for row in rows), 0.0)
+    y_ticks = nice_ticks(lowest, highest, 5)
+
+    def x(value: float) -> float:
+        return round(LEFT + (value / x_ticks[-1]) * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(value: float) -> float:
+        share = (value - y_ticks[0]) / (y_ticks[-1] - y_ticks[0])
+        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+
+    places = [(x(row.tokens), y(row.mean)) for row in rows]
+    labels = _label_places(rows, places)
+    marks = [
+        tag(
+            "g",
+            tag("title", f"{row.actor}: {row.mean:.3f} for {row.tokens:.0f} tokens an episode"),
+            tag("line", x1=px, x2=px, y1=y(row.interval[0]), y2=y(row.interval[1]), class_="bar"),
+            tag("circle", cx=px, cy=py, r=5),
+            tag("text", row.actor, x=lx, y=ly, text_anchor=anchor),
+            class_=f"mark c{colors.index(row.actor) % 8}",
+            data_actor=row.actor,
+        )
+        for row, (px, py), (lx, ly, anchor) in zip(rows, places, labels, strict=True)
+    ]
+    title = f"Mean return against tokens written an episode: {group.suite}, {group.entry}"
+    return tag(
+        "svg",
+        tag("title", title),
+        [_grid_line(y(tick), number(round(tick, 9))) for tick in y_ticks],
+        [_text(number(round(tick, 9)), x(tick), HEIGHT - BOTTOM + 20) for tick in x_ticks],
+        _text("tokens written an episode", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8),
+        tag(
+            "text",
+            "mean return",
+            x=14,
+            y=(TOP + HEIGHT - BOTTOM) / 2,
+            text_anchor="middle",
+            transform=f"rotate(-90 14 {(TOP + HEIGHT - BOTTOM) / 2:g})",
+        ),
+        marks,
+        viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
+        role="img",
+    )
+
+
+def _label_places(
+    rows: Sequence[Row], places: Sequence[tuple[float, float]]
+) -> list[tuple[float, float, str]]:
+    """Return where each name stands: beside its mark, moved up or down where names would meet."""
+    taken: list[tuple[float, float, float]] = []
+    found: dict[int, tuple[float, float, str]] = {}
+    for index in sorted(range(len(rows)), key=lambda i: places[i][1]):
+        px, py = places[index]
+        width = CHARACTER * len(rows[index].actor)
+        is_left = px + 10 + width > WIDTH - 4
+        start = px - 10 - width if is_left else px + 10
+        moves = [step * LINE * sign for step in range(12) for sign in (1, -1)]
+        level = next(
+            (
+                py + 4 + move
+                for move in moves
+                if TOP <= py + move <= HEIGHT - BOTTOM - 2
+                and all(
+                    abs(py + 4 + move - other) >= LINE - 2 or end < start or begin > start + width
+                    for begin, end, other in taken
+                )
+            ),
+            py + 4,
+        )
+        taken.append((start, start + width, level))
+        found[index] = (
+            round(px - 10 if is_left else px + 10, 1),
+            round(level, 1),
+            "end" if is_left else "start",
+        )
+    return [found[index] for index in range(len(rows))]
+
+
+def _grid_line(at: float, text: str) -> list[Html]:
+    line = tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at, class_="grid")
+    return [line, tag("text", text, x=LEFT - 7, y=at + 4, text_anchor="end")]
+
+
+def _text(text: str, x: float, y: float) -> Html:
+    return tag("text", text, x=round(x, 1), y=y, text_anchor="middle")
