@@ -1,12 +1,14 @@
 """Endpoints against `transformers serve`, which speaks OpenAI's protocol for real."""
 
 import os
+import runpy
 import socket
 import string
 import subprocess
 import sys
 import time
 import urllib.request
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +24,7 @@ from mlrl_learners.policies.tiny import tiny_model
 pytest.importorskip("fastapi", reason="needs pip install 'transformers[serving]'")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 START_SECONDS = 240
 SERVE = "from transformers.cli.transformers import main; main()"
 TEXTS = {"setup": "A fox waits in the snow.", "story": "The fox waited all night."}
@@ -166,6 +169,13 @@ def test_the_command_line_plays_an_endpoint(served, capsys):
     words = ["evaluate", "mlrl/story-v0", "--actor", word, "--tasks", "1"]
     assert main([*words, "--learner.max_tokens", "4"]) == 0
     assert " written, " in capsys.readouterr().out
+
+
+def test_the_plain_loop_of_the_documentation_plays(served, monkeypatch, capsys):
+    words = ["openai_loop.py", served.base_url, served.model, "--episodes", "2", "--tokens", "4"]
+    monkeypatch.setattr(sys, "argv", words)
+    runpy.run_path(str(EXAMPLES / "openai_loop.py"), run_name="__main__")
+    assert "episode 1: return " in capsys.readouterr().out
 
 
 def test_a_wrong_model_and_a_wrong_path_are_named(served, dead_url):

@@ -1,0 +1,34 @@
+"""What the views of an environment share: its tasks by number, and rows for `datasets`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mlrl_envs
+from mlrl_learners.errors import ConfigError
+
+__all__ = ["as_dataset", "make_counted"]
+
+
+def make_counted(env_id: str, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any PettingZoo parallel environment
+    """Make an environment whose tasks can be told apart by number.
+
+    Raises:
+        ConfigError: If it does not say how many tasks it has.
+    """
+    env = mlrl_envs.make(env_id, **options)
+    if getattr(env, "num_tasks", None) is None:
+        raise ConfigError(f"{env_id} does not say how many tasks it has (num_tasks)")
+    return env
+
+
+def as_dataset(rows: Sequence[Mapping[str, Any]]) -> Any:  # noqa: ANN401 - datasets has no types
+    """Return rows as a `datasets.Dataset`.
+
+    Raises:
+        ConfigError: If the package is not installed.
+    """
+    try:
+        from datasets import Dataset
+    except ImportError as error:
+        raise ConfigError("a Dataset needs 'datasets': pip install 'mlrl[data]'") from error
+    return Dataset.from_list([dict(row) for row in rows])

@@ -1,0 +1,93 @@
+"""The scripts of `examples/` do what the documentation says of them.
+
+Those that need other people's trainers run in this interpreter where they are installed (they come
+with the extra `dev`), or in the one that MLRL_PEERS_PYTHON names, which needs mlrl's own
+requirements, too.
+"""
+
+import importlib.util
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = ROOT / "examples"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A tiny random model in a folder."""
+    tiny = pytest.importorskip("mlrl_learners.policies.tiny", reason="needs torch")
+    folder = str(tmp_path_factory.mktemp("tiny"))
+    for part in tiny.tiny_model():
+        part.save_pretrained(folder)
+    return folder
+
+
+def interpreter(package):
+    """Return a Python that can import a package, or skip."""
+    if importlib.util.find_spec(package):
+        return sys.executable
+    other = os.environ.get("MLRL_PEERS_PYTHON")
+    if other and not subprocess.run([other, "-c", f"import {package}"], check=False).returncode:
+        return other
+    pytest.skip(f"needs {package}: pip install it, or name a Python by MLRL_PEERS_PYTHON")
+    return ""
+
+
+def run(package, script, *words):
+    done = subprocess.run(
+        [interpreter(package), str(EXAMPLES / script), *words],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "HF_HUB_OFFLINE": "1",
+            "WANDB_MODE": "disabled",
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+def weights(folder):
+    return (Path(folder) / "model.safetensors").read_bytes()
+
+
+@pytest.mark.slow
+def test_trls_grpo_trains_one_agent(model, tmp_path):
+    words = ["--steps", "2", "--tokens", "16", "--out", str(tmp_path)]
+    printed = run("trl", "trl_grpo.py", model, *words)
+    rewards = [float(text) for text in re.findall(r"step \d: reward (\S+)", printed)]
+    assert len(rewards) == 2
+    assert all(0 < reward <= 1 for reward in rewards)
+    assert weights(tmp_path) != weights(model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("joint_mode", "scored"), [("aligned", 2 * 6), ("cross", 2 * 20)])
+def test_comlrls_magrpo_trains_a_team_over_two_turns(model, tmp_path, joint_mode, scored):
+    words = ["--tasks", "2", "--tokens", "8", "--joint-mode", joint_mode, "--out", str(tmp_path)]
+    printed = run("comlrl", "comlrl_magrpo.py", model, *words)
+    assert f"{scored} joint actions were scored" in printed
+    for agent in ("setup", "story"):
+        assert weights(tmp_path / agent) != weights(model)
+
+
+def test_a_plain_loop_shows_agents_what_paid_most(chat_server, monkeypatch, capsys):
+    pytest.importorskip("openai")
+
+    words = ["openai_loop.py", chat_server.url, "m", "--episodes", "3"]
+    monkeypatch.setattr(sys, "argv", words)
+    runpy.run_path(str(EXAMPLES / "openai_loop.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["episode 0", "episode 1", "episode 2"]
+    texts = [request["messages"][0]["content"] for request in chat_server.requests]
+    assert ["For another task this earned" in text for text in texts] == [False] * 2 + [True] * 4
