@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 __all__ = ["Child", "Html", "clean", "page", "tag"]
 
-_VOID = frozenset({"meta", "line", "rect", "circle", "path", "polyline", "br"})
+_VOID = frozenset({"meta", "link", "input", "line", "rect", "circle", "path", "polyline", "br"})
 # Control characters and lone surrogates have no place in a document.
 _UNSHOWABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _CLOSES_STYLE = re.compile(r"</", re.IGNORECASE)

@@ -6,7 +6,7 @@ out. What a learner logs beyond the names listed here is drawn under its own nam
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
@@ -47,9 +47,10 @@ _OF_AGENTS = {
     "entropy": ("Entropy", "nats a token"),
     "grad_norm": ("Gradient norm", "L2 norm"),
     "truncated_rate": ("Answers cut by the limit", "share"),
-    "equal_group_rate": ("Groups of equal returns", "share"),
+    "zero_variance_rate": ("Groups of equal returns", "share"),
     "clip_fraction": ("Clipped tokens", "share"),
     "lr": ("Learning rate", "step size"),
+    "tokens_per_second": ("Speed of an agent", "tokens a second"),
 }
 _SPEED = {
     "time/tokens_per_second": ("Speed", "tokens a second"),
@@ -124,7 +125,9 @@ def draw_panels(runs: Sequence[Curves], *, axis: Axis, smoothing: int) -> list[H
     parts: list[Html] = []
     if len(runs) > 1:
         parts.append(tag("div", legend([run.name for run in runs]), class_="runs-legend"))
-    parts.append(draw(brush.returns()))
+    main = brush.returns()
+    parts.append(tag("div", draw(main), class_="wide-only"))
+    parts.append(tag("div", draw(replace(main, large=False)), class_="narrow-only"))
     for title, panels in _sections(_names(runs)).items():
         charts = [chart for panel in panels for chart in brush.charts(panel)]
         if charts:

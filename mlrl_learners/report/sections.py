@@ -47,7 +47,7 @@ def headline(run: Run) -> Html:
 def curves(run: Run) -> list[Html]:
     """Show the team's return, its components, and everything the learner has logged."""
     parts = draw_panels([_curves_of(run)], axis="iteration", smoothing=_SMOOTHING)
-    if len(parts) > 1:
+    if len(parts) > 2:
         note = f"Small charts: mean of {_SMOOTHING} iterations, for each agent or set of weights."
         parts.append(tag("p", note, class_="quiet"))
     return parts

@@ -19,7 +19,10 @@ def drawn(*runs, axis="iteration", smoothing=1):
 
 
 def titles(markup):
-    return re.findall(r"<figcaption>(.*?)</figcaption>", markup)
+    """Return the captions; the main chart is there in two sizes, of which one is shown."""
+    first, again, *others = re.findall(r"<figcaption>(.*?)</figcaption>", markup)
+    assert first == again
+    return [first, *others]
 
 
 def test_the_lines_of_one_run_are_its_agents():
@@ -74,7 +77,7 @@ def test_a_run_of_any_length_is_drawn_with_few_points():
         "train/return": np.random.default_rng(0).random(many),
     }
     shown = drawn(Curves("a", columns))
-    assert len(shown) < 20_000
+    assert len(shown) < 60_000
     assert "at 50k" in shown or ">50k<" in shown
 
 

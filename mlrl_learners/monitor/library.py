@@ -1,0 +1,138 @@
+"""The runs below a folder, each with its files, found anew while they come and go."""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlrl_envs.errors import MlrlError
+from mlrl_learners.monitor.index import EpisodeIndex
+from mlrl_learners.monitor.metrics_table import MetricsTable
+from mlrl_learners.monitor.query import Source
+from mlrl_learners.yaml12 import parse_yaml
+
+__all__ = ["Library", "MonitoredRun"]
+
+_FILES = ("metrics.jsonl", "episodes.jsonl", "evaluations.jsonl", "failures.jsonl")
+_DEEPEST = 4
+_NOT_RUNS = frozenset({"checkpoints", "wandb", "tensorboard"})
+_RESCAN_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class MonitoredRun:
+    """One run directory.
+
+    Attributes:
+        name: Its path below the folder that is watched.
+        path: Where it is.
+        metrics: Its curves.
+        episodes: Its transcripts, by where they come from.
+    """
+
+    name: str
+    path: Path
+    metrics: MetricsTable
+    episodes: dict[Source, EpisodeIndex] = field(default_factory=dict)
+    _planned: dict[tuple[int, int, int], int | None] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, name: str, path: Path) -> "MonitoredRun":
+        """Return the run in a folder; nothing is read yet."""
+        indices: dict[Source, EpisodeIndex] = {
+            "training": EpisodeIndex(path / "episodes.jsonl"),
+            "evaluation": EpisodeIndex(path / "evaluations.jsonl"),
+        }
+        return cls(name, path, MetricsTable(name, path), indices)
+
+    def stamp(self) -> tuple[tuple[int, int, int], ...]:
+        """Return what differs whenever any of the run's files has been written."""
+        return tuple(_file_stamp(self.path / name) for name in _FILES)
+
+    def written_at(self) -> float:
+        """Return when any of its files was last written, in seconds since the epoch."""
+        return max((stamp[1] for stamp in self.stamp()), default=0) / 1e9
+
+    def text(self, name: str) -> str:
+        """Return one of the small files of a run, empty where there is none."""
+        try:
+            return (self.path / name).read_text("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def planned_iterations(self) -> int | None:
+        """Return how many iterations the run is to have, where its configuration says so."""
+        stamp = _file_stamp(self.path / "config.yaml")
+        if stamp not in self._planned:
+            self._planned.clear()
+            self._planned[stamp] = _planned_iterations(self.text("config.yaml"))
+        return self._planned[stamp]
+
+
+class Library:
+    """Finds runs below a folder.
+
+    Args:
+        root: A folder of runs, at any depth up to four, or a run itself.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._runs: dict[str, MonitoredRun] = {}
+        self._looked_at = -_RESCAN_SECONDS
+        self._lock = threading.Lock()
+
+    def runs(self) -> list[MonitoredRun]:
+        """Return the runs that are there, by name."""
+        with self._lock:
+            if time.monotonic() - self._looked_at >= _RESCAN_SECONDS:
+                found = dict(_find(self.root))
+                self._runs = {
+                    name: self._runs.get(name) or MonitoredRun.at(name, path)
+                    for name, path in sorted(found.items())
+                }
+                self._looked_at = time.monotonic()
+            return list(self._runs.values())
+
+    def get(self, name: str) -> MonitoredRun | None:
+        """Return a run by its name; a name is looked up and never made a path."""
+        return next((run for run in self.runs() if run.name == name), None)
+
+
+def _find(root: Path) -> Iterator[tuple[str, Path]]:
+    for folder, inner, files in os.walk(root):
+        path = Path(folder)
+        below = path.relative_to(root)
+        is_run = not {"metrics.jsonl", "episodes.jsonl"}.isdisjoint(files)
+        if is_run and _is_showable(str(below)):
+            yield root.resolve().name if path == root else below.as_posix(), path
+        if is_run or len(below.parts) >= _DEEPEST:
+            inner.clear()
+        inner[:] = [name for name in inner if name not in _NOT_RUNS and not name.startswith(".")]
+
+
+def _is_showable(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _planned_iterations(text: str) -> int | None:
+    try:
+        config: Any = parse_yaml(text, "config.yaml")
+        return int(config["train"]["iterations"])
+    except (MlrlError, KeyError, TypeError, ValueError):
+        return None
+
+
+def _file_stamp(path: Path) -> tuple[int, int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (status.st_size, status.st_mtime_ns, status.st_ino)

@@ -1,0 +1,1 @@
+"""What the monitor shows: pure functions from runs and episodes to markup."""

@@ -1,0 +1,222 @@
+"""The monitor's server: read-only, on this machine alone unless asked otherwise.
+
+It answers only requests that name it by an address, `localhost` or this machine's name, so that no
+web page elsewhere can reach it through a name of its own (DNS rebinding). Runs are looked up by
+name and never by path; pages run no script but ours and load nothing from anywhere else.
+"""
+
+import hashlib
+import ipaddress
+import socket
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.monitor.library import Library
+from mlrl_learners.monitor.pages.layout import message
+from mlrl_learners.monitor.views import PAGES, Asked, NotThereError, charts_stamp
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["is_local_name", "make_app", "serve"]
+
+_STATIC = {
+    "style.css": ("mlrl_learners.report", "style.css", "text/css"),
+    "monitor.css": ("mlrl_learners.monitor", "static/monitor.css", "text/css"),
+    "monitor.js": ("mlrl_learners.monitor", "static/monitor.js", "text/javascript"),
+}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+_MISDIRECTED = 421
+
+
+def make_app(root: Path) -> "Starlette":
+    """Return the application that shows the runs below a folder.
+
+    Raises:
+        ConfigError: If starlette is missing.
+        RunDirError: If there is no such folder.
+    """
+    try:
+        from starlette.applications import Starlette
+        from starlette.middleware import Middleware
+        from starlette.routing import Route
+    except ImportError as error:
+        raise _missing(error) from error
+    if not root.is_dir():
+        raise RunDirError(f"no folder of runs at {str(root)!r}")
+    library = Library(root)
+    routes = [Route(path, _endpoint(library, path)) for path in PAGES]
+    routes.append(Route("/static/{name}", _static))
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(_Guard)],
+        exception_handlers={404: _no_such_page},
+    )
+
+
+def serve(
+    root: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    public: bool = False,
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Show the runs below a folder until interrupted.
+
+    Args:
+        root: A folder of runs, or a run.
+        host: Where to listen.
+        port: 0 for a free one.
+        public: Allow addresses that other machines can reach.
+        announce: Is told the address once the server listens.
+
+    Raises:
+        ConfigError: If `host` can be reached by others and `public` is false, or a package is
+            missing.
+        RunDirError: If there is no such folder.
+        OSError: If the port is taken.
+    """
+    try:
+        import uvicorn
+    except ImportError as error:
+        raise _missing(error) from error
+    if not (public or _is_loopback(host)):
+        raise ConfigError(
+            f"everybody who reaches {host!r} could read every transcript; "
+            "add --public if that is meant, or use an SSH tunnel"
+        )
+    app = make_app(root)
+    try:
+        listener = socket.create_server((host, port), family=_family(host))
+    except OSError as error:
+        raise OSError(f"cannot listen on {host} port {port}: {error.strerror}") from error
+    with listener:
+        shown = f"[{host}]" if ":" in host else host
+        announce(f"http://{shown}:{listener.getsockname()[1]}/")
+        config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def is_local_name(header: str) -> bool:
+    """Return whether a Host header names this machine in a way that no DNS server decides.
+
+    Args:
+        header: An address, `localhost` or the machine's own name, with or without a port.
+    """
+    name = header.rpartition("]")[0].lstrip("[") or header.partition(":")[0]
+    if _is_address(name):
+        return True
+    own = socket.gethostname().lower()
+    return name.lower() in {"localhost", own, own.partition(".")[0]}
+
+
+def _endpoint(library: Library, path: str) -> "Callable[[Request], Response]":
+    from starlette.responses import HTMLResponse, Response
+
+    page = PAGES[path]
+
+    def answer(request: "Request") -> "Response":
+        asked = Asked(dict(request.query_params), request.query_params.getlist("run"))
+        try:
+            stamp = charts_stamp(library, asked) if path == "/charts" else None
+            body = None if stamp is not None else page(library, asked)
+            tag = _etag(stamp or body or "")
+            headers = {"etag": tag}
+            if path == "/report":  # a document of its own, with its style in it
+                headers["content-disposition"] = 'attachment; filename="report.html"'
+            if request.headers.get("if-none-match") == tag:
+                return Response(status_code=304, headers=headers)
+            return HTMLResponse(body or page(library, asked), headers=headers)
+        except NotThereError as error:
+            return HTMLResponse(message("Not there", str(error)), status_code=404)
+        except IndexError:  # a resumed run has rewritten the file under the reader
+            said = "The run was rewound while this page was made. Load it again."
+            return HTMLResponse(message("The run went back", said), status_code=409)
+
+    return answer
+
+
+def _static(request: "Request") -> "Response":
+    from starlette.responses import Response
+
+    found = _STATIC.get(request.path_params["name"])
+    if found is None:
+        return _no_such_page(request, NotThereError())
+    package, name, media_type = found
+    body = resources.files(package).joinpath(name).read_text("utf-8")
+    headers = {"etag": _etag(body)}
+    if request.headers.get("if-none-match") == headers["etag"]:
+        return Response(status_code=304, headers=headers)
+    return Response(body, media_type=media_type, headers=headers)
+
+
+def _no_such_page(_request: "Request", _error: Exception) -> "Response":
+    from starlette.responses import HTMLResponse
+
+    return HTMLResponse(message("Not there", "There is no such page."), status_code=404)
+
+
+class _Guard:
+    """Turns away who names this machine by a foreign name; adds the headers of every answer."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self.app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if scope["type"] != "http":  # there is nothing else here
+            return
+        from starlette.datastructures import Headers, MutableHeaders
+        from starlette.responses import PlainTextResponse
+
+        async def send_guarded(sent: "Message") -> None:
+            if sent["type"] == "http.response.start":
+                MutableHeaders(scope=sent).update(_HEADERS)
+            await send(sent)
+
+        if not is_local_name(Headers(scope=scope).get("host", "")):
+            said = "This is not the name of this server. Use its address, or localhost.\n"
+            await PlainTextResponse(said, _MISDIRECTED)(scope, receive, send_guarded)
+            return
+        await self.app(scope, receive, send_guarded)
+
+
+def _etag(text: str) -> str:
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return f'"{digest[:32]}"'
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_loopback(host: str) -> bool:
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _missing(error: ImportError) -> ConfigError:
+    return ConfigError(f"{error.name} is not installed: pip install 'mlrl[monitor]'")

@@ -1,0 +1,106 @@
+"""Following a file of lines while another process writes it."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Growth", "Tail"]
+
+_MARK = 64
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Whole lines that a file has grown by.
+
+    Attributes:
+        lines: Each with its offset in the file, without its newline.
+        anew: The file was rewritten: whatever was read before is void.
+        is_all: Nothing whole is left to read.
+    """
+
+    lines: list[tuple[int, bytes]]
+    anew: bool
+    is_all: bool
+
+
+class Tail:
+    """Hands out whole lines, each once, however the file is written.
+
+    A torn last line waits until it is whole. A file that was replaced, cut or rewritten, as a
+    resumed run does, is noticed by its inode, its size and the last bytes that were read.
+
+    Args:
+        path: Need not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.position = 0
+        self._inode = 0
+        self._mark = b""
+
+    @property
+    def size(self) -> int:
+        """How long the file is now, in bytes; 0 where there is none."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
+
+    def read(self, most: int = 1 << 22) -> Growth:
+        """Read on.
+
+        Args:
+            most: About how many bytes to read; a longer line is read whole.
+        """
+        try:
+            descriptor = os.open(self.path, os.O_RDONLY)
+        except OSError:
+            return Growth([], self._start_anew(0), is_all=True)
+        try:
+            anew = not self._is_continued(descriptor) and self._start_anew(
+                os.fstat(descriptor).st_ino
+            )
+            data = self._whole_lines(descriptor, most)
+            left = os.fstat(descriptor).st_size - self.position - len(data)
+        finally:
+            os.close(descriptor)
+        lines = []
+        for line in data.split(b"\n")[:-1]:
+            lines.append((self.position, line))
+            self.position += len(line) + 1
+        self._mark = (self._mark + data)[-_MARK:]
+        return Growth(lines, anew, is_all=not data or left == 0)
+
+    def last_line(self, most: int = 1 << 16) -> bytes:
+        """Return the last whole line, or nothing if it is longer than `most` bytes."""
+        try:
+            with self.path.open("rb") as file:
+                file.seek(max(0, self.size - most))
+                lines = file.read(2 * most).split(b"\n")
+        except OSError:
+            return b""
+        return lines[-2] if len(lines) > 1 else b""
+
+    def _is_continued(self, descriptor: int) -> bool:
+        status = os.fstat(descriptor)
+        if status.st_ino != self._inode or status.st_size < self.position:
+            return False
+        begin = self.position - len(self._mark)
+        return os.pread(descriptor, len(self._mark), begin) == self._mark
+
+    def _start_anew(self, inode: int) -> bool:
+        """Forget what was read; return whether there was anything."""
+        had_any = self.position > 0
+        self.position, self._inode, self._mark = 0, inode, b""
+        return had_any
+
+    def _whole_lines(self, descriptor: int, most: int) -> bytes:
+        data = os.pread(descriptor, most, self.position)
+        while data and b"\n" not in data:
+            more = os.pread(descriptor, most, self.position + len(data))
+            if not more:
+                return b""
+            data += more
+        return data[: data.rfind(b"\n") + 1]

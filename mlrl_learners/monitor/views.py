@@ -1,0 +1,176 @@
+"""From what was asked to the page that answers it; knows nothing of HTTP."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from mlrl_learners.monitor.index import EpisodeIndex, Hits, Numbers
+from mlrl_learners.monitor.library import Library, MonitoredRun
+from mlrl_learners.monitor.pages import curves, episode, episodes
+from mlrl_learners.monitor.pages.run import run_page
+from mlrl_learners.monitor.query import Query
+from mlrl_learners.monitor.stored import UNREADABLE, levels
+from mlrl_learners.report import render_report
+from mlrl_learners.report.html import tag
+from mlrl_learners.report.records import read_run
+
+__all__ = ["PAGES", "Asked", "NotThereError", "charts_stamp"]
+
+_PAGE = 50
+_SEARCH_SECONDS = 1.5
+_NEIGHBOUR_SECONDS = 0.4
+_FAILURES_BYTES = 1 << 16
+
+
+class NotThereError(Exception):
+    """What was asked for is not there; its message says what, and what to do."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The query of an address.
+
+    Attributes:
+        words: Each name with its last value.
+        runs: Every value of `run`.
+    """
+
+    words: Mapping[str, str]
+    runs: Sequence[str] = field(default_factory=tuple)
+
+
+def _curves(library: Library, asked: Asked) -> str:
+    return curves.curves_page(_view(library, asked), library.runs(), str(library.root))
+
+
+def _charts(library: Library, asked: Asked) -> str:
+    return str(tag("div", curves.charts(_view(library, asked))))
+
+
+def _runs(library: Library, asked: Asked) -> str:
+    return str(tag("div", curves.run_list(_view(library, asked), library.runs())))
+
+
+def charts_stamp(library: Library, asked: Asked) -> str:
+    """Return what differs whenever the charts may; much cheaper than drawing them."""
+    view = _view(library, asked)
+    return repr((view.words(), [run.stamp() for run in view.runs]))
+
+
+def _episodes(library: Library, asked: Asked) -> str:
+    run = _run(library, asked)
+    query = Query.parse(asked.words)
+    index = _index(run, query)
+    numbers = index.select(query)
+    start = int(asked.words.get("at", "")) if asked.words.get("at", "").isdecimal() else 0
+    hits = index.search(numbers, query.text, start=start, most=_PAGE, seconds=_SEARCH_SECONDS)
+    return episodes.episodes_page(_listing(run, query, index, hits))
+
+
+def _fresh(library: Library, asked: Asked) -> str:
+    run = _run(library, asked)
+    query = Query.parse(asked.words)
+    index = _index(run, query)
+    listing = _listing(run, query, index, Hits((), 0, 0, 0))
+    seen = asked.words.get("seen", "")
+    return str(tag("div", episodes.fresh(listing, int(seen) if seen.isdecimal() else 0)))
+
+
+def _episode(library: Library, asked: Asked) -> str:
+    run = _run(library, asked)
+    query = Query.parse(asked.words)
+    index = _index(run, query)
+    number = index.number(asked.words.get("key", ""))
+    row = None if number is None else index.read(number)
+    if number is None or row is None:
+        raise NotThereError(
+            "This episode is not there. A resumed run sets aside what it is about to do again; "
+            "or the file is still being read."
+        )
+    try:
+        reading = episode.Reading(
+            run=run.name,
+            query=query,
+            entry=index.entry(number),
+            seed=row["seed"] if isinstance(row.get("seed"), int) else None,
+            levels=levels(row, _path(asked.words.get("path", ""))),
+            **_neighbours(index, query, number),
+        )
+    except UNREADABLE as error:
+        raise NotThereError(f"This episode cannot be read: {error!r}") from error
+    return episode.episode_page(reading)
+
+
+def _about(library: Library, asked: Asked) -> str:
+    run = _run(library, asked)
+    text = run.text("failures.jsonl")[-_FAILURES_BYTES:]
+    return run_page(run, text.splitlines())
+
+
+def _report(library: Library, asked: Asked) -> str:
+    return render_report(read_run(_run(library, asked).path))
+
+
+PAGES = {
+    "/": _curves,
+    "/charts": _charts,
+    "/runs": _runs,
+    "/episodes": _episodes,
+    "/fresh": _fresh,
+    "/episode": _episode,
+    "/run": _about,
+    "/report": _report,
+}
+"""The path of each page, and who makes it."""
+
+
+def _view(library: Library, asked: Asked) -> curves.View:
+    return curves.View.parse(asked.words, asked.runs, library.runs())
+
+
+def _run(library: Library, asked: Asked) -> MonitoredRun:
+    name = asked.words.get("run", "")
+    run = library.get(name)
+    if run is None:
+        raise NotThereError(f"There is no run {name!r} below {library.root}.")
+    return run
+
+
+def _index(run: MonitoredRun, query: Query) -> EpisodeIndex:
+    index = run.episodes[query.source]
+    index.catch_up()
+    return index
+
+
+def _listing(run: MonitoredRun, query: Query, index: EpisodeIndex, hits: Hits) -> episodes.Listing:
+    return episodes.Listing(
+        run=run.name,
+        query=query,
+        hits=hits,
+        entries=[index.entry(number) for number in hits.numbers],
+        known=len(index),
+        progress=index.progress,
+        unreadable=index.unreadable,
+    )
+
+
+def _neighbours(index: EpisodeIndex, query: Query, number: int) -> dict[str, str | None]:
+    """Return the keys of the episodes before and after one on its list."""
+    numbers = index.select(query)
+    places = (numbers == number).nonzero()[0]
+    if not len(places):
+        return {"before": None, "after": None}
+    place = int(places[0])
+
+    def first_of(candidates: Numbers) -> str | None:
+        hits = index.search(candidates, query.text, start=0, most=1, seconds=_NEIGHBOUR_SECONDS)
+        return index.entry(hits.numbers[0]).key if hits.numbers else None
+
+    return {
+        "before": first_of(numbers[:place][::-1]),
+        "after": first_of(numbers[place + 1 :]),
+    }
+
+
+def _path(text: str) -> list[int]:
+    parts = text.split(".")[:100]
+    return [int(part) for part in parts if part.isdecimal() and len(part) < 10]
