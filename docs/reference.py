@@ -17,6 +17,7 @@ import mlrl_learners
 from mlrl_learners import config
 from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
+from mlrl_learners.algorithms.marlhf import MarlhfConfig
 from mlrl_learners.algorithms.preferences import MadpoConfig
 from mlrl_learners.algorithms.sft import SftConfig
 
@@ -56,6 +57,9 @@ def learners_page() -> str:
                 "## Options of preferences",
                 "`madpo` and `dpo`.",
                 options_table(MadpoConfig),
+                "## Options of a reward model",
+                "`marlhf`; all others are those of its `method`.",
+                options_table(MarlhfConfig),
                 "## Options of learning by example",
                 "`sft`.",
                 options_table(SftConfig),

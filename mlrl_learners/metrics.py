@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mlrl_learners.functional.returns import joint_returns
-from mlrl_learners.types import JointStep, Node, Rollout
+from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
 if TYPE_CHECKING:
     from mlrl_learners.evaluate import EvaluationResult
@@ -53,15 +53,14 @@ def evaluation_metrics(result: "EvaluationResult") -> dict[str, float]:
     return {"eval/return": result.mean_return, "eval/solved_rate": result.solved_rate, **parts}
 
 
-def count_tokens(rollouts: Sequence[Rollout]) -> int:
-    """Return how many tokens were sampled."""
-    return sum(
-        len(completion.token_ids)
-        for rollout in rollouts
-        for node in rollout.root.walk()
-        for completions in node.completions.values()
-        for completion in completions
-    )
+def count_tokens(rollouts: Sequence[Rollout]) -> dict[AgentID, int]:
+    """Return how many tokens each agent sampled."""
+    counts = {agent: 0 for rollout in rollouts for agent in rollout.agents}
+    for rollout in rollouts:
+        for node in rollout.root.walk():
+            for agent, completions in node.completions.items():
+                counts[agent] += sum(len(completion.token_ids) for completion in completions)
+    return counts
 
 
 def _component_means(rollouts: Sequence[Rollout]) -> dict[str, float]:

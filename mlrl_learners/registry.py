@@ -275,6 +275,11 @@ register(
     summary="one agent: madpo",
 )
 register(
+    "marlhf",
+    "mlrl_learners.algorithms.marlhf:make_marlhf",
+    summary="a reward model learns from preferences, and any policy gradient from it",
+)
+register(
     "sft",
     "mlrl_learners.algorithms.sft:make_sft",
     summary="supervised: imitate collected episodes, predict what comes next, or both",

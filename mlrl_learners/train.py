@@ -243,12 +243,14 @@ class _Loop:
         metrics["train/failed_episodes"] = float(len(batch.failures))
         metrics |= self._update(iteration, batch)
         updated = time.perf_counter()
-        tokens = count_tokens(batch.rollouts)
+        counts = count_tokens(batch.rollouts)
+        tokens, seconds = sum(counts.values()), updated - started
         metrics["time/rollout_seconds"] = collected - started
         metrics["time/update_seconds"] = updated - collected
-        metrics["time/tokens_per_second"] = tokens / (updated - started)
+        metrics["time/tokens_per_second"] = tokens / seconds
+        metrics |= {f"{agent}/tokens_per_second": n / seconds for agent, n in counts.items()}
         metrics["train/tokens"] = float(tokens)
-        self.folder.add_metrics(iteration, {"seconds": updated - started, **metrics})
+        self.folder.add_metrics(iteration, {"seconds": seconds, **metrics})
         for logger in self.loggers:
             logger.log(metrics, iteration)
         if self.plan.eval_every and iteration % self.plan.eval_every == 0:

@@ -1,15 +1,18 @@
-"""Pairs of joint answers to the same prompts, of which one earned more, out of what was played."""
+"""Pairs of joint answers to the same prompts, of which one earned more, played or from a file."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from mlrl_learners.demonstrations import JointTurn, read_joint_turns
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.preferences import largest_gap_pairs
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
-__all__ = ["Pair", "SignedRow", "played_pairs"]
+__all__ = ["Pair", "SignedRow", "played_pairs", "ranked_steps", "ranked_turns"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,10 @@ class SignedRow:
     row: TokenRow
 
 
-def played_pairs(rollouts: Sequence[Rollout], *, gamma: float, num_pairs: int) -> Iterator[Pair]:
-    """Yield the pairs of largest gap at every decision point.
+def ranked_steps(
+    rollouts: Sequence[Rollout], *, gamma: float, num_pairs: int
+) -> Iterator[tuple[Node, JointStep, JointStep, float]]:
+    """Yield the pairs of largest gap at every decision point: node, better, worse and gap.
 
     Args:
         rollouts: What was played.
@@ -49,8 +54,44 @@ def played_pairs(rollouts: Sequence[Rollout], *, gamma: float, num_pairs: int) -
             returns = [joint_returns(node, agent, gamma) for agent in rollout.agents]
             team = [math.fsum(each) / len(each) for each in zip(*returns, strict=True)]
             for better, worse in largest_gap_pairs(team, num_pairs):
-                sides = [_rows_of_step(node, node.steps[number]) for number in (better, worse)]
-                yield Pair(sides[0], sides[1], team[better] - team[worse])
+                yield node, node.steps[better], node.steps[worse], team[better] - team[worse]
+
+
+def ranked_turns(path: Path, num_pairs: int) -> list[list[tuple[JointTurn, JointTurn, float]]]:
+    """Return, for each decision point of a file, its pairs of largest gap: better, worse and gap.
+
+    A decision point is what all agents read. Those without a pair are left out.
+
+    Args:
+        path: A file of `mlrl collect` with several episodes a task.
+        num_pairs: Most pairs of a decision point, at least 1.
+
+    Raises:
+        ConfigError: If the file is missing or holds no two answers that differ in worth.
+    """
+    points: dict[tuple[tuple[AgentID, str], ...], list[JointTurn]] = {}
+    for turn in read_joint_turns(path):
+        points.setdefault(tuple(sorted(turn.observations.items())), []).append(turn)
+    pairs = [
+        [
+            (turns[better], turns[worse], turns[better].earned - turns[worse].earned)
+            for better, worse in largest_gap_pairs([turn.earned for turn in turns], num_pairs)
+        ]
+        for turns in points.values()
+    ]
+    found = [each for each in pairs if each]
+    if not found:
+        raise ConfigError(
+            f"{str(path)!r} holds no two joint answers to the same prompts of which one earned "
+            "more; collect with --samples 2 or more"
+        )
+    return found
+
+
+def played_pairs(rollouts: Sequence[Rollout], *, gamma: float, num_pairs: int) -> Iterator[Pair]:
+    """Yield the pairs of `ranked_steps` as the tokens that were sampled."""
+    for node, better, worse, gap in ranked_steps(rollouts, gamma=gamma, num_pairs=num_pairs):
+        yield Pair(_rows_of_step(node, better), _rows_of_step(node, worse), gap)
 
 
 def _rows_of_step(node: Node, step: JointStep) -> dict[AgentID, TokenRow]:

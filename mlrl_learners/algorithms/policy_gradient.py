@@ -148,7 +148,7 @@ def minibatches(
 
 def per_token(values: Sequence[float], completions: Sequence[Completion]) -> Tensor:
     """Repeat each answer's value for its tokens, `[B] -> [T]`."""
-    lengths = torch.tensor([len(completion.token_ids) for completion in completions])
+    lengths = torch.tensor([len(each.token_ids) for each in completions], dtype=torch.long)
     return torch.tensor(values).repeat_interleave(lengths)
 
 
@@ -203,6 +203,8 @@ def count_by_agent(
             KL(sampled || now).
         entropy: Entropies where they were written, `[T]`.
     """
+    if not completions:
+        return
     names = list(dict.fromkeys(agents))
     owners = per_token([names.index(agent) for agent in agents], completions).to(entropy.device)
     now = logprobs.detach()

@@ -21,18 +21,14 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.metrics import group_metrics
 from mlrl_learners.algorithms.offline import OfflineTeam
-from mlrl_learners.algorithms.pairs import Pair, SignedRow, played_pairs
+from mlrl_learners.algorithms.pairs import Pair, SignedRow, played_pairs, ranked_turns
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
-from mlrl_learners.demonstrations import JointTurn, read_joint_turns
+from mlrl_learners.demonstrations import JointTurn
 from mlrl_learners.distributed import sum_tensors
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.preferences import (
-    PreferenceLoss,
-    largest_gap_pairs,
-    preference_loss,
-)
+from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss
 from mlrl_learners.functional.returns import rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource, Policy
@@ -131,16 +127,12 @@ class Madpo(OfflineTeam):
         Raises:
             ConfigError: If the file is missing or holds no two answers that differ in worth.
         """
-        turns: dict[tuple[tuple[AgentID, str], ...], list[JointTurn]] = {}
-        for turn in read_joint_turns(Path(self.config.episodes)):
-            turns.setdefault(tuple(sorted(turn.observations.items())), []).append(turn)
-        pairs = [pair for alike in turns.values() for pair in self._pairs_of_turns(alike)]
-        if not pairs:
-            raise ConfigError(
-                f"{self.config.episodes!r} holds no two joint answers to the same prompts of which "
-                "one earned more; collect with --samples 2 or more"
-            )
-        return pairs
+        points = ranked_turns(Path(self.config.episodes), self.config.num_pairs)
+        return [
+            Pair(self._rows_of_turn(better), self._rows_of_turn(worse), gap)
+            for point in points
+            for better, worse, gap in point
+        ]
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
         """Take `epochs` optimizer steps a policy on pairs of the file, or of the rollouts.
@@ -167,12 +159,6 @@ class Madpo(OfflineTeam):
 
     def _drawn(self) -> list[Pair]:
         return [self.examples[i] for i in self.draw(len(self.examples), self.config.num_pairs)]
-
-    def _pairs_of_turns(self, turns: Sequence[JointTurn]) -> Iterator[Pair]:
-        earned = [turn.earned for turn in turns]
-        for better, worse in largest_gap_pairs(earned, self.config.num_pairs):
-            sides = [self._rows_of_turn(turns[number]) for number in (better, worse)]
-            yield Pair(sides[0], sides[1], earned[better] - earned[worse])
 
     def _rows_of_turn(self, turn: JointTurn) -> dict[AgentID, TokenRow]:
         rows = {
@@ -210,7 +196,7 @@ class Madpo(OfflineTeam):
         margins = torch.zeros(num_pairs, dtype=torch.float64)
         for name, mine in rows.items():
             for batch, sums in self._row_sums(policies[name], mine):
-                pairs = torch.tensor([each.pair for each in batch])
+                pairs = torch.tensor([each.pair for each in batch], dtype=torch.long)
                 signs = torch.tensor([each.sign for each in batch], dtype=torch.float64)
                 margins.index_add_(0, pairs, signs * sums.double().cpu())
         sum_tensors([margins])
@@ -229,7 +215,8 @@ class Madpo(OfflineTeam):
                 with_entropy=False,
             )
             lengths = [len(each.row.token_ids) for each in batch]
-            yield batch, torch.stack([part.sum() for part in logprobs.split(lengths)])
+            parts = logprobs.split(lengths)
+            yield batch, torch.stack([part.sum() for part in parts]) if batch else logprobs
 
     def _step(self, rows: Mapping[str, list[SignedRow]], reference: Tensor) -> dict[str, float]:
         """Take one step a policy.

@@ -20,7 +20,7 @@ __all__ = ["Weights", "WeightsConfig", "assign_policies", "load_policy", "policy
 
 SHARED = "shared"
 POLICY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-TAKEN = ("critics", "reward_models")  # folders beside those of policies
+TAKEN = ("critics", "reward_model")  # folders beside those of policies
 
 
 @dataclass(frozen=True)

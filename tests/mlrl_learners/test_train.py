@@ -14,7 +14,7 @@ from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
 from mlrl_learners.testing import ScriptedActor
 
-TIMES = ("seconds", "time/rollout_seconds", "time/update_seconds", "time/tokens_per_second")
+TIMES = ("seconds", "tokens_per_second")
 
 RUN = """
 import sys, mlrl_learners
@@ -72,6 +72,13 @@ def test_a_run_writes_a_line_an_iteration_and_a_line_a_rollout(addition_env, tmp
         (i, r) for i in (1, 2, 3) for r in (0, 1)
     ]
     assert (tmp_path / "environment.json").exists()
+
+
+def test_every_agents_tokens_a_second_are_logged_at_each_update(addition_env, tmp_path):
+    run(addition_env, tmp_path)
+    for record in lines(tmp_path / "metrics.jsonl"):
+        mine = [record[f"{agent}/tokens_per_second"] for agent in ("left", "right")]
+        assert sum(mine) == pytest.approx(record["time/tokens_per_second"])
 
 
 def test_a_folder_that_holds_a_run_is_not_written_over(addition_env, tmp_path):
@@ -171,7 +178,7 @@ def outcome(run_dir):
         if file.suffix in {".safetensors", ".pt"}:
             tensors[str(file.relative_to(final))] = file.read_bytes()
     metrics = [
-        {key: value for key, value in record.items() if key not in TIMES}
+        {key: value for key, value in record.items() if not key.endswith(TIMES)}
         for record in lines(run_dir / "metrics.jsonl")
     ]
     returns = [(e["iteration"], e["mean_return"]) for e in lines(run_dir / "evaluations.jsonl")]

@@ -1,0 +1,278 @@
+"""MARLHF: a team learns from a reward model, and the reward model from preferences.
+
+In each update the reward model learns first, from pairs of joint answers ranked by what the team
+earned from there on: those that were just played, or those of a file. Then every joint answer that
+was played is paid its score, and any of the policy-gradient methods takes its step on that.
+
+A score is of all that came of a joint answer, not of its own turn alone. So the method does not add
+up the scores of later turns: it is given a discount of 0, and `gamma` is that of the ranking.
+
+Source: RLHF (arXiv 2203.02155), over the joint answers of a team.
+"""
+
+import dataclasses
+import functools
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any, Literal
+
+from mlrl_learners.algorithms import actor_critic, magrpo, single_agent
+from mlrl_learners.algorithms.actor_critic import ActorCritic, ActorCriticConfig
+from mlrl_learners.algorithms.magrpo import Magrpo, MagrpoConfig
+from mlrl_learners.algorithms.pairs import ranked_steps, ranked_turns
+from mlrl_learners.algorithms.reward_model import RewardModel, TextPair, joint_text
+from mlrl_learners.demonstrations import JointTurn
+from mlrl_learners.errors import CheckpointError, ConfigError
+from mlrl_learners.functional.advantages import normalize
+from mlrl_learners.functional.credit import with_rewards
+from mlrl_learners.options import check_names, check_options
+from mlrl_learners.policies import ModelSource
+from mlrl_learners.seeding import task_indices
+from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
+
+__all__ = ["Marlhf", "MarlhfConfig", "make_marlhf"]
+
+Method = Literal[
+    "magrpo", "mareinforce", "marloo", "maremax", "grpo", "rloo", "reinforce_pp",
+    "ippo", "mappo", "iac", "maac", "ppo",
+]  # fmt: skip
+FACTORIES: Mapping[Method, Callable[..., Magrpo | ActorCritic]] = {
+    "magrpo": magrpo.make_magrpo,
+    "mareinforce": magrpo.make_mareinforce,
+    "marloo": magrpo.make_marloo,
+    "maremax": magrpo.make_maremax,
+    "grpo": single_agent.make_grpo,
+    "rloo": single_agent.make_rloo,
+    "reinforce_pp": single_agent.make_reinforce_pp,
+    "ippo": actor_critic.make_ippo,
+    "mappo": actor_critic.make_mappo,
+    "iac": actor_critic.make_iac,
+    "maac": actor_critic.make_maac,
+    "ppo": single_agent.make_ppo,
+}
+WITH_CRITIC = ("ippo", "mappo", "iac", "maac", "ppo")
+FOLDER = "reward_model"
+STATE_FILE = "marlhf.json"
+
+
+@dataclass(frozen=True)
+class MarlhfConfig:
+    """How the reward model learns; all other options are those of the method.
+
+    Attributes:
+        method: What learns from the reward model: any of the methods with policy gradients.
+        reward_model: What the reward model starts from; null for the first policy's.
+        reward_lr: Learning rate of the reward model, above 0; null for the method's.
+        reward_epochs: Optimizer steps of the reward model an update, at least 1.
+        episodes: A file of `mlrl collect` with several episodes a task; empty to learn from what
+            the agents themselves play.
+        num_pairs: Most pairs of joint answers to the same prompts, those of largest gap, at least
+            1; from a file also the pairs of one update.
+        held_out: Share of a file's decision points that is never learnt from, in [0, 1).
+        label_smoothing: Chance that the worse answer was the better one, in [0, 0.5).
+        gamma: Discount a turn of what is ranked, in [0, 1].
+        normalize_rewards: Shift and scale the scores of an update to mean 0 and deviation 1.
+    """
+
+    method: Method = "magrpo"
+    reward_model: ModelSource | None = None
+    reward_lr: float | None = None
+    reward_epochs: int = 4
+    episodes: str = ""
+    num_pairs: int = 16
+    held_out: float = 0.1
+    label_smoothing: float = 0.0
+    gamma: float = 1.0
+    normalize_rewards: bool = True
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ConfigError: If a value is outside its range.
+        """
+        for name in ("reward_epochs", "num_pairs"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.reward_lr is not None and not self.reward_lr > 0:
+            raise ConfigError(f"reward_lr must be above 0, got {self.reward_lr}")
+        for name, high in (("held_out", 1.0), ("label_smoothing", 0.5)):
+            if not 0 <= getattr(self, name) < high:
+                raise ConfigError(f"{name} must be in [0, {high:g}), got {getattr(self, name)}")
+        if not 0 <= self.gamma <= 1:
+            raise ConfigError(f"gamma must be in [0, 1], got {self.gamma}")
+
+
+class Marlhf:
+    """A team, its method, and the reward model that both learn with.
+
+    Args:
+        learner: The method, with the team's policies; it should not discount later turns in.
+        config: How the reward model learns.
+        seed: Decides what is held out of a file, and the order of what is drawn from it.
+    """
+
+    shares_work = True
+
+    def __init__(self, learner: Magrpo | ActorCritic, config: MarlhfConfig, seed: int = 0) -> None:
+        self.learner, self.config = learner, config
+        self.agents, self.rollout = learner.agents, learner.rollout
+        self.policies = learner.policies
+        self._seed, self._updates = seed, 0
+        source = config.reward_model or next(iter(learner.sources.values()))
+        self.reward_model = RewardModel(
+            learner.weights.trained(FOLDER, source),
+            dataclasses.replace(
+                learner.config,
+                lr=config.reward_lr or learner.config.lr,
+                schedule="constant",
+                warmup_steps=0,
+            ),
+            micro_batch_tokens=learner.config.micro_batch_tokens,
+            label_smoothing=config.label_smoothing,
+        )
+
+    @functools.cached_property
+    def examples(self) -> tuple[list[TextPair], list[TextPair]]:
+        """The pairs of the file to learn from, and those that are held out; read on first use.
+
+        Whole decision points are held out, so that no answer to a prompt is known beforehand.
+
+        Raises:
+            ConfigError: If the file is missing or holds no two answers that differ in worth.
+        """
+        points = [
+            [TextPair(self._text_of(b), self._text_of(w), gap) for b, w, gap in point]
+            for point in ranked_turns(Path(self.config.episodes), self.config.num_pairs)
+        ]
+        Random(self._seed).shuffle(points)  # noqa: S311 - reproducible on purpose
+        kept = len(points) - math.floor(self.config.held_out * len(points))
+        known, unknown = points[:kept], points[kept:]
+        return [p for point in known for p in point], [p for point in unknown for p in point]
+
+    def act(
+        self,
+        observations: Sequence[Mapping[AgentID, str]],
+        *,
+        num_samples: int = 1,
+        explore: bool = True,
+    ) -> list[Mapping[AgentID, list[Completion]]]:
+        """Answer as the team does."""
+        return self.learner.act(observations, num_samples=num_samples, explore=explore)
+
+    def sampling_seed(self, seed: int) -> AbstractContextManager[None]:
+        """Sample from `seed` inside the block, then go on as if nothing had happened."""
+        return self.learner.sampling_seed(seed)
+
+    def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
+        """Teach the reward model, then let the method learn from its scores.
+
+        Returns:
+            Metrics of the method, and of the reward model (`reward_model/held_out_accuracy`): of
+            the file's held-out pairs, or of the pairs just played, before it has learnt from them.
+
+        Raises:
+            NumericsError: If a loss or gradient is not finite.
+            ConfigError: If a file cannot be learnt from.
+        """
+        self._updates += 1
+        known, unknown = self._from_file() if self.config.episodes else self._played(rollouts)
+        metrics = {"pairs": float(len(known))}
+        if unknown:
+            metrics["held_out_accuracy"] = self.reward_model.accuracy(unknown)
+        if known:
+            metrics |= self.reward_model.learn(known, self.config.reward_epochs)
+            metrics["accuracy"] = self.reward_model.accuracy(known)
+        named = {f"reward_model/{name}": value for name, value in metrics.items()}
+        return self.learner.update(self.rescored(rollouts)) | named
+
+    def rescored(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
+        """Return the rollouts with the reward model's score as the reward of every joint answer."""
+        answers = [
+            (node, step)
+            for rollout in rollouts
+            for node in rollout.root.walk()
+            for step in node.steps
+        ]
+        scores = self.reward_model.scores([self._text(*each) for each in answers])
+        if self.config.normalize_rewards:
+            scores = normalize(scores)
+        score_of = {id(step): score for (_, step), score in zip(answers, scores, strict=True)}
+        return [
+            with_rewards(rollout, lambda _, step, __: score_of[id(step)]) for rollout in rollouts
+        ]
+
+    def save(self, path: Path) -> None:
+        """Write what the method writes, the reward model, and how many updates were made."""
+        self.learner.save(path)
+        self.reward_model.save(path / FOLDER)
+        state = {"updates": self._updates, "seed": self._seed}
+        (path / STATE_FILE).write_text(json.dumps(state) + "\n")
+
+    def load(self, path: Path) -> None:
+        """Restore what `save` wrote.
+
+        Raises:
+            CheckpointError: If it is missing, damaged, or of another team or model.
+        """
+        self.learner.load(path)
+        self.reward_model.load(path / FOLDER)
+        try:
+            state = json.loads((path / STATE_FILE).read_text())
+            self._updates, self._seed = state["updates"], state["seed"]
+        except (OSError, ValueError, LookupError) as error:
+            raise CheckpointError(f"{str(path)!r} is of no reward model: {error}") from None
+
+    def _from_file(self) -> tuple[list[TextPair], list[TextPair]]:
+        known, unknown = self.examples
+        size = min(self.config.num_pairs, len(known))
+        drawn = task_indices(len(known), size, self._updates, self._seed)
+        return [known[i] for i in drawn], unknown
+
+    def _played(self, rollouts: Sequence[Rollout]) -> tuple[list[TextPair], list[TextPair]]:
+        pairs = list(self._pairs(rollouts))
+        return pairs, pairs  # fresh ones have not been learnt from
+
+    def _pairs(self, rollouts: Sequence[Rollout]) -> Iterator[TextPair]:
+        config = self.config
+        for node, better, worse, gap in ranked_steps(
+            rollouts, gamma=config.gamma, num_pairs=config.num_pairs
+        ):
+            yield TextPair(self._text(node, better), self._text(node, worse), gap)
+
+    def _text(self, node: Node, step: JointStep) -> str:
+        answers = {agent: node.completions[agent][k].text for agent, k in step.samples.items()}
+        return joint_text(node.observations, answers, self.agents)
+
+    def _text_of(self, turn: JointTurn) -> str:
+        return joint_text(turn.observations, turn.actions, self.agents)
+
+
+def make_marlhf(
+    *,
+    agents: Sequence[AgentID],
+    model: ModelSource | Mapping[AgentID, ModelSource],
+    seed: int = 0,
+    **options: Any,  # noqa: ANN401 - checked against the fields of both configurations
+) -> Marlhf:
+    """Build MARLHF; options are the fields of `MarlhfConfig` and the options of its method.
+
+    Raises:
+        UnknownNameError: If an option is none of them.
+        ConfigError: If a value has the wrong type or is outside its range.
+        ModelNotFoundError: If a model cannot be loaded.
+    """
+    mine = {field.name for field in dataclasses.fields(MarlhfConfig)}
+    own = {name: value for name, value in options.items() if name in mine}
+    check_options(own, MarlhfConfig)
+    config = MarlhfConfig(**own)
+    theirs = ActorCriticConfig if config.method in WITH_CRITIC else MagrpoConfig
+    check_names(options, [*mine, *(field.name for field in dataclasses.fields(theirs))])
+    rest = {name: value for name, value in options.items() if name not in mine}
+    learner = FACTORIES[config.method](agents=agents, model=model, seed=seed, **rest, gamma=0.0)
+    return Marlhf(learner, config, seed)
