@@ -9,6 +9,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Protocol
 
 import mlrl_envs
@@ -79,14 +80,22 @@ def plan_entry(
 ) -> list[Batch]:
     """Return every episode of an entry, seed by seed, in batches.
 
+    Seeds that one actor plays share batches; a batch never holds two actors.
+
     Raises:
         ConfigError: If a number is outside its range, or the tasks cannot be counted.
     """
+    by_actor = groupby(suite.seeds, key=lambda seed: content_hash(dict(source.identity(seed))))
     return [
         batch
-        for seed in suite.seeds
+        for _, seeds in by_actor
         for batch in _batches(
-            _units(entry, env, seed, source.identity(seed), explore=explore), seed, batch_size
+            [
+                unit
+                for seed in seeds
+                for unit in _units(entry, env, seed, source.identity(seed), explore=explore)
+            ],
+            batch_size,
         )
     ]
 
@@ -139,8 +148,8 @@ def _task_hash(env: Any, job: Job) -> str:  # noqa: ANN401 - any PettingZoo para
     return hashlib.sha256(text).hexdigest()
 
 
-def _batches(units: Sequence[Unit], seed: int, size: int) -> list[Batch]:
+def _batches(units: Sequence[Unit], size: int) -> list[Batch]:
     return [
-        Batch(tuple(units[first : first + size]), derive_seed(seed, first))
+        Batch(tuple(units[first : first + size]), derive_seed(units[0].suite_seed, first))
         for first in range(0, len(units), size)
     ]

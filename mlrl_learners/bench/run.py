@@ -42,7 +42,7 @@ class RunSettings:
     """
 
     explore: bool = True
-    batch_size: int = 16
+    batch_size: int = 32
     attempts: int = 3
     progress: bool = False
 

@@ -20,7 +20,7 @@ from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.options import check_options
 from mlrl_learners.yaml12 import parse_yaml
 
-__all__ = ["Budget", "Entry", "Suite", "load_suite", "suite_files", "suite_of"]
+__all__ = ["Budget", "Entry", "Suite", "env_options", "load_suite", "suite_files", "suite_of"]
 
 _HERE = Path(__file__).parent
 _FOLDERS = (_HERE / "suites", _HERE.parent.parent / "benchmarks" / "suites")
@@ -32,12 +32,13 @@ class Budget:
     """What every actor may spend.
 
     Attributes:
-        turns: Joint actions an episode may have, at least 1.
+        turns: Joint actions an episode may have, at least 1; None leaves it to the environment,
+            for those of others that do not take `max_turns`.
         tokens: Longest answer, in tokens, at least 1.
         samples: Episodes of each task and seed, at least 1.
     """
 
-    turns: int = 1
+    turns: int | None = 1
     tokens: int = 128
     samples: int = 1
 
@@ -48,7 +49,7 @@ class Budget:
             ConfigError: If a number is below 1.
         """
         for name, number in dataclasses.asdict(self).items():
-            if number < 1:
+            if number is not None and number < 1:
                 raise ConfigError(f"{name} must be at least 1, got {number}")
 
 
@@ -91,7 +92,7 @@ class Entry:
     @property
     def env_options(self) -> dict[str, Any]:
         """Every argument of `mlrl_envs.make`."""
-        return {**self.options, "split": self.split, "max_turns": self.budget.turns}
+        return env_options(self.options, self.split, self.budget.turns)
 
     def make_env(self) -> Any:  # noqa: ANN401 - any PettingZoo parallel environment
         """Make the environment.
@@ -168,6 +169,12 @@ class Suite:
                 raise unknown_name("entry", name, known)
         kept = tuple(each for each in self.entries if {each.name, each.env} & set(names))
         return dataclasses.replace(self, entries=kept)
+
+
+def env_options(options: Mapping[str, Any], split: str, turns: int | None) -> dict[str, Any]:
+    """Return every argument of `mlrl_envs.make` for an entry."""
+    limit = {} if turns is None else {"max_turns": turns}
+    return {**options, "split": split, **limit}
 
 
 def suite_files() -> dict[str, Path]:

@@ -49,7 +49,7 @@ def _add_run(actions: Any) -> None:  # noqa: ANN401 - argparse keeps its type to
     runs.add_argument("--run-dir", type=Path, help="folder of the run, runs/bench/… by default")
     runs.add_argument("--out", type=Path, help="the result; RUN_DIR/result.json by default")
     runs.add_argument("--greedy", action="store_true", help="no sampling")
-    runs.add_argument("--batch-size", type=at_least(1), default=16, help="episodes side by side")
+    runs.add_argument("--batch-size", type=at_least(1), default=32, help="episodes side by side")
     runs.add_argument(
         "--attempts", type=at_least(1), default=3, help="tries of an episode that breaks"
     )

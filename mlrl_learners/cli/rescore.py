@@ -17,6 +17,7 @@ from mlrl_learners.bench.results import (
     save_result,
 )
 from mlrl_learners.bench.run import EPISODES
+from mlrl_learners.bench.suite import env_options
 from mlrl_learners.bench.transcripts import read_episodes
 from mlrl_learners.cli.parser import print_json, print_table
 from mlrl_learners.config import from_mapping
@@ -78,7 +79,7 @@ def _origin(episode: Record, overrides: Sequence[str]) -> Origin:
 
 def _entry_origin(entry: Mapping[str, Any]) -> Origin:
     turns = entry["budget"]["turns"]
-    return entry["env"], {**entry["options"], "split": entry["split"], "max_turns": turns}
+    return entry["env"], env_options(entry["options"], entry["split"], turns)
 
 
 def _rescore_all(

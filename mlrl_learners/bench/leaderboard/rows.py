@@ -212,8 +212,9 @@ def _budget(entry: Mapping[str, Any]) -> str:
     counted = [_count(tasks, "task")] if tasks else []
     if budget["samples"] > 1:
         counted.append(f"{budget['samples']} samples")
-    turns = _count(budget["turns"], "turn")
-    return " · ".join([*counted, turns, f"{budget['tokens']} tokens an answer"])
+    if budget["turns"]:
+        counted.append(_count(budget["turns"], "turn"))
+    return " · ".join([*counted, f"{budget['tokens']} tokens an answer"])
 
 
 def _count(number: int, noun: str) -> str:

@@ -97,7 +97,7 @@ def _entry_problems(
             f"{entry['planned']} that were planned"
         )
     longest = max((len(episode["turns"]) for episode in episodes), default=0)
-    if longest > planned.budget.turns:
+    if planned.budget.turns is not None and longest > planned.budget.turns:
         yield f"an episode has {longest} turns, the budget is {planned.budget.turns}"
     if strange := {e["suite_seed"] for e in episodes} - set(seeds):
         yield f"seeds {sorted(strange)} are none of the suite's"

@@ -1,0 +1,110 @@
+import pytest
+
+import mlrl_envs
+from mlrl_envs.errors import MlrlError
+from mlrl_learners.bench.suite import load_suite, suite_files, suite_of
+
+VALID = {
+    "name": "mine",
+    "version": 1,
+    "summary": "two",
+    "seeds": [0, 1],
+    "budget": {"tokens": 32},
+    "entries": [
+        {"env": "mlrl/story-v0", "split": "sample", "tasks": 2},
+        {"env": "mlrl/math-v0", "split": "sample", "budget": {"turns": 2}},
+    ],
+}
+
+
+def changed(**changes):
+    return {key: value for key, value in {**VALID, **changes}.items() if value is not None}
+
+
+def with_entry(**changes):
+    return changed(entries=[{**VALID["entries"][0], **changes}])
+
+
+def test_common_budget_holds_where_an_entry_does_not_say_otherwise():
+    first, second = suite_of(VALID).entries
+    assert (first.budget.turns, first.budget.tokens) == (1, 32)
+    assert (second.budget.turns, second.budget.tokens) == (2, 32)
+
+
+def test_what_is_saved_is_what_is_loaded():
+    suite = suite_of(VALID)
+    assert suite_of(suite.as_dict()) == suite
+    assert suite_of(suite.as_dict()).hash == suite.hash
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([], "must be a mapping"),
+        (changed(version=None), "version is missing"),
+        (changed(sedes=[0]), "did you mean 'seeds'"),
+        (changed(seeds=[]), "seeds must not be empty"),
+        (changed(seeds=[0, 0]), "seed 0 appears twice"),
+        (changed(seeds=[-1]), "at least 0"),
+        (changed(version="one"), "version must be an int"),
+        (changed(name="two words"), "one word"),
+        (changed(entries=VALID["entries"][:1] * 2), "appears twice"),
+        (changed(budget={"tokens": 0}), "tokens must be at least 1, got 0"),
+        (with_entry(env="mlrl/storry-v0"), "did you mean 'mlrl/story-v0'"),
+        (with_entry(taks=3), "did you mean 'tasks'"),
+        (with_entry(tasks=0), "tasks must be at least 1"),
+        (with_entry(budget={"turn": 2}), "did you mean 'turns'"),
+        (with_entry(options={"max_turns": 2}), "set by budget.turns"),
+        (with_entry(split=None), "split must be text"),
+    ],
+)
+def test_mistake_is_one_line_that_names_it(value, message):
+    with pytest.raises(MlrlError, match=message) as caught:
+        suite_of(value, "mine.yaml")
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_suite_names_the_nearest():
+    with pytest.raises(MlrlError, match="did you mean 'writing'"):
+        load_suite("writting")
+
+
+def test_option_that_an_environment_lacks_names_the_entry():
+    (entry,) = suite_of(with_entry(options={"rewards": "paper"})).entries
+    with pytest.raises(MlrlError, match=r"mlrl/story-v0:sample.*'reward'"):
+        entry.make_env()
+
+
+def test_suite_of_ones_own_is_read_from_its_path(tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "name: own\nversion: 0\nsummary: mine\nseeds: [3]\nentries:\n"
+        "  - {env: mlrl/story-v0, split: sample}\n"
+    )
+    assert load_suite(str(path)).seeds == (3,)
+
+
+def test_only_keeps_entries_by_name_or_environment():
+    suite = suite_of(VALID)
+    assert [e.env for e in suite.only(["mlrl/math-v0"]).entries] == ["mlrl/math-v0"]
+    assert suite.only(["mlrl/story-v0:sample"]).entries == suite.entries[:1]
+    with pytest.raises(MlrlError, match="unknown entry"):
+        suite.only(["mlrl/mathh"])
+
+
+def test_ours_are_there():
+    assert set(suite_files()) == {"smoke", "writing", "coding", "completion", "reasoning"}
+
+
+@pytest.mark.parametrize("name", sorted(suite_files()))
+def test_ours_have_three_seeds_or_are_for_smoke(name):
+    suite = load_suite(name)
+    assert suite.name == name
+    assert len(suite.seeds) >= 3 or name == "smoke"
+
+
+def test_smoke_needs_no_data_and_knows_every_environment():
+    entries = load_suite("smoke").entries
+    ours = {env_id for env_id in mlrl_envs.registry if env_id.startswith("mlrl/")}
+    assert {entry.env for entry in entries} == ours
+    assert {entry.split for entry in entries} == {"sample"}
