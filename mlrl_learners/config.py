@@ -133,12 +133,14 @@ class LoggingConfig:
         wandb_project: Weights & Biases project.
         wandb_name: Name of the run there; null for the run directory's.
         tensorboard: Whether to write TensorBoard's event files into `run_dir/tensorboard`.
+        token_ids: Whether `episodes.jsonl` keeps what models read and sampled token by token, too.
     """
 
     wandb: Literal["off", "offline", "online"] = "off"
     wandb_project: str = "mlrl"
     wandb_name: str | None = None
     tensorboard: bool = False
+    token_ids: bool = False
 
 
 @dataclass(frozen=True)

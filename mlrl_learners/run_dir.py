@@ -16,7 +16,7 @@ from typing import Any
 from mlrl_learners.distributed import is_main
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.loggers import JsonlFile
-from mlrl_learners.types import FailedEpisode, Node, Rollout
+from mlrl_learners.types import Completion, FailedEpisode, Node, Rollout
 from mlrl_learners.yaml12 import dump_yaml, parse_yaml
 
 __all__ = ["RunDir", "rollout_record"]
@@ -33,6 +33,7 @@ class RunDir:
         config: The resolved configuration, JSON values.
         environment: Versions and hardware, JSON values.
         resume: Go on with the run that is there; start one where there is none.
+        token_ids: Keep them in `episodes.jsonl`.
 
     Raises:
         RunDirError: If it cannot be written, holds a run and `resume` is false, or holds a run of
@@ -46,8 +47,10 @@ class RunDir:
         config: Mapping[str, Any],
         environment: Mapping[str, Any],
         resume: bool,
+        token_ids: bool = False,
     ) -> None:
         self.path = path
+        self._token_ids = token_ids
         self._files: dict[str, JsonlFile] = {}
         if not is_main():
             return
@@ -73,8 +76,8 @@ class RunDir:
     def add_rollouts(self, iteration: int, rollouts: Sequence[Rollout]) -> None:
         """Write one line a rollout."""
         for number, rollout in enumerate(rollouts):
-            record = {"iteration": iteration, "rollout": number, **rollout_record(rollout)}
-            self._append("episodes", record)
+            record = rollout_record(rollout, token_ids=self._token_ids)
+            self._append("episodes", {"iteration": iteration, "rollout": number, **record})
 
     def add_failures(self, iteration: int, failures: Sequence[FailedEpisode]) -> None:
         """Write one line an episode that infrastructure broke."""
@@ -118,30 +121,29 @@ class RunDir:
             raise RunDirError(f"cannot write {str(self.path / name)!r}: {error}") from error
 
 
-def rollout_record(rollout: Rollout) -> dict[str, Any]:
-    """Return a rollout as JSON values: texts and verdicts, no token ids."""
+def rollout_record(rollout: Rollout, *, token_ids: bool = False) -> dict[str, Any]:
+    """Return a rollout as JSON values: texts and verdicts, and token ids on request.
+
+    With them a node has `prompt_ids`, an agent's prompt, and a completion `token_ids` and
+    `logprobs`.
+    """
     return {
         "env_id": rollout.env_id,
         "task_id": rollout.task_id,
         "seed": rollout.seed,
         "agents": list(rollout.agents),
-        "node": _node_record(rollout.root),
+        "node": _node_record(rollout.root, token_ids=token_ids),
     }
 
 
-def _node_record(node: Node) -> dict[str, Any]:
+def _node_record(node: Node, *, token_ids: bool) -> dict[str, Any]:
+    prompts = {a: list(group[0].prompt_ids) for a, group in node.completions.items()}
     return {
         "turn": node.turn,
         "observations": dict(node.observations),
+        **({"prompt_ids": prompts} if token_ids else {}),
         "completions": {
-            agent: [
-                {
-                    "text": completion.text,
-                    "tokens": len(completion.token_ids),
-                    "finish_reason": completion.finish_reason,
-                }
-                for completion in completions
-            ]
+            agent: [_completion_record(each, token_ids=token_ids) for each in completions]
             for agent, completions in node.completions.items()
         },
         "steps": [
@@ -153,10 +155,20 @@ def _node_record(node: Node) -> dict[str, Any]:
                 "diagnostics": {a: info.get("diagnostics") for a, info in step.infos.items()},
                 "terminated": step.terminated,
                 "truncated": step.truncated,
-                "child": None if step.child is None else _node_record(step.child),
+                "child": step.child and _node_record(step.child, token_ids=token_ids),
             }
             for step in node.steps
         ],
+    }
+
+
+def _completion_record(completion: Completion, *, token_ids: bool) -> dict[str, Any]:
+    ids = {"token_ids": list(completion.token_ids), "logprobs": list(completion.logprobs)}
+    return {
+        "text": completion.text,
+        "tokens": len(completion.token_ids),
+        "finish_reason": completion.finish_reason,
+        **(ids if token_ids else {}),
     }
 
 

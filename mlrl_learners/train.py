@@ -67,6 +67,7 @@ def train(
     eval_options: Mapping[str, Any] | None = None,
     eval_tasks: int | None = None,
     eval_samples: int = 1,
+    token_ids: bool = False,
     loggers: Sequence[Logger] = (),
     resume: bool = False,
     progress: bool = True,
@@ -94,6 +95,7 @@ def train(
             the split `"eval"`.
         eval_tasks: Tasks an evaluation; None for the whole split.
         eval_samples: Sampled episodes a task.
+        token_ids: Keep what models read and sampled token by token in `episodes.jsonl`, too.
         loggers: Take the metrics too, beside `metrics.jsonl`.
         resume: Go on from the last checkpoint in `run_dir`, if there is one.
         progress: Show a progress bar.
@@ -130,6 +132,7 @@ def train(
                 config=config or plan.as_config(describe(learner)),
                 environment={**describe_environment(), "env": mlrl_envs.fingerprint(env)},
                 resume=resume,
+                token_ids=token_ids,
             )
             exchange(None)  # it can be written, and nobody reads it before
             loop = _Loop(plan, learner, env, folder, tuple(loggers), progress=progress)

@@ -87,6 +87,7 @@ def train_config(
             eval_samples=config.train.eval_samples,
             eval_options=config.train.eval_options,
             run_dir=run_dir,
+            token_ids=config.logging.token_ids,
             loggers=loggers,
             resume=resume,
             progress=progress,
