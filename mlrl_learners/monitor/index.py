@@ -6,6 +6,7 @@ of hits at a time.
 """
 
 import json
+import re
 import threading
 import time
 from array import array
@@ -39,6 +40,7 @@ _COLUMNS = {
     "turns": "I",
     "branches": "I",
 }
+_KEY = re.compile("([0-9]{1,9})(?:-([0-9]{1,9}))?")
 _WHOLE_LINE = -1  # the part of a line that is one episode
 
 
@@ -179,12 +181,12 @@ class EpisodeIndex:
 
     def number(self, key: str) -> int | None:
         """Return the number of the episode of a key, None where there is none."""
-        line, _, part = key.partition("-")
-        if not (line.isdecimal() and (part.isdecimal() or not part)) or len(key) > 20:
+        named = _KEY.fullmatch(key)
+        if named is None:
             return None
         with self._lock:
-            at_line = np.array(self._columns["line"]) == int(line)
-            at_part = np.array(self._columns["part"]) == int(part or _WHOLE_LINE)
+            at_line = np.array(self._columns["line"]) == int(named[1])
+            at_part = np.array(self._columns["part"]) == int(named[2] or _WHOLE_LINE)
         found = np.flatnonzero(at_line & at_part)
         return int(found[0]) if len(found) else None
 

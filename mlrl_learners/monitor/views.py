@@ -61,7 +61,7 @@ def _episodes(library: Library, asked: Asked) -> str:
     query = Query.parse(asked.words)
     index = _index(run, query)
     numbers = index.select(query)
-    start = int(asked.words.get("at", "")) if asked.words.get("at", "").isdecimal() else 0
+    start = _count(asked.words.get("at", ""))
     hits = index.search(numbers, query.text, start=start, most=_PAGE, seconds=_SEARCH_SECONDS)
     return episodes.episodes_page(_listing(run, query, index, hits))
 
@@ -71,8 +71,7 @@ def _fresh(library: Library, asked: Asked) -> str:
     query = Query.parse(asked.words)
     index = _index(run, query)
     listing = _listing(run, query, index, Hits((), 0, 0, 0))
-    seen = asked.words.get("seen", "")
-    return str(tag("div", episodes.fresh(listing, int(seen) if seen.isdecimal() else 0)))
+    return str(tag("div", episodes.fresh(listing, _count(asked.words.get("seen", "")))))
 
 
 def _episode(library: Library, asked: Asked) -> str:
@@ -172,5 +171,9 @@ def _neighbours(index: EpisodeIndex, query: Query, number: int) -> dict[str, str
 
 
 def _path(text: str) -> list[int]:
-    parts = text.split(".")[:100]
-    return [int(part) for part in parts if part.isdecimal() and len(part) < 10]
+    return [_count(part) for part in text.split(".")[:100]] if text else []
+
+
+def _count(text: str) -> int:
+    """Read a whole number of few digits; anything else is 0."""
+    return int(text) if text.isdecimal() and len(text) < 10 else 0

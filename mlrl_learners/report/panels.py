@@ -150,9 +150,9 @@ class _Brush:
         series: list[Series] = []
         for color, run in enumerate(self.runs):
             points = run.points("train/return", self.axis)
-            if self.smoothing > 1:
-                name = "training, each iteration" if alone else ""
-                series.append(Series(name, thin(points, _MOST_POINTS), "faint", color))
+            if alone and self.smoothing > 1:  # of several runs it would be a thicket
+                each = thin(points, _MOST_POINTS)
+                series.append(Series("training, each iteration", each, "faint", color))
             mean = f"training, mean of {self.smoothing}" if self.smoothing > 1 else "training"
             name = mean if alone else run.name
             series.append(Series(name, self._smooth(points), "line", color))

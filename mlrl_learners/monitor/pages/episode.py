@@ -96,7 +96,7 @@ def _facts(reading: Reading) -> list[Child]:
 
 def _turn(reading: Reading, depth: int) -> Html:
     level = reading.levels[depth]
-    turn = level.turn
+    turn, reward = level.turn, f"team reward {number(level.reward)}"
     agents = list(dict.fromkeys([*turn.observations, *turn.actions]))
     cards = [
         tag(
@@ -111,7 +111,7 @@ def _turn(reading: Reading, depth: int) -> Html:
     ]
     return tag(
         "section",
-        tag("h2", f"Turn {depth + 1}", tag("span", f"team reward {number(level.reward)}", class_="pill")),
+        tag("h2", f"Turn {depth + 1}", tag("span", reward, class_="pill")),
         _branches(reading, depth) if len(level.branches) > 1 else None,
         tag("div", cards, class_=f"agents n{min(len(cards), 4)}"),
         class_="turn",

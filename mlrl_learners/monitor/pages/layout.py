@@ -12,6 +12,7 @@ _KEYS = (
     ("j, k", "next and previous episode"),
     ("], [", "next and previous joint action of a tree"),
     ("Enter", "open what is marked"),
+    ("n", "next page of the list"),
     ("u", "back to the list"),
     ("?", "these keys"),
 )

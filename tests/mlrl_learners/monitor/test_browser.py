@@ -1,0 +1,184 @@
+"""The monitor in a real browser; any complaint of the browser fails a test (tests/conftest.py)."""
+
+import re
+
+import pytest
+
+NASTY = "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'>"
+NARROW = {"viewport": {"width": 400, "height": 800}}
+
+
+@pytest.fixture
+def full(run, other_run, rows):
+    """Two runs with curves; the first has a long list of episodes, one of them a tree."""
+    for one in (run, other_run):
+        for iteration in range(1, 13):
+            one.train(iteration, iteration / 12, **{"aux/loss": 0.5, "train/tokens": 100})
+    run.play(1, *(rows.rollout(n / 80, task=f"T/{n}", text=f"word{n}") for n in range(80)))
+    run.play(2, rows.tree())
+    return run
+
+
+@pytest.fixture
+def window(served, open_page):
+    """Opens pages that are closed before the server is: the order of these fixtures."""
+    return open_page
+
+
+def fits(page):
+    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("path", ["/", "/episodes?run=first", "/episode?run=first&key=80",
+                                  "/run?run=first"])  # fmt: skip
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_fits_into_a_narrow_window(window, served, full, path, scheme):
+    page = window(**NARROW, color_scheme=scheme)
+    page.goto(served + path)
+    assert page.locator("h1").first.is_visible()
+    assert fits(page)
+
+
+def test_dark_mode_is_dark(window, served, full):
+    page = window(color_scheme="dark")
+    page.goto(served)
+    color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert max(map(int, re.findall(r"\d+", color)[:3])) < 60
+
+
+def test_curves_renew_themselves_while_a_trainer_writes(window, served, full):
+    page = window()
+    page.goto(f"{served}/?chosen=1&run=first")
+    page.wait_for_selector("#charts svg.large")
+    assert "12 iterations" in page.inner_text("#runs")
+    assert "to 0.833" in page.inner_html("#charts svg title >> nth=0")
+    full.train(13, 0.125)  # the mean of the last five: (9 + 10 + 11 + 12 + 1.5) / 60
+    page.wait_for_selector("#runs >> text=13 iterations")
+    drawn = page.locator("#charts svg title", has_text="to 0.725").first
+    drawn.wait_for(state="attached")
+
+
+def test_runs_axis_and_smoothing_are_chosen_without_a_new_page(window, served, full):
+    page = window()
+    page.goto(f"{served}/?chosen=1&run=first")
+    page.check("text=second")
+    page.wait_for_selector(".runs-legend >> text=second")
+    page.select_option("[name=axis]", "tokens")
+    page.wait_for_selector("text=tokens sampled")
+    page.select_option("[name=smoothing]", "1")
+    assert "run=second" in page.url
+    assert "axis=tokens" in page.url
+    page.reload()
+    assert page.is_checked("text=second")
+
+
+def test_runs_are_found_by_a_part_of_their_name(window, served, full):
+    page = window()
+    page.goto(served)
+    page.keyboard.press("/")
+    page.keyboard.type("sec")
+    assert page.locator(".run:visible .name").all_inner_texts() == ["second"]
+
+
+def test_values_are_shown_under_the_pointer(window, served, full):
+    page = window()
+    page.goto(f"{served}/?chosen=1&run=first")
+    box = page.locator("#charts svg.large").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
+    said = page.inner_text(".tip")
+    assert said.startswith("at 12")
+    assert "training, mean of 5: 0.83" in said
+
+
+def test_episodes_are_searched_opened_and_left_by_keyboard(window, served, full):
+    page = window()
+    page.goto(f"{served}/episodes?run=first")
+    page.keyboard.press("/")
+    page.keyboard.type("word7")
+    page.keyboard.press("Enter")
+    page.wait_for_url(lambda url: "text=word7" in url)
+    assert "low=" not in page.url  # empty fields are left out
+    assert page.locator("[data-row]").count() == 11
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    focused = page.evaluate("document.activeElement.textContent")
+    assert focused == "T/78"
+    page.keyboard.press("Enter")
+    page.wait_for_selector("h1 >> text=T/78")
+    page.keyboard.press("j")
+    page.wait_for_selector("h1 >> text=T/77")
+    page.keyboard.press("k")
+    page.wait_for_selector("h1 >> text=T/78")
+    page.keyboard.press("u")
+    page.wait_for_selector("table.episodes")
+    assert "text=word7" in page.url
+
+
+def test_branches_of_a_tree_are_walked_by_keyboard(window, served, full):
+    page = window()
+    page.goto(f"{served}/episode?run=first&key=80")
+    assert page.locator(".turn").count() == 2
+    page.keyboard.press("]")
+    page.wait_for_url(lambda url: url.endswith("path=1"))
+    assert page.locator(".turn").count() == 1
+    page.keyboard.press("[")
+    page.wait_for_url(lambda url: url.endswith("path=0"))
+
+
+def test_keys_are_explained_and_what_has_the_focus_is_seen(window, served, full):
+    page = window()
+    page.goto(f"{served}/episodes?run=first")
+    page.keyboard.press("?")
+    assert page.locator("dialog[open]").is_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    assert style == "solid"
+
+
+def test_a_script_in_a_transcript_is_shown_and_not_run(window, served, run, rows):
+    run.train(1)
+    run.play(1, rows.rollout(task=NASTY, text=f"{NASTY}\n```html\n{NASTY}\n```"))
+    page = window()
+    for path in ("/episodes?run=first", "/episode?run=first&key=0"):
+        page.goto(served + path)
+        assert NASTY in page.inner_text("body")
+        assert page.evaluate("window.hit") is None
+
+
+def test_agents_are_read_side_by_side_and_one_below_the_other(window, served, full):
+    page = window()
+    page.goto(f"{served}/episode?run=first&key=80")
+    aux, main = (page.locator(".agent").nth(index).bounding_box() for index in (0, 1))
+    assert aux["y"] == main["y"]
+    assert aux["x"] < main["x"]
+    page.set_viewport_size(NARROW["viewport"])
+    aux, main = (page.locator(".agent").nth(index).bounding_box() for index in (0, 1))
+    assert aux["y"] < main["y"]
+
+
+def test_new_episodes_are_announced_without_a_new_page(window, served, full, rows):
+    page = window()
+    page.goto(f"{served}/episodes?run=first")
+    full.play(3, rows.rollout(task="T/new"))
+    page.click("text=1 more")
+    page.wait_for_selector("table.episodes >> text=T/new")
+
+
+def test_the_page_works_without_its_script(browser, served, full):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{served}/?chosen=1&run=first")
+    page.select_option("[name=axis]", "seconds")
+    page.click("text=Show")
+    assert page.locator("text=seconds of training").first.is_visible()
+    context.close()
+
+
+def test_a_report_looks_alike_and_fits_into_a_narrow_window(window, full, tmp_path):
+    from mlrl_learners.report import write_report
+
+    page = window(**NARROW, color_scheme="dark")
+    page.goto(write_report(full.path, tmp_path / "report.html").as_uri())
+    assert page.locator("figure.chart svg").first.is_visible() or fits(page)
+    assert fits(page)
