@@ -49,7 +49,7 @@ class NamedActor:
             if option in self._options:
                 raise ConfigError(f"{option} is the suite's budget; change tokens there")
         self.name = name or ":".join([*self._ways, self._short()])
-        self._weights: dict[int, str] = {}
+        self._weights: dict[str, str] = {}
 
     def describe(self, seeds: Sequence[int]) -> dict[str, Any]:
         """Return who plays as JSON values, for a result file."""
@@ -120,12 +120,13 @@ class NamedActor:
 
     def _hash(self, seed: int) -> str:
         """Hash the weights of a run or a model's folder; empty for everything else."""
-        if seed not in self._weights:
-            path = Path(self._word(seed))
+        word = self._word(seed)
+        if word not in self._weights:
+            path = Path(word)
             if run_of(path) is not None:
                 path = _checkpoint(path)[1] / "learner"
-            self._weights[seed] = _hash_of(path) if path.is_dir() else ""
-        return self._weights[seed]
+            self._weights[word] = _hash_of(path) if path.is_dir() else ""
+        return self._weights[word]
 
     def _trained(self, seed: int) -> dict[str, Any] | None:
         path = Path(self._word(seed))

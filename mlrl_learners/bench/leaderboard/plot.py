@@ -22,7 +22,7 @@ def draw_plot(group: Group, colors: Sequence[str]) -> Html:
         colors: Every actor of the page; an actor has the same colour in all drawings.
     """
     rows = group.rows
-    x_ticks = nice_ticks(0.0, max(*(row.tokens for row in rows), 1.0), 6)
+    x_ticks = nice_ticks(0.0, max(*(row.tokens for row in rows), 10.0), 6)
     highest = max(*(row.interval[1] for row in rows), 0.01)
     lowest = min(*(row.interval[0] for row in rows), 0.0)
     y_ticks = nice_ticks(lowest, highest, 5)

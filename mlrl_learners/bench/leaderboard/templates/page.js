@@ -42,7 +42,7 @@ function sort(heading, column) {
 
 function follow() {
   const wanted = decodeURIComponent(location.hash.slice(1));
-  if ([...group.options].some((option) => option.value === wanted)) group.value = wanted;
+  if (wanted && [...group.options].some((option) => option.value === wanted)) group.value = wanted;
   show();
 }
 
