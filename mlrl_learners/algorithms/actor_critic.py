@@ -38,7 +38,7 @@ from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.credit import credited_values
 from mlrl_learners.functional.gae import TurnGae
 from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.returns import mean_by_sample, rollout_groups
+from mlrl_learners.functional.returns import check_rewards, mean_by_sample, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
@@ -155,8 +155,9 @@ class ActorCritic(Team):
             Metrics by name, per agent, per policy and per critic.
 
         Raises:
-            NumericsError: If a loss or gradient is not finite.
+            NumericsError: If a reward, loss or gradient is not finite.
         """
+        check_rewards(rollouts)
         rewarded = self.shaping.rewarded(rollouts)
         samples = self._samples(rewarded, self.critics.read(rewarded))
         metrics = group_metrics(list(rollout_groups(rewarded, self.config.gamma)))

@@ -29,7 +29,7 @@ from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import Baseline, group_advantages, normalize
 from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.returns import Group, rollout_groups
+from mlrl_learners.functional.returns import Group, check_rewards, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
@@ -119,8 +119,9 @@ class Magrpo(Team):
             Metrics by name, per agent (`aux/kl`) and per policy (`shared/loss`).
 
         Raises:
-            NumericsError: If a loss or gradient is not finite.
+            NumericsError: If a reward, loss or gradient is not finite.
         """
+        check_rewards(rollouts)
         rewarded = self.shaping.rewarded(rollouts)
         groups = list(rollout_groups(rewarded, self.config.gamma, self.config.credit))
         learning = [group for group in groups if group.agent in self.learning]

@@ -30,6 +30,7 @@ from mlrl_learners.demonstrations import JointTurn
 from mlrl_learners.errors import CheckpointError, ConfigError
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.credit import with_rewards
+from mlrl_learners.functional.returns import check_rewards
 from mlrl_learners.options import check_names, check_options
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.seeding import task_indices
@@ -177,9 +178,10 @@ class Marlhf:
             the file's held-out pairs, or of the pairs just played, before it has learnt from them.
 
         Raises:
-            NumericsError: If a loss or gradient is not finite.
+            NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If a file cannot be learnt from.
         """
+        check_rewards(rollouts)
         self._updates += 1
         known, unknown = self._from_file() if self.config.episodes else self._played(rollouts)
         metrics = {"pairs": float(len(known))}

@@ -29,7 +29,7 @@ from mlrl_learners.distributed import sum_tensors
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss
-from mlrl_learners.functional.returns import rollout_groups
+from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.types import (
@@ -141,9 +141,10 @@ class Madpo(OfflineTeam):
             Metrics by name: of the team (`preferences/accuracy`), per agent and per policy.
 
         Raises:
-            NumericsError: If a loss or gradient is not finite.
+            NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If a file cannot be learnt from.
         """
+        check_rewards(rollouts)
         self._updates += 1
         metrics = group_metrics(list(rollout_groups(rollouts, self.config.gamma)))
         pairs = self._drawn() if self.offline else list(self._played(rollouts))

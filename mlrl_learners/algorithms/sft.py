@@ -19,7 +19,7 @@ from mlrl_learners.demonstrations import Demonstration, read_demonstrations
 from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.returns import joint_returns
+from mlrl_learners.functional.returns import check_rewards, joint_returns
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
@@ -112,9 +112,10 @@ class Sft(OfflineTeam):
             Metrics by name, per policy (`shared/loss`).
 
         Raises:
-            NumericsError: If a loss or gradient is not finite.
+            NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If a file cannot be learnt from.
         """
+        check_rewards(rollouts)
         self._updates += 1
         rows = self._drawn() if self.offline else self._played(rollouts)
         metrics: dict[str, float] = {}

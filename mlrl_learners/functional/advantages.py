@@ -7,6 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from mlrl_learners.errors import NumericsError
+
 __all__ = ["Baseline", "group_advantages", "normalize"]
 
 Baseline = Literal["mean", "none", "leave_one_out", "max"]
@@ -33,7 +35,11 @@ def group_advantages(
         baseline: Which baseline is subtracted.
         normalize_std: Divide by the population standard deviation of the returns plus `epsilon`.
         epsilon: Added to the standard deviation.
+
+    Raises:
+        NumericsError: If a return is not finite.
     """
+    _check_finite(returns, "return")
     size = len(returns)
     total = math.fsum(returns)
     if baseline == "none":
@@ -54,9 +60,21 @@ def group_advantages(
 
 
 def normalize(values: Sequence[float], *, epsilon: float = 1e-8) -> list[float]:
-    """Return (value - mean) / (population standard deviation + epsilon); zeros if all are equal."""
+    """Return (value - mean) / (population standard deviation + epsilon); zeros if all are equal.
+
+    Raises:
+        NumericsError: If a value is not finite.
+    """
+    _check_finite(values, "value to be normalised")
     if not values or min(values) == max(values):
         return [0.0] * len(values)  # exactly: rounding must not be blown up to size one
     mean = math.fsum(values) / len(values)
     std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
     return [(value - mean) / (std + epsilon) for value in values]
+
+
+def _check_finite(values: Sequence[float], what: str) -> None:
+    """Refuse what comparisons would silently take for equal to anything."""
+    for value in values:
+        if not math.isfinite(value):
+            raise NumericsError(f"a {what} is {value}")

@@ -4,10 +4,18 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mlrl_learners.errors import NumericsError
 from mlrl_learners.functional.credit import Credit, credited_values, goes_on
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
 
-__all__ = ["Group", "joint_returns", "mean_by_sample", "rollout_groups", "sample_returns"]
+__all__ = [
+    "Group",
+    "check_rewards",
+    "joint_returns",
+    "mean_by_sample",
+    "rollout_groups",
+    "sample_returns",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +29,23 @@ class Group:
     turn: int
     completions: tuple[Completion, ...]
     returns: tuple[float, ...]
+
+
+def check_rewards(rollouts: Sequence[Rollout]) -> None:
+    """Check that every reward is a finite number: others would be lost in a comparison.
+
+    Raises:
+        NumericsError: Naming the first task, turn and agent with another one.
+    """
+    for rollout in rollouts:
+        for node in rollout.root.walk():
+            for step in node.steps:
+                for agent, reward in step.rewards.items():
+                    if not math.isfinite(reward):
+                        raise NumericsError(
+                            f"the reward of {agent!r} in turn {node.turn} of task "
+                            f"{rollout.task_id!r} is {reward}"
+                        )
 
 
 def joint_returns(node: Node, agent: AgentID, gamma: float) -> list[float]:

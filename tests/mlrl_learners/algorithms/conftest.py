@@ -68,6 +68,11 @@ def mean_return(rollouts):
 
 def gradients(learner, rollouts, monkeypatch):
     """Return what `update` would have stepped along, an optimizer each, and step nowhere."""
+    return observed(learner, rollouts, monkeypatch)[0]
+
+
+def observed(learner, rollouts, monkeypatch):
+    """Return what `gradients` does, and the metrics."""
     found = []
 
     def record(self):
@@ -85,8 +90,8 @@ def gradients(learner, rollouts, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr("mlrl_learners.policies.optimizer.PolicyOptimizer.step", record)
-        learner.update(rollouts)
-    return found
+        metrics = learner.update(rollouts)
+    return found, metrics
 
 
 def gains(make, seeds, iterations, **options):
@@ -115,7 +120,12 @@ def interval(values):
 def toy():
     """The letters task and what belongs to it."""
     return SimpleNamespace(
-        play=play, gradients=gradients, gains=gains, interval=interval, letters=letters
+        play=play,
+        gradients=gradients,
+        gains=gains,
+        interval=interval,
+        letters=letters,
+        observed=observed,
     )
 
 
