@@ -111,10 +111,10 @@ class NamedActor:
         return self._base.replace(SEED, str(seed))
 
     def _short(self, seed: int | None = None) -> str:
-        """Return the base without folders, which say more of a disk than of an actor."""
+        """Return the base without folders and servers, which say nothing of an actor."""
         word = self._base if seed is None else self._word(seed)
-        if self._base.startswith(f"{SERVED}:"):
-            return word
+        if word.startswith(f"{SERVED}:"):
+            return word.rpartition("@")[0] or word
         is_path = SEED in word or Path(word).exists()
         return Path(word).name if is_path else word
 

@@ -131,11 +131,12 @@ def groups_of(sources: Sequence[Source]) -> list[Group]:
 
 
 def _groups(label: str, sources: Sequence[Source]) -> list[Group]:
-    entries = {
-        entry["name"]: entry
-        for source in sorted(sources, key=lambda each: -len(each.result["entries"]))
-        for entry in source.result["entries"]
-    }
+    entries: dict[str, Mapping[str, Any]] = {}  # for each, the one with the most tasks
+    for source in sorted(sources, key=lambda each: -len(each.result["entries"])):
+        for entry in source.result["entries"]:
+            known = entries.setdefault(entry["name"], entry)
+            if len(entry["returns"]) > len(known["returns"]):
+                entries[entry["name"]] = entry
     summary = sources[0].result["suite"]["summary"]
     seeds = max(len(source.result["suite"]["seeds"]) for source in sources)
     scored = {e["name"] for s in sources for e in s.result["entries"] if e["episodes"]}

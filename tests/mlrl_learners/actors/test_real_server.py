@@ -1,5 +1,6 @@
 """Endpoints against `transformers serve`, which speaks OpenAI's protocol for real."""
 
+import json
 import os
 import runpy
 import socket
@@ -196,3 +197,20 @@ def test_a_step_that_an_expert_fails_changes_nothing(served):
     with pytest.raises(EndpointError):
         env.step(TEXTS)
     assert env.state() == before
+
+
+def test_a_suite_is_played_within_its_budget_and_resumed(served, tmp_path, capsys):
+    suite = tmp_path / "suite.yaml"
+    suite.write_text(
+        "{name: served, version: 0, summary: a story, seeds: [0], budget: {tokens: 8},\n"
+        " entries: [{env: mlrl/story-v0, split: sample, tasks: 2}]}\n"
+    )
+    actor = f"endpoint:{served.model}@{served.base_url}"
+    words = ["bench", "run", "--suite", str(suite), "--actor", actor, "--run-dir", str(tmp_path)]
+    assert main([*words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["complete"]
+    assert 0 < result["overall"]["tokens"] <= 2 * 2 * 8
+    episodes = (tmp_path / "episodes.jsonl").read_text()
+    assert main(words) == 0
+    assert (tmp_path / "episodes.jsonl").read_text() == episodes

@@ -99,7 +99,8 @@ def test_endpoint_plays_within_the_budget(suite, tmp_path, capsys, chat_server):
     result = json.loads(capsys.readouterr().out)
     assert {request["max_tokens"] for request in chat_server.requests} == {8}
     assert result["overall"]["tokens"] == 2 * 24
-    assert result["actor"]["name"] == actor
+    assert result["actor"]["name"] == "endpoint:some-model"
+    assert chat_server.url not in json.dumps(result)
 
 
 def test_endpoint_that_fails_is_no_zero_and_is_redone(suite, tmp_path, capsys, chat_server):

@@ -1,0 +1,84 @@
+"""The leaderboard in a browser; what a browser complains of fails a test (tests/conftest.py)."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("scipy")
+pytest.importorskip("jsonschema")
+pytest.importorskip("jinja2")
+
+from mlrl_learners.bench.leaderboard import build, write
+
+RESULTS = Path(__file__).parents[3] / "benchmarks/results"
+WIDE = {"viewport": {"width": 1200, "height": 900}}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("leaderboard")
+    write(build(RESULTS), folder)
+    return folder
+
+
+@pytest.fixture
+def page(open_page, pages):
+    opened = open_page(**WIDE)
+    opened.goto((pages / "index.html").as_uri())
+    return opened
+
+
+def visible_rows(page):
+    return page.locator("section:visible tbody tr:visible")
+
+
+def first_names(page):
+    return page.locator("section:visible").first.locator("tbody th a").all_inner_texts()
+
+
+@pytest.mark.parametrize("width", [400, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_fit_into_the_window(open_page, pages, width, scheme):
+    page = open_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    for file in [pages / "index.html", *sorted((pages / "transcripts").glob("*.html"))[:2]]:
+        page.goto(file.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    color = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (color == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_whole_suites_come_first_and_one_environment_can_be_chosen(page):
+    assert page.locator("section:visible").count() == 5
+    page.select_option("#group", "writing-v0-mlrl-story-v0-eval")
+    assert page.locator("section:visible h2").all_inner_texts() == ["writing v0 mlrl/story-v0:eval"]
+    assert page.url.endswith("#writing-v0-mlrl-story-v0-eval")
+    page.reload()
+    assert page.locator("section:visible").count() == 1
+
+
+def test_a_heading_sorts_by_keyboard_both_ways(page):
+    page.select_option("#group", "writing-v0-mlrl-story-v0-eval")
+    names = first_names(page)
+    button = page.locator("section:visible thead button").first
+    button.focus()
+    page.keyboard.press("Enter")
+    assert first_names(page) == sorted(names)
+    page.keyboard.press("Enter")
+    assert first_names(page) == sorted(names, reverse=True)
+    assert page.locator("section:visible thead [aria-sort=descending]").count() == 1
+
+
+def test_filter_hides_rows_and_dims_their_marks(page):
+    page.fill("#search", "random")
+    assert {text.split("\n")[0] for text in visible_rows(page).locator("th").all_inner_texts()} == {
+        "random"
+    }
+    assert page.locator("section:visible .mark.faint").count() > 0
+    assert "rows" in page.inner_text("#status")
+
+
+def test_an_actor_leads_to_its_transcripts(page):
+    page.select_option("#group", "writing-v0-mlrl-story-v0-eval")
+    page.click("section:visible tbody th a >> nth=0")
+    assert "on writing" in page.inner_text("h1")
+    assert page.locator("article pre").first.is_visible()
