@@ -32,6 +32,6 @@ def _copied(value: Any) -> Any:  # noqa: ANN401  any JSON value
             name: entry if type(entry) in _ATOMS else _copied(entry)
             for name, entry in value.items()
         }
-    if isinstance(value, list | tuple):
-        return [_copied(entry) for entry in value]
+    if kind is list or isinstance(value, list | tuple):
+        return [entry if type(entry) in _ATOMS else _copied(entry) for entry in value]
     return value

@@ -1,6 +1,6 @@
 """Measure every figure; keep them as `results/<machine>.json` and as the table in `docs/`.
 
-    python -m benchmarks.perf [NAME ...] [--table-only]
+    python -m benchmarks.perf [NAME ...] [--table-only] [--list]
 
 Figures that are not measured this time keep their last result.
 """
@@ -15,7 +15,25 @@ from pathlib import Path
 from benchmarks.perf.common import ROOT, machine_name
 from benchmarks.perf.table import write_page
 
-FIGURES = ("magrpo_step", "sandbox", "imports", "steps")
+# By name: the module, what it is told, and about how many minutes it takes on two idle cores.
+FIGURES: dict[str, tuple[str, str, float]] = {
+    "imports": ("imports", "", 1),
+    "steps": ("steps", "", 0.5),
+    "sandbox": ("sandbox", "", 8),
+    "decoding": ("decoding", "", 2),
+    "update": ("update", "", 2),
+    "timeline": ("timeline", "", 2),
+    "scaling": ("scaling", "", 12),
+    "memory": ("memory", "", 6),
+    "magrpo_1x96": ("magrpo_step", "--tasks 1", 3),
+    "magrpo_1x256": ("magrpo_step", "--tasks 1 --max-new-tokens 256", 8),
+    "magrpo_8x96": ("magrpo_step", "--tasks 8 --rounds 2", 13),
+    "magrpo_8x96_2_turns": ("magrpo_step", "--tasks 8 --turns 2 --rounds 1", 50),
+    "magrpo_8x256": ("magrpo_step", "--tasks 8 --max-new-tokens 256 --rounds 1", 30),
+    "grpo_8x96": ("grpo_step", "--rounds 2", 15),
+    "ippo_8x96": ("ippo_step", "--rounds 2", 15),
+    "story_curve": ("story_curve", "", 60),
+}
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -24,7 +42,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.perf", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FIGURES)}")
     parser.add_argument("--table-only", action="store_true", help="measure nothing")
+    parser.add_argument("--list", action="store_true", help="say what there is, and how long it is")
     arguments = parser.parse_args(argv)
+    if arguments.list:
+        for name, (module, options, minutes) in FIGURES.items():
+            print(f"{name:20} {minutes:4g} min   python -m benchmarks.perf.{module} {options}")
+        return 0
     if unknown := sorted(set(arguments.names) - set(FIGURES)):
         parser.error(f"unknown figure {unknown[0]!r}; known: {', '.join(FIGURES)}")
     failures = 0
@@ -35,9 +58,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _measure(name: str) -> bool:
-    print(f"== {name}", file=sys.stderr, flush=True)
+    module, options, minutes = FIGURES[name]
+    print(f"== {name}, about {minutes:g} minutes", file=sys.stderr, flush=True)
     run = subprocess.run(
-        [sys.executable, "-m", f"benchmarks.perf.{name}"],
+        [sys.executable, "-m", f"benchmarks.perf.{module}", *options.split()],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,

@@ -60,9 +60,9 @@ class Worker:
         )
         self.about = self._ask(setup)
 
-    def round(self, seed: int) -> Measurement:
-        """Do the work once and return what was measured."""
-        return {name: float(value) for name, value in self._ask({"seed": seed}).items()}
+    def round(self, seed: int, **how: str) -> Measurement:
+        """Do the work once, in one of the ways that the side knows; return what was measured."""
+        return {name: float(value) for name, value in self._ask({"seed": seed, **how}).items()}
 
     def _ask(self, request: Mapping[str, object]) -> dict[str, float]:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -91,19 +91,20 @@ class Worker:
 
 
 def serve(
-    prepare: Callable[[dict[str, object]], tuple[Callable[[int], Measurement], dict[str, object]]],
+    prepare: Callable[[dict[str, object]], tuple[Callable[..., Measurement], dict[str, object]]],
 ) -> None:
     """Be a worker: prepare from the first line, then measure once for every further line.
 
     Args:
-        prepare: Takes the setup; returns the work (seed to measurement) and facts about this side.
+        prepare: Takes the setup; returns the work (a seed, and what `round` is told besides, to a
+            measurement) and facts about this side.
     """
     answers = sys.stdout
     with contextlib.redirect_stdout(sys.stderr):  # libraries may print; the pipe is ours
         work, about = prepare(json.loads(sys.stdin.readline()))
         print(json.dumps(about), file=answers, flush=True)
         for line in sys.stdin:
-            print(json.dumps(work(json.loads(line)["seed"])), file=answers, flush=True)
+            print(json.dumps(work(**json.loads(line))), file=answers, flush=True)
 
 
 def alternate(

@@ -52,7 +52,9 @@ def _line(title: str, row: Mapping[str, Any]) -> str:
     return f"| {title} | {row['what']} | {_cell(row['ours'], row['unit'])} | {peer} | {ratio} |"
 
 
-def _cell(value: float | Mapping[str, float], unit: str) -> str:
+def _cell(value: float | str | Mapping[str, float], unit: str) -> str:
+    if isinstance(value, str):
+        return value
     if not isinstance(value, Mapping):
         return f"{_number(value)} {unit}".strip()
     low, high = _number(value["min"]), _number(value["max"])

@@ -54,7 +54,7 @@ class Lines:
 
 def ngrams(tokens: Sequence[str], size: int) -> list[tuple[str, ...]]:
     """Return every run of `size` tokens, in order."""
-    return list(zip(*(tokens[i:] for i in range(size)), strict=False))
+    return list(zip(*[tokens[i:] for i in range(size)], strict=False))
 
 
 def count_grams(grams: Sequence[Hashable]) -> Grams:

@@ -50,7 +50,8 @@ def ramp(value: float, low: float, high: float) -> float:
 
 def clean_length(text: str) -> int:
     """Return the length in characters with runs of white space counted as one."""
-    return len(" ".join(text.split()))
+    tokens = text.split()
+    return sum(map(len, tokens)) + max(len(tokens) - 1, 0)
 
 
 def prose_quality(text: str, *, least_words: int, forgiven: float = 0.0) -> float:

@@ -1,0 +1,148 @@
+"""Figure: sampled tokens a second, our sampler against the same model's bare `generate`.
+
+Both sides read the same prompts in one process, draw with temperature 0.8 and top-p 0.95 and never
+meet an end of sequence, so that every answer has all its tokens. `generate` is given the prompts
+padded on the left, with every answer to a prompt as a row of its own, which is its fastest way.
+
+    python -m benchmarks.perf.decoding [--prompts 8] [--samples 4] [--max-new-tokens 64]
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from benchmarks.perf.common import (
+    Measurement,
+    alternate,
+    hardware,
+    print_figure,
+    spread,
+    versions,
+)
+from benchmarks.perf.versus import model_folder, story_prompts
+from mlrl_learners.policies.policy import Policy, Precision
+from mlrl_learners.policies.sampling import SamplingConfig
+
+__all__ = ["main"]
+
+Sample = Callable[[int], Measurement]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, and print the figure as one JSON line."""
+    arguments = _parse(argv)
+    with model_folder(smoke=arguments.smoke) as folder:
+        before = hardware()
+        measured: dict[str, list[Measurement]] = {}
+        for precision in arguments.precisions:
+            sides = _sides(folder, precision, arguments)
+            measured |= alternate(sides, rounds=arguments.rounds, warmup=1)
+    rows = arguments.prompts * arguments.samples
+    print_figure(
+        {
+            "figure": "decoding",
+            "title": f"Sampling, SmolLM2-135M, {rows} rows, {arguments.max_new_tokens} new tokens, "
+            "top-p 0.95",
+            "work": {name: value for name, value in vars(arguments).items() if name != "smoke"},
+            "rows": [_row(measured, precision) for precision in arguments.precisions],
+            "measured": measured,
+            "versions": versions(["mlrl", "torch", "transformers"]),
+            "hardware": before,
+        }
+    )
+
+
+def _sides(folder: str, precision: Precision, arguments: argparse.Namespace) -> dict[str, Sample]:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    models: list[Any] = [
+        AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32) for _ in range(2)
+    ]
+    ours, bare = models
+    texts = [prompt["story"] for prompt in story_prompts(arguments.prompts)]
+    prompts = [_prompt_ids(tokenizer, text) for text in texts]
+    policy = Policy(ours, tokenizer, precision=precision)
+    sampling = SamplingConfig(max_new_tokens=arguments.max_new_tokens)
+
+    def sample(seed: int) -> int:
+        generator = torch.Generator().manual_seed(seed)
+        answers = policy.complete(prompts, arguments.samples, sampling, generator=generator)
+        return sum(len(answer.token_ids) for group in answers for answer in group)
+
+    inputs = _padded(prompts, arguments.samples)
+
+    def generate(seed: int) -> int:
+        torch.manual_seed(seed)
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+            rows = bare.generate(
+                **inputs,
+                do_sample=True,
+                temperature=sampling.temperature,
+                top_p=sampling.top_p,
+                top_k=0,
+                max_new_tokens=sampling.max_new_tokens,
+                min_new_tokens=sampling.max_new_tokens,
+            )
+        return int(rows[:, inputs["input_ids"].shape[1] :].numel())
+
+    return {f"ours, {precision}": _timed(sample), f"generate, {precision}": _timed(generate)}
+
+
+def _prompt_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - transformers has no types
+    chat = tokenizer.apply_chat_template(
+        [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=True
+    )
+    return list(tokenizer(chat, add_special_tokens=False)["input_ids"])
+
+
+def _padded(prompts: Sequence[Sequence[int]], samples: int) -> dict[str, torch.Tensor]:
+    width = max(map(len, prompts))
+    ids = [[0] * (width - len(prompt)) + list(prompt) for prompt in prompts]
+    mask = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
+    return {
+        "input_ids": torch.tensor(ids).repeat_interleave(samples, 0),
+        "attention_mask": torch.tensor(mask).repeat_interleave(samples, 0),
+    }
+
+
+def _timed(sample: Callable[[int], int]) -> Sample:
+    def work(seed: int) -> Measurement:
+        start = time.perf_counter()
+        tokens = sample(seed)
+        return {"seconds": time.perf_counter() - start, "tokens": float(tokens)}
+
+    return work
+
+
+def _row(measured: dict[str, list[Measurement]], precision: str) -> dict[str, object]:
+    ours, bare = (
+        spread([m["tokens"] / m["seconds"] for m in measured[f"{side}, {precision}"]])
+        for side in ("ours", "generate")
+    )
+    return {
+        "what": f"sampled tokens a second, {precision}",
+        "unit": "tokens/s",
+        "ours": ours,
+        "peer": bare,
+        "peer_name": "generate",
+        "ratio": round(ours["median"] / bare["median"], 2),
+    }
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Sampling, ours against generate.")
+    parser.add_argument("--rounds", type=int, default=3, help="measured turns a side")
+    parser.add_argument("--prompts", type=int, default=8)
+    parser.add_argument("--samples", type=int, default=4, help="answers a prompt")
+    parser.add_argument("--max-new-tokens", type=int, default=64)
+    parser.add_argument("--precisions", nargs="+", default=["float32", "bf16"])
+    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+#!/bin/bash
+# All figures for a GPU in one call, in less than nine minutes, with models of random weights.
+#
+#   benchmarks/perf/gpu.sh prepare     here, with a network: what the machine is to be given
+#   benchmarks/perf/gpu.sh [ARGS]      there: measure; ARGS go to `python -m benchmarks.perf.gpu`
+#
+# The machine needs Python, torch, transformers and numpy. It is given this repository and the
+# folder CARRY (build/gpu-carry, some 5 MB): pure Python packages, PettingZoo, Gymnasium and what
+# they import, and comlrl. Where `datasets` or `wandb` are missing, comlrl gets stand-ins that hold
+# a list of rows and log nothing. No network is used.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+CARRY=${CARRY:-build/gpu-carry}
+PYTHON=${PYTHON:-python3}
+
+if [[ ${1:-} == prepare ]]; then
+  rm -rf "$CARRY"
+  "$PYTHON" -m pip install --quiet --disable-pip-version-check --no-deps --no-compile \
+    --target "$CARRY" gymnasium pettingzoo cloudpickle farama-notifications typing-extensions \
+    comlrl==1.4.3
+  du -sh "$CARRY"
+  exit 0
+fi
+
+export PYTHONPATH="$PWD/$CARRY:$PWD${PYTHONPATH:+:$PYTHONPATH}"
+export HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
+exec timeout 535 "$PYTHON" -m benchmarks.perf.gpu "$@"

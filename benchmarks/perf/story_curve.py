@@ -1,0 +1,157 @@
+"""Figure: wall-clock until held-out story prompts earn as much, ours against `comlrl`.
+
+Both sides train the same two models on the same prompts with the published reward, as in
+`magrpo_step` but for answers that may end, and are stopped after every step to answer prompts that
+they never train on; that time does not count. A side has arrived once the mean of its last three
+looks is at least the threshold. The picture is `docs/story_curve.svg`.
+
+    python -m benchmarks.perf.story_curve [--steps 30] [--threshold 0.75]
+"""
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.perf.common import ROOT, Worker, hardware, peers_python, print_figure
+from benchmarks.perf.magrpo_step import AS_THE_PEER
+from benchmarks.perf.versus import model_folder, story_prompts
+from benchmarks.perf.work import Work
+
+__all__ = ["arrival", "draw", "main"]
+
+LOOKS = 3
+Curve = list[tuple[float, float]]  # seconds of training so far, and what held-out prompts earn
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, draw, and print the figure as one JSON line."""
+    arguments = _parse(argv)
+    before = hardware()
+    with _folder(smoke=arguments.smoke) as folder:
+        prompts = story_prompts(2 * arguments.tasks)
+        work = Work(
+            folder,
+            prompts[: arguments.tasks],
+            max_new_tokens=arguments.max_new_tokens,
+            learning_rate=arguments.learning_rate,
+        )
+        curves = {
+            seed: _race(work, prompts[arguments.tasks :], seed, arguments)
+            for seed in range(arguments.seeds)
+        }
+    draw(curves, arguments.threshold, arguments.picture)
+    arrivals = {
+        side: [arrival(race[side], arguments.threshold) for race in curves.values()]
+        for side in ("ours", "comlrl")
+    }
+    print_figure(
+        {
+            "figure": "story_curve",
+            "title": f"MAGRPO on mlrl/story-v0, SmolLM2-135M, {arguments.tasks} tasks a step, "
+            f"until held-out prompts earn {arguments.threshold:g}",
+            "work": {**work.facts(), "steps": arguments.steps, "threshold": arguments.threshold},
+            "rows": _rows(arrivals),
+            "measured": {str(seed): race for seed, race in curves.items()},
+            "hardware": before,
+        }
+    )
+
+
+def arrival(curve: Curve, threshold: float) -> float | None:
+    """Return the seconds of training at which the last looks earn the threshold, or None."""
+    for end in range(LOOKS, len(curve) + 1):
+        if fmean(reward for _, reward in curve[end - LOOKS : end]) >= threshold:
+            return curve[end - 1][0]
+    return None
+
+
+def draw(curves: Mapping[int, Mapping[str, Curve]], threshold: float, picture: Path) -> None:
+    """Draw what held-out prompts earn over seconds of training."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.subplots()
+    colours = {"ours": "#1b6ca8", "comlrl": "#d1793b"}
+    for seed, race in curves.items():
+        for side, curve in race.items():
+            seconds, rewards = zip(*curve, strict=True)
+            label = side if seed == min(curves) else None
+            axes.plot(seconds, rewards, color=colours[side], label=label, linewidth=1.2)
+    axes.axhline(threshold, color="0.7", linestyle="--")
+    axes.set_xlabel("seconds of training")
+    axes.set_ylabel("held-out reward")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture)
+
+
+def _race(
+    work: Work, held_out: Sequence[Mapping[str, str]], seed: int, arguments: argparse.Namespace
+) -> dict[str, Curve]:
+    """Let both sides take turns, step by step, until each has arrived or has no steps left."""
+    shared = {**work.as_setup(), "held_out": held_out, "samples": arguments.samples}
+    ours = {"side": "ours", "learner": "magrpo", "options": {**AS_THE_PEER, "seed": seed}}
+    peer = {"side": "comlrl", "dtype": "float32"}
+    module = "benchmarks.perf.story_side"
+    with contextlib.ExitStack() as stack:
+        workers = {
+            "ours": stack.enter_context(Worker(sys.executable, module, {**shared, **ours})),
+            "comlrl": stack.enter_context(Worker(peers_python(), module, {**shared, **peer})),
+        }
+        curves: dict[str, Curve] = {
+            side: [(0.0, worker.round(seed, train="no")["reward"])]
+            for side, worker in workers.items()
+        }
+        for step in range(arguments.steps):
+            for side, worker in workers.items():
+                if arrival(curves[side], arguments.threshold) is None:
+                    found = worker.round(1000 * seed + step)
+                    curves[side].append((curves[side][-1][0] + found["seconds"], found["reward"]))
+                    print(f"{side}, seed {seed}, step {step}: {found}", file=sys.stderr, flush=True)
+    return curves
+
+
+def _rows(arrivals: Mapping[str, Sequence[float | None]]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for seed, (one, other) in enumerate(zip(arrivals["ours"], arrivals["comlrl"], strict=True)):
+        row: dict[str, object] = {"what": f"seconds of training, seed {seed}", "unit": "s"}
+        row["ours"] = "never" if one is None else round(one, 1)
+        row |= {"peer": "never" if other is None else round(other, 1), "peer_name": "comlrl 1.4.3"}
+        rows.append(
+            row if one is None or other is None else {**row, "ratio": round(other / one, 2)}
+        )
+    return rows
+
+
+@contextlib.contextmanager
+def _folder(*, smoke: bool) -> Iterator[str]:
+    """Lend a folder with SmolLM2 as it is, or with a tiny random model."""
+    if smoke:
+        with model_folder(smoke=True) as folder:
+            yield folder
+        return
+    from mlrl_learners.policies.smollm2 import smollm2_folder
+
+    yield str(smollm2_folder())
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Wall-clock to the same held-out reward.")
+    parser.add_argument("--steps", type=int, default=30, help="most steps a side")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--tasks", type=int, default=8, help="prompts a step, and held-out ones")
+    parser.add_argument("--samples", type=int, default=2, help="answers to a held-out prompt")
+    parser.add_argument("--max-new-tokens", type=int, default=96)
+    parser.add_argument("--learning-rate", type=float, default=2e-5)
+    parser.add_argument("--threshold", type=float, default=0.75)
+    parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "story_curve.svg")
+    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

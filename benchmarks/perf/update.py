@@ -1,0 +1,164 @@
+"""Figure: trained tokens a second, an update of ours against the floor.
+
+The floor is one dense forward and backward pass of the model over the same answers without any
+padding: every row is a prompt and its answer, of equal lengths, with logits of the answers' tokens
+only, and no optimizer. An update of ours computes ratios, advantages, entropy and norms besides,
+and steps the optimizer; it reads a prompt once for all its answers, so that it may come in below
+the floor. The second floor has our matrix products instead of torch's own.
+
+    python -m benchmarks.perf.update [--prompts 2] [--samples 4] [--max-new-tokens 96]
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch.nn.functional import cross_entropy
+
+import mlrl_learners
+from benchmarks.perf.common import (
+    Measurement,
+    alternate,
+    hardware,
+    print_figure,
+    spread,
+    versions,
+)
+from benchmarks.perf.versus import model_folder
+from mlrl_learners.types import Completion, JointStep, Node, Rollout
+
+__all__ = ["AGENT", "made_rollouts", "main"]
+
+AGENT = "writer"
+MICRO_TOKENS = 1024  # as ours by default
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, and print the figure as one JSON line."""
+    arguments = _parse(argv)
+    before = hardware()
+    with model_folder(smoke=arguments.smoke) as folder:
+        rollouts = made_rollouts(
+            prompts=arguments.prompts,
+            samples=arguments.samples,
+            prompt_tokens=arguments.prompt_tokens,
+            answer_tokens=arguments.max_new_tokens,
+        )
+        sides = {
+            "ours": _ours(folder, rollouts),
+            "floor": _floor(folder, rollouts, fast=False),
+            "floor, our products": _floor(folder, rollouts, fast=True),
+        }
+        measured = alternate(sides, rounds=arguments.rounds, warmup=1)
+    answers = arguments.prompts * arguments.samples
+    print_figure(
+        {
+            "figure": "update",
+            "title": f"Update, SmolLM2-135M, float32, {answers} answers of "
+            f"{arguments.max_new_tokens} tokens to {arguments.prompts} prompts of "
+            f"{arguments.prompt_tokens}",
+            "work": vars(arguments),
+            "rows": [_row(measured, floor) for floor in list(sides)[1:]],
+            "measured": measured,
+            "versions": versions(["mlrl", "torch", "transformers"]),
+            "hardware": before,
+        }
+    )
+
+
+def made_rollouts(
+    *, prompts: int, samples: int, prompt_tokens: int, answer_tokens: int
+) -> list[Rollout]:
+    """Return made-up answers: what tokens they are costs nothing."""
+    draw = torch.Generator().manual_seed(0)
+
+    def tokens(count: int) -> tuple[int, ...]:
+        return tuple(torch.randint(20, 250, (count,), generator=draw).tolist())
+
+    rollouts = []
+    for task in range(prompts):
+        prompt, logprobs = tokens(prompt_tokens), (-3.0,) * answer_tokens
+        answers = tuple(
+            Completion("", prompt, tokens(answer_tokens), logprobs) for _ in range(samples)
+        )
+        steps = tuple(_step(number) for number in range(samples))
+        root = Node(0, {AGENT: ""}, {AGENT: answers}, steps)
+        rollouts.append(Rollout("writers", str(task), (AGENT,), root, 0))
+    return rollouts
+
+
+def _step(number: int) -> JointStep:
+    return JointStep(
+        samples={AGENT: number},
+        rewards={AGENT: float(number)},
+        components={},
+        infos={},
+        terminated=True,
+        truncated=False,
+    )
+
+
+def _ours(folder: str, rollouts: Sequence[Rollout]) -> Callable[[int], Measurement]:
+    learner = mlrl_learners.make("grpo", agents=[AGENT], model=folder, skip_equal_groups=False)
+    return lambda _seed: _timed(lambda: learner.update(rollouts), rollouts)
+
+
+def _floor(folder: str, rollouts: Sequence[Rollout], *, fast: bool) -> Callable[[int], Measurement]:
+    from transformers import AutoModelForCausalLM
+
+    from mlrl_learners.policies.fast_linear import use_fast_linears
+
+    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    model.train()
+    if fast:
+        use_fast_linears(model)
+    answers = [answer for rollout in rollouts for answer in rollout.root.completions[AGENT]]
+    width = len(answers[0].token_ids)
+    ids = torch.tensor([[*answer.prompt_ids, *answer.token_ids] for answer in answers])
+
+    def work() -> None:
+        model.zero_grad()
+        for rows in ids.split(max(1, MICRO_TOKENS // ids.shape[1])):
+            logits = model(rows[:, :-1], use_cache=False, logits_to_keep=width).logits
+            cross_entropy(logits.flatten(0, 1), rows[:, -width:].flatten()).backward()
+
+    return lambda _seed: _timed(work, rollouts)
+
+
+def _timed(work: Callable[[], object], rollouts: Sequence[Rollout]) -> Measurement:
+    start = time.perf_counter()
+    work()
+    seconds = time.perf_counter() - start
+    tokens = sum(len(a.token_ids) for r in rollouts for a in r.root.completions[AGENT])
+    return {"seconds": seconds, "tokens": float(tokens)}
+
+
+def _row(measured: dict[str, list[Measurement]], floor: str) -> dict[str, object]:
+    ours, least = (
+        spread([m["tokens"] / m["seconds"] for m in measured[side]]) for side in ("ours", floor)
+    )
+    return {
+        "what": f"trained tokens a second, against the {floor}",
+        "unit": "tokens/s",
+        "ours": ours,
+        "peer": least,
+        "peer_name": floor,
+        "ratio": round(ours["median"] / least["median"], 2),
+    }
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="An update of ours against the floor.")
+    parser.add_argument("--rounds", type=int, default=3, help="measured turns a side")
+    parser.add_argument("--prompts", type=int, default=2)
+    parser.add_argument("--samples", type=int, default=4, help="answers a prompt")
+    parser.add_argument("--prompt-tokens", type=int, default=96)
+    parser.add_argument("--max-new-tokens", type=int, default=96)
+    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""Every figure runs with a tiny model, so that none of them rots."""
+
+import importlib
+import json
+import sys
+
+import pytest
+
+from benchmarks.perf import scaling, story_curve
+from benchmarks.perf.__main__ import FIGURES
+
+SMALL = ["--smoke", "--rounds", "1", "--max-new-tokens", "4"]
+QUICK = {
+    "steps": ["--rounds", "1", "--steps", "2", "--ids", "mlrl/story-v0", "mlrl/tldr-v0"],
+    "decoding": [*SMALL, "--prompts", "2", "--samples", "2"],
+    "update": [*SMALL, "--prompts", "2", "--samples", "2", "--prompt-tokens", "5"],
+}
+GPU = ["--smoke", "--device", "cpu", "--tasks", "2", "--max-new-tokens", "4", "--batches", "1", "2"]
+SLOW = {
+    "scaling": SMALL,
+    "timeline": ["--smoke", "--max-new-tokens", "4", "--tasks", "1"],
+    "magrpo_step": [*SMALL, "--tasks", "2", "--turns", "2"],
+    "ippo_step": [*SMALL, "--tasks", "2"],
+    "grpo_step": [*SMALL, "--tasks", "2", "--group-size", "2"],
+    "story_curve": ["--smoke", "--steps", "1", "--tasks", "2", "--max-new-tokens", "4"],
+    "gpu": GPU,
+}
+PEERS = {
+    "gpu": "comlrl",
+    "magrpo_step": "comlrl",
+    "ippo_step": "comlrl",
+    "story_curve": "comlrl",
+} | {"grpo_step": "trl"}
+PICTURES = ("scaling", "timeline", "story_curve")
+
+
+def run(name, arguments, capsys, folder):
+    module = importlib.import_module(f"benchmarks.perf.{name}")
+    picture = ["--picture", str(folder / f"{name}.svg")] if name in PICTURES else []
+    module.main([*arguments, *picture])
+    figure = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert figure["figure"] == name
+    assert figure["rows"]
+    assert all({"what", "unit", "ours"} <= set(row) for row in figure["rows"])
+    assert not picture or (folder / f"{name}.svg").stat().st_size > 1000
+    return figure
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_a_quick_figure_runs(name, capsys, tmp_path):
+    run(name, QUICK[name], capsys, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_a_figure_of_whole_steps_runs(name, capsys, tmp_path, monkeypatch):
+    if name in PEERS:
+        pytest.importorskip(PEERS[name], reason="the peer is not installed")
+    monkeypatch.setenv("MLRL_PEERS_PYTHON", sys.executable)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    run(name, SLOW[name], capsys, tmp_path)
+
+
+def test_every_figure_that_is_listed_exists():
+    for module, options, minutes in FIGURES.values():
+        assert hasattr(importlib.import_module(f"benchmarks.perf.{module}"), "main")
+        assert isinstance(options, str)
+        assert minutes > 0
+
+
+def test_the_exponent_is_that_of_a_power():
+    assert scaling.exponent({n: 3.0 * n**1.5 for n in (1, 2, 4, 8)}) == 1.5
+    assert scaling.exponent(dict.fromkeys((1, 2, 4), 7.0)) == 0.0
+
+
+def test_a_side_arrives_when_its_last_looks_earn_the_threshold():
+    curve = [(0.0, 0.9), (10.0, 0.1), (20.0, 0.8), (30.0, 0.8), (40.0, 0.8), (50.0, 0.8)]
+    assert story_curve.arrival(curve, 0.79) == 40.0
+    assert story_curve.arrival(curve, 0.6) == 20.0
+    assert story_curve.arrival(curve, 0.95) is None
+
+
+def test_figures_of_a_gpu_say_what_they_had_no_time_for(capsys):
+    gpu = importlib.import_module("benchmarks.perf.gpu")
+    gpu.main(["--smoke", "--device", "cpu", "--seconds", "0"])
+    figure = json.loads(capsys.readouterr().out)
+    assert figure["rows"] == []
+    assert len(figure["left_out"]) == 4
+
+
+def test_rows_in_place_of_data_sets_are_a_list():
+    gpu = importlib.import_module("benchmarks.perf.gpu")
+    rows = gpu.ListDataset.from_list([{"setup": "a"}])
+    assert (len(rows), rows[0]) == (1, {"setup": "a"})
