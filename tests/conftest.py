@@ -78,7 +78,8 @@ def browser():
     It is one a module, because Playwright keeps an event loop running as long as it lives.
     """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = os.environ.get("MLRL_CHROMIUM") or shutil.which("chromium")
+    found = filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    program = os.environ.get("MLRL_CHROMIUM") or next(found, None)
     if program is None:
         pytest.skip("no Chromium: install Debian's chromium, or name one in MLRL_CHROMIUM")
     with playwright.sync_playwright() as driver:

@@ -18,7 +18,6 @@ __all__ = [
     "Level",
     "Row",
     "Summary",
-    "best_path",
     "levels",
     "summarise",
     "written",
@@ -133,11 +132,6 @@ def levels(row: Row, path: Sequence[int]) -> list[Level]:
         found.append(Level(branch_turn(node, step), branches, chosen, _team(step)))
         node = step.get("child")
     return found
-
-
-def best_path(row: Row) -> list[int]:
-    """Return the choices that `levels` makes by itself."""
-    return [level.chosen for level in levels(row, ())]
 
 
 def _branches(node: Row) -> list[Branch]:

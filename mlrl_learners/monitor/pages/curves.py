@@ -69,7 +69,6 @@ def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:
         id="view",
         method="get",
         action="/",
-        data_renews="#charts #runs",
     )  # fmt: skip
     drawn = tag(
         "div",

@@ -1,7 +1,7 @@
 import pytest
 
 from mlrl_learners.functional.returns import joint_returns
-from mlrl_learners.monitor.stored import Summary, best_path, levels, summarise, written
+from mlrl_learners.monitor.stored import Summary, levels, summarise, written
 from mlrl_learners.run_dir import rollout_record
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
@@ -55,7 +55,7 @@ def test_an_episode_of_an_evaluation_is_a_tree_without_branches():
 
 def test_without_a_choice_the_best_line_that_was_walked_is_shown():
     row = rollout_record(chain())
-    assert best_path(row) == [0, 0]
+    assert [level.chosen for level in levels(row, ())] == [0, 0]
     assert [len(level.branches) for level in levels(row, ())] == [3, 1]
 
 
