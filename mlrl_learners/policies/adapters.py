@@ -95,6 +95,8 @@ class FrozenBase:
         generator = torch.Generator().manual_seed(seed)
         for layer in self._layers.values():
             layer.enable_adapters(enabled=False)  # they compute here, not there
+            for part in PARTS:
+                getattr(layer, part)[key].float()  # small steps are lost in half precision
             _draw(layer.lora_A[key].weight, generator)
         for each in self._keys:
             for parameter in self.parameters(each):
@@ -204,12 +206,14 @@ class FrozenBase:
 
     def _peft_config(self) -> Any:  # noqa: ANN401 - peft ships no types
         from peft import LoraConfig
+        from transformers.pytorch_utils import Conv1D
 
         return LoraConfig(
             task_type="CAUSAL_LM",
             r=self.config.lora_rank,
             lora_alpha=self.config.lora_alpha,
             target_modules=self._targets,
+            fan_in_fan_out=any(isinstance(each, Conv1D) for each in self.model.modules()),
         )
 
     def _hook(self, layer: Any, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:  # noqa: ANN401

@@ -1,7 +1,11 @@
-"""From the name of a model to the model: an alias, a folder, a hub id, or a pair in memory."""
+"""From the name of a model to the model: an alias, a folder, a hub id, or a pair in memory.
+
+A folder of a checkpoint will do: an adapter in it is merged into the base that it names.
+"""
 
 import copy
 import difflib
+import json
 import logging
 import socket
 import urllib.request
@@ -13,13 +17,14 @@ from urllib.parse import urlsplit
 import torch
 
 from mlrl_learners.errors import ConfigError, ModelNotFoundError, unknown_name
+from mlrl_learners.policies.adapters import BASE_FILE, WEIGHTS_FILE
 from mlrl_learners.policies.smollm2 import SMOLLM2, smollm2_folder
-from mlrl_learners.policies.tiny import TINY_NAME, tiny_model
+from mlrl_learners.policies.tiny import TINY_MODELS, tiny_model
 
 __all__ = ["ModelSource", "load_model"]
 
 ModelSource = str | Path | tuple[Any, Any]
-ALIASES = (SMOLLM2, TINY_NAME)
+ALIASES = (SMOLLM2, *TINY_MODELS)
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -33,8 +38,8 @@ def load_model(
     """Load a causal language model and its tokenizer.
 
     Args:
-        source: `"smollm2-135m-instruct"` or `"tiny-random"`, a folder, a hub id, or a
-            `(model, tokenizer)` pair, which is copied.
+        source: `"smollm2-135m-instruct"`, `"tiny-random"` or `"tiny-random-gpt2"`, a folder, a hub
+            id, or a `(model, tokenizer)` pair, which is copied.
         dtype: `"float32"`, `"bfloat16"` or `"float16"`.
         device: `"auto"` (a GPU where there is one), or what `torch.device` takes.
         options: More arguments for `from_pretrained`: revision, attention, quantisation.
@@ -48,12 +53,30 @@ def load_model(
     place = _device(device)
     if isinstance(source, tuple):
         model, tokenizer = copy.deepcopy(source[0]), source[1]
-    elif str(source) == TINY_NAME:
-        model, tokenizer = tiny_model()
+    elif str(source) in TINY_MODELS:
+        model, tokenizer = tiny_model(family=TINY_MODELS[str(source)])
+    elif (Path(source) / BASE_FILE).exists():
+        return _merged(Path(source), dtype, device, options)
     else:
         folder = smollm2_folder() if str(source) == SMOLLM2 else source
         model, tokenizer = _from_pretrained(str(folder), dict(options or {}), DTYPES[dtype])
     return model.to(device=place, dtype=DTYPES[dtype]), tokenizer
+
+
+def _merged(
+    folder: Path, dtype: str, device: str, options: Mapping[str, Any] | None
+) -> tuple[Any, Any]:
+    """Load the base that a folder of a checkpoint names, with its adapter if it has one."""
+    try:
+        base = str(json.loads((folder / BASE_FILE).read_text())["source"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ModelNotFoundError(f"{str(folder / BASE_FILE)!r} names no base: {error}") from None
+    model, tokenizer = load_model(base, dtype=dtype, device=device, options=options)
+    if (folder / WEIGHTS_FILE).exists():
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, str(folder)).merge_and_unload()
+    return model, tokenizer
 
 
 def _device(name: str) -> torch.device:

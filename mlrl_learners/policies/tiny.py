@@ -1,12 +1,13 @@
-"""A tiny random model with a byte-level tokenizer: real code paths in milliseconds, offline."""
+"""Tiny random models with a byte-level tokenizer: real code paths in milliseconds, offline."""
 
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
-__all__ = ["TINY_NAME", "tiny_model"]
+__all__ = ["TINY_MODELS", "TinyFamily", "tiny_model"]
 
-TINY_NAME = "tiny-random"
+TinyFamily = Literal["llama", "gpt2"]
+TINY_MODELS: dict[str, TinyFamily] = {"tiny-random": "llama", "tiny-random-gpt2": "gpt2"}
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}"
@@ -14,19 +15,33 @@ CHAT_TEMPLATE = (
 )
 
 
-def tiny_model(seed: int = 0, *, hidden_size: int = 32, num_layers: int = 2) -> tuple[Any, Any]:
-    """Return a random Llama of about 30,000 parameters and its tokenizer, 258 tokens.
+def tiny_model(
+    seed: int = 0, *, family: TinyFamily = "llama", hidden_size: int = 32, num_layers: int = 2
+) -> tuple[Any, Any]:
+    """Return a random model of about 30,000 parameters and its tokenizer, 258 tokens.
 
-    The end of sequence is also the pad token, as in many released models.
+    The end of sequence is also the pad token, as in many released models. A `"gpt2"` is a base
+    model: its tokenizer has no chat template.
 
     Args:
         seed: Decides the weights.
+        family: What the model is like.
         hidden_size: Width, a multiple of 4.
         num_layers: Depth.
     """
+    tokenizer = _byte_tokenizer()
+    build = _gpt2 if family == "gpt2" else _llama
+    if family == "gpt2":
+        tokenizer.chat_template = None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = build(hidden_size, num_layers, tokenizer)
+    return model.float(), tokenizer
+
+
+def _llama(hidden_size: int, num_layers: int, tokenizer: Any) -> Any:  # noqa: ANN401 - untyped
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = _byte_tokenizer()
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=hidden_size,
@@ -40,13 +55,27 @@ def tiny_model(seed: int = 0, *, hidden_size: int = 32, num_layers: int = 2) -> 
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=None,
     )
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = LlamaForCausalLM(config)
-    return model.float(), tokenizer
+    return LlamaForCausalLM(config)
 
 
-def _byte_tokenizer() -> Any:  # noqa: ANN401 - transformers ships no types
+def _gpt2(hidden_size: int, num_layers: int, tokenizer: Any) -> Any:  # noqa: ANN401
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    config = GPT2Config(
+        vocab_size=len(tokenizer),
+        n_embd=hidden_size,
+        n_inner=2 * hidden_size,
+        n_layer=num_layers,
+        n_head=4,
+        n_positions=1024,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+    )
+    return GPT2LMHeadModel(config)
+
+
+def _byte_tokenizer() -> Any:  # noqa: ANN401
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

@@ -1,0 +1,112 @@
+"""Figure (e): peak memory of a MAGRPO step as agents are added, full weights against adapters.
+
+A step is sampling, an update of every agent, and the same again, so that the optimizers' state is
+there; each team in a process of its own, its peak resident memory. With full weights every agent
+has a model, gradients and two moments of AdamW; with adapters all have one frozen base. Full
+weights of many agents need more than most machines have: teams that are not measured are reckoned
+from the measured one, 16 bytes a weight for each agent more.
+
+    python -m benchmarks.perf memory
+    python -m benchmarks.perf.memory [--agents 2 4 8] [--full-agents 2] [--group-size 4]
+"""
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+
+from benchmarks.perf.common import Worker, hardware, print_figure
+
+__all__ = ["main"]
+
+BYTES_A_WEIGHT = 16  # float32: the weight, its gradient, two moments
+MIB = 2**20
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure, and print the figure as one JSON line."""
+    arguments = _parse(argv)
+    before = hardware()
+    work = {
+        name: getattr(arguments, name)
+        for name in ("model", "tasks", "group_size", "max_new_tokens", "precision")
+    }
+    full = {n: _measure({**work, "agents": n, "lora_rank": 0}) for n in arguments.full_agents}
+    rank = arguments.lora_rank
+    shared = {n: _measure({**work, "agents": n, "lora_rank": rank}) for n in arguments.agents}
+    print_figure(
+        {
+            "figure": "memory",
+            "title": title(arguments),
+            "work": {**work, "lora_rank": rank, "rounds": 2},
+            "rows": rows(full, shared),
+            "measured": {"full weights": full, "one base with adapters": shared},
+            "versions": next(iter(shared.values()))["about"],
+            "hardware": before,
+        }
+    )
+
+
+def title(arguments: argparse.Namespace) -> str:
+    """Say what the work is, for the table."""
+    return (
+        f"MAGRPO step, {arguments.model}, {arguments.tasks} tasks, G {arguments.group_size}, "
+        f"{arguments.max_new_tokens} new tokens, {arguments.precision}, rank {arguments.lora_rank}"
+    )
+
+
+def rows(
+    full: Mapping[int, Mapping[str, object]], shared: Mapping[int, Mapping[str, object]]
+) -> list[dict[str, object]]:
+    """Return the rows of the table: peaks of teams with adapters, beside those with full weights.
+
+    Args:
+        full: For each number of agents, what was measured; may lack some.
+        shared: The same, with adapters.
+    """
+    table = []
+    for agents, measured in shared.items():
+        ours = float(str(measured["peak_rss_mib"]))
+        row: dict[str, object] = {
+            "what": f"peak memory, {agents} agents, one base with adapters",
+            "unit": "MiB",
+            "ours": ours,
+        }
+        if full:
+            peer = full_peak(full, agents)
+            name = "full weights" if agents in full else "full weights, reckoned"
+            row |= {"peer": peer, "peer_name": name, "ratio": round(peer / ours, 2)}
+        table.append(row)
+    return table
+
+
+def full_peak(full: Mapping[int, Mapping[str, object]], agents: int) -> float:
+    """Return the peak of so many agents with full weights, reckoned from the nearest measured."""
+    nearest = min(full, key=lambda number: abs(number - agents))
+    weights = float(str(full[nearest]["weights_an_agent"]))
+    more = (agents - nearest) * weights * BYTES_A_WEIGHT / MIB
+    return round(float(str(full[nearest]["peak_rss_mib"])) + more, 1)
+
+
+def _measure(setup: Mapping[str, object]) -> dict[str, object]:
+    """Do two steps in a process of its own."""
+    print(f"{setup['agents']} agents, rank {setup['lora_rank']}", file=sys.stderr, flush=True)
+    with Worker(sys.executable, "benchmarks.perf.memory_step", setup) as worker:
+        worker.round(0)
+        return {**worker.round(1), "about": worker.about}
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Peak memory of a MAGRPO step.")
+    parser.add_argument("--agents", type=int, nargs="+", default=[2, 4, 8], help="with adapters")
+    parser.add_argument("--full-agents", type=int, nargs="*", default=[2], help="full weights")
+    parser.add_argument("--model", default="smollm2-135m-instruct")
+    parser.add_argument("--lora-rank", type=int, default=16)
+    parser.add_argument("--tasks", type=int, default=1)
+    parser.add_argument("--group-size", type=int, default=4)
+    parser.add_argument("--max-new-tokens", type=int, default=64)
+    parser.add_argument("--precision", choices=("float32", "bf16"), default="float32")
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""A worker of `memory`: samples and updates a team of any number of agents."""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.perf.common import Measurement, peak_rss_mib, serve, versions
+
+if TYPE_CHECKING:
+    from mlrl_learners.types import Rollout
+
+
+def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[str, object]]:
+    """Build the learner; agents read the prompts of the story task in turn."""
+    import mlrl_learners
+
+    learner: Any = mlrl_learners.make(
+        "magrpo",
+        agents=[f"agent_{number}" for number in range(setup["agents"])],
+        model=setup["model"],
+        lora_rank=setup["lora_rank"],
+        group_size=setup["group_size"],
+        max_new_tokens=setup["max_new_tokens"],
+        precision=setup["precision"],
+        skip_equal_groups=False,
+    )
+    texts = [list(prompts.values()) for prompts in _story_prompts(setup["tasks"])]
+    weights = sum(weight.numel() for weight in learner.policies["agent_0"].parameters())
+
+    def work(seed: int) -> Measurement:
+        metrics = learner.update(_rollouts(learner, texts, seed))
+        return {
+            "peak_rss_mib": peak_rss_mib(),
+            "weights_an_agent": float(weights),
+            "grad_norm": metrics["agent_0/grad_norm"],
+        }
+
+    return work, {**versions(["mlrl", "torch", "transformers", "peft"])}
+
+
+def _story_prompts(count: int) -> list[dict[str, str]]:
+    import mlrl_envs
+
+    env = mlrl_envs.make("mlrl/story-v0", split="all")
+    read = [dict(env.reset(options={"task_index": number})[0]) for number in range(count)]
+    env.close()
+    return read
+
+
+def _rollouts(learner: Any, texts: Sequence[Sequence[str]], seed: int) -> list["Rollout"]:  # noqa: ANN401
+    """Sample every agent's answers to every task, and reward them by chance."""
+    from mlrl_learners.types import JointStep, Node, Rollout
+
+    draw = Random(seed)  # noqa: S311 - reproducible on purpose
+    observations = [
+        {agent: read[place % len(read)] for place, agent in enumerate(learner.agents)}
+        for read in texts
+    ]
+    size = learner.config.group_size
+    rollouts = []
+    for number, (observed, answers) in enumerate(
+        zip(observations, learner.act(observations, num_samples=size), strict=True)
+    ):
+        steps = []
+        for sample in range(size):
+            reward = draw.random()
+            rewards = dict.fromkeys(learner.agents, reward)
+            samples = dict.fromkeys(learner.agents, sample)
+            steps.append(JointStep(samples, rewards, {}, {}, terminated=True, truncated=False))
+        completions = {agent: tuple(group) for agent, group in answers.items()}
+        root = Node(0, observed, completions, tuple(steps))
+        rollouts.append(Rollout("memory", str(number), learner.agents, root))
+    return rollouts
+
+
+if __name__ == "__main__":
+    serve(prepare)

@@ -1,0 +1,97 @@
+import pytest
+
+from mlrl_learners.algorithms.weights import (
+    Weights,
+    WeightsConfig,
+    assign_policies,
+    describe_source,
+    policy_sources,
+)
+from mlrl_learners.errors import ConfigError, UnknownNameError
+from mlrl_learners.policies import tiny_model
+
+AGENTS = ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, {"a": "a", "b": "b", "c": "c"}),
+        ({"share_weights": True}, dict.fromkeys(AGENTS, "shared")),
+        ({"policies": {"a": "x", "b": "x", "c": "y"}}, {"a": "x", "b": "x", "c": "y"}),
+        ({"policies": {"a": "x", "c": "x"}}, {"a": "x", "b": "b", "c": "x"}),
+        ({"policies": {"a": "b"}}, {"a": "b", "b": "b", "c": "c"}),  # a plays with b's
+        ({"frozen": ["b"]}, {"a": "a", "b": "b", "c": "c"}),
+    ],
+)
+def test_each_agent_has_a_policy(options, expected):
+    assert assign_policies(AGENTS, WeightsConfig(**options)) == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"policies": {"aa": "x"}}, UnknownNameError, "unknown agent 'aa'"),
+        ({"frozen": ["d"]}, UnknownNameError, "unknown agent 'd'"),
+        ({"frozen": ["c", "a", "b"]}, ConfigError, "frozen names every agent, a, b, c"),
+        ({"share_weights": True, "policies": {"a": "x"}}, ConfigError, "leave policies out"),
+        ({"policies": {"a": "../x"}}, ConfigError, r"policies has '\.\./x'"),
+        ({"policies": {"a": ""}}, ConfigError, "policies has ''"),
+        ({"policies": {"a": "critics"}}, ConfigError, "policies has 'critics'"),
+    ],
+)
+def test_what_cannot_be_is_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        assign_policies(AGENTS, WeightsConfig(**options))
+
+
+def test_nobody_is_no_team():
+    with pytest.raises(ConfigError, match="at least one agent"):
+        assign_policies((), WeightsConfig())
+
+
+def test_policies_start_from_the_models_of_their_agents():
+    policy_of = {"a": "x", "b": "x", "c": "c"}
+    assert policy_sources(policy_of, "m") == {"x": "m", "c": "m"}
+    models = {"a": "m", "b": "m", "c": "n"}
+    assert policy_sources(policy_of, models) == {"x": "m", "c": "n"}
+
+
+@pytest.mark.parametrize(
+    ("models", "error", "message"),
+    [
+        ({"a": "m", "b": "n"}, ConfigError, "the policy 'x' need one model, got 'm' and 'n'"),
+        ({"a": "m"}, ConfigError, r"model names none for the agents \['b'\]"),
+        ({"a": "m", "b": "m", "bb": "m"}, UnknownNameError, "unknown agent 'bb'"),
+    ],
+)
+def test_models_that_do_not_fit_the_policies_are_refused(models, error, message):
+    with pytest.raises(error, match=message):
+        policy_sources({"a": "x", "b": "x"}, models)
+
+
+def test_adapters_on_one_source_share_its_weights_and_those_on_another_do_not():
+    weights = Weights(WeightsConfig(lora_rank=2), seed=0)
+    one, two = (weights.trained(name, "tiny-random") for name in ("one", "two"))
+    other = weights.trained("other", "tiny-random-gpt2")
+    assert one.model is two.model is weights.frozen("tiny-random").model
+    assert other.model is not one.model
+
+
+def test_without_adapters_every_policy_has_a_model_and_the_frozen_ones_share_one():
+    weights = Weights(WeightsConfig(), seed=0)
+    one, two = (weights.trained(name, "tiny-random") for name in ("one", "two"))
+    assert one.model is not two.model
+    assert weights.frozen("tiny-random") is weights.frozen("tiny-random")
+    assert all(weight.requires_grad for weight in one.model.parameters())
+    assert weights.frozen("tiny-random").parameters() == []
+
+
+def test_models_in_memory_are_told_apart_by_object_and_left_alone():
+    first, second = tiny_model(0), tiny_model(1)
+    weights = Weights(WeightsConfig(lora_rank=2), seed=0)
+    policies = [weights.trained(str(n), source) for n, source in enumerate((first, second, first))]
+    assert policies[0].model is policies[2].model
+    assert policies[0].model is not policies[1].model
+    assert all(weight.requires_grad for weight in first[0].parameters())
+    assert describe_source(first) == "a LlamaForCausalLM in memory"
