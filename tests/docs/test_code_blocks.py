@@ -37,6 +37,8 @@ def command_lines():
 def test_every_python_block_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for cache in ("HF_MODULES_CACHE", "HF_EVALUATE_CACHE", "HF_METRICS_CACHE"):
+        monkeypatch.setenv(cache, str(tmp_path / "cache"))  # nothing of ours in the user's own
     namespace = {"__name__": "__main__"}
     for line, source in blocks(page, "python"):
         code = compile("\n" * (line - 1) + source, str(page), "exec")  # right lines in tracebacks
