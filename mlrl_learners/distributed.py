@@ -15,6 +15,7 @@ Not covered: processes that do different things, such as one that only plays.
 import contextlib
 import functools
 import os
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = [
     "World",
     "broadcast",
+    "deal",
     "exchange",
     "finish",
     "gather",
     "is_main",
-    "local_device",
     "share",
     "spread",
     "start",
@@ -46,6 +47,7 @@ __all__ = [
 T = TypeVar("T")
 WAIT_VARIABLE = "MLRL_WAIT_SECONDS"
 DEFAULT_WAIT_SECONDS = 1800.0
+LAST_WORDS_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +139,24 @@ def gather(found: Mapping[int, T]) -> dict[int, T]:
     return dict(sorted(merged.items()))
 
 
-def share(costs: Sequence[float]) -> list[int]:
-    """Return which pieces of work are this process's, in order: every piece is exactly one's.
+def deal(costs: Sequence[float]) -> list[list[int]]:
+    """Return which pieces of work are whose, by rank and in order: every piece is exactly one's.
 
     The dearest piece goes first, each to whoever has least so far; all processes come to the same
     division without a word.
     """
-    here = world()
-    loads = [0.0] * here.size
-    mine = []
+    loads = [0.0] * world().size
+    shares: list[list[int]] = [[] for _ in loads]
     for piece in sorted(range(len(costs)), key=lambda i: (-costs[i], i)):
         rank = loads.index(min(loads))
         loads[rank] += costs[piece]
-        if rank == here.rank:
-            mine.append(piece)
-    return sorted(mine)
+        shares[rank].append(piece)
+    return [sorted(mine) for mine in shares]
+
+
+def share(costs: Sequence[float]) -> list[int]:
+    """Return which pieces of work are this process's, see `deal`."""
+    return deal(costs)[world().rank]
 
 
 def spread(costs: Sequence[float], work: Callable[[list[int]], Mapping[int, T]]) -> list[T]:
@@ -202,15 +207,6 @@ def broadcast(tensors: Sequence["Tensor"]) -> None:
         return
     exchange(None)
     _meeting().broadcast(tensors)
-
-
-def local_device(kind: str) -> str:
-    """Return which device of a kind is this process's, `"cuda"` -> `"cuda:1"`."""
-    if kind != "cuda" or world().size == 1:
-        return kind
-    import torch
-
-    return f"cuda:{world().local_rank % max(1, torch.cuda.device_count())}"
 
 
 @contextlib.contextmanager
@@ -282,11 +278,17 @@ class _Meeting:
         return messages
 
     def last_words(self, message: _Failure) -> list[Any]:
-        """Say why this process ends to whoever listens still."""
-        try:
-            return self.gather(message)
-        except PeerError:
-            return []
+        """Say why this process ends to whoever comes soon; the launcher ends the others."""
+        told: list[Any] = []
+
+        def tell() -> None:
+            with contextlib.suppress(PeerError):
+                told.extend(self.gather(message))
+
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        teller.join(min(LAST_WORDS_SECONDS, self._wait_seconds))
+        return told
 
     def reduce(self, tensors: Sequence["Tensor"]) -> None:
         with self._patience():

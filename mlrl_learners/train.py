@@ -282,13 +282,15 @@ class _Loop:
 
     def _update(self, iteration: int, batch: RolloutBatch) -> dict[str, float]:
         try:
-            return dict(self.learner.update(batch.rollouts))
+            metrics = dict(self.learner.update(batch.rollouts))
+            exchange(None)  # it went well everywhere
         except NumericsError as error:
             kept = self.folder.keep_rollouts(iteration, batch.rollouts)
             raise NumericsError(f"iteration {iteration}: {error}; rollouts: {kept}") from error
         except PeerError:  # what went wrong there is told there, but only here is it written
             self.folder.keep_rollouts(iteration, batch.rollouts)
             raise
+        return metrics
 
     def _evaluate(self, iteration: int) -> None:
         from mlrl_learners.evaluate import evaluate

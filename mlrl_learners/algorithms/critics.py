@@ -177,9 +177,9 @@ class TeamCritics:
         stats: dict[str, float],
     ) -> Tensor:
         """Return these rows' part of the mean value loss over `num_rows`, times its weight."""
-        columns = torch.tensor([[self._inputs.column(sample.agent)] for sample in batch])
+        columns = torch.tensor([self._inputs.column(sample.agent) for sample in batch]).long()
         losses = value_loss(
-            values.gather(1, columns.to(values.device)).squeeze(1),  # [B]
+            values.gather(1, columns.to(values.device)[:, None]).squeeze(1),  # [B]
             torch.tensor([sample.old_value for sample in batch], device=values.device),
             torch.tensor([sample.target for sample in batch], device=values.device),
             self.config.value_clip,

@@ -120,8 +120,8 @@ class Shaping:
             answers = [given[i][1] for i in numbers]
             sampled = expected.new_tensor([lp for answer in answers for lp in answer.logprobs])
             kl = kl_estimate(sampled, expected, config.kl_estimator)
-            sums = [part.sum() for part in kl.split([len(rows[i].token_ids) for i in numbers])]
-            totals = (config.kl_coef * torch.stack(sums)).tolist()
+            parts = kl.split([len(rows[i].token_ids) for i in numbers])
+            totals = [config.kl_coef * float(part.sum()) for part in parts]
             charges |= zip(numbers, totals, strict=True)
         return {given[i]: charge for i, charge in gather(charges).items()}
 

@@ -19,7 +19,7 @@ from mlrl_learners.algorithms.weights import (
     load_policy,
     policy_sources,
 )
-from mlrl_learners.distributed import start
+from mlrl_learners.distributed import start, world
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.policies import ChatFormat, ModelSource, Policy, SamplingConfig
 from mlrl_learners.policies.optimizer import OptimizerConfig, PolicyOptimizer
@@ -77,6 +77,11 @@ class Team:
     """
 
     shares_work = True
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether weights are in pieces, so that it takes all processes to save them."""
+        return self.config.fsdp and world().size > 1
 
     def __init__(
         self,

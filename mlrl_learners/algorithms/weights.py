@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from mlrl_learners.distributed import world
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.policies import ModelSource, Policy, load_model
 from mlrl_learners.policies.adapters import AdapterConfig
@@ -37,6 +38,8 @@ class WeightsConfig(AdapterConfig):
         device: `"auto"` (a GPU where there is one), or what `torch.device` takes.
         model_options: More arguments for `from_pretrained`: revision, attention, quantisation.
         gradient_checkpointing: Recompute activations in the backward pass to save memory.
+        fsdp: Cut all weights up over the processes, for models that fit on no one GPU; without
+            adapters and frozen agents.
     """
 
     share_weights: bool = False
@@ -47,6 +50,7 @@ class WeightsConfig(AdapterConfig):
     device: str = "auto"
     model_options: Mapping[str, Any] = field(default_factory=dict)
     gradient_checkpointing: bool = False
+    fsdp: bool = False
 
     def __post_init__(self) -> None:
         """Check what can be checked without knowing the agents.
@@ -57,6 +61,11 @@ class WeightsConfig(AdapterConfig):
         super().__post_init__()
         if self.share_weights and self.policies:
             raise ConfigError("share_weights puts all agents on one policy: leave policies out")
+        if self.fsdp and (self.lora_rank or self.frozen):
+            raise ConfigError(
+                "fsdp cuts up models that are trained as a whole, got "
+                f"lora_rank {self.lora_rank} and frozen {list(self.frozen)}"
+            )
         for name in self.policies.values():
             if not POLICY_NAME.fullmatch(name) or name in TAKEN:
                 raise ConfigError(
@@ -146,15 +155,20 @@ class Weights:
 
 def load_policy(source: ModelSource, config: WeightsConfig) -> Policy:
     """Load a model as a team's configuration says."""
+    in_pieces = config.fsdp and world().size > 1
+    device = "cpu" if in_pieces else config.device  # the whole of it fits on no GPU
     model, tokenizer = load_model(
-        source, dtype=config.dtype, device=config.device, options=config.model_options
+        source, dtype=config.dtype, device=device, options=config.model_options
     )
-    return Policy(
+    policy = Policy(
         model,
         tokenizer,
         precision=config.precision,
         gradient_checkpointing=config.gradient_checkpointing,
     )
+    if in_pieces:
+        policy.shard(config.device)
+    return policy
 
 
 def describe_source(source: ModelSource) -> str:

@@ -127,6 +127,8 @@ def value_loss(values: Tensor, old_values: Tensor, targets: Tensor, clip: float)
 
 def _row_mean(values: Tensor, rows: Tensor) -> Tensor:
     """Replace each token's value by the mean of its row, `[T] -> [T]`."""
+    if not len(values):
+        return values
     num_rows = int(rows.max()) + 1
     totals = values.new_zeros(num_rows).index_add(0, rows, values)
     counts = values.new_zeros(num_rows).index_add(0, rows, torch.ones_like(values))

@@ -46,8 +46,8 @@ class Critic:
         """Return the values of prompts, `[B, V]` in float32; equal prompts are read once."""
         places = {prompt: place for place, prompt in enumerate(dict.fromkeys(map(tuple, prompts)))}
         states = self.trunk.prompt_states(list(places))
-        rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], device=states.device)
-        return self.of_states(states)[rows]
+        rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], dtype=torch.long)
+        return self.of_states(states)[rows.to(states.device)]
 
     def of_states(self, states: Tensor) -> Tensor:
         """Return the values at states `[B, H]` that a forward pass of the actor came by."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
 from mlrl_learners.functional.linear import has_onednn, linear, pack_weight, product
 
@@ -50,6 +51,8 @@ def packed_weights(model: nn.Module, num_rows: int) -> Iterator[None]:
         for module in model.modules()
         if isinstance(module, FastLinear) and module.weight.device.type == "cpu"
     ]
+    if any(isinstance(layer.weight, DTensor) for layer in layers):  # not all of it is here
+        layers = []
     autocast = torch.is_autocast_enabled("cpu")
     dtypes = [torch.get_autocast_dtype("cpu") if autocast else x.weight.dtype for x in layers]
     num_bytes = sum(

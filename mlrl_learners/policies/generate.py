@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
-from mlrl_learners.distributed import spread
+from mlrl_learners.distributed import exchange, spread
 from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.cache import grow_in_place
 from mlrl_learners.policies.fast_linear import packed_weights
 from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens, greedy_tokens
+from mlrl_learners.policies.sharding import is_sharded
 
 __all__ = ["SampledTokens", "generate"]
 
@@ -67,8 +68,14 @@ def generate(
 
     def answer(ours: list[int]) -> dict[int, list[SampledTokens]]:
         answers: dict[int, list[SampledTokens]] = {}
+        batches = list(_prompt_batches(prompts, ours, max(1, max_rows // num_samples)))
+        if is_sharded(model):  # all processes must compute as often
+            batches += [[]] * (max(exchange(len(batches))) - len(batches))
         with packed_weights(model, min(max_rows, len(ours) * num_samples)):
-            for batch in _prompt_batches(prompts, ours, max(1, max_rows // num_samples)):
+            for batch in batches:
+                if not batch:
+                    _Decoder(model, [[0]], 1, sampling, eos_ids, None).idle()
+                    continue
                 decoder = _Decoder(
                     model,
                     [prompts[i] for i in batch],
@@ -128,6 +135,11 @@ class _Decoder:
         self.logprobs = torch.zeros(shape, device=self.device)
         self.counts = torch.full((num_rows,), sampling.max_new_tokens, device=self.device)
 
+    def idle(self) -> None:
+        """Keep step with processes that have something to decode."""
+        self.ended.fill_(True)
+        self.run(None)
+
     def run(self, uniforms: Tensor | None) -> list[SampledTokens]:
         """Decode until every row has ended or is as long as it may be."""
         uniforms = None if uniforms is None else uniforms.to(self.device)
@@ -139,10 +151,15 @@ class _Decoder:
                     self.logits, uniforms[self.rows, step], self.sampling
                 )
             self._record(step, tokens, logprobs)
-            if bool(self.ended.all()) or step + 1 == self.sampling.max_new_tokens:
+            if self._is_over() or step + 1 == self.sampling.max_new_tokens:
                 break
             self._advance(step, self._compact(tokens))
         return self._answers()
+
+    def _is_over(self) -> bool:
+        """Return whether all rows have ended, in all processes where weights are in pieces."""
+        over = bool(self.ended.all())
+        return all(exchange(over)) if is_sharded(self.model) else over
 
     def _read(
         self, prompts: Sequence[Sequence[int]], num_samples: int
@@ -182,7 +199,7 @@ class _Decoder:
     def _compact(self, tokens: Tensor) -> Tensor:
         """Let ended rows leave once enough of them have; return the tokens of those that stay."""
         alive = torch.nonzero(~self.ended).squeeze(-1)
-        if len(alive) > ALIVE_SHARE * len(self.rows):
+        if len(alive) > ALIVE_SHARE * len(self.rows) or not len(alive):
             return tokens
         self.cache.batch_select_indices(alive)
         self.positions, self.mask = self.positions[alive], self.mask[alive]

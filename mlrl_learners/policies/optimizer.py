@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.distributed.tensor import DTensor
 
-from mlrl_learners.distributed import broadcast, exchange, sum_tensors, world
+from mlrl_learners.distributed import broadcast, exchange, is_main, sum_tensors, world
 from mlrl_learners.errors import ConfigError, NumericsError
+from mlrl_learners.policies.sharding import piece_of
 
 __all__ = ["OptimizerConfig", "PolicyOptimizer", "learning_rate_share"]
 
@@ -79,15 +81,14 @@ class PolicyOptimizer:
     def __init__(self, parameters: Sequence[nn.Parameter], config: OptimizerConfig) -> None:
         self.config = config
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
-        broadcast([parameter.data for parameter in self.parameters])
+        broadcast([p.data for p in self.parameters if not isinstance(p, DTensor)])
         self.num_steps = 0
         self._adamw = torch.optim.AdamW(
             self.parameters,
             lr=config.lr,
             betas=(config.beta1, config.beta2),
             weight_decay=config.weight_decay,
-            foreach=False if self.parameters[0].device.type == "cpu" else None,
-            fused=True if self.parameters[0].device.type == "cpu" else None,
+            **_implementation(self.parameters),
         )
 
     def step(self) -> float:
@@ -100,8 +101,7 @@ class PolicyOptimizer:
             NumericsError: If the norm is not finite; the parameters are left as they were.
         """
         self._sum_gradients()
-        limit = self.config.max_grad_norm or math.inf
-        norm = float(torch.nn.utils.clip_grad_norm_(self.parameters, limit))
+        norm = self._clip()
         if not math.isfinite(norm):
             self.clear()
             raise NumericsError(f"the gradient norm is {norm}; lower lr or look at the rollouts")
@@ -116,6 +116,23 @@ class PolicyOptimizer:
         """Forget accumulated gradients, as an update that failed half-way leaves them."""
         self._adamw.zero_grad(set_to_none=True)
 
+    def _clip(self) -> float:
+        """Scale gradients down to the limit and return their norm before."""
+        limit = self.config.max_grad_norm or math.inf
+        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        pieces = [each.to_local() for each in gradients if isinstance(each, DTensor)]
+        if not pieces:
+            return float(torch.nn.utils.clip_grad_norm_(self.parameters, limit))
+        wholes = [each for each in gradients if not isinstance(each, DTensor)]
+        here = sum(float(piece.double().square().sum()) for piece in pieces)
+        norm = math.sqrt(
+            sum(exchange(here)) + sum(float(each.double().square().sum()) for each in wholes)
+        )
+        if norm > limit:
+            for each in (*pieces, *wholes):
+                each.mul_(limit / norm)
+        return norm
+
     def _sum_gradients(self) -> None:
         """Sum over processes; what no process has a gradient of is left without one."""
         if world().size == 1:
@@ -124,7 +141,7 @@ class PolicyOptimizer:
         anywhere = [any(flags) for flags in zip(*exchange(present), strict=True)]
         gradients = []
         for parameter, is_used in zip(self.parameters, anywhere, strict=True):
-            if is_used:
+            if is_used and not isinstance(parameter, DTensor):  # those are summed in the backward
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 gradients.append(parameter.grad)
@@ -136,10 +153,42 @@ class PolicyOptimizer:
         return self.config.lr * learning_rate_share(self.num_steps, self.config)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything `load_state_dict` needs to go on exactly here."""
-        return {"adamw": self._adamw.state_dict(), "num_steps": self.num_steps}
+        """Return everything `load_state_dict` needs to go on exactly here.
+
+        Where weights are in pieces, all processes must call it, and the first one gets all of it.
+        """
+        state = self._adamw.state_dict()
+        moments = {
+            number: {name: _on_the_first(value) for name, value in values.items()}
+            for number, values in state["state"].items()
+        }
+        return {"adamw": {**state, "state": moments}, "num_steps": self.num_steps}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned."""
-        self._adamw.load_state_dict(state["adamw"])
+        moments = {
+            number: {name: piece_of(value, self.parameters[number]) for name, value in mine.items()}
+            for number, mine in state["adamw"]["state"].items()
+        }
+        self._adamw.load_state_dict({**state["adamw"], "state": moments})
+        for group in self._adamw.param_groups:
+            group.update(_implementation(self.parameters))
         self.num_steps = state["num_steps"]
+
+
+def _implementation(parameters: Sequence[nn.Parameter]) -> dict[str, Any]:
+    """Return which implementation of AdamW takes these parameters fastest."""
+    in_pieces = [isinstance(parameter, DTensor) for parameter in parameters]
+    if any(in_pieces) and not all(in_pieces):  # only the plain loop takes both kinds
+        return {"foreach": False, "fused": False}
+    if parameters[0].device.type == "cpu":
+        return {"foreach": False, "fused": True}
+    return {"foreach": None, "fused": None}
+
+
+def _on_the_first(value: Tensor) -> Tensor | None:
+    """Put a tensor in pieces together in the first process; any other is returned as it is."""
+    if not isinstance(value, DTensor):
+        return value
+    together = value.full_tensor()
+    return together.cpu() if is_main() else None

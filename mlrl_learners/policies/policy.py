@@ -9,7 +9,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from mlrl_learners.distributed import share
+from mlrl_learners.distributed import deal, world
 from mlrl_learners.errors import CheckpointError, ConfigError
 from mlrl_learners.functional.logprobs import (
     TokenRow,
@@ -18,6 +18,7 @@ from mlrl_learners.functional.logprobs import (
     num_tokens,
     prompt_states,
 )
+from mlrl_learners.policies import sharding
 from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
 from mlrl_learners.policies.families import check_head, eos_ids, packs_prompts, without_dropout
@@ -29,6 +30,7 @@ from mlrl_learners.types import Completion
 __all__ = ["Policy", "Precision"]
 
 Precision = Literal["float32", "bf16"]
+NOTHING = TokenRow((0,), (0,))  # what is read where there is nothing, to stay in step with others
 
 
 class Policy:
@@ -65,6 +67,11 @@ class Policy:
         self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
+        self._family = type(model)  # which sharding changes
+
+    def shard(self, device: str) -> None:
+        """Spread the weights over all processes, this one's part on `device` (`"auto"`: a GPU)."""
+        sharding.shard(self.model, device)
 
     def freeze(self, config: AdapterConfig, source: str) -> None:
         """Keep the weights as they are from now on: they may be a base for adapters."""
@@ -179,39 +186,58 @@ class Policy:
         entropy_gradient: bool = False,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what `logprobs` does, and the states at the ends of the prompts, `[B, H]`."""
-        packed = self.packs_prompts
         self.model.train(self.gradient_checkpointing)  # it only acts in training mode
+        read = rows or [NOTHING]
         with self._computing():
-            return logprobs_and_states(
+            logprobs, entropy, states = sharding.compute(
                 self.model,
-                rows,
-                temperature=temperature,
-                with_entropy=with_entropy,
-                entropy_gradient=entropy_gradient,
-                packed=packed,
+                lambda: logprobs_and_states(
+                    self.model,
+                    read,
+                    temperature=temperature,
+                    with_entropy=with_entropy,
+                    entropy_gradient=entropy_gradient,
+                    packed=self.packs_prompts,
+                ),
             )
+        return (logprobs, entropy, states) if rows else (logprobs[:0], entropy[:0], states[:0])
 
     def prompt_states(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """Return the decoder's states at the ends of the prompts, `[B, H]`."""
         self.model.train(self.gradient_checkpointing)
         with self._computing():
-            return prompt_states(self.model.get_decoder(), prompts)
+            states = sharding.compute(
+                self.model,
+                lambda: prompt_states(self.model.get_decoder(), prompts or [NOTHING.prompt_ids]),
+            )
+        return states[: len(prompts)]
 
     def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
         """Split row numbers into forward passes of at most `max_tokens` tokens each.
 
         With several processes these are this one's: each batch is exactly one's. What is summed up
-        over them is therefore a part; gradients are put together by `PolicyOptimizer.step`.
+        over them is therefore a part; gradients are put together by `PolicyOptimizer.step`. Where
+        the weights are in pieces, all processes are given as many batches, some of them empty.
         """
         batches = list(micro_batches(rows, max_tokens, packed=self.packs_prompts))
-        yield from (batches[i] for i in share([num_tokens(rows, batch) for batch in batches]))
+        shares = deal([num_tokens(rows, batch) for batch in batches])
+        ours = shares[world().rank]
+        yield from (batches[i] for i in ours)
+        if sharding.is_sharded(self.model):
+            yield from ([] for _ in range(len(ours), max(map(len, shares))))
 
     def frozen_copy(self) -> "Policy":
         """Return what is not trained, to measure a divergence from: a copy, or the base alone."""
         if self.base is not None:
             return self._on_base(None)
-        model = copy.deepcopy(self.model).requires_grad_(False)
-        return Policy(model, self.tokenizer, precision=self.precision)
+        if not sharding.is_sharded(self.model):
+            model = copy.deepcopy(self.model).requires_grad_(False)
+            return Policy(model, self.tokenizer, precision=self.precision)
+        model = self._family(self.model.config).to(next(self.model.parameters()).dtype)
+        model.load_state_dict(sharding.whole_weights(self.model, everywhere=True))
+        copied = Policy(model.requires_grad_(False), self.tokenizer, precision=self.precision)
+        copied.shard(self.device.type)
+        return copied
 
     def save(self, folder: Path) -> None:
         """Write what can be trained, and what it belongs to.
@@ -222,7 +248,12 @@ class Policy:
         if self.base is not None:
             self.base.save(self.adapter, folder)
             return
-        self.model.save_pretrained(folder)
+        if sharding.is_sharded(self.model):
+            weights = sharding.whole_weights(self.model)  # all take part, one of them writes
+            if weights:
+                self.model.save_pretrained(folder, state_dict=weights)
+        else:
+            self.model.save_pretrained(folder)
         self.tokenizer.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
@@ -236,8 +267,8 @@ class Policy:
             return
         dtype = next(self.model.parameters()).dtype
         try:
-            saved = type(self.model).from_pretrained(folder, dtype=dtype, local_files_only=True)
-            self.model.load_state_dict(saved.state_dict())
+            saved = self._family.from_pretrained(folder, dtype=dtype, local_files_only=True)
+            sharding.load_weights(self.model, saved.state_dict())
         except (OSError, RuntimeError, ValueError) as error:
             reason = str(error).splitlines()[0]
             raise CheckpointError(f"weights in {str(folder)!r} do not fit: {reason}") from error

@@ -1,10 +1,5 @@
 import json
-import os
-import random
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,21 +8,6 @@ import mlrl_learners
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
 from mlrl_learners.testing import ScriptedActor
-
-TIMES = ("seconds", "tokens_per_second")
-
-RUN = """
-import sys, mlrl_learners
-learner = mlrl_learners.make(
-    "magrpo", model="tiny-random", agents=["setup", "story"], group_size=3, max_new_tokens=12,
-    lr=1e-2, device="cpu", num_minibatches=2,
-)
-mlrl_learners.train(
-    env_id="mlrl/story-v0", env_options={"reward": "paper"}, learner=learner, iterations=6,
-    tasks_per_iteration=2, checkpoint_every=2, eval_every=3, eval_tasks=2, run_dir=sys.argv[1],
-    resume=True, progress=False,
-)
-"""
 
 
 class Fixed(ScriptedActor):
@@ -161,54 +141,3 @@ def test_an_interrupt_ends_the_iteration_in_hand_and_saves(addition_env, tmp_pat
 def test_a_number_outside_its_range_is_named(addition_env, tmp_path):
     with pytest.raises(ConfigError, match="tasks_per_iteration must be at least 1, got 0"):
         run(addition_env, tmp_path, tasks_per_iteration=0)
-
-
-def start(run_dir):
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, str(run_dir)], env=environment, stderr=subprocess.PIPE
-    )
-
-
-def outcome(run_dir):
-    """Everything a run leaves behind, times aside."""
-    tensors = {}
-    final = run_dir / "checkpoints" / "step_6" / "learner"
-    for file in sorted(final.rglob("*")):
-        if file.suffix in {".safetensors", ".pt"}:
-            tensors[str(file.relative_to(final))] = file.read_bytes()
-    metrics = [
-        {key: value for key, value in record.items() if not key.endswith(TIMES)}
-        for record in lines(run_dir / "metrics.jsonl")
-    ]
-    returns = [(e["iteration"], e["mean_return"]) for e in lines(run_dir / "evaluations.jsonl")]
-    return tensors, metrics, lines(run_dir / "episodes.jsonl"), returns
-
-
-def kill_in_the_middle(process, run_dir, delay):
-    """SIGKILL a run `delay` seconds after it wrote something; return whether it still ran."""
-    written = run_dir / "episodes.jsonl"
-    before = written.stat().st_mtime_ns if written.exists() else 0
-    while process.poll() is None:
-        if written.exists() and written.stat().st_size and written.stat().st_mtime_ns != before:
-            time.sleep(delay)
-            break
-        time.sleep(0.01)
-    running = process.poll() is None
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    return running
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_a_run_that_is_killed_again_and_again_ends_bit_identical(tmp_path):
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    process = start(whole)
-    assert process.wait() == 0, process.stderr.read()
-    draw = random.Random(0)
-    kills = [kill_in_the_middle(start(killed), killed, draw.uniform(0, 0.4)) for _ in range(4)]
-    assert sum(kills) >= 2
-    process = start(killed)
-    assert process.wait() == 0, process.stderr.read()
-    assert outcome(killed) == outcome(whole)

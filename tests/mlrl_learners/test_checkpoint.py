@@ -1,0 +1,86 @@
+import pytest
+
+from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint, write_checkpoint
+from mlrl_learners.errors import CheckpointError, RunDirError
+
+
+class Notebook:
+    """Saves one word; may be told what else to do while it saves."""
+
+    def __init__(self, word="", meanwhile=lambda: None):
+        self.word, self.meanwhile = word, meanwhile
+
+    def save(self, path):
+        (path / "first_half").write_text(self.word)
+        self.meanwhile()
+        (path / "second_half").write_text(self.word)
+
+    def load(self, path):
+        self.word = (path / "first_half").read_text()
+
+
+class Killed(BaseException):
+    """Stands for what nobody catches."""
+
+
+def die():
+    raise Killed
+
+
+def full_disk():
+    raise OSError(28, "No space left on device")
+
+
+def names(run_dir):
+    return sorted(path.name for path in (run_dir / "checkpoints").iterdir())
+
+
+def test_what_was_written_is_read(tmp_path):
+    write_checkpoint(tmp_path, 3, Notebook("three"), {"note": 1}, keep=2)
+    learner = Notebook()
+    state = read_checkpoint(latest_checkpoint(tmp_path), learner)
+    assert (learner.word, state) == ("three", {"iteration": 3, "note": 1})
+
+
+def test_a_checkpoint_is_not_there_before_it_is_complete(tmp_path):
+    seen = []
+    learner = Notebook(meanwhile=lambda: seen.append(latest_checkpoint(tmp_path)))
+    write_checkpoint(tmp_path, 1, learner, {}, keep=1)
+    assert seen == [None]
+    assert latest_checkpoint(tmp_path).name == "step_1"
+
+
+def test_whoever_dies_while_writing_leaves_the_one_before(tmp_path):
+    write_checkpoint(tmp_path, 1, Notebook("one"), {}, keep=1)
+    with pytest.raises(Killed):
+        write_checkpoint(tmp_path, 2, Notebook("two", die), {}, keep=1)
+    assert latest_checkpoint(tmp_path).name == "step_1"
+    write_checkpoint(tmp_path, 2, Notebook("two"), {}, keep=1)  # removes what was left behind
+    assert names(tmp_path) == ["step_2"]
+
+
+def test_a_full_disk_is_told_and_costs_no_earlier_checkpoint(tmp_path):
+    write_checkpoint(tmp_path, 1, Notebook("one"), {}, keep=1)
+    with pytest.raises(RunDirError, match="No space left on device; free some space and resume"):
+        write_checkpoint(tmp_path, 2, Notebook("two", full_disk), {}, keep=1)
+    assert names(tmp_path) == ["step_1"]
+
+
+def test_the_newest_are_kept_by_number_not_by_name(tmp_path):
+    for iteration in (8, 9, 10, 11):
+        write_checkpoint(tmp_path, iteration, Notebook(), {}, keep=3)
+    assert names(tmp_path) == ["step_10", "step_11", "step_9"]
+    assert latest_checkpoint(tmp_path).name == "step_11"
+
+
+def test_a_checkpoint_is_written_over_whole(tmp_path):
+    write_checkpoint(tmp_path, 1, Notebook("before"), {}, keep=1)
+    write_checkpoint(tmp_path, 1, Notebook("after"), {}, keep=1)
+    learner = Notebook()
+    read_checkpoint(latest_checkpoint(tmp_path), learner)
+    assert learner.word == "after"
+
+
+def test_what_is_no_checkpoint_is_told(tmp_path):
+    with pytest.raises(CheckpointError, match="is no checkpoint"):
+        read_checkpoint(tmp_path, Notebook())
