@@ -5,6 +5,7 @@ Every figure in it follows from the transcripts, by `figures_of`; whoever has bo
 
 import datetime as dt
 import json
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from importlib import resources
@@ -253,14 +254,14 @@ def _agent_returns(episodes: Sequence[Record]) -> dict[str, float]:
 
 def _components(episodes: Sequence[Record]) -> dict[str, float]:
     """Return each part of the reward: mean over episodes and agents, summed over turns."""
-    totals: dict[str, float] = defaultdict(float)
+    totals: dict[str, list[float]] = defaultdict(list)
     for episode in episodes:
         share = 1 / (len(episodes) * len(episode["returns"]))
         for turn in episode["turns"]:
             for parts in turn["components"].values():
                 for name, value in parts.items():
-                    totals[name] += value * share
-    return dict(sorted(totals.items()))
+                    totals[name].append(value * share)
+    return {name: math.fsum(values) for name, values in sorted(totals.items())}
 
 
 def _failures(played: Sequence[Played]) -> list[dict[str, Any]]:

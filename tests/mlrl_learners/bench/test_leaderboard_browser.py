@@ -81,4 +81,4 @@ def test_an_actor_leads_to_its_transcripts(page):
     page.select_option("#group", "writing-v0-mlrl-story-v0-eval")
     page.click("section:visible tbody th a >> nth=0")
     assert "on writing" in page.inner_text("h1")
-    assert page.locator("article pre").first.is_visible()
+    assert page.locator("article > pre").first.is_visible()
