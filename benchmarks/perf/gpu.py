@@ -185,7 +185,12 @@ def _our_step(folder: str, arguments: argparse.Namespace) -> Rows:
     from benchmarks.perf.magrpo_step import AS_THE_PEER
     from benchmarks.perf.step_ours import build
 
-    options = {**AS_THE_PEER, "dtype": "bfloat16", "device": arguments.device}
+    options = {
+        **AS_THE_PEER,
+        "dtype": "bfloat16",
+        "device": arguments.device,
+        "micro_batch_tokens": arguments.micro_batch_tokens,
+    }
     setup = {**_work(folder, arguments).as_setup(), "learner": "magrpo", "options": options}
     _, step = build(setup)
     step(0)
