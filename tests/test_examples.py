@@ -17,6 +17,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": str(ROOT),
+    "HF_HUB_OFFLINE": "1",
+    "WANDB_MODE": "disabled",
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +40,8 @@ def interpreter(package):
     if importlib.util.find_spec(package):
         return sys.executable
     other = os.environ.get("MLRL_PEERS_PYTHON")
-    if other and not subprocess.run([other, "-c", f"import {package}"], check=False).returncode:
+    code = f"import {package}, mlrl_learners.policies.tiny"
+    if other and not subprocess.run([other, "-c", code], env=ENVIRONMENT, check=False).returncode:
         return other
     pytest.skip(f"needs {package}: pip install it, or name a Python by MLRL_PEERS_PYTHON")
     return ""
@@ -43,12 +50,7 @@ def interpreter(package):
 def run(package, script, *words):
     done = subprocess.run(
         [interpreter(package), str(EXAMPLES / script), *words],
-        env={
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "HF_HUB_OFFLINE": "1",
-            "WANDB_MODE": "disabled",
-        },
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         check=False,

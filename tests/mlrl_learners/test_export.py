@@ -4,6 +4,7 @@ import tracemalloc
 import pytest
 
 import mlrl_learners
+from mlrl_learners.cli import main
 from mlrl_learners.collect import collect
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.evaluate import evaluate
@@ -117,6 +118,15 @@ def test_every_line_of_play_of_a_run_is_an_episode(tmp_path, token_ids):
         assert lines[5]["turns"][0]["prompt_ids"][0] == 1
 
 
+def test_token_ids_are_a_key_of_the_configuration(tmp_path, student):
+    config = tmp_path / "run.yaml"
+    config.write_text(f"env: {{id: {ENV_ID}}}\nlearner: {{name: {student}}}\n")
+    words = ["train", str(config), "--run-dir", str(tmp_path / "run"), "--train.iterations", "1"]
+    assert main([*words, "--logging.token_ids", "true"]) == 0
+    export(tmp_path / "run", tmp_path / "c.jsonl")
+    assert read(tmp_path / "c.jsonl")[0]["turns"][0]["token_ids"] == []
+
+
 def test_a_run_and_its_export_agree_on_what_was_said(tmp_path):
     mlrl_learners.train(
         env_id=ENV_ID, learner=Tokens(), iterations=1, run_dir=tmp_path / "run", progress=False
@@ -136,8 +146,6 @@ def test_episodes_that_earned_too_little_are_left_out(tmp_path):
 
 
 def test_what_mlrl_evaluate_keeps_can_be_exported(tmp_path, capsys):
-    from mlrl_learners.cli import main
-
     source, out = tmp_path / "e.jsonl", tmp_path / "c.jsonl"
     words = ["evaluate", ENV_ID, "--actor", "random", "--episodes", str(source), "--token-ids"]
     assert main([*words, "--tasks", "2"]) == 0
