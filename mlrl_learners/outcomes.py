@@ -6,14 +6,16 @@ whose observations and actions are text.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
+from mlrl_learners.distributed import gather, spread
 from mlrl_learners.types import AgentID
 
-__all__ = ["Opening", "Outcome", "open_episode", "step_alone", "step_envs"]
+__all__ = ["Opening", "Outcome", "open_everywhere", "step_alone", "step_envs", "step_everywhere"]
 
+T = TypeVar("T")
 Infos = Mapping[AgentID, Mapping[str, Any]]
 
 
@@ -65,15 +67,38 @@ class Outcome:
         return over and any(self.truncations.values())
 
 
-def open_episode(
-    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    options: Mapping[str, Any],
-    seed: int,
-) -> Opening:
-    """Reset an environment."""
-    observations, infos = env.reset(seed=seed, options=dict(options))
-    names = (str(info["task_id"]) for info in infos.values() if "task_id" in info)
-    return Opening(next(names, ""), dict(observations))
+def open_everywhere(
+    envs: Sequence[Any], task_options: Sequence[Mapping[str, Any]], seeds: Sequence[int]
+) -> list[Opening]:
+    """Reset each environment in the process that plays it, and tell all what is read there.
+
+    Raises:
+        InfraError: If the machinery fails, in whichever process.
+    """
+    jobs = list(zip(envs, task_options, seeds, strict=True))
+    openings = spread([1.0] * len(jobs), lambda ours: {i: _open(*jobs[i]) for i in ours})
+    return [_raised(opening) for opening in openings]
+
+
+def step_everywhere(
+    envs: Mapping[int, Any], joint_actions: Mapping[int, Mapping[AgentID, str]]
+) -> dict[int, Outcome]:
+    """Step the environments of all processes, and tell all what came of them.
+
+    Args:
+        envs: Those of this process, by number.
+        joint_actions: For all of them.
+
+    Raises:
+        InfraError: If the machinery fails, in whichever process.
+    """
+    found: dict[int, Outcome | InfraError]
+    try:
+        outcomes = step_envs(list(envs.values()), [joint_actions[i] for i in envs])
+        found = dict(zip(envs, outcomes, strict=True))
+    except InfraError as error:  # all must hear of it, or they go on without this process
+        found = dict.fromkeys(envs, error)
+    return {i: _raised(outcome) for i, outcome in gather(found).items()}
 
 
 def step_envs(envs: Sequence[Any], joint_actions: Sequence[Mapping[AgentID, str]]) -> list[Outcome]:
@@ -95,3 +120,22 @@ def step_alone(
         return step_envs([env], [actions])[0]
     except InfraError as error:
         return error
+
+
+def _open(
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    options: Mapping[str, Any],
+    seed: int,
+) -> Opening | InfraError:
+    try:
+        observations, infos = env.reset(seed=seed, options=dict(options))
+    except InfraError as error:
+        return error
+    names = (str(info["task_id"]) for info in infos.values() if "task_id" in info)
+    return Opening(next(names, ""), dict(observations))
+
+
+def _raised(found: T | InfraError) -> T:
+    if isinstance(found, InfraError):
+        raise found
+    return found

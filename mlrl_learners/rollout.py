@@ -16,9 +16,15 @@ from random import Random
 from typing import Any
 
 from mlrl_envs.errors import InfraError
-from mlrl_learners.distributed import gather, share, spread, world
+from mlrl_learners.distributed import gather, share, world
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.outcomes import Opening, Outcome, open_episode, step_alone, step_envs
+from mlrl_learners.outcomes import (
+    Outcome,
+    open_everywhere,
+    step_alone,
+    step_envs,
+    step_everywhere,
+)
 from mlrl_learners.types import (
     Actor,
     AgentID,
@@ -93,7 +99,7 @@ def collect_rollouts(
     Returns:
         The rollouts in the order of the tasks, and the episodes that infrastructure broke.
     """
-    openings = _open_all(envs, task_options, seeds)
+    openings = open_everywhere(envs, task_options, seeds)
     ours = share([1.0] * len(envs))
     roots = [
         _Branch(envs[tree] if tree in ours else None, tree, 0, opening.observations)
@@ -142,7 +148,7 @@ def play_episodes(
     watches = isinstance(actor, Spectator)
     if watches and world().size > 1:
         raise ConfigError("an actor that is shown the environments plays in one process")
-    openings = _open_all(envs, task_options, seeds)
+    openings = open_everywhere(envs, task_options, seeds)
     observations = [opening.observations for opening in openings]
     turns: list[list[EpisodeTurn]] = [[] for _ in envs]
     ours = share([1.0] * len(envs))
@@ -155,7 +161,10 @@ def play_episodes(
             i: {agent: group[0] for agent, group in answer.items()}
             for i, answer in zip(playing, answers, strict=True)
         }
-        outcomes = _step_ours({i: envs[i] for i in playing if i in ours}, chosen)
+        outcomes = step_everywhere(
+            {i: envs[i] for i in playing if i in ours},
+            {i: {agent: c.text for agent, c in chosen[i].items()} for i in playing},
+        )
         for i, outcome in outcomes.items():
             turns[i].append(_turn(observations[i], chosen[i], outcome))
             observations[i] = outcome.asked
@@ -164,36 +173,6 @@ def play_episodes(
         _episode(opening.task_id, seed, turn)
         for opening, seed, turn in zip(openings, seeds, turns, strict=True)
     ]
-
-
-def _open_all(
-    envs: Sequence[Any], task_options: Sequence[Mapping[str, Any]], seeds: Sequence[int]
-) -> list[Opening]:
-    """Reset each environment in the process that plays it, and tell all what is read there."""
-    jobs = list(zip(envs, task_options, seeds, strict=True))
-    return spread([1.0] * len(jobs), lambda ours: {i: open_episode(*jobs[i]) for i in ours})
-
-
-def _step_ours(
-    envs: Mapping[int, Any], chosen: Mapping[int, Mapping[AgentID, Completion]]
-) -> dict[int, Outcome]:
-    """Step this process's environments and return what came of all.
-
-    Raises:
-        InfraError: If the machinery fails, in whichever process.
-    """
-    actions = [{agent: c.text for agent, c in chosen[i].items()} for i in envs]
-    found: dict[int, Outcome | InfraError]
-    try:
-        found = dict(zip(envs, step_envs(list(envs.values()), actions), strict=True))
-    except InfraError as error:
-        found = dict.fromkeys(envs, error)
-    outcomes = {}
-    for i, outcome in gather(found).items():
-        if isinstance(outcome, InfraError):
-            raise outcome
-        outcomes[i] = outcome
-    return outcomes
 
 
 def _answer(level: Sequence[_Branch], actor: Actor, config: RolloutConfig) -> None:

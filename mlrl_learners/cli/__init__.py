@@ -29,9 +29,10 @@ from mlrl_learners.cli import (
 )
 from mlrl_learners.cli.parser import Parser, split_words
 from mlrl_learners.config import known_keys
-from mlrl_learners.distributed import is_main
+from mlrl_learners.distributed import is_main, world
 from mlrl_learners.errors import (
     CheckpointError,
+    ConfigError,
     ModelNotFoundError,
     PeerError,
     RunDirError,
@@ -109,6 +110,8 @@ def build_parser() -> Parser:
 def _dispatch(words: Sequence[str]) -> int:
     if words and not words[0].startswith("-") and words[0] not in COMMANDS:
         raise unknown_name("command", words[0], COMMANDS)
+    if world().size > 1 and words[:1] != ["train"]:
+        raise ConfigError("torchrun is for mlrl train; start all other commands without it")
     plain, overrides = split_words(words)
     arguments = build_parser().parse_args(plain)
     _check_overrides(overrides, arguments.sections)
