@@ -14,13 +14,17 @@ from mlrl_learners.rollout import collect_rollouts
 class Letters(ParallelEnv):
     """Agents are paid the share of plain letters in all they write: learnt in seconds.
 
-    The turn limit cuts the episode; `solved_at` ends it by itself at that turn.
+    The turn limit cuts the episode; `solved_at` ends it by itself at that turn, and for an agent
+    in `leaves` it is over before the others.
     """
 
-    def __init__(self, agents=("left", "right"), max_turns=1, solved_at=None, reward=None):
+    def __init__(
+        self, agents=("left", "right"), max_turns=1, solved_at=None, reward=None, leaves=None
+    ):
         self.metadata = {"name": "test/letters-v0"}
         self.possible_agents, self.agents = list(agents), []
         self.max_turns, self.solved_at, self.reward = max_turns, solved_at, reward or letters
+        self.leaves = leaves or {}
 
     def reset(self, seed=None, options=None):
         self.agents, self.turn = list(self.possible_agents), 0
@@ -34,12 +38,13 @@ class Letters(ParallelEnv):
         cut = not solved and self.turn == self.max_turns
         rewards = {agent: self.reward(actions, agent) for agent in agents}
         observations = self._observations()
-        self.agents = [] if solved or cut else agents
-        ends = dict.fromkeys(agents, solved), dict.fromkeys(agents, cut)
-        return observations, rewards, *ends, {agent: {} for agent in agents}
+        done = {agent: solved or self.leaves.get(agent) == self.turn for agent in agents}
+        self.agents = [agent for agent in agents if not (done[agent] or cut)]
+        truncations = dict.fromkeys(agents, cut)
+        return observations, rewards, done, truncations, {agent: {} for agent in agents}
 
     def _observations(self):
-        return dict.fromkeys(self.possible_agents, f"{self.task}, turn {self.turn}")
+        return dict.fromkeys(self.agents, f"{self.task}, turn {self.turn}")
 
 
 def letters(actions, agent):

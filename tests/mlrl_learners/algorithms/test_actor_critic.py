@@ -293,16 +293,3 @@ def test_a_mistake_is_one_clear_line(make, options, message):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_contract_of_a_learner_is_kept(make, name):
     check_learner(lambda: make(name, lr=1e-3))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [(name, {}) for name in NAMES] + [("ippo", {"critic": "value_head"})],
-)
-def test_learning_raises_the_reward_over_three_seeds(make, name, options, toy):
-    def learner(seed):
-        return make(name, seed, group_size=8, lr=1e-2, **options)
-
-    low, _ = toy.interval(toy.gains(learner, range(3), iterations=16))
-    assert low > 0.05

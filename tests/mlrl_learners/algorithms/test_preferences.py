@@ -262,22 +262,6 @@ def test_the_contract_of_a_learner_is_kept(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("madpo", {}), ("madpo", {"loss": "hinge"}), ("madpo", {"loss": "ipo"}),
-     ("madpo", {"use_reference": False}), ("dpo", {})],
-)  # fmt: skip
-def test_learning_raises_the_reward_over_three_seeds(name, options, toy):
-    agents = AGENTS if name == "madpo" else ("solo",)
-
-    def student(seed):
-        return make(name, seed, agents, group_size=16, num_pairs=4, lr=1e-2, **options)
-
-    low, _ = toy.interval(toy.gains(student, range(3), iterations=20))
-    assert low > 0.05
-
-
-@pytest.mark.slow
 def test_learning_from_a_file_raises_the_reward_over_three_seeds(tmp_path, toy):
     """As it is done: first imitate all that is in the file, then prefer the better half of it."""
     pairs = [("abcdefg", "1 3:5-7"), ("hijklmn", "%%?!;.,"), ("opqrstu", "123 567"),

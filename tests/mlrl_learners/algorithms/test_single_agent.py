@@ -90,11 +90,3 @@ def test_an_update_of_equal_rewards_changes_nothing(toy):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_contract_of_a_learner_is_kept(name):
     check_learner(lambda: make(name, lr=1e-3))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
-def test_learning_raises_the_reward_over_three_seeds(name, toy):
-    gains = toy.gains(lambda seed: make(name, seed, lr=1e-2), range(3), iterations=20)
-    low, _ = toy.interval(gains)
-    assert low > 0.05

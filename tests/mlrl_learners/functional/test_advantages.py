@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlrl_learners.errors import NumericsError
 from mlrl_learners.functional.advantages import group_advantages, normalize
 
 BASELINES = ["mean", "none", "leave_one_out", "max"]
@@ -76,3 +77,10 @@ def test_normalized_values_have_mean_zero_and_deviation_one(values):
 @given(value=st.floats(-1e6, 1e6), size=st.integers(0, 5))
 def test_equal_values_normalize_to_exactly_zero(value, size):
     assert normalize([value] * size) == [0.0] * size
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_what_is_no_number_is_never_taken_for_equal_to_others(bad):
+    for function in (group_advantages, normalize):
+        with pytest.raises(NumericsError, match=f"is {bad}"):
+            function([1.0, bad, 1.0])

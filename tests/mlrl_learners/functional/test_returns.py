@@ -1,8 +1,14 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlrl_learners.functional.returns import joint_returns, rollout_groups, sample_returns
+from mlrl_learners.errors import NumericsError
+from mlrl_learners.functional.returns import (
+    check_rewards,
+    joint_returns,
+    rollout_groups,
+    sample_returns,
+)
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
 AGENTS = ("a", "b")
@@ -67,3 +73,65 @@ def test_groups_never_mix_prompts_roles_or_turns():
         ("a", 0), ("b", 0), ("a", 1), ("b", 1), ("a", 1), ("b", 1),
     ]  # fmt: skip
     assert all(len({c.text[0] for c in group.completions}) == 1 for group in groups)
+
+
+ENDS = ("child", "terminated", "truncated", "unwalked")
+
+
+@st.composite
+def trees(draw, depth=3):
+    """Trees, chains and what is between, of one agent."""
+    ends = draw(st.lists(st.sampled_from(ENDS if depth > 1 else ENDS[1:]), min_size=1, max_size=3))
+    steps = tuple(
+        JointStep(
+            samples={"a": j},
+            rewards={"a": draw(st.floats(-3, 3))},
+            components={},
+            infos={},
+            terminated=end == "terminated",
+            truncated=end == "truncated",
+            child=draw(trees(depth - 1)) if end == "child" else None,
+        )
+        for j, end in enumerate(ends)
+    )
+    answers = tuple(Completion(str(j)) for j in range(len(steps)))
+    return Node(0, {"a": ""}, {"a": answers}, steps)
+
+
+def lines(node, step):
+    """Every line of play that `step` may begin, with its chance: [(chance, [reward, ...])].
+
+    A joint action that was not walked further goes on as its walked siblings did.
+    """
+    walked = [s.child for s in node.steps if s.child]
+    if step.terminated or step.truncated or not walked:
+        return [(1.0, [step.rewards["a"]])]
+    found = []
+    followers = [step.child] if step.child else walked
+    for child in followers:
+        for following in child.steps:
+            for chance, rewards in lines(child, following):
+                share = chance / len(child.steps) / len(followers)
+                found.append((share, [step.rewards["a"], *rewards]))
+    return found
+
+
+@settings(deadline=None)
+@given(tree=trees(), gamma=st.floats(0, 1))
+def test_returns_equal_a_slow_reference_over_every_line_of_play(tree, gamma):
+    expected = [
+        sum(
+            chance * sum(gamma**turn * reward for turn, reward in enumerate(rewards))
+            for chance, rewards in lines(tree, step)
+        )
+        for step in tree.steps
+    ]
+    assert joint_returns(tree, "a", gamma) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("-inf")])
+def test_a_reward_that_is_no_number_is_named_with_its_place(bad):
+    child = make_node([0.5, bad], turn=1)
+    rollout = Rollout("me/task-v0", "7", AGENTS, make_node([0.0, 1.0], {1: child}))
+    with pytest.raises(NumericsError, match=f"reward of 'a' in turn 1 of task '7' is {bad}"):
+        check_rewards([rollout])
