@@ -17,7 +17,7 @@ SECTIONS: tuple[str, ...] = ()
 KINDS = ("env", "learner")
 TEMPLATES = Path(__file__).parent.parent / "templates"
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 _RESERVED = ("mlrl", "mlrl_envs", "mlrl_learners", "test", "tests")
 
 
@@ -71,16 +71,19 @@ def write_package(kind: str, name: str, folder: Path) -> list[Path]:
 
 
 def _check_name(kind: str, name: str) -> None:
-    if not _NAME.fullmatch(name) or keyword.iskeyword(name):
-        suggestion = re.sub(r"\W+", "_", name.strip().lower()).strip("_") or "my_" + kind
+    if not _is_name(name):
+        words = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
+        suggestion = words if _is_name(words) else f"my_{words or kind}"
         raise ConfigError(f"a name is lower-case words joined by _, such as {suggestion!r}")
-    is_taken = name in registry if kind == "learner" else f"me/{_dashed(name)}-v0" in _env_ids()
+    is_taken = (
+        name in registry if kind == "learner" else f"me/{_dashed(name)}-v0" in mlrl_envs.registry
+    )
     if is_taken or name in sys.stdlib_module_names or name in _RESERVED:
         raise ConfigError(f"the name {name!r} is taken; choose another, such as 'my_{name}'")
 
 
-def _env_ids() -> Sequence[str]:
-    return list(mlrl_envs.registry)
+def _is_name(text: str) -> bool:
+    return _NAME.fullmatch(text) is not None and not keyword.iskeyword(text)
 
 
 def _words(kind: str, name: str) -> Mapping[str, str]:
@@ -97,7 +100,7 @@ def _renamed(text: str, words: Mapping[str, str]) -> str:
 
 
 def _dashed(name: str) -> str:
-    return name.strip("_").replace("_", "-")
+    return name.replace("_", "-")
 
 
 def _camel(name: str) -> str:

@@ -78,8 +78,9 @@ def test_the_learner_of_the_template_fits_on_a_page():
     ("words", "said"),
     [
         (["init", "env", "Deep Sea"], "such as 'deep_sea'"),
-        (["init", "env", "2nd"], "lower-case words joined by _"),
-        (["init", "learner", "class"], "lower-case words joined by _"),
+        (["init", "env", "2nd_"], "such as 'my_2nd'"),
+        (["init", "env", ""], "such as 'my_env'"),
+        (["init", "learner", "class"], "such as 'my_class'"),
         (["init", "learner", "magrpo"], "choose another, such as 'my_magrpo'"),
         (["init", "env", "json"], "'json' is taken"),
         (["init", "lerner", "x"], "invalid choice: 'lerner'"),
