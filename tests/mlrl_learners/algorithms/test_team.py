@@ -285,6 +285,15 @@ def test_critics_may_have_a_base_of_their_own(toy):
     assert metrics["left/critic_grad_norm"] > 0
 
 
+def test_a_reward_model_is_an_adapter_on_the_same_base(toy):
+    learner = make("marlhf", **LORA)
+    trunk = learner.reward_model._critic.trunk
+    before = weights_of(trunk)
+    assert trunk.model is learner.policies["left"].model
+    learner.update(toy.play(learner))
+    assert not equal(before, weights_of(trunk))
+
+
 def test_a_frozen_agent_has_no_critic():
     assert list(make("ippo", frozen=["third"]).critics.critics) == ["left", "right"]
 
