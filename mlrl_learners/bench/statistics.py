@@ -124,12 +124,10 @@ def _bootstrap(
     *,
     vectorized: bool = True,
 ) -> Interval:
-    """Return a percentile interval; a sample of one value says nothing of its spread."""
-    if any(len(values) < 2 for values in data):
-        value = float(statistic(*data))
-        return value, value
+    """Return a percentile interval; a sample of one value, said twice, has no spread."""
+    samples = tuple(values if len(values) > 1 else np.repeat(values, 2) for values in data)
     found = _scipy_stats().bootstrap(
-        tuple(data),
+        samples,
         statistic,
         n_resamples=RESAMPLES,
         confidence_level=LEVEL,

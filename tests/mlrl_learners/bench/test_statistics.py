@@ -68,6 +68,11 @@ def test_one_task_has_no_spread():
     assert iqm_interval([[0.25, 0.25]]) == (0.25, 0.25)
 
 
+def test_one_task_of_one_environment_hides_no_spread_of_another():
+    low, high = mean_interval([[0.5], [0.0, 0.4, 0.8, 1.0]])
+    assert low < 0.525 < high
+
+
 def test_same_seed_gives_the_same_interval():
     tasks = [[0.1, 0.4], [0.3, 0.2], [0.9, 0.8], [0.5, 0.5]]
     assert iqm_interval(tasks, seed=3) == iqm_interval(tasks, seed=3)
