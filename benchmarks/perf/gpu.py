@@ -62,10 +62,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     with tempfile.TemporaryDirectory() as folder:
         random_model(Path(folder), TINY if arguments.smoke else HALF_BILLION)
         parts: dict[str, tuple[float, Callable[[], Rows]]] = {
-            "decoding": (60.0, lambda: _decoding(folder, arguments)),
+            "decoding": (80.0, lambda: _decoding(folder, arguments)),
             "update": (40.0, lambda: _update(folder, arguments)),
-            "our step": (60.0, lambda: _our_step(folder, arguments)),
-            "comlrl's step": (120.0, lambda: _peer_step(folder, arguments)),
+            "our step": (80.0, lambda: _our_step(folder, arguments)),
+            "comlrl's step": (240.0, lambda: _peer_step(folder, arguments)),
         }
         for name, (seconds, measure) in parts.items():
             if time.perf_counter() + seconds > deadline:
