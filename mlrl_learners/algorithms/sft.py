@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from mlrl_learners.algorithms.metrics import group_metrics
 from mlrl_learners.algorithms.offline import OfflineTeam
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
@@ -19,7 +20,7 @@ from mlrl_learners.demonstrations import Demonstration, read_demonstrations
 from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.returns import check_rewards, joint_returns
+from mlrl_learners.functional.returns import check_rewards, joint_returns, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
@@ -109,7 +110,7 @@ class Sft(OfflineTeam):
         """Take one optimizer step a policy: on examples of the files, or on the rollouts.
 
         Returns:
-            Metrics by name, per policy (`shared/loss`).
+            Metrics by name, per agent (of what was played) and per policy (`shared/loss`).
 
         Raises:
             NumericsError: If a reward, loss or gradient is not finite.
@@ -118,7 +119,7 @@ class Sft(OfflineTeam):
         check_rewards(rollouts)
         self._updates += 1
         rows = self._drawn() if self.offline else self._played(rollouts)
-        metrics: dict[str, float] = {}
+        metrics = group_metrics(list(rollout_groups(rollouts, gamma=1.0)))
         for name, mine in rows.items():
             if mine:
                 metrics |= self._update_policy(name, mine)
