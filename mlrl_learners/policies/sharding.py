@@ -74,17 +74,20 @@ def piece_of(tensor: Tensor, like: Tensor) -> Tensor:
     return distribute_tensor(moved, like.device_mesh, like.placements, src_data_rank=None)
 
 
+@torch.no_grad()
 def whole_weights(model: nn.Module, *, everywhere: bool = False) -> dict[str, Tensor]:
     """Return a model's weights by name, in the memory of the first process, or of all.
 
     Every process must call it; the others get an empty mapping.
     """
-    state: dict[str, Tensor] = {}
-    for name, tensor in model.state_dict().items():
-        together = whole(tensor)
-        if everywhere or is_main():
-            state[name] = together.cpu()
-    return state
+    state = model.state_dict(keep_vars=True)
+    together: dict[int, Tensor | None] = {}  # tied weights stay one
+    for tensor in state.values():
+        if id(tensor) not in together:
+            found = whole(tensor)
+            together[id(tensor)] = found.cpu() if everywhere or is_main() else None
+    found_by_name = {name: together[id(tensor)] for name, tensor in state.items()}
+    return {name: found for name, found in found_by_name.items() if found is not None}
 
 
 @torch.no_grad()
