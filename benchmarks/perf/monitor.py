@@ -30,10 +30,10 @@ PAGES = {
     "curves": f"/?chosen=1&run={RUN}",
     "list": f"/episodes?run={RUN}",
     "list, filtered and sorted": f"/episodes?run={RUN}&task=HumanEval/1&low=1&order=best",
-    "list, last page": f"/episodes?run={RUN}&at=99950",
+    "list, last page": f"/episodes?run={RUN}&at={{last}}",
     "search, a rare text": f"/episodes?run={RUN}&text=%3E+98%5D&order=oldest",
     "search, nothing found": f"/episodes?run={RUN}&text=nobody+wrote+this",
-    "reader": f"/episode?run={RUN}&key=50000",
+    "reader": f"/episode?run={RUN}&key={{middle}}",
 }
 
 
@@ -58,12 +58,12 @@ def measure(runs: Path, episodes: int) -> dict[str, Any]:
         try:
             assert server.stdout is not None  # noqa: S101 - it is a pipe
             address = server.stdout.readline().strip().rstrip("/")
-            return {"episodes": episodes, **_figures(runs, address, server.pid)}
+            return {"episodes": episodes, **_figures(runs, address, server.pid, episodes)}
         finally:
             server.terminate()
 
 
-def _figures(runs: Path, address: str, pid: int) -> dict[str, Any]:
+def _figures(runs: Path, address: str, pid: int, episodes: int) -> dict[str, Any]:
     size = (runs / RUN / "episodes.jsonl").stat().st_size
     figures: dict[str, Any] = {"file_mib": round(size / 2**20), "memory_start_mib": _memory(pid)}
     figures["curves_first_seconds"] = _seconds(lambda: _get(address + PAGES["curves"]))
@@ -73,8 +73,11 @@ def _figures(runs: Path, address: str, pid: int) -> dict[str, Any]:
         time.sleep(0.1)
     figures["index_seconds"] = round(time.perf_counter() - started, 2)
     figures["memory_indexed_mib"] = _memory(pid)
+    places = {"middle": episodes // 2, "last": max(0, episodes - 50)}
     figures["page_seconds"] = {
-        name: statistics.median(_seconds(partial(_get, address + path)) for _ in range(REPEATS))
+        name: statistics.median(
+            _seconds(partial(_get, address + path.format_map(places))) for _ in range(REPEATS)
+        )
         for name, path in PAGES.items()
     }
     figures["update_seconds"] = statistics.median(
