@@ -14,8 +14,8 @@ Every figure comes from `benchmarks/perf/`: both sides in one run, taking turns,
 medians, with the least and the most in brackets. A ratio above 1 is in our favour.
 `load` is how many other programs shared the cores just before: beside them, seconds say little and
 only ratios and processor time carry over.
-`make perf` measures all of them again, `python -m benchmarks.perf NAME ...` some, and `--list` names
-them with the minutes they take.
+`make perf` measures all of them again, `python -m benchmarks.perf NAME ...` some, and `--list`
+names them with the minutes they take.
 The exact work, versions and every single measurement are in `benchmarks/perf/results/`.
 """
 
