@@ -1,0 +1,65 @@
+"""Learning curves: what runs left behind becomes a table and a picture."""
+
+import json
+
+import pytest
+
+from benchmarks.learning_curves import ITERATIONS, draw, gather, main, table
+
+RISE = 0.3
+
+
+def write_run(folder, *, start):
+    folder.mkdir(parents=True)
+    rows = [
+        {"iteration": number + 1, "train/return": start + RISE * number / (ITERATIONS - 1)}
+        for number in range(ITERATIONS)
+    ]
+    evaluations = [
+        {"iteration": 0, "mean_return": start},
+        {"iteration": ITERATIONS, "mean_return": start + RISE},
+    ]
+    for name, records in (("metrics", rows), ("evaluations", evaluations)):
+        lines = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(lines)
+
+
+@pytest.fixture
+def runs(tmp_path):
+    for number, method in enumerate(("magrpo", "marloo", "ippo", "mappo")):
+        for seed in (0, 1):
+            write_run(tmp_path / f"{method}-{seed}", start=0.1 * number + 0.05 * seed)
+    return tmp_path
+
+
+def test_a_curve_is_what_the_run_wrote(runs):
+    curve = gather(runs / "marloo-1", "marloo", 1)
+    assert len(curve["returns"]) == ITERATIONS
+    assert curve["held_out"] == pytest.approx({0: 0.15, ITERATIONS: 0.45})
+
+
+def test_the_table_has_the_mean_and_the_range_of_the_seeds_of_each_method(runs):
+    curves = [gather(runs / f"ippo-{seed}", "ippo", seed) for seed in (0, 1)]
+    row = table(curves).splitlines()[-1]
+    assert row.startswith("| `ippo` |")
+    assert "0.225 [0.200, 0.250]" in row  # untrained
+    assert "0.525 [0.500, 0.550]" in row  # trained
+    assert row.endswith("+0.300, +0.300 |")
+
+
+def test_the_same_runs_give_the_same_files(runs, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    words = ["--runs", str(runs), "--seeds", "0", "1", "--gather-only"]
+    written = []
+    for name in ("a", "b"):
+        out, picture = tmp_path / f"{name}.json", tmp_path / f"{name}.svg"
+        assert main([*words, "--out", str(out), "--picture", str(picture)]) == 0
+        written.append(out.read_bytes())
+    assert written[0] == written[1]
+    assert "mappo" in capsys.readouterr().out
+
+
+def test_one_seed_can_be_drawn(runs, tmp_path):
+    pytest.importorskip("matplotlib")
+    draw([gather(runs / "mappo-0", "mappo", 0)], tmp_path / "picture.svg")
+    assert (tmp_path / "picture.svg").stat().st_size > 0
