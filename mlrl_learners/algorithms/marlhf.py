@@ -5,7 +5,8 @@ earned from there on: those that were just played, or those of a file. Then ever
 was played is paid its score, and any of the policy-gradient methods takes its step on that.
 
 A score is of all that came of a joint answer, not of its own turn alone. So the method does not add
-up the scores of later turns: it is given a discount of 0, and `gamma` is that of the ranking.
+up the scores of later turns: it is given a discount of 0, and `gamma` is that of the ranking. Nor
+does it take credit by outcome, which would leave the scores of all turns but the last out.
 
 Source: RLHF (arXiv 2203.02155), over the joint answers of a team.
 """
@@ -14,7 +15,7 @@ import dataclasses
 import functools
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,11 +146,14 @@ class Marlhf:
         Whole decision points are held out, so that no answer to a prompt is known beforehand.
 
         Raises:
-            ConfigError: If the file is missing or holds no two answers that differ in worth.
+            ConfigError: If the file is missing, holds no two answers that differ in worth, or none
+                of these agents.
         """
         points = [
             [TextPair(self._text_of(b), self._text_of(w), gap) for b, w, gap in point]
-            for point in ranked_turns(Path(self.config.episodes), self.config.num_pairs)
+            for point in ranked_turns(
+                Path(self.config.episodes), self.config.num_pairs, self.agents
+            )
         ]
         Random(self._seed).shuffle(points)  # noqa: S311 - reproducible on purpose
         kept = len(points) - math.floor(self.config.held_out * len(points))
@@ -273,8 +277,26 @@ def make_marlhf(
     own = {name: value for name, value in options.items() if name in mine}
     check_options(own, MarlhfConfig)
     config = MarlhfConfig(**own)
-    theirs = ActorCriticConfig if config.method in WITH_CRITIC else MagrpoConfig
-    check_names(options, [*mine, *(field.name for field in dataclasses.fields(theirs))])
     rest = {name: value for name, value in options.items() if name not in mine}
+    _check_method_options(rest, config.method, mine)
     learner = FACTORIES[config.method](agents=agents, model=model, seed=seed, **rest, gamma=0.0)
     return Marlhf(learner, config, seed)
+
+
+def _check_method_options(options: Mapping[str, Any], method: Method, mine: Iterable[str]) -> None:
+    """Check the names of options that are left to the method, and what does not go with scores."""
+    groups, critics = (
+        {field.name for field in dataclasses.fields(config)}
+        for config in (MagrpoConfig, ActorCriticConfig)
+    )
+    for name in options:
+        if method not in WITH_CRITIC and name in critics - groups:
+            raise ConfigError(
+                f"{name} is an option of {', '.join(WITH_CRITIC)}, got method {method}"
+            )
+    check_names(options, [*mine, *sorted(critics if method in WITH_CRITIC else groups)])
+    if options.get("credit") == "outcome":
+        raise ConfigError(
+            "credit must be shared, difference or leave_one_out for marlhf, got outcome: a score "
+            "is of all that comes of a joint answer, and only those of last turns would count"
+        )

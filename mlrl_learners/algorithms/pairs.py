@@ -57,7 +57,9 @@ def ranked_steps(
                 yield node, node.steps[better], node.steps[worse], team[better] - team[worse]
 
 
-def ranked_turns(path: Path, num_pairs: int) -> list[list[tuple[JointTurn, JointTurn, float]]]:
+def ranked_turns(
+    path: Path, num_pairs: int, agents: Sequence[AgentID]
+) -> list[list[tuple[JointTurn, JointTurn, float]]]:
     """Return, for each decision point of a file, its pairs of largest gap: better, worse and gap.
 
     A decision point is what all agents read. Those without a pair are left out.
@@ -65,12 +67,16 @@ def ranked_turns(path: Path, num_pairs: int) -> list[list[tuple[JointTurn, Joint
     Args:
         path: A file of `mlrl collect` with several episodes a task.
         num_pairs: Most pairs of a decision point, at least 1.
+        agents: Who is to learn from them.
 
     Raises:
-        ConfigError: If the file is missing or holds no two answers that differ in worth.
+        ConfigError: If the file is missing, holds no two answers that differ in worth, or none of
+            the agents.
     """
+    found = read_joint_turns(path)
+    _check_agents(path, found, agents)
     points: dict[tuple[tuple[AgentID, str], ...], list[JointTurn]] = {}
-    for turn in read_joint_turns(path):
+    for turn in found:
         points.setdefault(tuple(sorted(turn.observations.items())), []).append(turn)
     pairs = [
         [
@@ -79,19 +85,37 @@ def ranked_turns(path: Path, num_pairs: int) -> list[list[tuple[JointTurn, Joint
         ]
         for turns in points.values()
     ]
-    found = [each for each in pairs if each]
-    if not found:
-        raise ConfigError(
-            f"{str(path)!r} holds no two joint answers to the same prompts of which one earned "
-            "more; collect with --samples 2 or more"
-        )
-    return found
+    if not any(pairs):
+        raise ConfigError(_without_pairs(path, max(map(len, points.values()), default=0)))
+    return [each for each in pairs if each]
 
 
 def played_pairs(rollouts: Sequence[Rollout], *, gamma: float, num_pairs: int) -> Iterator[Pair]:
     """Yield the pairs of `ranked_steps` as the tokens that were sampled."""
     for node, better, worse, gap in ranked_steps(rollouts, gamma=gamma, num_pairs=num_pairs):
         yield Pair(_rows_of_step(node, better), _rows_of_step(node, worse), gap)
+
+
+def _check_agents(path: Path, turns: Sequence[JointTurn], agents: Sequence[AgentID]) -> None:
+    known = list(dict.fromkeys(agent for turn in turns for agent in turn.actions))
+    if known and not set(known) & set(agents):
+        raise ConfigError(
+            f"{str(path)!r} holds nothing to learn from for {', '.join(agents)}: those who answer "
+            f"there are {', '.join(known)}"
+        )
+
+
+def _without_pairs(path: Path, most_answers: int) -> str:
+    """Say what is missing where a decision point was answered so often at most."""
+    if most_answers > 1:
+        return (
+            f"in {str(path)!r} all joint answers to the same prompts earned the same; collect more "
+            "--samples, or tasks that are neither too easy nor too hard"
+        )
+    return (
+        f"{str(path)!r} holds no two joint answers to the same prompts of which one earned more; "
+        "collect with --samples 2 or more"
+    )
 
 
 def _rows_of_step(node: Node, step: JointStep) -> dict[AgentID, TokenRow]:

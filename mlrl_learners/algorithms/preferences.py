@@ -125,9 +125,10 @@ class Madpo(OfflineTeam):
         """Every pair that the file holds; read on first use.
 
         Raises:
-            ConfigError: If the file is missing or holds no two answers that differ in worth.
+            ConfigError: If the file is missing, holds no two answers that differ in worth, or none
+                of agents that learn.
         """
-        points = ranked_turns(Path(self.config.episodes), self.config.num_pairs)
+        points = ranked_turns(Path(self.config.episodes), self.config.num_pairs, self.learning)
         return [
             Pair(self._rows_of_turn(better), self._rows_of_turn(worse), gap)
             for point in points

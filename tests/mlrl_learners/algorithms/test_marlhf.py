@@ -133,6 +133,13 @@ def test_a_file_without_a_choice_is_an_error(tmp_path, toy):
         learner.update(toy.play(learner))
 
 
+def test_a_file_of_other_agents_is_an_error(tmp_path, toy):
+    file = prompts_file(tmp_path / "e", 2)
+    learner = make(agents=("setup", "story"), episodes=file)
+    with pytest.raises(ConfigError, match="for setup, story: those who answer there are left, ri"):
+        learner.update(toy.play(learner))
+
+
 @pytest.mark.parametrize("method", ["magrpo", "ippo"])
 def test_saved_and_loaded_it_goes_on_exactly_where_it_was(method, tmp_path, toy):
     options = {"method": method, "episodes": prompts_file(tmp_path / "e", 9), "num_pairs": 2}
@@ -158,7 +165,8 @@ def test_a_checkpoint_of_the_method_alone_is_refused(tmp_path):
         ({"method": "sft"}, "method must be magrpo or .* got 'sft'"),
         ({"reward_lrr": 0.1}, "unknown option 'reward_lrr'; did you mean 'reward_lr'"),
         ({"group_sise": 2}, "unknown option 'group_sise'; did you mean 'group_size'"),
-        ({"critic": "central"}, "unknown option 'critic'"),
+        ({"critic": "central"}, "critic is an option of ippo, mappo, .* got method magrpo"),
+        ({"credit": "outcome"}, "credit must be shared, difference or leave_one_out for marlhf"),
         ({"reward_lr": 0.0}, "reward_lr must be above 0, got 0"),
         ({"reward_epochs": 0}, "reward_epochs must be at least 1, got 0"),
         ({"held_out": 1.0}, r"held_out must be in \[0, 1\), got 1"),

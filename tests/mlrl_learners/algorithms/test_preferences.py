@@ -203,6 +203,19 @@ def test_a_file_without_a_choice_is_an_error(tmp_path):
         learner.update([])
 
 
+def test_a_file_of_choices_that_make_no_difference_is_another_error(tmp_path):
+    learner = make(episodes=write(tmp_path / "e", *[episode("a", "b", 0.1)] * 3))
+    with pytest.raises(ConfigError, match="joint answers to the same prompts earned the same") as e:
+        learner.update([])
+    assert "2 or more" not in str(e.value)
+
+
+def test_a_file_of_agents_that_do_not_learn_is_an_error(tmp_path):
+    file = write(tmp_path / "e", episode("a", "b", 0.1), episode("c", "d", 0.9))
+    with pytest.raises(ConfigError, match="for setup, story: those who answer there are left, ri"):
+        make(agents=("setup", "story"), episodes=file).update([])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
