@@ -29,7 +29,10 @@ SELF_TEST = json.dumps(
 
 def main(descriptor: int) -> None:
     """Serve jobs from the owner's socket, a descriptor, until it hangs up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner's Ctrl-C is the owner's business
+    # A terminal and a launcher stop whole groups of processes: the owner may finish what is in
+    # hand, and ends its workers by hanging up. All that is forked from here ignores them, too.
+    for asked_to_stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(asked_to_stop, signal.SIG_IGN)
     os.environ.clear()
     owner = socket.socket(fileno=os.dup(descriptor))  # the owner's number may be a high one
     os.close(descriptor)

@@ -108,6 +108,23 @@ def test_a_worker_killed_from_outside_is_replaced_and_its_program_run_again(sand
     assert eventually_gone({worker, *below})
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_program_in_hand_survives_what_asks_the_owner_to_stop(sandbox, number):
+    sandbox.run(RIGHT)
+    (worker,) = workers_of(sandbox)
+
+    def ask():
+        for pid in (worker, *descendants(worker)):
+            os.kill(pid, number)
+
+    asker = threading.Timer(0.2, ask)
+    asker.start()
+    outcome = sandbox.run(SLOW)
+    asker.join()
+    assert outcome.status == "passed"
+    assert workers_of(sandbox) == [worker]
+
+
 def test_a_worker_killed_between_two_programs_is_replaced(sandbox):
     sandbox.run(RIGHT)
     (worker,) = workers_of(sandbox)
