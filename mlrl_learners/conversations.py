@@ -10,7 +10,7 @@ from typing import Any
 from mlrl_learners.statistics import mean
 from mlrl_learners.types import AgentID
 
-__all__ = ["conversations", "episodes_of"]
+__all__ = ["conversations", "count_unfinished", "episodes_of"]
 
 Json = Mapping[str, Any]
 IDS = ("prompt_ids", "token_ids", "logprobs")
@@ -18,6 +18,8 @@ IDS = ("prompt_ids", "token_ids", "logprobs")
 
 def episodes_of(record: Json, name: str) -> Iterator[dict[str, Any]]:
     """Yield the episodes of a line as `episode_record` has them, with `env_id` and `episode`.
+
+    A joint action that a chain did not follow though the episode went on ends none.
 
     Args:
         record: A line of `mlrl collect`, `mlrl evaluate --episodes` or a run's episodes.
@@ -30,9 +32,10 @@ def episodes_of(record: Json, name: str) -> Iterator[dict[str, Any]]:
         env_id = record.get("env_id") or record.get("source", {}).get("env_id", "")
         yield {**record, "env_id": env_id, "episode": name}
         return
-    for number, line in enumerate(_lines_of_play(record["node"])):
+    whole = (line for line in _lines_of_play(record["node"]) if _is_over(line[-1][1]))
+    for number, line in enumerate(whole):
         turns = [_turn(node, step) for node, step in line]
-        returns = {a: sum(turn["rewards"][a] for turn in turns) for a in record["agents"]}
+        returns = {a: sum(turn["rewards"].get(a, 0.0) for turn in turns) for a in record["agents"]}
         yield {
             **{key: record[key] for key in ("env_id", "task_id", "seed")},
             "episode": f"{name}/{number}",
@@ -43,8 +46,19 @@ def episodes_of(record: Json, name: str) -> Iterator[dict[str, Any]]:
         }
 
 
+def count_unfinished(record: Json) -> int:
+    """Return how many lines of play of a line a chain did not follow to their end.
+
+    Raises:
+        LookupError: If it is no line of a run, a collection or an evaluation.
+    """
+    if "node" not in record:
+        return 0
+    return sum(not _is_over(line[-1][1]) for line in _lines_of_play(record["node"]))
+
+
 def conversations(episode: Json) -> list[dict[str, Any]]:
-    """Return what each agent read and wrote, as messages of a user and an assistant.
+    """Return what each agent that acted read and wrote, as messages of a user and an assistant.
 
     Every message of a user is all that the agent read before its answer, however often it acted
     before. Next to the messages stand `reward`, the agent's return; `team_reward`, the team's;
@@ -70,16 +84,21 @@ def conversations(episode: Json) -> list[dict[str, Any]]:
             "turns": [_facts(turn, agent) for turn in episode["turns"] if agent in turn["actions"]],
         }
         for agent, reward in episode["returns"].items()
+        if any(agent in turn["actions"] for turn in episode["turns"])
     ]
 
 
 def _facts(turn: Json, agent: AgentID) -> dict[str, Any]:
     return {
-        "reward": turn["rewards"][agent],
-        "components": turn["components"][agent],
+        "reward": turn["rewards"].get(agent, 0.0),
+        "components": turn["components"].get(agent, {}),
         "finish_reason": turn.get("finish_reasons", {}).get(agent, "stop"),
         **{name: turn[name][agent] for name in IDS if name in turn},
     }
+
+
+def _is_over(step: Json) -> bool:
+    return bool(step["terminated"] or step["truncated"])
 
 
 def _lines_of_play(node: Json) -> Iterator[list[tuple[Json, Json]]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mlrl_learners.conversations import conversations, episodes_of
+from mlrl_learners.conversations import conversations, count_unfinished, episodes_of
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.progress import progress_bar
 
@@ -16,6 +16,9 @@ EPISODES_FILE = "episodes.jsonl"
 
 _Played = tuple[float, list[dict[str, Any]]]
 """An episode: its team return, and its conversations."""
+
+_Line = tuple[list[_Played], int]
+"""The episodes of a line, and how many lines of play are not among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +30,15 @@ class ExportResult:
         episodes: Episodes that are in it.
         conversations: Lines of it, one an agent an episode.
         left_out: Episodes that earned too little.
+        unfinished: Lines of play of a run that a chain did not follow to their end; they are no
+            episodes, and not in the file.
     """
 
     path: Path
     episodes: int
     conversations: int
     left_out: int
+    unfinished: int
 
 
 def export(
@@ -61,22 +67,24 @@ def export(
     if target.exists():
         raise RunDirError(f"{str(target)!r} is there already; choose another file")
     partial = target.with_name(f".{target.name}.partial")
-    episodes = lines = left_out = 0
+    episodes = lines = left_out = unfinished = 0
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("w", encoding="utf-8") as file:
-            for earned, found in _read(path, progress=progress):
-                if filter_reward is not None and earned < filter_reward:
-                    left_out += 1
-                    continue
-                file.writelines(json.dumps(each) + "\n" for each in found)
-                episodes, lines = episodes + 1, lines + len(found)
+            for played, not_walked in _read(path, progress=progress):
+                unfinished += not_walked
+                for earned, found in played:
+                    if filter_reward is not None and earned < filter_reward:
+                        left_out += 1
+                        continue
+                    file.writelines(json.dumps(each) + "\n" for each in found)
+                    episodes, lines = episodes + 1, lines + len(found)
         partial.replace(target)
     except OSError as error:
         raise RunDirError(f"cannot write {str(target)!r}: {error}") from error
     finally:
         partial.unlink(missing_ok=True)
-    return ExportResult(target, episodes, lines, left_out)
+    return ExportResult(target, episodes, lines, left_out, unfinished)
 
 
 def _file_of(source: Path) -> Path:
@@ -87,7 +95,7 @@ def _file_of(source: Path) -> Path:
     return path
 
 
-def _read(path: Path, *, progress: bool) -> Iterator[_Played]:
+def _read(path: Path, *, progress: bool) -> Iterator[_Line]:
     bar = progress_bar(total=path.stat().st_size, description=path.name, enabled=progress)
     with path.open(encoding="utf-8") as lines, bar:
         for number, line in enumerate(lines, start=1):
@@ -98,13 +106,14 @@ def _read(path: Path, *, progress: bool) -> Iterator[_Played]:
                 if not line.endswith("\n"):  # torn
                     return
                 raise ConfigError(f"{path}:{number} is no episode of mlrl") from None
-            yield from found
+            yield found
 
 
-def _played(line: str, number: int) -> list[_Played]:
+def _played(line: str, number: int) -> _Line:
     record = json.loads(line)
     episodes = episodes_of(record, _name(record, number))
-    return [(float(each["return"]), conversations(each)) for each in episodes]
+    played = [(float(each["return"]), conversations(each)) for each in episodes]
+    return played, count_unfinished(record)
 
 
 def _name(record: Mapping[str, Any], number: int) -> str:

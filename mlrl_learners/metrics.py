@@ -55,11 +55,12 @@ def evaluation_metrics(result: "EvaluationResult") -> dict[str, float]:
 
 def count_tokens(rollouts: Sequence[Rollout]) -> dict[AgentID, int]:
     """Return how many tokens each agent sampled."""
-    counts = {agent: 0 for rollout in rollouts for agent in rollout.agents}
+    counts = dict.fromkeys((agent for rollout in rollouts for agent in rollout.agents), 0)
     for rollout in rollouts:
         for node in rollout.root.walk():
             for agent, completions in node.completions.items():
-                counts[agent] += sum(len(completion.token_ids) for completion in completions)
+                tokens = sum(len(completion.token_ids) for completion in completions)
+                counts[agent] = counts.get(agent, 0) + tokens
     return counts
 
 

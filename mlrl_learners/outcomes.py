@@ -13,7 +13,15 @@ from mlrl_envs.errors import InfraError
 from mlrl_learners.distributed import gather, spread
 from mlrl_learners.types import AgentID
 
-__all__ = ["Opening", "Outcome", "open_everywhere", "step_alone", "step_envs", "step_everywhere"]
+__all__ = [
+    "Opening",
+    "Outcome",
+    "open_everywhere",
+    "raised",
+    "step_alone",
+    "step_envs",
+    "step_everywhere",
+]
 
 T = TypeVar("T")
 Infos = Mapping[AgentID, Mapping[str, Any]]
@@ -21,9 +29,16 @@ Infos = Mapping[AgentID, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How an episode begins: its task, if the environment names it, and what each agent reads."""
+    """How an episode begins.
+
+    Attributes:
+        task_id: Empty where the environment does not name it.
+        agents: Everybody who may act in it, whether asked at once or later.
+        observations: What is read by those who are asked first.
+    """
 
     task_id: str
+    agents: tuple[AgentID, ...]
     observations: Mapping[AgentID, str]
 
 
@@ -69,15 +84,14 @@ class Outcome:
 
 def open_everywhere(
     envs: Sequence[Any], task_options: Sequence[Mapping[str, Any]], seeds: Sequence[int]
-) -> list[Opening]:
+) -> list[Opening | InfraError]:
     """Reset each environment in the process that plays it, and tell all what is read there.
 
-    Raises:
-        InfraError: If the machinery fails, in whichever process.
+    Returns:
+        For each environment how it begins, or the error where its machinery fails.
     """
     jobs = list(zip(envs, task_options, seeds, strict=True))
-    openings = spread([1.0] * len(jobs), lambda ours: {i: _open(*jobs[i]) for i in ours})
-    return [_raised(opening) for opening in openings]
+    return spread([1.0] * len(jobs), lambda ours: {i: _open(*jobs[i]) for i in ours})
 
 
 def step_everywhere(
@@ -98,7 +112,7 @@ def step_everywhere(
         found = dict(zip(envs, outcomes, strict=True))
     except InfraError as error:  # all must hear of it, or they go on without this process
         found = dict.fromkeys(envs, error)
-    return {i: _raised(outcome) for i, outcome in gather(found).items()}
+    return {i: raised(outcome) for i, outcome in gather(found).items()}
 
 
 def step_envs(envs: Sequence[Any], joint_actions: Sequence[Mapping[AgentID, str]]) -> list[Outcome]:
@@ -122,6 +136,13 @@ def step_alone(
         return error
 
 
+def raised(found: T | InfraError) -> T:
+    """Return what was found, or raise it where it is an error."""
+    if isinstance(found, InfraError):
+        raise found
+    return found
+
+
 def _open(
     env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
     options: Mapping[str, Any],
@@ -132,10 +153,5 @@ def _open(
     except InfraError as error:
         return error
     names = (str(info["task_id"]) for info in infos.values() if "task_id" in info)
-    return Opening(next(names, ""), dict(observations))
-
-
-def _raised(found: T | InfraError) -> T:
-    if isinstance(found, InfraError):
-        raise found
-    return found
+    agents = dict.fromkeys([*(getattr(env, "possible_agents", None) or ()), *observations])
+    return Opening(next(names, ""), tuple(agents), dict(observations))

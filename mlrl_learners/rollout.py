@@ -19,8 +19,10 @@ from mlrl_envs.errors import InfraError
 from mlrl_learners.distributed import gather, share, world
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.outcomes import (
+    Opening,
     Outcome,
     open_everywhere,
+    raised,
     step_alone,
     step_envs,
     step_everywhere,
@@ -99,29 +101,33 @@ def collect_rollouts(
     Returns:
         The rollouts in the order of the tasks, and the episodes that infrastructure broke.
     """
-    openings = open_everywhere(envs, task_options, seeds)
+    found = open_everywhere(envs, task_options, seeds)
+    openings = {tree: each for tree, each in enumerate(found) if isinstance(each, Opening)}
+    errors = {tree: each for tree, each in enumerate(found) if isinstance(each, InfraError)}
+    task_ids = {tree: str(task_options[tree].get("task_index", "")) for tree in errors}
+    task_ids |= {tree: opening.task_id for tree, opening in openings.items()}
     ours = share([1.0] * len(envs))
     roots = [
         _Branch(envs[tree] if tree in ours else None, tree, 0, opening.observations)
-        for tree, opening in enumerate(openings)
+        for tree, opening in openings.items()
     ]
-    failures: dict[int, FailedEpisode] = {}
     draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
     level = roots
     while level:
         _answer(level, actor, config)
-        for tree, error in _play(level).items():
-            failures[tree] = FailedEpisode(
-                env_id, openings[tree].task_id, seeds[tree], type(error).__name__, str(error)
-            )
-        level = [branch for branch in level if branch.tree not in failures]
+        errors |= _play(level)
+        level = [branch for branch in level if branch.tree not in errors]
         level = [child for branch in level for child in _grow(branch, config, draws[branch.tree])]
     rollouts = [
-        Rollout(env_id, opening.task_id, tuple(opening.observations), _freeze(root), seed)
-        for root, opening, seed in zip(roots, openings, seeds, strict=True)
-        if root.tree not in failures
+        Rollout(env_id, task_ids[i], openings[i].agents, _freeze(root), seeds[i])
+        for i, root in zip(openings, roots, strict=True)
+        if i not in errors
     ]
-    return RolloutBatch(tuple(rollouts), tuple(failures.values()))
+    failures = [
+        FailedEpisode(env_id, task_ids[i], seeds[i], type(error).__name__, str(error))
+        for i, error in errors.items()
+    ]
+    return RolloutBatch(tuple(rollouts), tuple(failures))
 
 
 def play_episodes(
@@ -148,7 +154,7 @@ def play_episodes(
     watches = isinstance(actor, Spectator)
     if watches and world().size > 1:
         raise ConfigError("an actor that is shown the environments plays in one process")
-    openings = open_everywhere(envs, task_options, seeds)
+    openings = [raised(opening) for opening in open_everywhere(envs, task_options, seeds)]
     observations = [opening.observations for opening in openings]
     turns: list[list[EpisodeTurn]] = [[] for _ in envs]
     ours = share([1.0] * len(envs))
@@ -170,7 +176,7 @@ def play_episodes(
             observations[i] = outcome.asked
         playing = [i for i, outcome in outcomes.items() if outcome.agents]
     return [
-        _episode(opening.task_id, seed, turn)
+        _episode(opening, seed, turn)
         for opening, seed, turn in zip(openings, seeds, turns, strict=True)
     ]
 
@@ -280,8 +286,9 @@ def _turn(
     )
 
 
-def _episode(task_id: str, seed: int, turns: Sequence[EpisodeTurn]) -> Episode:
-    agents = turns[0].rewards
-    returns = {agent: sum(turn.rewards.get(agent, 0.0) for turn in turns) for agent in agents}
+def _episode(opening: Opening, seed: int, turns: Sequence[EpisodeTurn]) -> Episode:
+    returns = {
+        agent: sum(turn.rewards.get(agent, 0.0) for turn in turns) for agent in opening.agents
+    }
     solved = any(bool(info.get("solved")) for info in turns[-1].infos.values())
-    return Episode(task_id, seed, tuple(turns), solved, returns)
+    return Episode(opening.task_id, seed, tuple(turns), solved, returns)

@@ -36,4 +36,8 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
             f"{result.conversations} conversations of {result.episodes} episodes{left_out}, "
             f"in {result.path}"
         )
+        if result.unfinished:
+            print(
+                f"without {result.unfinished} lines of play that a chain did not follow to the end"
+            )
     return 0

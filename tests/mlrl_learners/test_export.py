@@ -22,8 +22,8 @@ class Tokens:
 
     agents = ("left", "right")
 
-    def __init__(self):
-        self.asked = 0
+    def __init__(self, wrong_below=1):
+        self.wrong_below = wrong_below
 
     def act(self, observations, *, num_samples=1, explore=True):
         return [{a: self._group(a, t, num_samples) for a, t in o.items()} for o in observations]
@@ -41,7 +41,7 @@ class Tokens:
         return [self._answer(agent, text, number) for number in range(num_samples)]
 
     def _answer(self, agent, text, number):
-        right = agent == "left" or number
+        right = agent == "left" or number >= self.wrong_below
         return Completion(
             str(int(text) + 1) if right else "?",
             prompt_ids=(1, int(text)),
@@ -49,6 +49,43 @@ class Tokens:
             logprobs=(-0.5, -0.25),
             finish_reason="stop" if right else "length",
         )
+
+
+def joint_action(agents, reward, child=None):
+    return {
+        "samples": dict.fromkeys(agents, 0),
+        "rewards": dict.fromkeys(agents, reward),
+        "components": {agent: {"tests": reward} for agent in agents},
+        "terminated": child is None,
+        "truncated": False,
+        "solved": False,
+        "child": child,
+    }
+
+
+def decision(agents, step):
+    answers = {agent: [{"text": "1", "finish_reason": "stop"}] for agent in agents}
+    return {
+        "observations": dict.fromkeys(agents, "0"),
+        "completions": answers,
+        "steps": [step],
+    }
+
+
+LEFT_EARLY = {
+    "iteration": 1,
+    "rollout": 0,
+    "env_id": "e",
+    "task_id": "t",
+    "seed": 0,
+    "agents": ["left", "right"],
+    "node": decision(
+        ["left", "right"],
+        joint_action(
+            ["left", "right"], 1.0, child=decision(["right"], joint_action(["right"], 0.5))
+        ),
+    ),
+}
 
 
 def read(path):
@@ -116,6 +153,36 @@ def test_every_line_of_play_of_a_run_is_an_episode(tmp_path, token_ids):
     if token_ids:
         assert lines[5]["turns"][0]["token_ids"] == [5, 1]
         assert lines[5]["turns"][0]["prompt_ids"][0] == 1
+
+
+def test_who_left_early_has_a_conversation_as_long_as_it_played(tmp_path):
+    (tmp_path / "e.jsonl").write_text(json.dumps(LEFT_EARLY) + "\n")
+    assert export(tmp_path / "e.jsonl", tmp_path / "c.jsonl").episodes == 1
+    left, right = read(tmp_path / "c.jsonl")
+    assert [(c["agent"], c["reward"], len(c["turns"])) for c in (left, right)] == [
+        ("left", 1.0, 1),
+        ("right", 1.5, 2),
+    ]
+    assert left["team_reward"] == 1.25
+
+
+def test_joint_actions_that_nobody_walked_further_are_no_episodes(tmp_path, capsys):
+    mlrl_learners.train(
+        env_id=ENV_ID,
+        learner=Tokens(wrong_below=3),
+        iterations=1,
+        run_dir=tmp_path / "run",
+        rollout=RolloutConfig(num_samples=4, branching="chain"),
+        tasks_per_iteration=1,
+        progress=False,
+    )
+    # Of three joint actions that do not solve the task one is walked further, to four ends.
+    result = export(tmp_path / "run", tmp_path / "c.jsonl")
+    assert (result.episodes, result.unfinished) == (1 + 4, 2)
+    lengths = [len(c["turns"]) for c in read(tmp_path / "c.jsonl")[::2]]
+    assert sorted(lengths) == [1, 2, 2, 2, 2]
+    assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "d.jsonl")]) == 0
+    assert "2 lines of play that a chain did not follow to the end" in capsys.readouterr().out
 
 
 def test_token_ids_are_a_key_of_the_configuration(tmp_path, student):

@@ -1,3 +1,4 @@
+import dataclasses
 import itertools
 from typing import ClassVar
 
@@ -7,8 +8,9 @@ from pettingzoo import ParallelEnv
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_learners.functional.returns import joint_returns, rollout_groups
+from mlrl_learners.metrics import count_tokens, rollout_metrics
 from mlrl_learners.rollout import collect_rollouts, play_episodes
-from mlrl_learners.types import Completion, RolloutConfig
+from mlrl_learners.types import Completion, FailedEpisode, RolloutConfig
 
 
 class Counter:
@@ -21,6 +23,20 @@ class Counter:
                 for agent, text in observation.items()
             }
             for observation in observations
+        ]
+
+
+class Tokens(Counter):
+    """Answers like `Counter`, each with a token."""
+
+    def act(self, observations, *, num_samples=1, explore=True):
+        answers = super().act(observations, num_samples=num_samples, explore=explore)
+        return [
+            {
+                a: [dataclasses.replace(c, token_ids=(1,)) for c in group]
+                for a, group in each.items()
+            }
+            for each in answers
         ]
 
 
@@ -158,3 +174,63 @@ def test_an_episode_goes_on_for_those_who_stay():
         ["left", "right"], ["right"], ["right"]
     ]  # fmt: skip
     assert episode.returns == {"left": 0.0, "right": 3.0}
+
+
+class Waiting(ParallelEnv):
+    """Two turns; the agent `right` is first asked in the second."""
+
+    metadata: ClassVar = {"name": "test/waiting-v0"}
+    possible_agents: ClassVar = ["left", "right"]
+
+    def reset(self, seed=None, options=None):
+        self.turn, self.agents = 0, ["left"]
+        return {"left": "0"}, {"left": {}}
+
+    def step(self, actions):
+        self.turn += 1
+        asked, over = self.agents, self.turn == 2
+        rewards = {agent: float(actions[agent]) for agent in asked}
+        self.agents = [] if over else ["right"]
+        told = dict.fromkeys([*asked, *self.agents], "2")
+        ended, cut = (dict.fromkeys(told, over), dict.fromkeys(told, False))
+        return told, rewards, ended, cut, {agent: {} for agent in told}
+
+
+def test_who_is_first_asked_later_is_one_of_the_agents_from_the_start():
+    config = RolloutConfig(num_samples=2)
+    batch = collect_rollouts([Waiting()], Tokens(), config, task_options=[{}], seeds=[0])
+    assert batch.rollouts[0].agents == ("left", "right")
+    assert count_tokens(batch.rollouts) == {"left": 2, "right": 4}
+    # left earns 0 or 1, right 2 or 3 after either
+    assert rollout_metrics(batch.rollouts)["train/return"] == pytest.approx((0.5 + 2.5) / 2)
+    (episode,) = play_episodes([Waiting()], Counter(), task_options=[{}], seeds=[0])
+    assert episode.returns == {"left": 0.0, "right": 2.0}
+
+
+def test_tokens_are_counted_whoever_a_rollout_says_its_agents_are():
+    config = RolloutConfig(num_samples=2)
+    (rollout,) = collect_rollouts(
+        [Waiting()], Tokens(), config, task_options=[{}], seeds=[0]
+    ).rollouts
+    assert count_tokens([dataclasses.replace(rollout, agents=("left",))]) == {"left": 2, "right": 4}
+
+
+def test_a_task_that_cannot_be_opened_is_set_apart_and_spoils_no_other(addition_env):
+    envs = [mlrl_envs.make(addition_env) for _ in range(2)]
+
+    def fail(**_):
+        raise InfraError("no worker")
+
+    envs[0].reset = fail
+    options = [{"task_index": 2}, {"task_index": 3}]
+
+    def collect(count):
+        return collect_rollouts(
+            envs[:count], Counter(), RolloutConfig(2), env_id="e",
+            task_options=options[:count], seeds=[7, 8][:count],
+        )  # fmt: skip
+
+    batch = collect(2)
+    assert [rollout.task_id for rollout in batch.rollouts] == ["train/3"]
+    assert batch.failures == (FailedEpisode("e", "2", 7, "InfraError", "no worker"),)
+    assert collect(1).rollouts == ()
