@@ -2,8 +2,8 @@
 
 `torchrun` and `accelerate launch` start the same program several times. All of its processes take
 the same decisions from the same numbers: what is costly is spread over them, and the outcomes are
-brought to all. This is the only module that knows of ranks; in one process every function here
-returns what it was given, and torch is not imported.
+brought to all. Only this module and `mlrl_learners.meeting` know of ranks; in one process every
+function here returns what it was given, and torch is not imported.
 
 An error in one process reaches the others at the next point where they meet, so that all of them
 end. Every meeting goes through `exchange`, whose messages carry errors too; where tensors are
@@ -12,17 +12,16 @@ summed, an exchange comes first.
 Not covered: processes that do different things, such as one that only plays.
 """
 
+import atexit
 import contextlib
 import functools
-import os
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from mlrl_learners.errors import ConfigError, PeerError
+from mlrl_learners.errors import PeerError
+from mlrl_learners.meeting import Meeting, World, patience, wait_seconds, world
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,6 +34,7 @@ __all__ = [
     "finish",
     "gather",
     "is_main",
+    "patience",
     "share",
     "spread",
     "start",
@@ -45,26 +45,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-WAIT_VARIABLE = "MLRL_WAIT_SECONDS"
-DEFAULT_WAIT_SECONDS = 1800.0
-LAST_WORDS_SECONDS = 20.0
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """How many processes there are, and which this one is.
-
-    Attributes:
-        rank: Counted from 0; the first one writes.
-        size: Processes on all machines.
-        local_rank: Counted on this machine.
-        local_size: Processes on this machine.
-    """
-
-    rank: int = 0
-    size: int = 1
-    local_rank: int = 0
-    local_size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +52,6 @@ class _Failure:
     """What a process says that is about to end."""
 
     line: str
-
-
-def world() -> World:
-    """Return who this process is, from what its launcher put into the environment."""
-    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-    numbers = [os.environ.get(name, "") for name in names]
-    if not all(number.isdigit() for number in numbers[:2]) or int(numbers[1]) < 2:
-        return World()
-    rank, size = int(numbers[0]), int(numbers[1])
-    return World(rank, size, int(numbers[2] or rank), int(numbers[3] or size))
 
 
 def is_main() -> bool:
@@ -105,7 +75,9 @@ def start() -> None:
 def finish() -> None:
     """Part from the other processes, when all is done."""
     if world().size > 1 and _meeting.cache_info().currsize:
-        _meeting().end()
+        meeting = _meeting()
+        atexit.unregister(meeting.end)
+        meeting.end()
         _meeting.cache_clear()
 
 
@@ -236,82 +208,7 @@ def _line(error: BaseException) -> str:
 
 
 @functools.cache
-def _meeting() -> "_Meeting":
-    return _Meeting(world(), _wait_seconds())
-
-
-def _wait_seconds() -> float:
-    text = os.environ.get(WAIT_VARIABLE, "")
-    try:
-        seconds = float(text or DEFAULT_WAIT_SECONDS)
-    except ValueError:
-        seconds = 0.0
-    if not seconds > 0:
-        raise ConfigError(f"{WAIT_VARIABLE} must be a number above 0, got {text!r}")
-    return seconds
-
-
-class _Meeting:
-    """The process group: messages go over gloo, tensors over what suits their device."""
-
-    def __init__(self, here: World, wait_seconds: float) -> None:
-        import torch
-        from torch import distributed
-
-        self._dist, self._wait_seconds = distributed, wait_seconds
-        wait = timedelta(seconds=wait_seconds)
-        gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        if gpus:
-            torch.cuda.set_device(here.local_rank % gpus)
-        # NCCL refuses to give one GPU to two processes; gloo takes the way through the memory.
-        backend = "cpu:gloo,cuda:nccl" if 0 < here.local_size <= gpus else "gloo"
-        with self._patience():
-            self._is_ours = not distributed.is_initialized()
-            if self._is_ours:
-                distributed.init_process_group(backend, timeout=wait)
-            self._messages: Any = distributed.new_group(backend="gloo", timeout=wait)
-
-    def gather(self, message: T) -> list[T]:
-        messages: list[Any] = [None] * self._dist.get_world_size()
-        with self._patience():
-            self._dist.all_gather_object(messages, message, group=self._messages)
-        return messages
-
-    def last_words(self, message: _Failure) -> list[Any]:
-        """Say why this process ends to whoever comes soon; the launcher ends the others."""
-        told: list[Any] = []
-
-        def tell() -> None:
-            with contextlib.suppress(PeerError):
-                told.extend(self.gather(message))
-
-        teller = threading.Thread(target=tell, daemon=True)
-        teller.start()
-        teller.join(min(LAST_WORDS_SECONDS, self._wait_seconds))
-        return told
-
-    def reduce(self, tensors: Sequence["Tensor"]) -> None:
-        with self._patience():
-            for work in [self._dist.all_reduce(tensor, async_op=True) for tensor in tensors]:
-                work.wait()
-
-    def broadcast(self, tensors: Sequence["Tensor"]) -> None:
-        with self._patience():
-            for work in [self._dist.broadcast(tensor, 0, async_op=True) for tensor in tensors]:
-                work.wait()
-
-    def end(self) -> None:
-        if self._is_ours:
-            self._dist.destroy_process_group()
-
-    @contextlib.contextmanager
-    def _patience(self) -> Iterator[None]:
-        """Turn what torch says of a lost or late process into a typed error."""
-        try:
-            yield
-        except RuntimeError as error:  # torch's DistError is one
-            reason = (str(error).splitlines() or [""])[0]
-            raise PeerError(
-                "another process of this run ended, or did not answer within "
-                f"{self._wait_seconds:g} s ({WAIT_VARIABLE}): {reason}"
-            ) from error
+def _meeting() -> Meeting:
+    meeting = Meeting(world(), wait_seconds())
+    atexit.register(meeting.end)  # whatever ends the program, the group ends before the interpreter
+    return meeting

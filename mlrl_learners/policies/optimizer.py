@@ -11,7 +11,7 @@ from torch.distributed.tensor import DTensor
 
 from mlrl_learners.distributed import broadcast, exchange, is_main, sum_tensors, world
 from mlrl_learners.errors import ConfigError, NumericsError
-from mlrl_learners.policies.sharding import piece_of
+from mlrl_learners.policies.sharding import piece_of, whole
 
 __all__ = ["OptimizerConfig", "PolicyOptimizer", "learning_rate_share"]
 
@@ -27,10 +27,11 @@ class OptimizerConfig:
         weight_decay: Decoupled weight decay, at least 0.
         beta1: Decay of the mean of gradients, in [0, 1).
         beta2: Decay of the mean of squared gradients, in [0, 1).
-        max_grad_norm: Gradients are scaled down to this norm; 0 for no limit.
+        max_grad_norm: Gradients are scaled down to this norm, at least 0; 0 for no limit.
         schedule: What the rate does after the warm-up: stay, or fall to 0 in a line or a cosine.
-        warmup_steps: Steps over which the rate rises from 0.
-        total_steps: Steps after which a falling schedule reaches 0; unused by `constant`.
+        warmup_steps: Steps over which the rate rises from 0, at least 0.
+        total_steps: Steps after which a falling schedule reaches 0, above warmup_steps; unused by
+            `constant`.
     """
 
     lr: float = 1e-5
@@ -50,6 +51,12 @@ class OptimizerConfig:
         """
         if not self.lr > 0:
             raise ConfigError(f"lr must be above 0, got {self.lr}")
+        for name in ("weight_decay", "max_grad_norm", "warmup_steps", "total_steps"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
+        for name in ("beta1", "beta2"):
+            if not 0 <= getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be in [0, 1), got {getattr(self, name)}")
         if self.schedule not in ("constant", "linear", "cosine"):
             raise ConfigError(f"schedule must be constant, linear or cosine, got {self.schedule!r}")
         if self.schedule != "constant" and self.total_steps <= self.warmup_steps:
@@ -76,11 +83,16 @@ class PolicyOptimizer:
     Args:
         parameters: What is trained; frozen ones are left out.
         config: Rate, clipping, schedule.
+
+    Raises:
+        ConfigError: If all of them are frozen.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], config: OptimizerConfig) -> None:
         self.config = config
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
+        if not self.parameters:
+            raise ConfigError("there is nothing to train: no weight of the model takes a gradient")
         broadcast([p.data for p in self.parameters if not isinstance(p, DTensor)])
         self.num_steps = 0
         self._adamw = torch.optim.AdamW(
@@ -190,5 +202,5 @@ def _on_the_first(value: Tensor) -> Tensor | None:
     """Put a tensor in pieces together in the first process; any other is returned as it is."""
     if not isinstance(value, DTensor):
         return value
-    together = value.full_tensor()
+    together = whole(value)
     return together.cpu() if is_main() else None

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from mlrl_learners.distributed import is_main, world
+from mlrl_learners.distributed import is_main, patience, world
 
 __all__ = ["compute", "is_sharded", "load_weights", "piece_of", "shard", "whole", "whole_weights"]
 
@@ -61,8 +61,15 @@ def compute(model: nn.Module, work: Callable[[], T]) -> T:
 
 
 def whole(tensor: Tensor) -> Tensor:
-    """Put a tensor together, in all processes; one that is in no pieces is returned as it is."""
-    return tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    """Put a tensor together, in all processes; one that is in no pieces is returned as it is.
+
+    Raises:
+        PeerError: If another process ended, or does not come in time.
+    """
+    if not isinstance(tensor, DTensor):
+        return tensor
+    with patience():
+        return tensor.full_tensor()
 
 
 def piece_of(tensor: Tensor, like: Tensor) -> Tensor:

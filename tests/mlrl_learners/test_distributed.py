@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mlrl_learners import distributed
 from mlrl_learners.errors import ConfigError, PeerError
+from mlrl_learners.meeting import wait_seconds
 from mlrl_learners.train import _check_processes
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
@@ -73,8 +74,15 @@ def test_a_learner_that_cannot_share_its_work_is_refused_before_anything_is_writ
 def test_a_waiting_time_that_is_no_number_is_named(monkeypatch):
     monkeypatch.setenv("MLRL_WAIT_SECONDS", "soon")
     with pytest.raises(ConfigError, match="MLRL_WAIT_SECONDS must be a number above 0, got 'soon'"):
-        distributed._wait_seconds()
+        wait_seconds()
 
+
+# Runs after what the program itself has to do at its end: nothing of torch's may be left by then.
+PARTED = """
+import atexit, os
+from torch import distributed
+atexit.register(lambda: distributed.is_initialized() and os._exit(3))
+"""
 
 MEETINGS = """
 import torch
@@ -125,6 +133,19 @@ except PeerError as error:
     assert d.world().rank != 1 and str(error) == "process 1: no space left", error
 """
 
+UNHEARD = """
+import time
+from mlrl_learners import distributed as d, meeting
+from mlrl_learners.errors import ConfigError
+
+meeting.LAST_WORDS_SECONDS = 1.0
+d.start()
+if d.world().rank > 0:
+    time.sleep(600)
+with d.together():
+    raise ConfigError("a key is wrong")
+"""
+
 LATE = """
 import time
 from mlrl_learners import distributed as d
@@ -146,26 +167,34 @@ else:
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [MEETINGS, SAME_ERROR, ONE_ERROR, LATE])
 def test_processes_meet_and_part_as_they_should(tmp_path, code):
-    script = tmp_path / "script.py"
+    done = _launch(tmp_path, PARTED + code, **({"MLRL_WAIT_SECONDS": "2"} if code is LATE else {}))
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_a_process_that_nobody_hears_ends_all_the_same(tmp_path):
+    done = _launch(tmp_path, UNHEARD)
+    assert done.returncode != 0
+    assert "ConfigError: a key is wrong" in done.stderr
+
+
+def _launch(folder, code, **environment):
+    script = folder / "script.py"
     script.write_text(code)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    if code is LATE:
-        environment["MLRL_WAIT_SECONDS"] = "2"
-    done = subprocess.run(
+    return subprocess.run(
         [
             *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "3"),
             *("--master-port", port, str(script)),
         ],
-        env=environment,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
 
 
 def test_peer_errors_are_no_mistakes_of_the_user():
