@@ -103,8 +103,8 @@ def train(
 
     Raises:
         RunDirError: If `run_dir` cannot be written, or holds another run.
-        ConfigError: If a number is outside its range, or there are several processes and the
-            learner cannot share its work.
+        ConfigError: If a number is outside its range, the learner cannot learn from episodes that
+            are walked in this way, or there are several processes and it cannot share its work.
         PeerError: If another process of the run failed, ended, or did not answer in time.
         NumericsError: If a loss or gradient is not finite.
         InfraError: If infrastructure broke every episode of an iteration.
@@ -125,6 +125,8 @@ def train(
     )
     with together():
         _check_processes(learner)
+        if hasattr(learner, "check_rollout"):
+            learner.check_rollout(plan.rollout)
         env = mlrl_envs.make(env_id, **plan.env_options)
         try:
             folder = RunDir(

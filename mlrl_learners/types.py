@@ -250,8 +250,10 @@ class Learner(Actor, Protocol):
     """An actor that improves.
 
     It may offer an attribute `rollout: RolloutConfig`, the way it wants episodes walked; the loop
-    uses it unless the caller says otherwise. With an attribute `offline` that is true it learns
-    from files: no episode is played for it, and `update` is given no rollouts.
+    uses it unless the caller says otherwise. A method `check_rollout(rollout: RolloutConfig)` may
+    refuse a way of walking by a `ConfigError`, before anything is played. With an attribute
+    `offline` that is true it learns from files: no episode is played for it, and `update` is given
+    no rollouts.
     """
 
     def update(self, rollouts: Sequence[Rollout]) -> Mapping[str, float]:

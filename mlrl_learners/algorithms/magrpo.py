@@ -46,7 +46,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MagrpoConfig(PolicyGradientConfig):
-    """What MAGRPO does with the answers; with a baseline, `group_size` should be at least 2.
+    """What MAGRPO does with the answers; with a baseline, `group_size` is at least 2.
 
     Attributes:
         baseline: What is subtracted from returns: `mean`, `none`, `leave_one_out` or `max`.
@@ -71,6 +71,25 @@ class MagrpoConfig(PolicyGradientConfig):
         if self.baseline not in ("mean", "none", "leave_one_out", "max"):
             raise ConfigError(
                 f"baseline must be mean, none, leave_one_out or max, got {self.baseline!r}"
+            )
+        self._check_group(self.group_size)
+
+    def check_rollout(self, rollout: RolloutConfig) -> None:
+        """Check that there is what `credit` and `baseline` compare.
+
+        Raises:
+            ConfigError: If there is not.
+        """
+        super().check_rollout(rollout)
+        self._check_group(rollout.num_samples)
+
+    def _check_group(self, size: int) -> None:
+        """Refuse what makes the advantage of a lonely answer 0, or divides it by 0."""
+        if size < 2 and (self.baseline != "none" or self.normalize_std):
+            what = f"baseline {self.baseline}" if self.baseline != "none" else "normalize_std"
+            raise ConfigError(
+                f"{what} takes at least 2 answers a prompt, group_size or rollout.num_samples, got "
+                f"{size}; with one answer there is baseline none, as in mareinforce"
             )
 
 

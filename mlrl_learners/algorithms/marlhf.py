@@ -25,7 +25,7 @@ from typing import Any, Literal
 from mlrl_learners.algorithms import actor_critic, magrpo, single_agent
 from mlrl_learners.algorithms.actor_critic import ActorCritic, ActorCriticConfig
 from mlrl_learners.algorithms.magrpo import Magrpo, MagrpoConfig
-from mlrl_learners.algorithms.pairs import ranked_steps, ranked_turns
+from mlrl_learners.algorithms.pairs import check_choice, ranked_steps, ranked_turns
 from mlrl_learners.algorithms.reward_model import RewardModel, TextPair, joint_text
 from mlrl_learners.demonstrations import JointTurn
 from mlrl_learners.errors import CheckpointError, ConfigError
@@ -35,7 +35,7 @@ from mlrl_learners.functional.returns import check_rewards
 from mlrl_learners.options import check_names, check_options
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.seeding import task_indices
-from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
+from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout, RolloutConfig
 
 __all__ = ["Marlhf", "MarlhfConfig", "make_marlhf"]
 
@@ -159,6 +159,16 @@ class Marlhf:
         kept = len(points) - math.floor(self.config.held_out * len(points))
         known, unknown = points[:kept], points[kept:]
         return [p for point in known for p in point], [p for point in unknown for p in point]
+
+    def check_rollout(self, rollout: RolloutConfig) -> None:
+        """Check that there is something to learn from what is played in this way.
+
+        Raises:
+            ConfigError: If there is not.
+        """
+        self.learner.check_rollout(rollout)
+        if not self.config.episodes:
+            check_choice(rollout)
 
     def act(
         self,

@@ -10,9 +10,16 @@ from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.preferences import largest_gap_pairs
 from mlrl_learners.functional.returns import joint_returns
-from mlrl_learners.types import AgentID, JointStep, Node, Rollout
+from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
 
-__all__ = ["Pair", "SignedRow", "played_pairs", "ranked_steps", "ranked_turns"]
+__all__ = [
+    "Pair",
+    "SignedRow",
+    "check_choice",
+    "played_pairs",
+    "ranked_steps",
+    "ranked_turns",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +44,19 @@ class SignedRow:
     pair: int
     sign: float
     row: TokenRow
+
+
+def check_choice(rollout: RolloutConfig) -> None:
+    """Check that the same prompts are answered more than once.
+
+    Raises:
+        ConfigError: If they are not.
+    """
+    if rollout.num_samples < 2:
+        raise ConfigError(
+            "group_size or rollout.num_samples must be at least 2 where pairs of answers to the "
+            f"same prompts are learnt from, got {rollout.num_samples}"
+        )
 
 
 def ranked_steps(

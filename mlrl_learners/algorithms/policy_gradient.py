@@ -22,7 +22,7 @@ from mlrl_learners.functional.losses import (
     policy_loss,
     token_weights,
 )
-from mlrl_learners.types import AgentID, Branching, Completion, JointMode
+from mlrl_learners.types import AgentID, Branching, Completion, JointMode, RolloutConfig
 
 __all__ = [
     "PolicyGradientConfig",
@@ -97,16 +97,29 @@ class PolicyGradientConfig(TeamConfig):
         for name in ("clip_high", "kl_coef"):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
-        if self.credit == "difference" and (self.joint_mode != "cross" or self.group_size < 2):
-            raise ConfigError(
-                "credit difference compares joint answers of which one agent's part differs: it "
-                "takes joint_mode cross and a group_size of at least 2, got "
-                f"{self.joint_mode} and {self.group_size}"
-            )
         if (self.overlong == "penalize") != (self.overlong_penalty > 0):
             raise ConfigError(
                 "overlong_penalty must be above 0 for overlong penalize, and 0 otherwise, got "
                 f"{self.overlong_penalty} for {self.overlong}"
+            )
+
+    def check_rollout(self, rollout: RolloutConfig) -> None:
+        """Check that there is what `credit` compares.
+
+        Raises:
+            ConfigError: If there is not.
+        """
+        size = rollout.num_samples
+        if self.credit == "difference" and (rollout.joint_mode != "cross" or size < 2):
+            raise ConfigError(
+                "credit difference compares joint answers of which one agent's part differs: it "
+                "takes joint_mode cross and a group_size of at least 2, got "
+                f"{rollout.joint_mode} and {size}"
+            )
+        if self.credit == "leave_one_out" and size < 2:
+            raise ConfigError(
+                "group_size or rollout.num_samples must be at least 2 for credit leave_one_out, "
+                f"which compares joint answers to the same prompts, got {size}"
             )
 
     def is_masked(self, completion: Completion) -> bool:

@@ -21,7 +21,13 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.metrics import group_metrics
 from mlrl_learners.algorithms.offline import OfflineTeam
-from mlrl_learners.algorithms.pairs import Pair, SignedRow, played_pairs, ranked_turns
+from mlrl_learners.algorithms.pairs import (
+    Pair,
+    SignedRow,
+    check_choice,
+    played_pairs,
+    ranked_turns,
+)
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.demonstrations import JointTurn
@@ -91,6 +97,15 @@ class MadpoConfig(TeamConfig):
             raise ConfigError(f"beta must be above 0, got {self.beta}")
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
+
+    def check_rollout(self, rollout: RolloutConfig) -> None:
+        """Check that there are answers to choose from, where they do not come from a file.
+
+        Raises:
+            ConfigError: If there are not.
+        """
+        if not self.episodes:
+            check_choice(rollout)
 
 
 class Madpo(OfflineTeam):

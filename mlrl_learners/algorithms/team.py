@@ -24,7 +24,7 @@ from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.policies import ChatFormat, ModelSource, Policy, SamplingConfig
 from mlrl_learners.policies.optimizer import OptimizerConfig, PolicyOptimizer
 from mlrl_learners.policies.states import restore
-from mlrl_learners.types import AgentID, Completion
+from mlrl_learners.types import AgentID, Completion, RolloutConfig
 
 __all__ = ["Team", "TeamConfig", "load_policy"]
 
@@ -57,6 +57,13 @@ class TeamConfig(SamplingConfig, OptimizerConfig, WeightsConfig):
         for name in ("max_rows", "micro_batch_tokens"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    def check_rollout(self, rollout: RolloutConfig) -> None:
+        """Check that there is something to learn from what is played in this way.
+
+        Raises:
+            ConfigError: If there is not.
+        """
 
 
 class Team:
@@ -160,6 +167,14 @@ class Team:
             yield
         finally:
             self.generator.set_state(state)
+
+    def check_rollout(self, rollout: RolloutConfig) -> None:
+        """Check that there is something to learn from what is played in this way.
+
+        Raises:
+            ConfigError: If there is not.
+        """
+        self.config.check_rollout(rollout)
 
     def save(self, path: Path) -> None:
         """Write what was learnt, optimizers and the generator into the folder `path`.

@@ -8,6 +8,7 @@ import mlrl_learners
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
 from mlrl_learners.testing import ScriptedActor
+from mlrl_learners.types import RolloutConfig
 
 
 class Fixed(ScriptedActor):
@@ -52,6 +53,19 @@ def test_a_run_writes_a_line_an_iteration_and_a_line_a_rollout(addition_env, tmp
         (i, r) for i in (1, 2, 3) for r in (0, 1)
     ]
     assert (tmp_path / "environment.json").exists()
+
+
+def test_a_learner_refuses_a_way_of_walking_before_anything_is_played(addition_env, tmp_path):
+    class Choosy(Fixed):
+        def act(self, observations, **_):
+            pytest.fail("it was asked")
+
+        def check_rollout(self, rollout):
+            raise ConfigError(f"not with {rollout.num_samples}")
+
+    with pytest.raises(ConfigError, match="not with 7"):
+        run(addition_env, tmp_path / "run", Choosy(), rollout=RolloutConfig(7), eval_every=1)
+    assert not (tmp_path / "run").exists()
 
 
 def test_every_agents_tokens_a_second_are_logged_at_each_update(addition_env, tmp_path):

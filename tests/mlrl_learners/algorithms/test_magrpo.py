@@ -5,7 +5,7 @@ import mlrl_learners
 from mlrl_learners.algorithms.magrpo import Magrpo, MagrpoConfig, make_magrpo
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.policies import tiny_model
-from mlrl_learners.types import JointStep, Node, Rollout
+from mlrl_learners.types import JointStep, Node, Rollout, RolloutConfig
 
 AGENTS = ("left", "right")
 SMALL = {"max_new_tokens": 8, "device": "cpu"}
@@ -258,3 +258,23 @@ def test_saved_and_loaded_it_goes_on_exactly_where_it_was(learner, tmp_path):
     for each in (learner, other):
         each.update(rollouts_of(each, letters))
     assert all(torch.equal(a, b) for a, b in zip(weights(learner), weights(other), strict=True))
+
+
+ALONE = "takes at least 2 answers a prompt, .* got 1"
+
+
+@pytest.mark.parametrize("name", ["magrpo", "marloo", "maremax"])
+def test_a_baseline_of_a_group_takes_a_group(name):
+    small = {"agents": AGENTS, "model": "tiny-random", "device": "cpu"}
+    with pytest.raises(ConfigError, match=ALONE):
+        mlrl_learners.make(name, group_size=1, **small)
+    with pytest.raises(ConfigError, match=ALONE):
+        mlrl_learners.make(name, **small).check_rollout(RolloutConfig(1))
+    with pytest.raises(ConfigError, match=ALONE):  # one return has no deviation
+        mlrl_learners.make("mareinforce", normalize_std=True, group_size=1, **small)
+
+
+def test_without_a_baseline_one_answer_is_enough():
+    small = {"agents": AGENTS, "model": "tiny-random", "device": "cpu"}
+    learner = mlrl_learners.make("mareinforce", group_size=1, **small)
+    learner.check_rollout(learner.rollout)

@@ -7,6 +7,7 @@ import mlrl_learners
 from mlrl_learners.errors import CheckpointError, ConfigError, UnknownNameError
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.testing import check_learner
+from mlrl_learners.types import RolloutConfig
 
 AGENTS = ("left", "right")
 TEAM_METHODS = ["magrpo", "mareinforce", "marloo", "maremax", "ippo", "mappo", "iac", "maac"]
@@ -138,6 +139,15 @@ def test_a_file_of_other_agents_is_an_error(tmp_path, toy):
     learner = make(agents=("setup", "story"), episodes=file)
     with pytest.raises(ConfigError, match="for setup, story: those who answer there are left, ri"):
         learner.update(toy.play(learner))
+
+
+def test_a_single_answer_a_prompt_teaches_the_reward_model_nothing(tmp_path):
+    with pytest.raises(ConfigError, match=r"num_samples must be at least 2 .* got 1"):
+        make(method="ippo").check_rollout(RolloutConfig(1))
+    file = prompts_file(tmp_path / "e", 2)
+    make(method="ippo", episodes=file).check_rollout(RolloutConfig(1))
+    with pytest.raises(ConfigError, match="at least 2 answers a prompt"):
+        make(method="magrpo", episodes=file).check_rollout(RolloutConfig(1))
 
 
 @pytest.mark.parametrize("method", ["magrpo", "ippo"])

@@ -8,7 +8,7 @@ import mlrl_learners
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.functional.preferences import preference_loss
 from mlrl_learners.testing import check_learner
-from mlrl_learners.types import Node, Rollout
+from mlrl_learners.types import Node, Rollout, RolloutConfig
 
 AGENTS = ("left", "right")
 KINDS = ["sigmoid", "hinge", "ipo"]
@@ -214,6 +214,13 @@ def test_a_file_of_agents_that_do_not_learn_is_an_error(tmp_path):
     file = write(tmp_path / "e", episode("a", "b", 0.1), episode("c", "d", 0.9))
     with pytest.raises(ConfigError, match="for setup, story: those who answer there are left, ri"):
         make(agents=("setup", "story"), episodes=file).update([])
+
+
+def test_a_single_answer_a_prompt_is_no_choice(tmp_path):
+    with pytest.raises(ConfigError, match=r"num_samples must be at least 2 .* got 1"):
+        make().check_rollout(RolloutConfig(1))
+    file = write(tmp_path / "e", episode("a", "b", 0.1), episode("c", "d", 0.9))
+    make(episodes=file).check_rollout(RolloutConfig(1))
 
 
 @pytest.mark.parametrize(

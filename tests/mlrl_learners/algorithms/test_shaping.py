@@ -10,7 +10,7 @@ from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig, answe
 from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.returns import joint_returns
-from mlrl_learners.types import Completion, Node
+from mlrl_learners.types import Completion, Node, RolloutConfig
 
 AGENTS = ("left", "right")
 FAMILIES = ["magrpo", "ippo"]
@@ -245,8 +245,6 @@ def test_a_difference_over_joint_actions_that_were_not_crossed_is_a_typed_error(
     ("options", "message"),
     [
         ({"credit": "blame"}, "credit must be shared or outcome or difference or leave_one_out"),
-        ({"credit": "difference"}, "takes joint_mode cross .* got aligned and 4"),
-        ({"credit": "difference", "joint_mode": "cross", "group_size": 1}, "got cross and 1"),
         ({"overlong": "penalize"}, "overlong_penalty must be above 0 for overlong penalize"),
         ({"overlong_penalty": 0.5}, "and 0 otherwise, got 0.5 for keep"),
         ({"overlong": "drop"}, "overlong must be keep or mask or penalize, got 'drop'"),
@@ -257,6 +255,32 @@ def test_a_difference_over_joint_actions_that_were_not_crossed_is_a_typed_error(
 def test_a_mistake_is_one_clear_line(name, options, message):
     with pytest.raises(ConfigError, match=message):
         make(name, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "rollout", "message"),
+    [
+        ({"credit": "difference"}, RolloutConfig(4), "takes joint_mode cross .* aligned and 4"),
+        (
+            {"credit": "difference", "joint_mode": "cross"},
+            RolloutConfig(4, "aligned"),
+            "takes joint_mode cross .* got aligned and 4",
+        ),
+        ({"credit": "difference"}, RolloutConfig(1, "cross"), "got cross and 1"),
+        ({"credit": "leave_one_out"}, RolloutConfig(1), "num_samples must be at least 2"),
+    ],
+)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_way_of_walking_that_leaves_nothing_to_compare_is_refused(
+    name, options, rollout, message
+):
+    with pytest.raises(ConfigError, match=message):
+        make(name, **options).check_rollout(rollout)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_difference_may_be_crossed_by_the_rollout_alone(name):
+    make(name, credit="difference").check_rollout(RolloutConfig(2, "cross"))
 
 
 @pytest.mark.slow
