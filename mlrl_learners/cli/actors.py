@@ -6,6 +6,7 @@
 import difflib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,22 @@ from mlrl_learners.actors import (
 )
 from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.cli.parser import printable
-from mlrl_learners.config import RunConfig, load_config
+from mlrl_learners.config import LearnerConfig, RunConfig, load_config
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.registry import make
 from mlrl_learners.testing import ScriptedActor
 from mlrl_learners.types import Actor, AgentID, Learner
 
-__all__ = ["SERVED", "SUMMARIES", "load_run", "make_actor", "make_learner", "run_of"]
+__all__ = [
+    "SERVED",
+    "SUMMARIES",
+    "load_run",
+    "make_actor",
+    "make_learner",
+    "options_of",
+    "run_of",
+    "unwrapped",
+]
 
 CONFIG_FILE = "config.yaml"
 STATE_FILE = "state.json"
@@ -69,8 +79,8 @@ def make_actor(
             `pipeline:runs/a`.
         agents: Whom it plays.
         seed: Decides everything it draws.
-        options: Of the learner that a model is played by, such as `max_new_tokens`; of the
-            endpoint, such as `max_tokens`.
+        options: Of the learner that a model is played by, such as `max_new_tokens`, or that a run
+            was trained by; of the endpoint, such as `max_tokens`.
 
     Raises:
         UnknownNameError: If the word is close to one of ours, or its prefix is none.
@@ -96,6 +106,24 @@ def make_actor(
     return _from_path(word, agents, seed, options)
 
 
+def unwrapped(word: str) -> tuple[list[str], str]:
+    """Split a word into the ways of playing, outermost first, and who plays at the bottom.
+
+    Raises:
+        ConfigError: If a way of playing lacks its actor.
+    """
+    ways = []
+    while not Path(word).exists():
+        prefix, colon, rest = word.partition(":")
+        if prefix not in WRAPPERS or not colon:
+            break
+        if not rest:
+            raise ConfigError(f"{prefix} wraps another actor: write {prefix}:ACTOR")
+        ways.append(prefix)
+        word = rest
+    return ways, word
+
+
 def _script(word: str, seed: int) -> Actor:
     if word == "reference":
         return ReferenceActor()
@@ -107,7 +135,7 @@ def _from_path(
 ) -> Actor:
     run_dir = run_of(Path(word))
     if run_dir is not None:
-        return load_run(run_dir, None if Path(word) == run_dir else Path(word))
+        return load_run(run_dir, None if Path(word) == run_dir else Path(word), options)
     settings = {"share_weights": True, **(options or {})}
     return make("magrpo", agents=agents, model=word, seed=seed, **settings)
 
@@ -144,16 +172,37 @@ def run_of(path: Path) -> Path | None:
     return None
 
 
-def load_run(run_dir: Path, checkpoint: Path | None = None) -> Learner:
-    """Make a run's learner as it was at a checkpoint, the last one by default.
+def options_of(learner: LearnerConfig) -> Mapping[str, Any]:
+    """Return what a command line says of the learner of an actor: its options, and nothing else.
 
     Raises:
+        ConfigError: If it names a learner or a model, which the actor does already.
+    """
+    if learner != LearnerConfig(options=learner.options):
+        raise ConfigError("who plays is said already: leave --learner.name and --learner.model out")
+    return learner.options
+
+
+def load_run(
+    run_dir: Path, checkpoint: Path | None = None, options: Mapping[str, Any] | None = None
+) -> Learner:
+    """Make a run's learner as it was at a checkpoint, the last one by default.
+
+    Args:
+        run_dir: The run's folder.
+        checkpoint: One of its checkpoints.
+        options: Of the learner, in place of those that it was trained with.
+
+    Raises:
+        UnknownNameError: If the learner has no such option.
         CheckpointError: If there is no checkpoint.
     """
     path = checkpoint or latest_checkpoint(run_dir)
     if path is None:
         raise CheckpointError(f"{str(run_dir)!r} has no checkpoint yet")
-    learner = make_learner(load_config(run_dir / CONFIG_FILE))
+    config = load_config(run_dir / CONFIG_FILE)
+    changed = replace(config.learner, options={**config.learner.options, **(options or {})})
+    learner = make_learner(replace(config, learner=changed))
     read_checkpoint(path, learner)
     return learner
 

@@ -20,6 +20,7 @@ from mlrl_learners.cli.actors import (
     make_actor,
     make_learner,
     run_of,
+    unwrapped,
 )
 from mlrl_learners.config import load_config
 from mlrl_learners.errors import CheckpointError, ConfigError
@@ -43,7 +44,7 @@ class NamedActor:
     def __init__(
         self, word: str, options: Mapping[str, Any] | None = None, name: str | None = None
     ) -> None:
-        self._ways, self._base = _unwrapped(word)
+        self._ways, self._base = unwrapped(word)
         self._options = dict(options or {})
         for option in ("max_new_tokens", "max_tokens"):
             if option in self._options:
@@ -143,20 +144,6 @@ class NamedActor:
             "tasks_per_iteration": config.train.tasks_per_iteration,
             "seed": config.train.seed,
         }
-
-
-def _unwrapped(word: str) -> tuple[list[str], str]:
-    """Split a word into the ways of playing, outermost first, and who plays at the bottom."""
-    ways = []
-    while not Path(word).exists():
-        prefix, colon, rest = word.partition(":")
-        if prefix not in WRAPPERS or not colon:
-            break
-        if not rest:
-            raise ConfigError(f"{prefix} wraps another actor: write {prefix}:ACTOR")
-        ways.append(prefix)
-        word = rest
-    return ways, word
 
 
 def _checkpoint(path: Path) -> tuple[Path, Path]:

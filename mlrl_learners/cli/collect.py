@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mlrl_envs
-from mlrl_learners.cli.actors import make_actor
+from mlrl_learners.cli.actors import make_actor, options_of
 from mlrl_learners.cli.parser import at_least, print_json
 from mlrl_learners.collect import CollectionResult, collect
 from mlrl_learners.config import from_mapping
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     env = mlrl_envs.make(config.env.id, **options)
     agents = list(env.possible_agents)
     env.close()
-    given = config.learner.options
+    given = options_of(config.learner)
     actor = make_actor(arguments.actor, agents, seed=arguments.seed, options=given)
     result = collect(
         env_id=config.env.id,

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from mlrl_learners.cli.actors import CONFIG_FILE, SERVED, load_run, make_actor, run_of
+from mlrl_learners.cli.actors import (
+    CONFIG_FILE,
+    SERVED,
+    load_run,
+    make_actor,
+    options_of,
+    run_of,
+    unwrapped,
+)
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config import RunConfig, from_mapping, load_config, to_mapping
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
@@ -48,11 +56,12 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     if run_dir is not None:
         options |= config.train.eval_options
     split = arguments.split or options.pop("split", None) or "eval"
+    own = options_of(from_mapping({"env": {"id": config.env.id}}, overrides).learner)
     if arguments.actor is None:
-        actor = _trained(arguments, run_dir)
+        actor = _trained(arguments, run_dir, own if run_dir is None else config.learner.options)
     else:
         agents = _agents(config.env.id, {**options, "split": split})
-        given = _learner_options(arguments.actor, config, overrides)
+        given = own if _has_options(arguments.actor) else config.learner.options
         actor = make_actor(arguments.actor, agents, seed=arguments.seed, options=given)
     file = None if arguments.episodes is None else JsonlFile(arguments.episodes)
 
@@ -100,23 +109,24 @@ def _agents(env_id: str, options: Mapping[str, Any]) -> list[AgentID]:
         env.close()
 
 
-def _learner_options(word: str, config: RunConfig, overrides: Sequence[str]) -> Mapping[str, Any]:
-    """Return a model's options; those of a run do not fit an endpoint, which takes only ours."""
-    if f"{SERVED}:" in word:
-        return from_mapping({"env": {"id": config.env.id}}, overrides).learner.options
-    return config.learner.options
+def _has_options(word: str) -> bool:
+    """Tell whether the options of a run do not fit an actor: an endpoint, or another run."""
+    _, base = unwrapped(word)
+    return base.startswith(f"{SERVED}:") or run_of(Path(base)) is not None
 
 
-def _trained(arguments: argparse.Namespace, run_dir: Path | None) -> Actor:
+def _trained(
+    arguments: argparse.Namespace, run_dir: Path | None, options: Mapping[str, Any]
+) -> Actor:
     if run_dir is not None and arguments.checkpoint is not None:
-        return load_run(run_dir, _checkpoint(run_dir, arguments.checkpoint))
+        return load_run(run_dir, _checkpoint(run_dir, arguments.checkpoint), options)
     if run_dir is None and arguments.checkpoint is None:
         raise ConfigError("say who plays: --actor or --checkpoint")
     path = Path(arguments.checkpoint or arguments.target)
     owner = run_of(path)
     if owner is None:
         raise CheckpointError(f"{str(path)!r} is neither a run directory nor a checkpoint of one")
-    return load_run(owner, None if owner == path else path)
+    return load_run(owner, None if owner == path else path, options)
 
 
 def _checkpoint(run_dir: Path, word: str) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import mlrl_envs
-from mlrl_learners.cli.actors import make_actor
+from mlrl_learners.cli.actors import make_actor, options_of
 from mlrl_learners.cli.parser import at_least, print_json, printable
 from mlrl_learners.config import from_mapping
 from mlrl_learners.records import episode_record
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     task = {} if arguments.task_id is None else {"task_id": arguments.task_id}
     try:
         env.reset(seed=arguments.seed, options=task)
-        actor = _actor(arguments, env, config.learner.options)
+        actor = _actor(arguments, env, options_of(config.learner))
         (episode,) = play_episodes(
             [env],
             actor,

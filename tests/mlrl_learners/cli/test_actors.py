@@ -96,3 +96,17 @@ def test_an_evaluation_without_any_reference_says_so_in_one_line(capsys):
     assert main(["evaluate", "mlrl/story-v0", "--actor", "reference", "--tasks", "1"]) != 0
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert "has no reference actions; choose another actor" in error
+
+
+@pytest.mark.usefixtures("student")
+def test_options_reach_the_learner_of_a_run(addition_env, tmp_path, capsys):
+    run_dir, out = tmp_path / "run", tmp_path / "episodes.jsonl"
+    config = tmp_path / "student.yaml"
+    config.write_text(f"env: {{id: {addition_env}}}\nlearner: {{name: student}}\n")
+    assert main(["train", str(config), "--run-dir", str(run_dir), "--train.iterations", "1"]) == 0
+    assert make_actor(str(run_dir), AGENTS, options={"patience": 9}).patience == 9
+    words = ["collect", addition_env, "--actor", str(run_dir), "--out", str(out)]
+    assert main([*words, "--learner.patiense", "9"]) == 2
+    assert "did you mean 'patience'" in capsys.readouterr().err
+    assert main([*words, "--learner.model", "other"]) == 2
+    assert main(["play", addition_env, "--actor", str(run_dir), "--learner.patiense", "9"]) == 2

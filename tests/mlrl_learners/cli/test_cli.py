@@ -1,6 +1,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -285,6 +286,30 @@ class TestEvaluate:
         for words in (["--actor", str(run_dir)], ["--checkpoint", str(run_dir)]):
             status, result = run_json(capsys, "evaluate", ENV_ID, *words, "--env.num_tasks", "2")
             assert (status, result["mean_return"], len(result["episodes"])) == (0, 1.0, 2)
+
+    @pytest.mark.parametrize("target", ["run", ENV_ID])
+    def test_options_of_its_learner_can_be_changed(self, run_dir, capsys, target):
+        words = [target, "--checkpoint"] if target == ENV_ID else []
+        words = ["evaluate", *words, str(run_dir)]
+        status, result = run_json(capsys, *words, "--learner.patience", "9")
+        assert (status, result["mean_return"]) == (0, 0.0)
+        assert main([*words, "--learner.patiense", "9"]) == 2
+        assert "did you mean 'patience'" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("option", ["--learner.name", "--learner.model"])
+    def test_who_plays_is_not_said_twice(self, run_dir, capsys, option):
+        for words in ([str(run_dir)], [ENV_ID, "--actor", str(run_dir)]):
+            assert main(["evaluate", *words, option, "other"]) == 2
+            assert "leave --learner.name and --learner.model out" in capsys.readouterr().err
+
+    def test_another_run_plays_with_options_of_its_own(self, run_dir, tmp_path, capsys):
+        config = tmp_path / "run" / "config.yaml"
+        other = tmp_path / "other"
+        shutil.copytree(run_dir, other)
+        config.write_text(config.read_text().replace("patience: 2", "patience: 9"))
+        assert run_json(capsys, "evaluate", str(run_dir))[1]["mean_return"] == 0.0
+        words = ["evaluate", str(run_dir), "--actor", f"concatenation:{other}"]
+        assert run_json(capsys, *words)[1]["mean_return"] == 1.0
 
     def test_an_endpoint_plays_a_runs_environment_with_options_of_its_own(
         self, run_dir, chat_server, capsys
