@@ -55,9 +55,9 @@ class OfflineTeam(Team):
         super().load(path)
         try:
             state = json.loads((path / STATE_FILE).read_text())
-        except (OSError, ValueError) as error:
+            self._updates, self._seed = state["updates"], state["seed"]
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointError(f"{str(path)!r} lacks the count of updates: {error}") from None
-        self._updates, self._seed = state["updates"], state["seed"]
 
     def draw(self, num_examples: int, batch_size: int) -> list[int]:
         """Return the examples of this update: all of them once, then again in another order."""

@@ -35,7 +35,8 @@ class TeamConfig(SamplingConfig, OptimizerConfig, WeightsConfig):
 
     Attributes:
         system_prompts: For each agent, what its model is told first; agents may be left out.
-        max_prompt_tokens: Longer prompts lose their middle; 0 for what the model can read.
+        max_prompt_tokens: Longer prompts lose their middle, at least 0; 0 for what the model can
+            read.
         max_rows: Most answers that are decoded at once, at least 1.
         micro_batch_tokens: Most tokens of one forward pass in training, padding included.
     """
@@ -54,9 +55,9 @@ class TeamConfig(SamplingConfig, OptimizerConfig, WeightsConfig):
         SamplingConfig.__post_init__(self)
         OptimizerConfig.__post_init__(self)
         WeightsConfig.__post_init__(self)
-        for name in ("max_rows", "micro_batch_tokens"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        for name, low in (("max_prompt_tokens", 0), ("max_rows", 1), ("micro_batch_tokens", 1)):
+            if getattr(self, name) < low:
+                raise ConfigError(f"{name} must be at least {low}, got {getattr(self, name)}")
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that there is something to learn from what is played in this way.
@@ -198,12 +199,12 @@ class Team:
             CheckpointError: If it is missing, damaged, or of another team or model.
         """
         try:
-            team = json.loads((path / "team.json").read_text())
-        except (OSError, ValueError) as error:
+            policy_of = json.loads((path / "team.json").read_text())["policies"]
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointError(f"{str(path)!r} holds no checkpoint of a team: {error}") from None
-        if team["policies"] != self.policy_of:
+        if policy_of != self.policy_of:
             raise CheckpointError(
-                f"{str(path)!r} is of a team {team['policies']}, this one is {self.policy_of}"
+                f"{str(path)!r} is of a team {policy_of}, this one is {self.policy_of}"
             )
         for name, policy in self.policies.items():
             policy.load(path / name)
@@ -221,5 +222,10 @@ class Team:
         limit: int | None = self.config.max_prompt_tokens or None
         if policy.max_positions is not None:
             readable = policy.max_positions - self.config.max_new_tokens
+            if readable < 1:
+                raise ConfigError(
+                    f"max_new_tokens must leave room for a prompt in the {policy.max_positions} "
+                    f"tokens that the model of {agent!r} reads, got {self.config.max_new_tokens}"
+                )
             limit = min(limit or readable, readable)
         return ChatFormat(policy.tokenizer, self.config.system_prompts.get(agent), limit)

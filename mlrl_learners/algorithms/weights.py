@@ -21,7 +21,8 @@ __all__ = ["Weights", "WeightsConfig", "assign_policies", "load_policy", "policy
 
 SHARED = "shared"
 POLICY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-TAKEN = ("critics", "reward_model")  # folders beside those of policies
+# What is written beside the folders of policies.
+TAKEN = ("critics", "generator.pt", "marlhf.json", "offline.json", "reward_model", "team.json")
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,6 @@ class WeightsConfig(AdapterConfig):
                 "fsdp cuts up models that are trained as a whole, got "
                 f"lora_rank {self.lora_rank} and frozen {list(self.frozen)}"
             )
-        for name in self.policies.values():
-            if not POLICY_NAME.fullmatch(name) or name in TAKEN:
-                raise ConfigError(
-                    f"the name of a policy is letters, digits, '_', '-' and '.', and none of "
-                    f"{', '.join(TAKEN)}; policies has {name!r}"
-                )
 
 
 def assign_policies(agents: Sequence[AgentID], config: WeightsConfig) -> dict[AgentID, str]:
@@ -79,7 +74,8 @@ def assign_policies(agents: Sequence[AgentID], config: WeightsConfig) -> dict[Ag
 
     Raises:
         UnknownNameError: If the configuration names an agent that is none.
-        ConfigError: If there is no agent, or none that learns.
+        ConfigError: If there is no agent, or none that learns; or if no folder can have the name
+            of a policy.
     """
     if not agents:
         raise ConfigError("agents must name at least one agent, got none")
@@ -90,7 +86,15 @@ def assign_policies(agents: Sequence[AgentID], config: WeightsConfig) -> dict[Ag
         raise ConfigError(f"frozen names every agent, {', '.join(agents)}: nobody learns")
     if config.share_weights:
         return dict.fromkeys(agents, SHARED)
-    return {agent: config.policies.get(agent, agent) for agent in agents}
+    policy_of = {agent: config.policies.get(agent, agent) for agent in agents}
+    for agent, name in policy_of.items():
+        if not POLICY_NAME.fullmatch(name) or name in TAKEN:
+            raise ConfigError(
+                f"the name of a policy is letters, digits, '_', '-' and '.', and none of "
+                f"{', '.join(TAKEN)}, got {name!r} for agent {agent!r}; policies can give it "
+                "another"
+            )
+    return policy_of
 
 
 def policy_sources(

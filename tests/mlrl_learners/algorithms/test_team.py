@@ -340,3 +340,35 @@ def test_a_frozen_agent_is_named_but_not_stored(tmp_path):
 def test_options_that_cannot_be_are_named(options, error, message):
     with pytest.raises(error, match=message):
         make(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_new_tokens": 4096}, "max_new_tokens must leave room .* 4096 .*, got 4096"),
+        ({"max_prompt_tokens": -1}, "max_prompt_tokens must be at least 0, got -1"),
+    ],
+)
+def test_lengths_that_cannot_be_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
+        make(**options)
+
+
+def test_one_token_of_a_prompt_is_room_enough():
+    assert make(max_new_tokens=4095).config.max_new_tokens == 4095
+
+
+def test_an_agent_called_like_a_file_of_ours_needs_another_name_for_its_policy():
+    with pytest.raises(ConfigError, match=r"agent 'generator\.pt'"):
+        make(agents=("generator.pt", "right"))
+    assert "x" in make(agents=("generator.pt", "right"), policies={"generator.pt": "x"}).policies
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "3", "{", '{"policies": null}'])
+@pytest.mark.parametrize(("name", "file"), [("magrpo", "team.json"), ("sft", "offline.json")])
+def test_a_damaged_file_of_a_checkpoint_is_said_so(name, file, text, tmp_path):
+    learner = make(name)
+    learner.save(tmp_path)
+    (tmp_path / file).write_text(text)
+    with pytest.raises(CheckpointError):
+        learner.load(tmp_path)

@@ -35,9 +35,14 @@ def test_each_agent_has_a_policy(options, expected):
         ({"frozen": ["d"]}, UnknownNameError, "unknown agent 'd'"),
         ({"frozen": ["c", "a", "b"]}, ConfigError, "frozen names every agent, a, b, c"),
         ({"share_weights": True, "policies": {"a": "x"}}, ConfigError, "leave policies out"),
-        ({"policies": {"a": "../x"}}, ConfigError, r"policies has '\.\./x'"),
-        ({"policies": {"a": ""}}, ConfigError, "policies has ''"),
-        ({"policies": {"a": "critics"}}, ConfigError, "policies has 'critics'"),
+        ({"policies": {"a": "../x"}}, ConfigError, r"'\.\./x' for agent 'a'"),
+        ({"policies": {"a": ""}}, ConfigError, "'' for agent 'a'"),
+        ({"policies": {"a": "critics"}}, ConfigError, "'critics' for agent 'a'"),
+        ({"policies": {"a": "reward_model"}}, ConfigError, "'reward_model' for agent 'a'"),
+        ({"policies": {"b": "team.json"}}, ConfigError, "'team.json' for agent 'b'"),
+        ({"policies": {"b": "offline.json"}}, ConfigError, "'offline.json' for agent 'b'"),
+        ({"policies": {"b": "marlhf.json"}}, ConfigError, "'marlhf.json' for agent 'b'"),
+        ({"policies": {"b": "generator.pt"}}, ConfigError, "'generator.pt' for agent 'b'"),
     ],
 )
 def test_what_cannot_be_is_refused(options, error, message):
@@ -95,3 +100,11 @@ def test_models_in_memory_are_told_apart_by_object_and_left_alone():
     assert policies[0].model is not policies[1].model
     assert all(weight.requires_grad for weight in first[0].parameters())
     assert describe_source(first) == "a LlamaForCausalLM in memory"
+
+
+@pytest.mark.parametrize("agent", ["../a", "critics", "team.json", ""])
+def test_an_agents_own_name_is_held_to_the_same_rule(agent):
+    with pytest.raises(ConfigError, match="policies can give it another"):
+        assign_policies([agent, "b"], WeightsConfig())
+    assert assign_policies([agent, "b"], WeightsConfig(share_weights=True))[agent] == "shared"
+    assert assign_policies([agent, "b"], WeightsConfig(policies={agent: "x"}))[agent] == "x"
