@@ -58,7 +58,7 @@ class LearnerConfig:
         name: One of `mlrl list`.
         model: A model's name, folder or hub id for all agents, or a mapping of each agent to its
             own; left out for learners without models.
-        options: The learner's options, such as `group_size` or `learning_rate`.
+        options: The learner's options, such as `group_size` or `lr`.
     """
 
     name: str = "magrpo"

@@ -1,7 +1,8 @@
 """YAML as people expect it: `off` is a word and `1e-5` is a number.
 
 PyYAML follows YAML 1.1, where `off`, `no` and `on` are booleans and `1e-5` is text. Here the plain
-scalars of YAML 1.2's core schema are used both ways, so that what was saved is what is loaded.
+scalars of YAML 1.2's core schema are used both ways, so that what was saved is what is loaded; and
+`inf`, which is what people write, is `.inf`.
 
 PyYAML comes with the extra `learners`. Without it, JSON is written and read, which is YAML too.
 """
@@ -21,7 +22,7 @@ _SCALARS = (
     ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
     ("float", r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?", "-+.0123456789"),
     ("float", r"[-+]?[0-9]+[eE][-+]?[0-9]+", "-+0123456789"),
-    ("float", r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", "-+."),
+    ("float", r"[-+]?\.(inf|Inf|INF)|inf|\.(nan|NaN|NAN)", "-+.i"),
 )
 _PLAIN = re.compile(r"(?:[A-Za-z0-9_/+]|[-.](?=[0-9]))(?:[\w./+-]| (?=[\w]))*")
 """Scalars that are surely one plain word, number or path."""

@@ -61,7 +61,7 @@ class CriticConfig(PolicyGradientConfig):
             null for `lr`.
         value_coef: Weight of the value loss, at least 0.
         value_clip: How far a value counts from what it was when the rollouts were played, above
-            0; infinity for no limit.
+            0; `inf` for no limit.
     """
 
     critic: CriticKind = "separate"

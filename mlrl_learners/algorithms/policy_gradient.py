@@ -48,7 +48,7 @@ class PolicyGradientConfig(TeamConfig):
         gamma: Discount a turn, in [0, 1].
         loss: `grpo`, `token_mean`, `dr_grpo`, `sequence` or `gspo`.
         clip_low: The ratio counts down to 1 - clip_low, in [0, 1]; 1 for no limit.
-        clip_high: The ratio counts up to 1 + clip_high, at least 0; infinity for no limit.
+        clip_high: The ratio counts up to 1 + clip_high, at least 0; `inf` for no limit.
         epochs: Passes over the same rollouts, at least 1.
         num_minibatches: Optimizer steps a pass, at least 1.
         credit: What of a joint answer's worth is put down to one agent's part: `shared`, all of

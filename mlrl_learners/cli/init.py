@@ -1,6 +1,7 @@
 """`mlrl init`: write a package with an environment or a learner of your own."""
 
 import argparse
+import importlib.util
 import keyword
 import re
 import sys
@@ -78,8 +79,14 @@ def _check_name(kind: str, name: str) -> None:
     is_taken = (
         name in registry if kind == "learner" else f"me/{_dashed(name)}-v0" in mlrl_envs.registry
     )
-    if is_taken or name in sys.stdlib_module_names or name in _RESERVED:
+    if is_taken or name in _RESERVED or _is_module(name):
         raise ConfigError(f"the name {name!r} is taken; choose another, such as 'my_{name}'")
+
+
+def _is_module(name: str) -> bool:
+    """Tell whether Python has such a module; a mere folder that is in reach is none."""
+    spec = importlib.util.find_spec(name)
+    return name in sys.stdlib_module_names or (spec is not None and spec.origin is not None)
 
 
 def _is_name(text: str) -> bool:

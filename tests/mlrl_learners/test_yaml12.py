@@ -1,3 +1,4 @@
+import math
 import sys
 
 import pytest
@@ -19,6 +20,8 @@ scalars = st.text("aZ09_-+. /:#e~nulltrueoff", max_size=8) | st.from_regex(
 @example("010")
 @example("off")
 @example("a b")
+@example("inf")
+@example("-inf")
 def test_a_value_is_read_like_a_document(text):
     try:
         expected = parse_yaml(text)
@@ -42,6 +45,9 @@ def test_a_value_is_read_like_a_document(text):
         ("1_000", "1_000"),
         ("2026-01-01", "2026-01-01"),
         ("null", None),
+        ("inf", math.inf),
+        (".inf", math.inf),
+        ("info", "info"),
     ],
 )
 def test_scalars_are_those_of_yaml_1_2(text, value):
