@@ -9,6 +9,7 @@ import json
 import logging
 import socket
 import urllib.request
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -42,14 +43,17 @@ def load_model(
             id, or a `(model, tokenizer)` pair, which is copied.
         dtype: `"float32"`, `"bfloat16"` or `"float16"`.
         device: `"auto"` (a GPU where there is one), or what `torch.device` takes.
-        options: More arguments for `from_pretrained`: revision, attention, quantisation.
+        options: More arguments for `from_pretrained`: revision, attention, quantisation. A model
+            that is quantised or has a `device_map` stays as and where it was loaded.
 
     Raises:
         ModelNotFoundError: If nothing by that name can be loaded.
-        ConfigError: If dtype is unknown, or this machine has no such device.
+        ConfigError: If dtype is unknown, this machine has no such device, or the model takes no
+            such options.
     """
     if dtype not in DTYPES:
         raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
+    _check_options(source, options or {})
     place = _device(device)
     if isinstance(source, tuple):
         model, tokenizer = copy.deepcopy(source[0]), source[1]
@@ -60,7 +64,25 @@ def load_model(
     else:
         folder = smollm2_folder() if str(source) == SMOLLM2 else source
         model, tokenizer = _from_pretrained(str(folder), dict(options or {}), DTYPES[dtype])
+        if "device_map" in (options or {}) or _is_placed(model):
+            return model, tokenizer
     return model.to(device=place, dtype=DTYPES[dtype]), tokenizer
+
+
+def _check_options(source: ModelSource, options: Mapping[str, Any]) -> None:
+    """Refuse options that would be ignored, or given twice."""
+    for key in ("dtype", "torch_dtype"):
+        if key in options:
+            raise ConfigError(f"model_options has {key}, but dtype is an option of its own")
+    if options and (isinstance(source, tuple) or str(source) in TINY_MODELS):
+        name = "a model in memory" if isinstance(source, tuple) else str(source)
+        raise ConfigError(f"{name} takes no model_options, got {list(options)}")
+
+
+def _is_placed(model: Any) -> bool:  # noqa: ANN401 - transformers ships no types
+    """Tell whether a model must stay as it was loaded: quantised, or spread over devices."""
+    marks = ("is_quantized", "hf_quantizer", "hf_device_map")
+    return any(getattr(model, mark, None) for mark in marks)
 
 
 def _merged(
@@ -75,7 +97,11 @@ def _merged(
     if (folder / WEIGHTS_FILE).exists():
         from peft import PeftModel
 
-        model = PeftModel.from_pretrained(model, str(folder)).merge_and_unload()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # peft asks by a name of old
+            model = PeftModel.from_pretrained(model, str(folder)).merge_and_unload()
+        for weight in model.parameters():  # which peft froze
+            weight.requires_grad_(weight.is_floating_point())  # those of quantised layers are not
     return model, tokenizer
 
 
@@ -98,6 +124,7 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
         raise ModelNotFoundError(str(unknown_name("model", name, ALIASES)))
     # What is wrong is said once, when all tries have failed.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+    asked = list(options)
     if not Path(name).exists() and _is_hub_unreachable():
         options = {"local_files_only": True, **options}
     shared = ("revision", "trust_remote_code", "token", "local_files_only")
@@ -107,6 +134,11 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
         model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **options)
     except (OSError, ValueError) as error:
         raise _not_found(name, error) from error
+    except (TypeError, AttributeError, ImportError) as error:  # of a name, a value, a package
+        if not asked:
+            raise
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ConfigError(f"model_options {asked} do not fit {name!r}: {reason}") from error
     return model, tokenizer
 
 

@@ -68,3 +68,14 @@ def test_another_learner_starts_from_its_adapter(run_dir, tmp_path):
     assert train(tmp_path / "next", 1, "--learner.model", start) == 0
     base = json.loads(learnt(tmp_path / "next")["learner/story/base.json"])
     assert base["source"] == start
+
+
+def test_all_weights_of_its_adapter_merged_are_trained_and_play(run_dir, tmp_path, capsys):
+    (checkpoint,) = (run_dir / "checkpoints").iterdir()
+    start = str(checkpoint / "learner" / "story")
+    assert train(tmp_path / "next", 1, "--learner.model", start, "--learner.lora_rank", "0") == 0
+    assert "learner/story/model.safetensors" in learnt(tmp_path / "next")
+    capsys.readouterr()
+    words = ["evaluate", "mlrl/story-v0", "--actor", start, "--split", "sample", "--tasks", "1"]
+    assert main([*words, "--learner.max_new_tokens", "8", "--json"]) == 0
+    assert "mean_return" in json.loads(capsys.readouterr().out)

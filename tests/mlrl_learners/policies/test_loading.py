@@ -3,11 +3,12 @@ import time
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 from mlrl_learners.algorithms.weights import Weights, WeightsConfig
-from mlrl_learners.errors import ModelNotFoundError
+from mlrl_learners.errors import ConfigError, ModelNotFoundError
 from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.policies import Policy, load_model
+from mlrl_learners.policies import Policy, load_model, tiny_model
 
 
 @pytest.fixture
@@ -50,6 +51,7 @@ def test_a_folder_with_an_adapter_is_the_base_with_it_merged(family, tmp_path, s
         ours, theirs = (each.logprobs(rows, temperature=1.0)[0] for each in (policy, merged))
     assert torch.allclose(ours, theirs, atol=1e-4)
     assert not any("lora" in name for name, _ in model.named_parameters())
+    assert all(weight.requires_grad for weight in model.parameters())
 
 
 def test_a_folder_of_a_frozen_agent_is_its_base(tmp_path):
@@ -61,3 +63,47 @@ def test_a_folder_that_names_no_base_is_said_so(tmp_path):
     (tmp_path / "base.json").write_text("{}")
     with pytest.raises(ModelNotFoundError, match="names no base"):
         load_model(tmp_path)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    model, tokenizer = load_model("tiny-random", device="cpu")
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"revison": "main"}, "revison"),
+        ({"load_in_4bit": True}, "load_in_4bit"),
+        ({"dtype": "float32"}, "an option of its own"),
+        ({"torch_dtype": "float32"}, "an option of its own"),
+        ({"attn_implementation": 3}, "attn_implementation"),
+    ],
+)
+def test_options_that_are_none_of_the_models_are_named(options, message, folder):
+    with pytest.raises(ConfigError, match=f"model_options.*{message}"):
+        load_model(folder, device="cpu", options=options)
+
+
+def test_a_model_that_is_not_loaded_from_files_takes_no_options():
+    for source in ("tiny-random", tiny_model()):
+        with pytest.raises(ConfigError, match=r"takes no model_options, got \['nonsense'\]"):
+            load_model(source, options={"nonsense": 1})
+
+
+@pytest.mark.parametrize("mark", ["is_quantized", "hf_device_map"])
+def test_what_was_put_in_place_while_loading_is_left_there(mark, folder, monkeypatch):
+    placed, _ = tiny_model()
+    setattr(placed, mark, True)
+    monkeypatch.setattr(placed, "to", lambda *_, **__: pytest.fail("it was moved"))
+    monkeypatch.setattr(AutoModelForCausalLM, "from_pretrained", lambda *_, **__: placed)
+    assert load_model(folder, device="cpu", dtype="bfloat16")[0] is placed
+
+
+def test_a_device_map_and_an_attention_can_be_chosen(folder):
+    options = {"device_map": "cpu", "attn_implementation": "eager"}
+    model, _ = load_model(folder, device="cpu", options=options)
+    assert model.config._attn_implementation == "eager"

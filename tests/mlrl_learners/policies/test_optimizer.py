@@ -131,8 +131,21 @@ def test_restored_it_goes_on_exactly_where_it_was():
             {"schedule": "linear", "warmup_steps": 5},
             r"total_steps must be above warmup_steps \(5\)",
         ),
+        ({"max_grad_norm": -1.0}, "max_grad_norm must be at least 0, got -1"),
+        ({"max_grad_norm": math.nan}, "max_grad_norm must be at least 0, got nan"),
+        ({"weight_decay": -1.0}, "weight_decay must be at least 0, got -1"),
+        ({"warmup_steps": -3}, "warmup_steps must be at least 0, got -3"),
+        ({"total_steps": -1}, "total_steps must be at least 0, got -1"),
+        ({"beta1": 1.5}, r"beta1 must be in \[0, 1\), got 1.5"),
+        ({"beta2": 1.0}, r"beta2 must be in \[0, 1\), got 1.0"),
     ],
 )
 def test_a_value_outside_its_range_is_named(options, message):
     with pytest.raises(ConfigError, match=message):
         OptimizerConfig(**options)
+
+
+def test_nothing_to_train_is_said_so():
+    frozen = torch.nn.Parameter(torch.ones(2), requires_grad=False)
+    with pytest.raises(ConfigError, match="nothing to train"):
+        PolicyOptimizer([frozen], OptimizerConfig())
