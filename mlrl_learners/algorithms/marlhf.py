@@ -139,6 +139,11 @@ class Marlhf:
             label_smoothing=config.label_smoothing,
         )
 
+    @property
+    def is_sharded(self) -> bool:
+        """Whether weights, the reward model's too, are in pieces; see `Team.is_sharded`."""
+        return self.learner.is_sharded
+
     @functools.cached_property
     def examples(self) -> tuple[list[TextPair], list[TextPair]]:
         """The pairs of the file to learn from, and those that are held out; read on first use.

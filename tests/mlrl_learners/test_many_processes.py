@@ -60,9 +60,10 @@ JOBS = [
     job("sft", **GROUPS),
 ]
 IN_PIECES = [
-    job("magrpo", **GROUPS, kl_coef=0.1, fsdp=True, share_weights=True),
-    job("ippo", **GROUPS, fsdp=True),
-    job("madpo", **{**GROUPS, "group_size": 6}, num_pairs=2, fsdp=True),
+    job("magrpo", **GROUPS, iterations=2, kl_coef=0.1, fsdp=True, share_weights=True),
+    job("ippo", **GROUPS, iterations=2, fsdp=True),
+    job("madpo", **{**GROUPS, "group_size": 6}, iterations=2, num_pairs=2, fsdp=True),
+    job("marlhf", **GROUPS, iterations=2, reward_epochs=2, fsdp=True),
 ]
 
 
@@ -91,9 +92,18 @@ def start(folder, jobs, processes, code=RUN, **environment):
     )
 
 
+def heard(process, seconds):
+    """Return what a run says; one that takes too long, on however slow a machine, is ended."""
+    try:
+        return process.communicate(timeout=seconds)
+    finally:
+        if process.poll() is None:
+            process.terminate()  # the launcher ends the others
+
+
 def run(folder, jobs, processes, **options):
     process = start(folder, jobs, processes, **options)
-    out, err = process.communicate()
+    out, err = heard(process, 800)
     assert process.returncode == 0, err
     return out, err
 
@@ -125,7 +135,10 @@ def distance(first, second):
 
 
 def assert_same_run(one, two):
-    assert distance(parameters(one), parameters(two)) < 1e-5
+    # The bias of a reward model has no gradient but rounding, of which AdamW makes whole steps;
+    # a gradient that is wrong moves every tensor by about the learning rate, 1e-3.
+    near = 1e-3 if "marlhf" in one.name else 1e-5
+    assert distance(parameters(one), parameters(two)) < near
     assert lines(one / "episodes.jsonl") == lines(two / "episodes.jsonl")
     for mine, theirs in zip(
         lines(one / "metrics.jsonl"), lines(two / "metrics.jsonl"), strict=True
@@ -140,7 +153,7 @@ def assert_same_run(one, two):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_two_processes_end_where_one_does(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     run(one, JOBS, 1)
@@ -150,7 +163,7 @@ def test_two_processes_end_where_one_does(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 def test_models_in_pieces_end_where_whole_ones_do(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     run(one, IN_PIECES, 1)
@@ -160,7 +173,7 @@ def test_models_in_pieces_end_where_whole_ones_do(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("processes", [(2, 1), (1, 2)])
 def test_a_run_in_pieces_is_resumed_by_another_number_of_processes(tmp_path, processes):
     """What is saved is whole: weights and optimizer go on from it, in pieces or not."""
@@ -202,7 +215,7 @@ sys.exit(main([*words, str(run_dir)]))
 
 def troubled(folder, trouble, processes=2):
     process = start(folder, trouble, processes, code=TROUBLE)
-    out, err = process.communicate(timeout=150)
+    out, err = heard(process, 500)
     return process.returncode, out, err
 
 
@@ -215,7 +228,7 @@ def untroubled(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_an_error_in_one_process_ends_all_with_its_line(tmp_path):
     status, _, err = troubled(tmp_path, "numerics")
     assert status != 0
@@ -225,7 +238,7 @@ def test_an_error_in_one_process_ends_all_with_its_line(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(("trouble", "processes"), [("SIGTERM", 1), ("SIGINT", 2)])
 def test_a_signal_to_one_process_ends_all_with_a_checkpoint(
     tmp_path, untroubled, trouble, processes
@@ -241,7 +254,7 @@ def test_a_signal_to_one_process_ends_all_with_a_checkpoint(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_when_one_process_is_killed_the_others_end_and_the_run_can_go_on(tmp_path, untroubled):
     status, _, _ = troubled(tmp_path, "SIGKILL")
     assert status != 0
@@ -251,7 +264,7 @@ def test_when_one_process_is_killed_the_others_end_and_the_run_can_go_on(tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_only_the_first_process_writes_and_speaks(tmp_path):
     status, out, err = troubled(tmp_path, "none")
     assert status == 0, err
@@ -262,11 +275,11 @@ def test_only_the_first_process_writes_and_speaks(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(1200)
 def test_a_mistake_is_told_once(tmp_path):
     code = "import sys; from mlrl_learners.cli import main; sys.exit(main(['train', 'tinny', "
     code += "'--run-dir', sys.argv[1]]))"
     process = start(tmp_path, [], 2, code=code)
-    _, err = process.communicate(timeout=150)
+    _, err = heard(process, 500)
     assert process.returncode != 0
     assert err.count("mlrl: ") == 1, err
