@@ -246,7 +246,7 @@ class Marlhf:
         try:
             state = json.loads((path / STATE_FILE).read_text())
             self._updates, self._seed = state["updates"], state["seed"]
-        except (OSError, ValueError, LookupError) as error:
+        except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointError(f"{str(path)!r} is of no reward model: {error}") from None
 
     def _from_file(self) -> tuple[list[TextPair], list[TextPair]]:

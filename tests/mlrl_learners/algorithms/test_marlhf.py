@@ -169,6 +169,14 @@ def test_a_checkpoint_of_the_method_alone_is_refused(tmp_path):
         make().load(tmp_path)
 
 
+@pytest.mark.parametrize("text", ["{}", "[]"])
+def test_a_damaged_count_of_updates_is_said_so(text, tmp_path):
+    make().save(tmp_path)
+    (tmp_path / "marlhf.json").write_text(text)
+    with pytest.raises(CheckpointError, match="is of no reward model"):
+        make().load(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
