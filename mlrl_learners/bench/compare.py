@@ -108,20 +108,16 @@ def _aligned(mine: Result, yours: Result) -> tuple[Table, Table]:
 
 
 def _row(tables: list[tuple[Table, Table]]) -> dict[str, Any]:
-    """Return the comparison of some entries, each of the same weight in the means."""
+    """Return the comparison of some entries, each of the same weight in every figure."""
     means = [([mean(v) for v in mine], [mean(v) for v in yours]) for mine, yours in tables]
     gaps = [[a - b for a, b in zip(x, y, strict=True)] for x, y in means]
-    mine = [values for table in tables for values in table[0]]
-    yours = [values for table in tables for values in table[1]]
     return {
-        "tasks": len(mine),
+        "tasks": sum(len(mine) for mine, _ in tables),
         "first_mean": mean([mean(x) for x, _ in means]),
         "second_mean": mean([mean(y) for _, y in means]),
         "difference": mean([mean(each) for each in gaps]),
-        "difference_interval": list(mean_interval(gaps)),
-        "probability_of_improvement": probability_of_improvement(mine, yours),
-        "probability_interval": list(probability_interval(mine, yours)),
-        "p_value": paired_p_value(
-            [v for x, _ in means for v in x], [v for _, y in means for v in y]
-        ),
+        "difference_interval": mean_interval(gaps),
+        "probability_of_improvement": mean([probability_of_improvement(*each) for each in tables]),
+        "probability_interval": probability_interval(tables),
+        "p_value": paired_p_value([x for x, _ in means], [y for _, y in means]),
     }

@@ -1,6 +1,7 @@
 """What a suite asks an actor to play: every episode, under a key that says what it is.
 
-The key is a hash of the task's content, the environment's options, the actor and how it samples.
+The key is a hash of the entry's name, the task's content, the environment's options, the actor and
+how it samples.
 An episode that is stored under its key is done; one whose task, actor or budget has changed has
 another key, and is played.
 """
@@ -121,6 +122,7 @@ def _units(
         batch_size=1,
     )
     common = {
+        "entry": entry.name,
         "env": entry.env,
         "options": entry.env_options,
         "actor": dict(identity),

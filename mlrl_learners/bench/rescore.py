@@ -6,6 +6,7 @@ ends sooner or later than it did is reported as such, and scored as far as its a
 """
 
 import copy
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,7 +36,8 @@ class Change:
         new_solved: Whether it is now.
         components: For each named part of the reward that changed, its old and new sum over turns
             and mean over agents.
-        note: Anything else, such as a turn that is no longer played.
+        note: Anything else that changed: an agent's return, a turn's rewards, a turn that is no
+            longer played.
     """
 
     env_id: str
@@ -176,15 +178,10 @@ def _changes(env_id: str, old: Record, new: Record, note: str) -> Iterator[Chang
     parts = {
         name: (before.get(name, 0.0), after.get(name, 0.0))
         for name in sorted(before.keys() | after.keys())
-        if abs(before.get(name, 0.0) - after.get(name, 0.0)) > ROUNDING
+        if not _is_same(before.get(name, 0.0), after.get(name, 0.0))
     }
-    is_equal = (
-        all(abs(old["returns"].get(a, 0.0) - r) <= ROUNDING for a, r in new["returns"].items())
-        and old["solved"] == new["solved"]
-        and not parts
-        and not note
-    )
-    if not is_equal:
+    notes = [*([note] if note else []), *_differing(old, new)]
+    if parts or notes or not _is_same(old["return"], new["return"]):
         yield Change(
             env_id,
             old["task_id"] or f"seed {old['seed']}",
@@ -193,8 +190,32 @@ def _changes(env_id: str, old: Record, new: Record, note: str) -> Iterator[Chang
             bool(old["solved"]),
             bool(new["solved"]),
             parts,
-            note,
+            "; ".join(notes),
         )
+
+
+def _differing(old: Record, new: Record) -> Iterator[str]:
+    """Name what differs apart from the team's return and the parts of the reward."""
+    if old["solved"] != new["solved"]:
+        yield "solved"
+    if agents := _unlike(old["returns"], new["returns"]):
+        yield f"returns of {', '.join(agents)}"
+    for number, (before, after) in enumerate(zip(old["turns"], new["turns"], strict=False), 1):
+        if agents := _unlike(before["rewards"], after["rewards"]):
+            yield f"rewards of {', '.join(agents)} in turn {number}"
+
+
+def _unlike(old: Mapping[str, float], new: Mapping[str, float]) -> list[str]:
+    """Return the agents whose numbers differ."""
+    return [
+        agent
+        for agent in sorted(old.keys() | new.keys())
+        if not _is_same(old.get(agent, math.nan), new.get(agent, math.nan))
+    ]
+
+
+def _is_same(old: float, new: float) -> bool:
+    return abs(old - new) <= ROUNDING
 
 
 def _parts(record: Record) -> dict[str, float]:

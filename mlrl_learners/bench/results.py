@@ -146,7 +146,8 @@ def check_schema(value: object, source: str) -> None:
 def figures_of(episodes: Sequence[Record]) -> dict[str, Any]:
     """Return every figure of an entry, from its episodes alone.
 
-    Means are over tasks of a task's mean, intervals draw tasks. Zero episodes have no means: None.
+    Means are over tasks of a task's mean, intervals draw tasks. Zero episodes have no means, one
+    task has no interval: None.
     """
     returns = _by_task(episodes, lambda record: record["return"])
     solved = _by_task(episodes, lambda record: bool(record["solved"]))
@@ -169,9 +170,9 @@ def figures_of(episodes: Sequence[Record]) -> dict[str, Any]:
     return {
         **counted,
         "mean": mean(means),
-        "interval": list(mean_interval([means])),
+        "interval": mean_interval([means]),
         "iqm": interquartile_mean(seeds),
-        "iqm_interval": list(iqm_interval(seeds)),
+        "iqm_interval": iqm_interval(seeds),
         "agent_returns": _agent_returns(episodes),
         "components": _components(episodes),
         "solved_rate": mean([mean(each) for each in flags]),
@@ -187,7 +188,8 @@ def figures_of(episodes: Sequence[Record]) -> dict[str, Any]:
 def overall_of(entries: Sequence[Record]) -> dict[str, Any]:
     """Return the figures of a whole run; every environment weighs the same in its mean.
 
-    Entries without an episode are part of none of them.
+    The interquartile mean is over the tasks of all environments together. Entries without an
+    episode are part of none of them.
     """
     scored = [entry for entry in entries if entry["episodes"]]
     total = {
@@ -204,11 +206,11 @@ def overall_of(entries: Sequence[Record]) -> dict[str, Any]:
     return {
         **counted,
         "mean": mean([entry["mean"] for entry in scored]),
-        "interval": list(
-            mean_interval([[mean(values) for values in _pooled(e["returns"])] for e in scored])
+        "interval": mean_interval(
+            [[mean(values) for values in _pooled(e["returns"])] for e in scored]
         ),
         "iqm": interquartile_mean(tasks),
-        "iqm_interval": list(iqm_interval(tasks)),
+        "iqm_interval": iqm_interval(tasks),
         "solved_rate": mean([entry["solved_rate"] for entry in scored]),
     }
 

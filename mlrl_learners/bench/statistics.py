@@ -34,8 +34,10 @@ Tasks = Sequence[Sequence[float]]
 """For each task, the values of its seeds."""
 
 
-def mean_interval(groups: Sequence[Sequence[float]], *, seed: int = 0) -> Interval:
+def mean_interval(groups: Sequence[Sequence[float]], *, seed: int = 0) -> Interval | None:
     """Return a 95 % bootstrap interval of the mean over groups of their means.
+
+    None where no group has two values: one alone says nothing of its spread.
 
     Args:
         groups: For each environment, one value a task; tasks are drawn inside their environment.
@@ -57,8 +59,11 @@ def interquartile_mean(tasks: Tasks) -> float:
     return float(_scipy_stats().trim_mean(values, 0.25))
 
 
-def iqm_interval(tasks: Tasks, *, seed: int = 0) -> Interval:
-    """Return a 95 % bootstrap interval of the interquartile mean; tasks are drawn."""
+def iqm_interval(tasks: Tasks, *, seed: int = 0) -> Interval | None:
+    """Return a 95 % bootstrap interval of the interquartile mean; tasks are drawn.
+
+    None for a single task.
+    """
     return _by_task(tasks, lambda drawn: interquartile_mean([tasks[i] for i in drawn]), seed)
 
 
@@ -75,27 +80,44 @@ def probability_of_improvement(ours: Tasks, theirs: Tasks) -> float:
     return mean(_chances(ours, theirs))
 
 
-def probability_interval(ours: Tasks, theirs: Tasks, *, seed: int = 0) -> Interval:
-    """Return a 95 % bootstrap interval of the probability of improvement; tasks are drawn."""
-    return mean_interval([_chances(ours, theirs)], seed=seed)
+def probability_interval(
+    groups: Sequence[tuple[Tasks, Tasks]], *, seed: int = 0
+) -> Interval | None:
+    """Return a 95 % bootstrap interval of the mean over groups of their improvement.
 
-
-def paired_p_value(ours: Sequence[float], theirs: Sequence[float], *, seed: int = 0) -> float:
-    """Return the two-sided p-value of a paired permutation test of the mean difference.
-
-    Under the null hypothesis either name may stand over either value of a task. All exchanges are
-    tried where there are few, else 9999 at random; 1 for no difference at all.
+    None where no group has two tasks.
 
     Args:
-        ours: One value a task.
-        theirs: The same tasks in the same order.
+        groups: For each environment, ours and theirs; tasks are drawn inside their environment.
         seed: Decides the draws.
     """
-    if all(a == b for a, b in zip(ours, theirs, strict=True)):
+    return mean_interval([_chances(ours, theirs) for ours, theirs in groups], seed=seed)
+
+
+def paired_p_value(
+    ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]], *, seed: int = 0
+) -> float:
+    """Return the two-sided p-value of a paired permutation test of the difference of means.
+
+    The difference is the mean over groups of their mean differences, each group of equal weight.
+
+    Under the null hypothesis either name may stand over either value of a task. All exchanges are
+    tried where there are few, else 9999 at random; 1 for a single task, and where nothing differs.
+
+    Args:
+        ours: For each environment, one value a task.
+        theirs: The same environments and tasks in the same order.
+        seed: Decides the draws.
+    """
+    weights = np.concatenate([np.full(len(each), 1 / len(each) / len(ours)) for each in ours])
+    first, second = (
+        np.concatenate([np.asarray(each, float) for each in values]) for values in (ours, theirs)
+    )
+    if len(weights) == 1 or np.array_equal(first, second):
         return 1.0
     found = _scipy_stats().permutation_test(
-        (np.asarray(ours, float), np.asarray(theirs, float)),
-        lambda x, y, axis: np.mean(x - y, axis=axis),
+        (first, second),
+        lambda x, y, axis: np.sum((x - y) * weights, axis=axis),
         permutation_type="samples",
         n_resamples=PERMUTATIONS,
         vectorized=True,
@@ -112,7 +134,7 @@ def _chances(ours: Tasks, theirs: Tasks) -> list[float]:
     ]
 
 
-def _by_task(tasks: Tasks, of: Callable[[Sequence[int]], float], seed: int) -> Interval:
+def _by_task(tasks: Tasks, of: Callable[[Sequence[int]], float], seed: int) -> Interval | None:
     places = np.arange(len(tasks))
     return _bootstrap([places], lambda drawn: of([int(i) for i in drawn]), seed, vectorized=False)
 
@@ -123,8 +145,10 @@ def _bootstrap(
     seed: int,
     *,
     vectorized: bool = True,
-) -> Interval:
-    """Return a percentile interval; a sample of one value, said twice, has no spread."""
+) -> Interval | None:
+    """Return a percentile interval; beside others, a sample of one value adds no spread."""
+    if max(map(len, data)) < 2:
+        return None
     samples = tuple(values if len(values) > 1 else np.repeat(values, 2) for values in data)
     found = _scipy_stats().bootstrap(
         samples,

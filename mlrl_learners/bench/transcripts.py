@@ -7,6 +7,7 @@ from the task and the answers anyway. The same episodes always give the same byt
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from mlrl_learners.bench.run import Played
 from mlrl_learners.errors import ConfigError
 
 __all__ = ["pack", "published", "read_episodes", "sha256_of"]
+
+LARGEST = 1 << 28  # bytes that a compressed file may grow to: a small one can hold terabytes
 
 KEPT = (
     *("key", "entry", "suite_seed", "task_id", "task_index", "seed"),
@@ -47,12 +50,12 @@ def read_episodes(path: Path) -> list[dict[str, Any]]:
     """Read episodes from a file, compressed or not; a torn last line is left out.
 
     Raises:
-        ConfigError: If the file cannot be read, or a line is no episode.
+        ConfigError: If the file cannot be read or grows too large, or a line is no episode.
     """
     try:
         data = path.read_bytes()
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8")
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+        text = (_unpacked(path) if data[:2] == b"\x1f\x8b" else data).decode("utf-8")
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise ConfigError(f"cannot read episodes from {str(path)!r}: {error}") from error
     lines = text.split("\n")
     episodes = []
@@ -67,6 +70,14 @@ def read_episodes(path: Path) -> list[dict[str, Any]]:
             raise ConfigError(f"{path}:{number} is not an episode") from None
         episodes.append(record)
     return episodes
+
+
+def _unpacked(path: Path) -> bytes:
+    with gzip.open(path) as file:
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ConfigError(f"{path.name} holds more than {LARGEST >> 20} MiB")
+    return data
 
 
 def _published(record: Mapping[str, Any], *, show_prompts: bool) -> dict[str, Any]:

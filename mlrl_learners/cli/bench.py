@@ -123,8 +123,10 @@ def _print(result: Mapping[str, Any], path: Path) -> None:
 
 
 def _with_interval(value: float | None, interval: Sequence[float] | None) -> str:
-    if value is None or interval is None:
+    if value is None:
         return "none"
+    if interval is None:
+        return f"{value:.3f} [none]"
     return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 

@@ -1,6 +1,7 @@
 """`mlrl leaderboard`: build the pages from results, check somebody's result."""
 
 import argparse
+import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     submission.add_argument(
         "--sample", type=at_least(0), default=20, help="episodes an environment to score anew"
     )
+    submission.add_argument(
+        "--seed", type=at_least(0), help="which episodes: that of an earlier check, to repeat it"
+    )
     submission.add_argument("--json", action="store_true", help="print problems as JSON")
     submission.set_defaults(action=_submit)
 
@@ -55,12 +59,14 @@ def _build(arguments: argparse.Namespace) -> int:
 
 
 def _submit(arguments: argparse.Namespace) -> int:
-    problems = check_submission(arguments.result, sample=arguments.sample)
+    seed = secrets.randbits(32) if arguments.seed is None else arguments.seed
+    problems = check_submission(arguments.result, sample=arguments.sample, seed=seed)
     if arguments.json:
-        print_json({"result": str(arguments.result), "problems": problems})
+        print_json({"result": str(arguments.result), "seed": seed, "problems": problems})
     elif problems:
         for problem in problems:
             print(f"mlrl: {problem}", file=sys.stderr)
+        print(f"mlrl: --seed {seed} repeats this check", file=sys.stderr)
     else:
-        print(f"{arguments.result} can be handed in")
+        print(f"{arguments.result} can be handed in; --seed {seed} repeats this check")
     return 1 if problems else 0

@@ -18,6 +18,7 @@ __all__ = ["build", "stale", "write"]
 
 MARKDOWN, PAGE, TRANSCRIPTS = "LEADERBOARD.md", "index.html", "transcripts"
 SHOWN_EPISODES = 2
+UNKNOWN = "\u2013"
 Pages = dict[str, str]
 
 
@@ -123,6 +124,8 @@ def _templates() -> Any:  # noqa: ANN401 - jinja2 is optional
     )
     found.filters["cell"] = _cell
     found.filters["figure"] = _figure
+    found.filters["number"] = lambda value: UNKNOWN if value is None else f"{value:.0f}"
+    found.filters["range"] = _range
     return found
 
 
@@ -132,9 +135,15 @@ def _cell(text: str) -> str:
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>|#~&" else c for c in plain)
 
 
+def _range(interval: tuple[float, float] | None) -> str:
+    return UNKNOWN if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
 def _figure(row: Mapping[str, Any] | Any, name: str) -> str:  # noqa: ANN401 - a Row
-    low, high = getattr(row, f"{name}_interval" if name != "mean" else "interval")
-    return f"{getattr(row, name):.3f} [{low:.3f}, {high:.3f}]"
+    interval = getattr(row, f"{name}_interval" if name != "mean" else "interval")
+    value = f"{getattr(row, name):.3f}"
+    low_high = UNKNOWN if interval is None else f"{interval[0]:.3f}, {interval[1]:.3f}"
+    return f"{value} [{low_high}]"
 
 
 def _part(name: str) -> str:

@@ -18,13 +18,15 @@ def draw_plot(group: Group, colors: Sequence[str]) -> Html:
     """Return the drawing of a group.
 
     Args:
-        group: At least one row.
+        group: At least one row. Those whose tokens are not counted are left off.
         colors: Every actor of the page; an actor has the same colour in all drawings.
     """
-    rows = group.rows
-    x_ticks = nice_ticks(0.0, max(*(row.tokens for row in rows), 10.0), 6)
-    highest = max(*(row.interval[1] for row in rows), 0.01)
-    lowest = min(*(row.interval[0] for row in rows), 0.0)
+    rows = [row for row in group.rows if row.tokens is not None]
+    spent = [row.tokens or 0.0 for row in rows]
+    ranges = [row.interval or (row.mean, row.mean) for row in rows]
+    x_ticks = nice_ticks(0.0, max([*spent, 10.0]), 6)
+    highest = max([high for _, high in ranges] + [0.01])
+    lowest = min([low for low, _ in ranges] + [0.0])
     y_ticks = nice_ticks(lowest, highest, 5)
 
     def x(value: float) -> float:
@@ -34,19 +36,21 @@ def draw_plot(group: Group, colors: Sequence[str]) -> Html:
         share = (value - y_ticks[0]) / (y_ticks[-1] - y_ticks[0])
         return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
 
-    places = [(x(row.tokens), y(row.mean)) for row in rows]
+    places = [(x(tokens), y(row.mean)) for row, tokens in zip(rows, spent, strict=True)]
     labels = _label_places(rows, places)
     marks = [
         tag(
             "g",
-            tag("title", f"{row.actor}: {row.mean:.3f} for {row.tokens:.0f} tokens an episode"),
-            tag("line", x1=px, x2=px, y1=y(row.interval[0]), y2=y(row.interval[1]), class_="bar"),
+            tag("title", f"{row.actor}: {row.mean:.3f} for {tokens:.0f} tokens an episode"),
+            tag("line", x1=px, x2=px, y1=y(low), y2=y(high), class_="bar"),
             tag("circle", cx=px, cy=py, r=5),
             tag("text", row.actor, x=lx, y=ly, text_anchor=anchor),
             class_=f"mark c{colors.index(row.actor) % 8}",
             data_actor=row.actor,
         )
-        for row, (px, py), (lx, ly, anchor) in zip(rows, places, labels, strict=True)
+        for row, tokens, (low, high), (px, py), (lx, ly, anchor) in zip(
+            rows, spent, ranges, places, labels, strict=True
+        )
     ]
     title = f"Mean return against tokens written an episode: {group.suite}, {group.entry}"
     return tag(

@@ -42,13 +42,13 @@ class Row:
         actor: What it is called.
         detail: How it plays, what it was trained on, and its note.
         mean: Mean return.
-        interval: 95 % interval of it.
+        interval: 95 % interval of it; None for a single task.
         iqm: Interquartile mean over tasks and seeds.
-        iqm_interval: 95 % interval of it.
+        iqm_interval: 95 % interval of it; None for a single task.
         solved: Share of episodes that solve their task.
         episodes: How many were played.
-        tokens: Written in an episode, on average.
-        read: Read in an episode, on average.
+        tokens: Written in an episode, on average; None where the actor does not count.
+        read: Read in an episode, on average; None likewise.
         seconds: That an episode took, on average.
         slug: Of its source.
         path: Of its source.
@@ -59,13 +59,13 @@ class Row:
     actor: str
     detail: str
     mean: float
-    interval: Interval
+    interval: Interval | None
     iqm: float
-    iqm_interval: Interval
+    iqm_interval: Interval | None
     solved: float
     episodes: int
-    tokens: float
-    read: float
+    tokens: float | None
+    read: float | None
     seconds: float
     slug: str
     path: str
@@ -104,7 +104,8 @@ def read_sources(folder: Path) -> list[Source]:
     """Read every result below a folder, in the order of their paths.
 
     Raises:
-        ConfigError: If there is none, one is no result, or two are the same actor's on one suite.
+        ConfigError: If there is none, one is no result, two are the same actor's on one suite, or
+            two of one suite have played an entry on other data or within other budgets.
     """
     files = sorted(folder.rglob("*.json")) if folder.is_dir() else []
     if not files:
@@ -117,7 +118,23 @@ def read_sources(folder: Path) -> list[Source]:
         if key in seen:
             raise ConfigError(f"{source.path} and {seen[key]} are of one actor, {key[2]}: name one")
         seen[key] = source.path
+    _check_alike(sources)
     return sources
+
+
+def _check_alike(sources: Sequence[Source]) -> None:
+    """Refuse to put side by side what was not played alike."""
+    first: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = {}
+    for source in sources:
+        for entry in source.result["entries"]:
+            label = _label(source.result["suite"])
+            path, known = first.setdefault((label, entry["name"]), (source.path, entry))
+            for key in ("env", "split", "budget", "options", "data"):
+                if entry[key] != known[key]:
+                    raise ConfigError(
+                        f"{label}, {entry['name']}: {source.path} has another {key} than {path}; "
+                        "another suite needs another name or version"
+                    )
 
 
 def groups_of(sources: Sequence[Source]) -> list[Group]:
@@ -154,11 +171,18 @@ def _groups(label: str, sources: Sequence[Source]) -> list[Group]:
     for name, entry in entries.items():
         found = [(s, e) for s in sources for e in s.result["entries"] if e["name"] == name]
         rows = [_row(source, each) for source, each in found if each["episodes"]]
-        without = [s.result["actor"]["name"] for s, e in found if not e["episodes"]]
-        absent = [f"{actor}: the tasks have no reference" for actor in sorted(without)]
+        absent = sorted(
+            f"{s.result['actor']['name']}: {_why_absent(e)}" for s, e in found if not e["episodes"]
+        )
         note = f"{_budget(entry)} · {_count(seeds, 'seed')}"
         groups.append(Group(label, summary, name, note, _best_first(rows), tuple(absent)))
     return groups
+
+
+def _why_absent(entry: Mapping[str, Any]) -> str:
+    if entry["missing"]:
+        return f"{_count(entry['missing'], 'episode')} missing"
+    return "the tasks have no reference"
 
 
 def _scored(source: Source) -> set[str]:
@@ -171,23 +195,28 @@ def _best_first(rows: Sequence[Row]) -> tuple[Row, ...]:
 
 def _row(source: Source, figures: Mapping[str, Any]) -> Row:
     result, played = source.result, figures["episodes"]
+    is_counted = figures["tokens"] + figures["prompt_tokens"] > 0  # nobody reads and writes nothing
     return Row(
         actor=result["actor"]["name"],
         detail=_detail(result["actor"]),
         mean=figures["mean"],
-        interval=tuple(figures["interval"]),
+        interval=_interval(figures["interval"]),
         iqm=figures["iqm"],
-        iqm_interval=tuple(figures["iqm_interval"]),
+        iqm_interval=_interval(figures["iqm_interval"]),
         solved=figures["solved_rate"],
         episodes=played,
-        tokens=figures["tokens"] / played,
-        read=figures["prompt_tokens"] / played,
+        tokens=figures["tokens"] / played if is_counted else None,
+        read=figures["prompt_tokens"] / played if is_counted else None,
         seconds=figures["seconds"] / played,
         slug=source.slug,
         path=source.path,
         commit=str(result["provenance"].get("commit") or "")[:8],
         is_complete=result["complete"],
     )
+
+
+def _interval(value: Sequence[float] | None) -> Interval | None:
+    return None if value is None else (value[0], value[1])
 
 
 def _detail(actor: Mapping[str, Any]) -> str:

@@ -1,65 +1,86 @@
-"""Checking somebody else's result: its form, its arithmetic, and a sample of its scores."""
+"""Checking somebody else's result: its form, its arithmetic, and a sample of its scores.
 
+Nothing in the file decides what is run here: environments are made of our own suite's entries, and
+the checker draws the sample.
+"""
+
+import dataclasses
+import math
 import random
+import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mlrl_envs
 from mlrl_envs.errors import MlrlError
-from mlrl_learners.bench.plan import content_hash
 from mlrl_learners.bench.rescore import rescore
-from mlrl_learners.bench.results import figures_of, read_result, read_transcripts
+from mlrl_learners.bench.results import figures_of, overall_of, read_result, read_transcripts
 from mlrl_learners.bench.suite import Entry, Suite, load_suite, suite_files, suite_of
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.playing import plan_jobs
+from mlrl_learners.statistics import mean
 
 __all__ = ["check_submission"]
 
 ROUNDING = 1e-6
-CHECKED = ("mean", "iqm", "solved_rate", "episodes", "tokens", "prompt_tokens", "returns", "solved")
+PLANNED = frozenset(
+    (
+        *("name", "env", "split", "agents", "options", "budget"),
+        *("data", "scorers", "planned", "left_out", "missing"),
+    )
+)
+DRAFTS = {"discussion": 2}
 Record = Mapping[str, Any]
 
 
-def check_submission(path: Path, *, sample: int = 20) -> list[str]:
+def check_submission(path: Path, *, sample: int = 20, seed: int | None = None) -> list[str]:
     """Return what is wrong with a result, in words; nothing where it can be accepted.
 
-    Its suite must be ours under our name, each figure must follow from the transcripts, and
-    `sample` episodes of each environment, which its own hash chooses, must score the same here.
+    Its suite must be ours under our name, its episodes those that the suite asks for, and each
+    figure must follow from them. `sample` episodes of each entry must score the same here; all of
+    them where the file was scored by other code.
 
     Args:
         path: The result; its transcripts lie beside it.
-        sample: Episodes of each entry that are scored anew; 0 for none.
+        sample: Episodes of each entry that are scored anew, at least 0.
+        seed: Which ones, at least 0; None draws it, so that whoever wrote the file could not know.
 
     Raises:
         ConfigError: If it is no result, or its transcripts are missing or others.
         InfraError: If the machinery fails.
     """
+    seed = secrets.randbits(32) if seed is None else seed
     result = read_result(path)
+    if problems := list(_suite_problems(result["suite"])):
+        return problems
     episodes = read_transcripts(path, result)
-    problems = list(_suite_problems(result["suite"]))
+    suite = load_suite(result["suite"]["name"])
+    names = [entry["name"] for entry in result["entries"]]
+    if names != [entry["name"] for entry in result["suite"]["entries"]]:
+        return ["the entries are not those of its suite"]
+    problems += sorted({f"unknown entry {e['entry']}" for e in episodes if e["entry"] not in names})
     if not result["complete"]:
         problems.append("the run is not complete")
-    keys = [episode.get("key") for episode in episodes]
-    if len(set(keys)) != len(keys):
-        problems.append("an episode appears twice")
-    names = {entry["name"] for entry in result["entries"]}
-    problems += sorted({f"unknown entry {e['entry']}" for e in episodes if e["entry"] not in names})
-    if names != {entry["name"] for entry in result["suite"]["entries"]}:
-        problems.append("the entries are not those of its suite")
-        return problems
-    planned = {entry.name: entry for entry in _suite(result["suite"]).entries}
+    planned = {entry.name: entry for entry in suite.entries}
+    figures = []
     for entry in result["entries"]:
+        ours = planned[entry["name"]]
         mine = [episode for episode in episodes if episode["entry"] == entry["name"]]
-        found = _entry_problems(entry, planned[entry["name"]], mine, result["suite"]["seeds"])
-        problems += [f"{entry['name']}: {problem}" for problem in found]
-        chosen = _sample(mine, sample, result["transcripts"]["sha256"])
-        problems += [
-            f"{entry['name']}: {p}" for p in _score_problems(planned[entry["name"]], chosen)
+        figures.append(figures_of(mine))
+        found = [
+            *_figure_problems({k: v for k, v in entry.items() if k not in PLANNED}, figures[-1]),
+            *_episode_problems(mine, ours, result["actor"]["way"]),
+            *_here(entry, ours, mine, suite, result["actor"], sample, seed),
         ]
-    return problems
+        problems += [f"{entry['name']}: {problem}" for problem in found]
+    found = list(_figure_problems(result["overall"], overall_of(figures)))
+    return problems + [f"overall: {problem}" for problem in found]
 
 
 def _suite_problems(claimed: Record) -> Iterator[str]:
-    suite = _suite(claimed)
+    suite = suite_of({k: v for k, v in claimed.items() if k != "hash"}, "its suite")
     if suite.hash != claimed["hash"]:
         yield f"the suite's hash is {suite.hash}, not {claimed['hash']}"
     if suite.name not in suite_files():
@@ -77,38 +98,107 @@ def _suite_problems(claimed: Record) -> Iterator[str]:
             yield f"entry {entry.name} is not that of our suite {suite.name} v{ours.version}"
 
 
-def _suite(claimed: Record) -> Suite:
-    return suite_of({k: v for k, v in claimed.items() if k != "hash"}, "its suite")
-
-
-def _entry_problems(
-    entry: Record, planned: Entry, episodes: Sequence[Record], seeds: Sequence[int]
-) -> Iterator[str]:
-    for name in ("env", "split", "options"):
-        if entry[name] != getattr(planned, name):
-            yield f"{name} is {entry[name]!r}, its suite says {getattr(planned, name)!r}"
-    derived = figures_of(episodes)
-    for name in CHECKED:
-        if not _is_close(entry.get(name), derived.get(name)):
+def _figure_problems(claimed: Record, derived: Record) -> Iterator[str]:
+    """Name every figure that is not what the transcripts give, or that they do not give."""
+    for name in sorted(claimed.keys() | derived.keys()):
+        is_there = name in claimed and name in derived
+        if not (is_there and _is_close(claimed[name], derived[name])):
             yield f"{name} does not follow from the transcripts"
-    if entry["missing"] or entry["episodes"] + entry["left_out"] != entry["planned"]:
-        yield (
-            f"{entry['episodes']} episodes and {entry['left_out']} left out are not the "
-            f"{entry['planned']} that were planned"
-        )
+
+
+def _episode_problems(episodes: Sequence[Record], planned: Entry, way: str) -> Iterator[str]:
+    """Check what every episode says of itself: its sums, turns and tokens."""
+    if any(not _adds_up(episode) for episode in episodes):
+        yield "an episode's return does not follow from its rewards"
     longest = max((len(episode["turns"]) for episode in episodes), default=0)
     if planned.budget.turns is not None and longest > planned.budget.turns:
         yield f"an episode has {longest} turns, the budget is {planned.budget.turns}"
-    if strange := {e["suite_seed"] for e in episodes} - set(seeds):
-        yield f"seeds {sorted(strange)} are none of the suite's"
+    drafts = math.prod(DRAFTS.get(each, 1) for each in way.split(":"))
+    most = planned.budget.tokens * drafts
+    counts = [n for e in episodes for turn in e["turns"] for n in turn["tokens"].values()]
+    if counts and max(counts) > most:
+        yield f"an answer has {max(counts)} tokens, the budget is {most}"
+    if counts and min(counts) < 0:
+        yield f"an answer has {min(counts)} tokens"
+
+
+def _adds_up(episode: Record) -> bool:
+    if not episode["returns"]:
+        return False
+    returns = {
+        agent: sum(turn["rewards"].get(agent, math.nan) for turn in episode["turns"])
+        for agent in episode["returns"]
+    }
+    team = mean(list(returns.values()))
+    return _is_close(episode["returns"], returns) and _is_close(episode["return"], team)
+
+
+def _here(
+    entry: Record,
+    planned: Entry,
+    episodes: Sequence[Record],
+    suite: Suite,
+    actor: Record,
+    sample: int,
+    seed: int,
+) -> list[str]:
+    """Compare an entry with the environment that our suite makes here, and score a sample."""
     env = planned.make_env()
     try:
-        tasks = min(planned.tasks or env.num_tasks, env.num_tasks)
+        problems = list(_entry_problems(entry, planned, env, episodes, suite, actor))
+        is_ours = entry["scorers"] == [mlrl_envs.fingerprint(env).get("scorer", "")]
     finally:
         env.close()
-    asked = tasks * len(seeds) * planned.budget.samples
-    if entry["planned"] != asked:
-        yield f"{entry['planned']} episodes were planned, the suite asks for {asked}"
+    size = sample if is_ours or not sample else len(episodes)
+    return problems + _score_problems(planned, _sample(episodes, size, f"{seed} {planned.name}"))
+
+
+def _entry_problems(
+    entry: Record,
+    planned: Entry,
+    env: Any,  # noqa: ANN401 - a PettingZoo environment
+    episodes: Sequence[Record],
+    suite: Suite,
+    actor: Record,
+) -> Iterator[str]:
+    asked = _asked(env, planned, suite)
+    without = _without_reference(env) if actor["base"] == "reference" else set()
+    ours = {
+        "env": planned.env,
+        "split": planned.split,
+        "options": dict(planned.options),
+        "budget": dataclasses.asdict(planned.budget),
+        "agents": list(env.possible_agents),
+        "data": mlrl_envs.fingerprint(env).get("data", ""),
+        "planned": asked.total(),
+        "left_out": sum(n for key, n in asked.items() if key[0] in without),
+        "missing": 0,
+    }
+    for name, value in ours.items():
+        if entry[name] != value:
+            yield f"{name} is {entry[name]!r}, it must be {value!r}"
+    asked = Counter({key: n for key, n in asked.items() if key[0] not in without})
+    there = Counter((e["task_id"], e["suite_seed"], e["seed"]) for e in episodes)
+    if absent := (asked - there).total():
+        yield f"{absent} episodes that the suite asks for are missing"
+    if more := (there - asked).total():
+        yield f"{more} episodes are doubled, or none that the suite asks for"
+
+
+def _asked(env: Any, planned: Entry, suite: Suite) -> Counter[tuple[str, int, int]]:  # noqa: ANN401
+    """Count the task, suite seed and seed of every episode of an entry."""
+    tasks = env.family.tasks
+    return Counter(
+        (tasks[job.options["task_index"]].task_id, seed, job.seed)
+        for seed in suite.seeds
+        for job in plan_jobs(
+            len(tasks), planned.tasks, samples=planned.budget.samples, seed=seed, batch_size=1
+        )
+    )
+
+
+def _without_reference(env: Any) -> set[str]:  # noqa: ANN401 - a PettingZoo environment
+    return {task.task_id for task in env.family.tasks if not env.family.reference(task)}
 
 
 def _score_problems(entry: Entry, episodes: Sequence[Record]) -> list[str]:
@@ -128,11 +218,9 @@ def _score_problems(entry: Entry, episodes: Sequence[Record]) -> list[str]:
 
 
 def _sample(episodes: Sequence[Record], size: int, seed: str) -> list[Record]:
-    """Choose episodes that whoever wrote the file could not choose."""
     if size >= len(episodes):
         return list(episodes)
-    draw = random.Random(content_hash([seed, len(episodes)]))  # noqa: S311 - reproducible
-    return draw.sample(list(episodes), size)
+    return random.Random(seed).sample(list(episodes), size)  # noqa: S311 - reproducible
 
 
 def _is_close(claimed: Any, derived: Any) -> bool:  # noqa: ANN401 - JSON values
@@ -140,7 +228,7 @@ def _is_close(claimed: Any, derived: Any) -> bool:  # noqa: ANN401 - JSON values
         return claimed.keys() == derived.keys() and all(
             _is_close(claimed[key], value) for key, value in derived.items()
         )
-    if isinstance(derived, list) and isinstance(claimed, list):
+    if isinstance(derived, list | tuple) and isinstance(claimed, list):
         return len(claimed) == len(derived) and all(map(_is_close, claimed, derived))
     if isinstance(derived, float) and isinstance(claimed, int | float):
         return abs(claimed - derived) <= ROUNDING

@@ -50,6 +50,29 @@ def test_change_names_task_return_and_component():
     assert change.old_solved == change.new_solved
 
 
+@pytest.mark.parametrize("where", ["return", "rewards", "solved", "returns"])
+def test_every_number_that_figures_use_is_compared_and_named(where):
+    first, _ = played("mlrl/story-v0", RandomActor(1), {"split": "sample"})
+    agent = next(iter(first["returns"]))
+    if where == "return":
+        first["return"] += 1.0
+    elif where == "solved":
+        first["solved"] = not first["solved"]
+    elif where == "returns":
+        first["returns"][agent] += 1.0
+    else:
+        first["turns"][0]["rewards"][agent] = float("nan")
+    _, (change,) = rescore("mlrl/story-v0", {"split": "sample"}, [first])
+    notes = {
+        "return": "",
+        "rewards": f"rewards of {agent} in turn 1",
+        "solved": "solved",
+        "returns": f"returns of {agent}",
+    }
+    assert change.note == notes[where]
+    assert (change.old_return != change.new_return) == (where == "return")
+
+
 def test_other_options_are_other_scores():
     episodes = played("mlrl/story-v0", RandomActor(1), {"split": "sample", "reward": "paper"})
     _, changes = rescore("mlrl/story-v0", {"split": "sample", "reward": "grounded"}, episodes)

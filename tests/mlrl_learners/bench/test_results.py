@@ -141,3 +141,26 @@ class TestCompare:
         ours, theirs = read_result(make_result("a")), read_result(make_result("b", split="eval"))
         with pytest.raises(ConfigError, match="nothing to compare"):
             compare(ours, theirs)
+
+
+def test_environments_weigh_the_same_in_every_figure_of_a_comparison():
+    def result(name, one, many):
+        tasks = {"one": [one], "many": [many] * 20}
+        entries = [
+            {
+                **dict.fromkeys(("name", "env"), env),
+                **dict.fromkeys(("split", "data"), ""),
+                **dict.fromkeys(("budget", "options", "scorers")),
+                **dict.fromkeys(("episodes", "tokens"), 1),
+                "returns": {str(i): {"0": [value]} for i, value in enumerate(values)},
+            }
+            for env, values in tasks.items()
+        ]
+        suite = {"name": "mine", "version": 0}
+        return {"actor": {"name": name}, "complete": True, "suite": suite, "entries": entries}
+
+    overall = compare(result("a", 1.0, 0.0), result("b", 0.0, 0.1))["overall"]
+    assert overall["difference"] == pytest.approx(0.45)
+    assert overall["probability_of_improvement"] == pytest.approx(0.5)
+    # 1 outweighs 0.1 whatever else is exchanged: only what keeps or exchanges all reaches 0.45.
+    assert overall["p_value"] > 0.9

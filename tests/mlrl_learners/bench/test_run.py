@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -155,3 +156,11 @@ def test_content_of_a_task_is_part_of_its_key(tmp_path, make_source, monkeypatch
 def test_settings_are_checked():
     with pytest.raises(ConfigError, match="batch_size must be at least 1, got 0"):
         RunSettings(batch_size=0)
+
+
+def test_entries_of_one_environment_share_no_episode(make_suite, source, tmp_path):
+    suite = make_suite(seeds=(0,), tasks=1, budget={"turns": None})
+    entry = suite.entries[0]
+    twin = replace(suite, entries=(entry, replace(entry, name="more", tasks=2)))
+    _, second = play_suite(twin, source, tmp_path, RunSettings())
+    assert [episode["entry"] for episode in second.episodes] == ["more", "more"]

@@ -63,9 +63,11 @@ def test_interval_draws_tasks_inside_their_environment():
     assert mean_interval([[0.0] * 5, [1.0] * 5]) == (0.5, 0.5)
 
 
-def test_one_task_has_no_spread():
-    assert mean_interval([[0.25]]) == (0.25, 0.25)
-    assert iqm_interval([[0.25, 0.25]]) == (0.25, 0.25)
+def test_one_task_has_no_interval():
+    assert mean_interval([[0.25]]) is None
+    assert mean_interval([[0.25], [0.5]]) is None
+    assert iqm_interval([[0.25, 0.75]]) is None
+    assert probability_interval([([[1.0]], [[0.0]])]) is None
 
 
 def test_one_task_of_one_environment_hides_no_spread_of_another():
@@ -87,19 +89,29 @@ def test_nothing_improves_on_itself(tasks):
 def test_improvement_counts_pairs_and_halves_ties():
     assert probability_of_improvement([[1.0, 0.5]], [[0.5, 0.0]]) == pytest.approx(3.5 / 4)
     assert probability_of_improvement([[1.0], [0.0]], [[0.0], [1.0]]) == pytest.approx(0.5)
-    assert probability_interval([[1.0]] * 4, [[0.0]] * 4) == (1.0, 1.0)
+    assert probability_interval([([[1.0]] * 4, [[0.0]] * 4)]) == (1.0, 1.0)
 
 
 @given(st.lists(st.tuples(reward, reward), min_size=2, max_size=8))
 @few
 def test_p_value_equals_its_slow_twin(pairs):
     ours, theirs = zip(*pairs, strict=True)
-    assert paired_p_value(ours, theirs) == pytest.approx(slow_p_value(ours, theirs), abs=1e-6)
+    assert paired_p_value([ours], [theirs]) == pytest.approx(slow_p_value(ours, theirs), abs=1e-6)
 
 
 def test_p_value_of_no_difference_is_one():
-    assert paired_p_value([0.5, 0.1], [0.5, 0.1]) == 1.0
+    assert paired_p_value([[0.5, 0.1]], [[0.5, 0.1]]) == 1.0
+
+
+def test_p_value_of_a_single_task_is_one():
+    assert paired_p_value([[1.0]], [[0.0]]) == 1.0
 
 
 def test_p_value_is_small_where_every_task_is_better():
-    assert paired_p_value([0.9] * 12, [0.1] * 12) == pytest.approx(2 / 2**12)
+    assert paired_p_value([[0.9] * 12], [[0.1] * 12]) == pytest.approx(2 / 2**12)
+
+
+def test_p_value_is_of_the_difference_in_which_every_environment_weighs_the_same():
+    ours, theirs = [[1.0], [0.0] * 10], [[0.0], [0.2] * 10]
+    first, second = [1.0 / 2, *[0.0] * 10], [0.0, *[0.2 / 20] * 10]
+    assert paired_p_value(ours, theirs) == pytest.approx(slow_p_value(first, second))
