@@ -31,6 +31,7 @@ from mlrl_learners.types import Actor, AgentID, Learner
 __all__ = [
     "SERVED",
     "SUMMARIES",
+    "check_word",
     "load_run",
     "make_actor",
     "make_learner",
@@ -92,18 +93,30 @@ def make_actor(
         return _script(word, seed)
     if Path(word).exists():
         return _from_path(word, agents, seed, options)
-    prefix, colon, rest = word.partition(":")
+    prefix, _, rest = word.partition(":")
     if prefix in WRAPPERS:
         if not rest:
             raise ConfigError(f"{prefix} wraps another actor: write {prefix}:ACTOR")
         return WRAPPERS[prefix][0](make_actor(rest, agents, seed=seed, options=options))
     if prefix == SERVED:
         return _served(rest, seed, options)
+    check_word(word)
+    return _from_path(word, agents, seed, options)
+
+
+def check_word(word: str) -> None:
+    """Find misspelt words before anything is made: a hub is not asked for them.
+
+    Raises:
+        UnknownNameError: If the word is close to one of ours, or its prefix is none.
+    """
+    prefix, colon, _ = word.partition(":")
+    if word in SCRIPTS or Path(word).exists() or (colon and prefix in (*WRAPPERS, SERVED)):
+        return
     known = [*WRAPPERS, SERVED] if colon else [*SCRIPTS, *WRAPPERS, SERVED]
     is_near = difflib.get_close_matches(prefix, known, n=1, cutoff=0.75)
-    if colon or (is_near and "/" not in word):  # do not ask a hub for a misspelling
+    if colon or (is_near and "/" not in word):
         raise unknown_name("actor", prefix, known)
-    return _from_path(word, agents, seed, options)
 
 
 def unwrapped(word: str) -> tuple[list[str], str]:

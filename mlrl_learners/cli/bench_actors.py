@@ -17,6 +17,7 @@ from mlrl_learners.cli.actors import (
     SCRIPTS,
     SERVED,
     WRAPPERS,
+    check_word,
     make_actor,
     make_learner,
     run_of,
@@ -39,6 +40,10 @@ class NamedActor:
         word: As in `mlrl evaluate --actor`; it may hold `{seed}`.
         options: Of the learner or endpoint at the bottom, the token budget apart.
         name: What it is called in results; the word by default, paths by their last part.
+
+    Raises:
+        UnknownNameError: If the word is none of ours, misspelt.
+        ConfigError: If the actor takes no options, or one is the suite's to say.
     """
 
     def __init__(
@@ -49,8 +54,13 @@ class NamedActor:
         for option in ("max_new_tokens", "max_tokens"):
             if option in self._options:
                 raise ConfigError(f"{option} is the suite's budget; change tokens there")
+        if self._options and self._base in SCRIPTS:
+            raise ConfigError(f"{self._base} takes no options, got {', '.join(self._options)}")
+        if SEED not in self._base:
+            check_word(self._base)
         self.name = name or ":".join([*self._ways, self._short()])
         self._weights: dict[str, str] = {}
+        self._settings: dict[str, dict[str, Any]] = {}
 
     def describe(self, seeds: Sequence[int]) -> dict[str, Any]:
         """Return who plays as JSON values, for a result file."""
@@ -66,10 +76,15 @@ class NamedActor:
         }
 
     def identity(self, seed: int) -> dict[str, Any]:
-        """Return what tells this actor from any other, weights included."""
-        base = self._short(seed)
-        options = self._options
-        return {"ways": self._ways, "base": base, "options": options, "weights": self._hash(seed)}
+        """Return what tells this actor from any other: weights, settings and server included."""
+        server = self._base.rpartition("@")[2] if self._base.startswith(f"{SERVED}:") else ""
+        return {
+            "ways": self._ways,
+            "base": self._short(seed),
+            "options": self._settings_of(seed),
+            "weights": self._hash(seed),
+            "server": hashlib.sha256(server.encode()).hexdigest() if server else "",
+        }
 
     def make(self, agents: Sequence[AgentID], *, tokens: int, seed: int) -> Actor:
         """Make the actor.
@@ -107,6 +122,17 @@ class NamedActor:
             )
         read_checkpoint(checkpoint, learner)
         return learner
+
+    def _settings_of(self, seed: int) -> dict[str, Any]:
+        """Return the options it is played with, those that a run was trained with included."""
+        word = self._word(seed)
+        if word not in self._settings:
+            learner: dict[str, Any] = {}
+            if run_of(Path(word)) is not None:
+                config = load_config(_checkpoint(Path(word))[0] / CONFIG_FILE).learner
+                learner = {"name": config.name, "model": config.model, **config.options}
+            self._settings[word] = {**learner, **self._options}
+        return self._settings[word]
 
     def _word(self, seed: int) -> str:
         return self._base.replace(SEED, str(seed))

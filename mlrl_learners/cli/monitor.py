@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
     parser.add_argument("runs", type=Path, help="a folder of runs, or a run")
     parser.add_argument("--host", default="127.0.0.1", help="where to listen")
-    parser.add_argument("--port", type=at_least(0), default=8765, help="0 for a free one")
+    parser.add_argument("--port", type=at_least(0, 65535), default=8765, help="0 for a free one")
     parser.add_argument("--public", action="store_true", help="let other machines read, too")
 
 

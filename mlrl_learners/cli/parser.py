@@ -34,13 +34,15 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message}; see {self.prog} --help")
 
 
-def at_least(low: int) -> Any:  # noqa: ANN401 - what argparse calls a type
-    """Return a converter to an int of at least `low`."""
+def at_least(low: int, high: int | None = None) -> Any:  # noqa: ANN401 - what argparse calls a type
+    """Return a converter to an int of at least `low`, and at most `high` where it is given."""
 
     def convert(text: str) -> int:
         number = int(text)
         if number < low:
             raise argparse.ArgumentTypeError(f"must be at least {low}, got {number}")
+        if high is not None and number > high:
+            raise argparse.ArgumentTypeError(f"must be at most {high}, got {number}")
         return number
 
     convert.__name__ = "int"  # argparse names it in "invalid int value"

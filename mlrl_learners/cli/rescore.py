@@ -46,6 +46,8 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Score, and print what changed."""
     path = arguments.path / EPISODES if arguments.path.is_dir() else arguments.path
     result = read_result(path) if path.suffix == ".json" else None
+    if result is not None:
+        _check_words(arguments.write, overrides)
     if result is None:
         episodes = read_episodes(path)
         origins = [_origin(episode, overrides) for episode in episodes]
@@ -63,6 +65,16 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     else:
         _print(len(episodes), changes)
     return 1 if changes else 0
+
+
+def _check_words(target: Path | None, overrides: Sequence[str]) -> None:
+    """Refuse what cannot be done with a result: its suite says how it is scored."""
+    if overrides:
+        raise ConfigError(
+            f"a result says itself how it was played: {overrides[0]} is for folders and JSONL files"
+        )
+    if target is not None and target.suffix != ".json":
+        raise ConfigError(f"--write NAME.json for a result, got {str(target)!r}")
 
 
 def _origin(episode: Record, overrides: Sequence[str]) -> Origin:

@@ -77,12 +77,14 @@ def test_run_prints_a_table_and_goes_on(suite, tmp_path, capsys):
             ["--suite", "smoke", "--actor", "random", "--learner.max_new_tokens", "9"],
             "the suite's budget",
         ),
+        (["--suite", "smoke", "--actor", "random", "--learner.nonsense", "5"], "takes no options"),
     ],
 )
 def test_mistakes_are_one_line(words, message, tmp_path, capsys):
     assert main(["bench", "run", *words, "--run-dir", str(tmp_path / "run")]) == 2
     err = capsys.readouterr().err.strip().splitlines()[-1]
     assert message in err
+    assert not (tmp_path / "run").exists()
 
 
 def test_models_and_ways_of_playing_keep_to_the_budget(suite, tmp_path, capsys):
@@ -168,6 +170,26 @@ def test_identity_follows_options_and_ways():
         NamedActor("single:pipeline:")
 
 
+def test_identity_follows_the_server_and_does_not_name_it():
+    one, other = (NamedActor(f"endpoint:m@http://{host}/v1").identity(0) for host in "ab")
+    assert one != other
+    assert "http" not in json.dumps(one)
+
+
+def test_identity_follows_how_a_run_samples(tmp_path):
+    identities = []
+    for temperature in (0.5, 1.0):
+        path = tmp_path / f"{temperature}" / "a"
+        (path / "checkpoints" / "step_1" / "learner").mkdir(parents=True)
+        (path / "checkpoints" / "step_1" / "state.json").write_text("{}")
+        (path / "config.yaml").write_text(
+            "env: {id: mlrl/story-v0}\n"
+            f"learner: {{name: magrpo, model: m, options: {{temperature: {temperature}}}}}\n"
+        )
+        identities.append(NamedActor(str(path)).identity(0))
+    assert identities[0] != identities[1]
+
+
 class TestCompare:
     def test_prints_intervals_and_p_value(self, suite, tmp_path, capsys):
         for actor in ("random", "tiny-random"):
@@ -212,6 +234,14 @@ class TestRescore:
         assert main(["rescore", str(new)]) == 0
         old = json.loads((run_dir / "result.json").read_text())
         assert json.loads(new.read_text())["overall"] == old["overall"]
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [(["--env.max_turns", "3"], "says itself"), (["--write", "new"], "--write NAME.json")],
+    )
+    def test_what_cannot_be_done_with_a_result_is_refused(self, run_dir, words, message, capsys):
+        assert main(["rescore", str(run_dir / "result.json"), *words]) == 2
+        assert message in capsys.readouterr().err
 
     def test_episodes_of_evaluate_need_no_suite(self, tmp_path, capsys):
         file = tmp_path / "episodes.jsonl"

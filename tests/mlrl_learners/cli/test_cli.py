@@ -123,6 +123,7 @@ class TestMistakes:
             ["play", ENV_ID, "--seed", "x"],
             ["play", ENV_ID, "--env.split"],
             ["evaluate", ENV_ID],
+            ["monitor", ".", "--port", "99999"],
             ["evaluate", ENV_ID, "--actor", "random", "--tasks", "0"],
             ["evaluate", ENV_ID, "--checkpoint", "nowhere"],
             ["evaluate", "."],
