@@ -80,6 +80,8 @@ def export(
                     file.writelines(json.dumps(each) + "\n" for each in found)
                     episodes, lines = episodes + 1, lines + len(found)
         partial.replace(target)
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{str(path)!r} is no text; unpack it first if it is packed") from error
     except OSError as error:
         raise RunDirError(f"cannot write {str(target)!r}: {error}") from error
     finally:

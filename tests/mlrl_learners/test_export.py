@@ -1,3 +1,4 @@
+import gzip
 import json
 import tracemalloc
 
@@ -244,6 +245,13 @@ def test_a_source_without_episodes_and_a_file_that_is_there_are_refused(tmp_path
     collect(env_id=ENV_ID, actor=Tokens(), out=tmp_path / "e.jsonl", tasks=1)
     with pytest.raises(RunDirError, match="is there already"):
         export(tmp_path / "e.jsonl", tmp_path / "e.jsonl")
+
+
+def test_a_packed_file_is_a_mistake(tmp_path):
+    packed = tmp_path / "x.episodes.jsonl.gz"
+    packed.write_bytes(gzip.compress(b"{}\n"))
+    with pytest.raises(ConfigError, match="is no text; unpack it first"):
+        export(packed, tmp_path / "out.jsonl")
 
 
 def test_a_large_file_is_never_in_memory(tmp_path):
