@@ -42,7 +42,11 @@ def build(results: Path) -> Pages:
         PAGE: templates.get_template("index.html.jinja").render(
             **common,
             suites=_by_suite(groups),
-            plots={group.slug: draw_plot(group, actors) for group in groups},
+            plots={
+                group.slug: draw_plot(group, actors)
+                for group in groups
+                if any(row.tokens is not None for row in group.rows)
+            },
             script=script,
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         ),

@@ -161,7 +161,7 @@ def test_why_somebody_is_absent_is_said(add_result, tmp_path):
 def test_tokens_that_nobody_counted_are_not_free(add_result, tmp_path):
     add_result("mute")
     pages = build(tmp_path / "results")
-    assert "<circle" not in pages["index.html"]
+    assert "<svg" not in pages["index.html"]
     row = next(line for line in pages["LEADERBOARD.md"].splitlines() if "[mute]" in line)
     assert row.split(" | ")[4] == UNKNOWN
 
