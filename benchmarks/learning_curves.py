@@ -46,6 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             if status := _train(method, seed, arguments.runs / f"{method}-{seed}"):
                 return status
     curves = [gather(arguments.runs / f"{method}-{seed}", method, seed) for method, seed in runs]
+    for curve in curves:
+        if not _is_whole(curve):
+            print(f"left out: {curve['method']}, seed {curve['seed']}: not at its end yet")
+    curves = [curve for curve in curves if _is_whole(curve)]
     arguments.out.write_text(json.dumps({"work": _work(), "runs": curves}, indent=1) + "\n")
     draw(curves, arguments.picture)
     print(table(curves))
@@ -135,6 +139,10 @@ def _train(method: str, seed: int, run_dir: Path) -> int:
     resume = ["--resume"] if run_dir.exists() else []
     command = [sys.executable, "-m", "mlrl_learners", "train", preset, *words, *resume]
     return subprocess.run(command, check=False).returncode
+
+
+def _is_whole(curve: Curve) -> bool:
+    return {0, ITERATIONS} <= set(curve["held_out"]) and len(curve["returns"]) == ITERATIONS
 
 
 def _work() -> dict[str, Any]:

@@ -63,3 +63,12 @@ def test_one_seed_can_be_drawn(runs, tmp_path):
     pytest.importorskip("matplotlib")
     draw([gather(runs / "mappo-0", "mappo", 0)], tmp_path / "picture.svg")
     assert (tmp_path / "picture.svg").stat().st_size > 0
+
+
+def test_a_run_that_is_not_at_its_end_is_left_out_and_named(runs, tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    (runs / "ippo-1" / "evaluations.jsonl").write_text('{"iteration": 0, "mean_return": 0.1}\n')
+    files = ["--out", str(tmp_path / "a.json"), "--picture", str(tmp_path / "a.svg")]
+    assert main(["--runs", str(runs), "--seeds", "0", "1", "--gather-only", *files]) == 0
+    assert "left out: ippo, seed 1" in capsys.readouterr().out
+    assert len(json.loads((tmp_path / "a.json").read_text())["runs"]) == 7
