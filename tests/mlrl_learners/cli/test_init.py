@@ -18,7 +18,7 @@ PIP = [
     "--no-build-isolation",
     "--disable-pip-version-check",
 ]
-NAMES = {"env": "corridor_two", "learner": "parrot"}
+NAMES = {"env": "corridor_two", "learner": "macaw"}
 KINDS = pytest.mark.parametrize("kind", NAMES)
 
 
@@ -110,7 +110,7 @@ def test_a_package_passes_its_own_test(packages, kind):
 def test_installed_packages_are_listed_and_checked_like_ours(packages):
     found = mlrl(packages, "list")
     summaries = {row["name"]: row["summary"] for rows in found.values() for row in rows}
-    assert summaries["parrot"] == "from parrot"
+    assert summaries["macaw"] == "from macaw"
     assert "corridor for two" in summaries["me/corridor-two-v0"]
     assert mlrl(packages, "validate", "me/corridor-two-v0", "--split", "train")["failed"] == 0
 
@@ -119,7 +119,7 @@ def test_installed_packages_are_listed_and_checked_like_ours(packages):
 def test_the_learner_learns_the_environment_and_a_resumed_run_ends_as_if_never_stopped(packages):
     (packages / "corridor.yaml").write_text(
         "env: {id: me/corridor-two-v0}\n"
-        "learner: {name: parrot}\n"
+        "learner: {name: macaw}\n"
         "train: {iterations: 30, tasks_per_iteration: 2}\n"
     )
     whole, halves = packages / "whole", packages / "halves"
@@ -139,7 +139,7 @@ def test_the_learner_learns_the_environment_and_a_resumed_run_ends_as_if_never_s
 @pytest.mark.slow
 def test_the_learner_learns_one_of_our_environments_as_its_readme_says(packages):
     run_dir = packages / "story"
-    mlrl(packages, "train", "parrot/train.yaml", "--run-dir", str(run_dir))
+    mlrl(packages, "train", "macaw/train.yaml", "--run-dir", str(run_dir))
     assert sum(returns(run_dir)[:3]) / 3 < 0.4
     greedy = mlrl(packages, "evaluate", str(run_dir), "--split", "train", "--greedy")
     assert greedy["mean_return"] > 0.9
