@@ -76,9 +76,9 @@ def finish() -> None:
     """Part from the other processes, when all is done."""
     if world().size > 1 and _meeting.cache_info().currsize:
         meeting = _meeting()
-        atexit.unregister(meeting.end)
+        _meeting.cache_clear()  # torch's groups must be gone before the interpreter is
+        atexit.unregister(finish)
         meeting.end()
-        _meeting.cache_clear()
 
 
 def exchange(value: T) -> list[T]:
@@ -210,5 +210,5 @@ def _line(error: BaseException) -> str:
 @functools.cache
 def _meeting() -> Meeting:
     meeting = Meeting(world(), wait_seconds())
-    atexit.register(meeting.end)  # whatever ends the program, the group ends before the interpreter
+    atexit.register(finish)  # whatever ends the program, the group ends before the interpreter
     return meeting

@@ -156,3 +156,4 @@ class Meeting:
             os._exit(1)
         if self._dist.is_initialized():
             self._dist.destroy_process_group(None if self._is_ours else self._messages)
+        self._messages = None  # the last reference: its threads end here, and not at some exit

@@ -17,7 +17,6 @@ TIMES = ("seconds", "tokens_per_second")
 RUN = """
 import json, os, sys
 import mlrl_learners
-from mlrl_learners import distributed
 
 folder, jobs = sys.argv[1], json.loads(sys.argv[2])
 for job in jobs:
@@ -35,7 +34,6 @@ for job in jobs:
         learner=learner, tasks_per_iteration=3, run_dir=folder + "/" + job["name"],
         progress=False, resume=True, **job["train"],
     )
-distributed.finish()
 """
 OPTIONS = {"max_new_tokens": 12, "lr": 1e-3, "micro_batch_tokens": 256}
 GROUPS = {**OPTIONS, "group_size": 3}
