@@ -8,12 +8,11 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from mlrl_envs.errors import MissingPackageError
 from mlrl_learners.bench.run import Played, RunSettings
+from mlrl_learners.bench.schemas import check_result
 from mlrl_learners.bench.statistics import interquartile_mean, iqm_interval, mean_interval
 from mlrl_learners.bench.suite import Suite
 from mlrl_learners.bench.transcripts import pack, published, read_episodes, sha256_of
@@ -24,7 +23,6 @@ from mlrl_learners.statistics import mean, pass_at_k
 __all__ = [
     "FORMAT",
     "TRANSCRIPTS",
-    "check_schema",
     "figures_of",
     "overall_of",
     "read_result",
@@ -103,7 +101,11 @@ def read_transcripts(path: Path, result: Record) -> list[dict[str, Any]]:
         raise ConfigError(f"{path.name} lacks its transcripts: no {beside.name} beside it")
     if sha256_of(beside.read_bytes()) != result["transcripts"]["sha256"]:
         raise ConfigError(f"{beside.name} is not what {path.name} was written with: other SHA-256")
-    return read_episodes(beside)
+    episodes = read_episodes(beside)
+    for number, episode in enumerate(episodes, start=1):
+        if absent := {"entry", "suite_seed"} - episode.keys():
+            raise ConfigError(f"{beside.name}:{number} is none of a suite: no {min(absent)}")
+    return episodes
 
 
 def read_result(path: Path) -> dict[str, Any]:
@@ -116,31 +118,9 @@ def read_result(path: Path) -> dict[str, Any]:
         value = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot read a result from {str(path)!r}: {error}") from error
-    check_schema(value, str(path))
+    check_result(value, str(path))
     result: dict[str, Any] = value
     return result
-
-
-def check_schema(value: object, source: str) -> None:
-    """Check a result against `result.schema.json`.
-
-    Raises:
-        ConfigError: Naming the first place that breaks it.
-        MissingPackageError: If `jsonschema` is missing.
-    """
-    try:
-        from jsonschema import Draft202012Validator
-        from jsonschema.exceptions import best_match
-    except ImportError as error:
-        raise MissingPackageError(
-            "checking results needs the package 'jsonschema': pip install 'mlrl[bench]'"
-        ) from error
-    text = resources.files("mlrl_learners.bench").joinpath("result.schema.json").read_text("utf-8")
-    found = best_match(Draft202012Validator(json.loads(text)).iter_errors(value))
-    if found is not None:
-        place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in found.absolute_path)
-        message = found.message if len(found.message) < 200 else found.message[:200] + "…"
-        raise ConfigError(f"{source} is no result: {place.lstrip('.') or 'it'}: {message}")
 
 
 def figures_of(episodes: Sequence[Record]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_learners.bench.run import Played
+from mlrl_learners.bench.schemas import check_episode
 from mlrl_learners.errors import ConfigError
 
 __all__ = ["pack", "published", "read_episodes", "sha256_of"]
@@ -62,12 +63,11 @@ def read_episodes(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, start=1):
         try:
             record = json.loads(line)
-            if not isinstance(record, dict) or not isinstance(record["turns"], list):
-                raise TypeError
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, RecursionError) as error:
             if number == len(lines):  # nothing, or torn
                 break
-            raise ConfigError(f"{path}:{number} is not an episode") from None
+            raise ConfigError(f"{path}:{number} is not an episode: {error}") from None
+        check_episode(record, f"{path}:{number}")
         episodes.append(record)
     return episodes
 

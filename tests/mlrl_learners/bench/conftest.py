@@ -4,6 +4,17 @@ from mlrl_learners.bench.suite import suite_of
 from mlrl_learners.testing import ScriptedActor
 
 ADDITION = "test/addition-v0"
+ENTRIES = [
+    {"env": "mlrl/story-v0", "split": "sample", "tasks": 2, "show_prompts": True},
+    {"env": "mlrl/math-v0", "split": "sample", "tasks": 2, "show_prompts": True},
+]
+TWO_ENVIRONMENTS = {
+    "name": "mine",
+    "version": 0,
+    "summary": "two",
+    "seeds": [0],
+    "entries": ENTRIES,
+}
 
 
 class Source:
@@ -38,6 +49,11 @@ def make_source():
 
 
 @pytest.fixture
+def two_environments():
+    return TWO_ENVIRONMENTS
+
+
+@pytest.fixture
 def make_suite():
     """A suite of additions; task 0 is solved by 1 in the first turn."""
 
@@ -48,3 +64,30 @@ def make_suite():
         return suite_of({**mapping, "entries": entries})
 
     return make
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Intervals of few draws: that they follow is checked, not how wide they are."""
+    statistics = pytest.importorskip("mlrl_learners.bench.statistics")
+    monkeypatch.setattr(statistics, "RESAMPLES", 9)
+
+
+@pytest.fixture
+def add_result(make_source, tmp_path):
+    """Play a suite, two environments if none is given, and keep its result in a folder of all."""
+    from mlrl_learners.bench.results import write_result
+    from mlrl_learners.bench.run import RunSettings, play_suite
+
+    settings = RunSettings()
+
+    def add(name, answer="1", suite=TWO_ENVIRONMENTS, make=None, **actor):
+        source = make_source(name, answer)
+        source.make = make or source.make
+        slug = "".join(c if c.isalnum() else "-" for c in name)
+        played = play_suite(suite_of(suite), source, tmp_path / "runs" / slug, settings)
+        path = tmp_path / "results" / suite["name"] / f"{slug}.json"
+        write_result(path, suite_of(suite), {**source.describe(), **actor}, played, settings)
+        return path
+
+    return add

@@ -7,50 +7,14 @@ pytest.importorskip("scipy")
 pytest.importorskip("jsonschema")
 pytest.importorskip("jinja2")
 
-from mlrl_learners.actors import ReferenceActor
-from mlrl_learners.bench import statistics, transcripts
-from mlrl_learners.bench.leaderboard import build, check_submission, stale, write
+from mlrl_learners.bench.leaderboard import build, stale, write
 from mlrl_learners.bench.leaderboard.build import UNKNOWN
-from mlrl_learners.bench.results import (
-    figures_of,
-    overall_of,
-    read_result,
-    read_transcripts,
-    save_result,
-    write_result,
-)
-from mlrl_learners.bench.run import RunSettings, play_suite
-from mlrl_learners.bench.suite import Entry, load_suite, suite_of
+from mlrl_learners.bench.results import read_result, read_transcripts, save_result
 from mlrl_learners.errors import ConfigError
 
 ROOT = Path(__file__).parents[3]
-SETTINGS = RunSettings()
 SCRIPT = "<script>alert('ha')</script>"
-ENTRIES = [
-    {"env": "mlrl/story-v0", "split": "sample", "tasks": 2, "show_prompts": True},
-    {"env": "mlrl/math-v0", "split": "sample", "tasks": 2, "show_prompts": True},
-]
-MINE = {"name": "mine", "version": 0, "summary": "two", "seeds": [0], "entries": ENTRIES}
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Intervals of few draws: that they follow is checked, not how wide they are."""
-    monkeypatch.setattr(statistics, "RESAMPLES", 9)
-
-
-@pytest.fixture
-def add_result(make_source, tmp_path):
-    def add(name, answer="1", suite=MINE, make=None, **actor):
-        source = make_source(name, answer)
-        source.make = make or source.make
-        slug = "".join(c if c.isalnum() else "-" for c in name)
-        played = play_suite(suite_of(suite), source, tmp_path / "runs" / slug, SETTINGS)
-        path = tmp_path / "results" / suite["name"] / f"{slug}.json"
-        write_result(path, suite_of(suite), {**source.describe(), **actor}, played, SETTINGS)
-        return path
-
-    return add
+pytestmark = pytest.mark.usefixtures("quick")
 
 
 def test_same_results_give_the_same_bytes(add_result, tmp_path):
@@ -105,9 +69,9 @@ def test_pages_allow_no_network(add_result, tmp_path):
             assert "https://" not in text
 
 
-def test_partial_results_are_not_compared_as_a_whole(add_result, tmp_path):
+def test_partial_results_are_not_compared_as_a_whole(add_result, two_environments, tmp_path):
     add_result("all")
-    add_result("some", suite={**MINE, "entries": ENTRIES[:1]})
+    add_result("some", suite={**two_environments, "entries": two_environments["entries"][:1]})
     text = build(tmp_path / "results")["LEADERBOARD.md"]
     whole, story, *_ = text.split("### ")[1:]
     assert "[all]" in whole
@@ -180,168 +144,3 @@ def test_the_committed_leaderboard_is_fresh():
 )
 def test_committed_results_are_small(path):
     assert path.stat().st_size < 1_000_000
-
-
-def forge_components(_, episodes):
-    for episode in episodes:
-        episode["turns"][-1]["components"] = {a: {"forged": 1.0} for a in episode["returns"]}
-
-
-def forge_rewards(episode):
-    """An episode whose sums are right and whose rewards are not."""
-    for agent in episode["returns"]:
-        episode["turns"][0]["rewards"][agent] += 0.5
-        episode["returns"][agent] += 0.5
-    episode["return"] += 0.5
-
-
-def forge_left_out(result, episodes):
-    del episodes[1]
-    result["entries"][0]["left_out"] = 1
-    refigure(result, episodes)
-
-
-def forge_copies(result, episodes):
-    first = next(e for e in episodes if e["entry"] == result["entries"][0]["name"])
-    for place, episode in enumerate(episodes):
-        if episode["entry"] == first["entry"]:
-            episodes[place] = {**first, "key": episode["key"]}
-    refigure(result, episodes)
-
-
-def forge_tokens(result, episodes):
-    for turn in episodes[0]["turns"]:
-        turn["tokens"] = dict.fromkeys(turn["tokens"], 65)
-    refigure(result, episodes)
-
-
-def forge_returns(result, episodes):
-    for episode in episodes:
-        episode["return"] = 1.0
-    refigure(result, episodes)
-
-
-def forge_all_rewards(result, episodes):
-    for episode in episodes:
-        forge_rewards(episode)
-    refigure(result, episodes)
-
-
-def refigure(result, episodes):
-    """Let every figure follow from the forged episodes."""
-    for entry in result["entries"]:
-        entry.update(figures_of([e for e in episodes if e["entry"] == entry["name"]]))
-    result["overall"] = overall_of(result["entries"])
-
-
-def forge_entry(**values):
-    return lambda result, _: result["entries"][0].update(values)
-
-
-def forge_overall(**values):
-    return lambda result, _: result["overall"].update(values)
-
-
-FORGERIES = {
-    "mean": (forge_entry(mean=1.0), ": mean does not follow"),
-    "interval": (forge_entry(interval=[0.8, 0.9]), ": interval does not follow"),
-    "iqm interval": (forge_entry(iqm_interval=[0.8, 0.9]), ": iqm_interval does not follow"),
-    "components": (forge_entry(components={"cheat": 5.0}), ": components does not follow"),
-    "agent returns": (forge_entry(agent_returns={}), ": agent_returns does not follow"),
-    "pass at k": (forge_entry(pass_at_k={"1": 1.0}), ": pass_at_k does not follow"),
-    "seconds": (forge_entry(seconds=99.0), ": seconds does not follow"),
-    "overall mean": (forge_overall(mean=9.9), "overall: mean does not follow"),
-    "overall tokens": (forge_overall(tokens=1), "overall: tokens does not follow"),
-    "overall unknown": (forge_overall(best=1), "overall: best does not follow"),
-    "budget": (forge_entry(budget={"turns": 1, "tokens": 1, "samples": 1}), "budget is"),
-    "data": (forge_entry(data="0" * 64), "data is"),
-    "agents": (forge_entry(agents=["me"]), "agents is"),
-    "planned": (forge_entry(planned=1), "planned is 1, it must be 2"),
-    "return": (forge_returns, "return does not follow from its rewards"),
-    "rewards": (forge_all_rewards, "rewards of "),
-    "components of turns": (forge_components, "scored here"),
-    "left out": (forge_left_out, "left_out is 1, it must be 0"),
-    "copies": (forge_copies, "1 episodes that the suite asks for are missing"),
-    "doubled": (lambda _, e: e.append(e[0]), "1 episodes are doubled"),
-    "tokens": (forge_tokens, "has 65 tokens, the budget is 64"),
-}
-
-
-class TestSubmission:
-    @pytest.fixture
-    def submission(self, add_result):
-        suite = load_suite("smoke").only(["mlrl/story-v0", "mlrl/math-v0"])
-        return add_result("theirs", "The fox. ANSWER: 3", suite=suite.as_dict())
-
-    def forge(self, path, change):
-        result = read_result(path)
-        episodes = read_transcripts(path, result)
-        change(result, episodes)
-        save_result(path, result, episodes)
-
-    def test_honest_result_is_accepted(self, submission):
-        assert check_submission(submission) == []
-
-    @pytest.mark.parametrize(("forge", "problem"), FORGERIES.values(), ids=FORGERIES)
-    def test_forgeries_are_found(self, submission, forge, problem):
-        self.forge(submission, forge)
-        assert [p for p in check_submission(submission) if problem in p]
-
-    def test_all_is_scored_anew_where_other_code_has_scored(self, submission):
-        def forge(result, episodes):
-            result["entries"][0]["scorers"] = ["0" * 64]
-            forge_components(result, episodes)
-
-        self.forge(submission, forge)
-        for seed in range(3):
-            found = check_submission(submission, sample=1, seed=seed)
-            assert len([p for p in found if p.startswith("mlrl/story") and "scored here" in p]) == 2
-
-    def test_sample_is_drawn_by_the_checker(self, submission):
-        self.forge(submission, lambda _, episodes: forge_rewards(episodes[0]))
-        found = [
-            any("scored here" in p for p in check_submission(submission, sample=1, seed=seed))
-            for seed in range(6)
-        ]
-        assert any(found)
-        assert not all(found)
-
-    def test_reference_leaves_out_tasks_without_a_reference_alone(self, add_result):
-        suite = load_suite("smoke").only(["mlrl/story-v0"])
-
-        def refuse(agents, **_):
-            return ReferenceActor()
-
-        path = add_result("theirs", suite=suite.as_dict(), make=refuse, base="reference")
-        assert check_submission(path) == []
-
-    def test_files_options_make_no_environment(self, submission, monkeypatch):
-        def forge(result, _):
-            result["suite"]["entries"][0]["options"] = {"data_path": "/nowhere"}
-
-        self.forge(submission, forge)
-        monkeypatch.setattr(Entry, "make_env", lambda _: pytest.fail("made"))
-        assert check_submission(submission)
-
-    def test_file_that_grows_without_end_is_refused(self, submission, monkeypatch):
-        monkeypatch.setattr(transcripts, "LARGEST", 100)
-        with pytest.raises(ConfigError, match="holds more than"):
-            check_submission(submission)
-
-    def test_other_suite_under_our_name_is_found(self, submission):
-        def forge(result, _):
-            result["suite"]["entries"][0]["budget"]["tokens"] = 4096
-
-        self.forge(submission, forge)
-        problems = check_submission(submission)
-        assert any("the suite's hash is" in problem for problem in problems)
-        assert any("is not that of our suite" in problem for problem in problems)
-
-    def test_suite_of_ones_own_is_not_ours(self, add_result):
-        assert any("none of our suites" in p for p in check_submission(add_result("a")))
-
-    def test_other_transcripts_are_refused(self, submission):
-        result = json.loads(submission.read_text())
-        submission.with_name(result["transcripts"]["file"]).write_bytes(b"{}")
-        with pytest.raises(ConfigError, match="SHA-256"):
-            check_submission(submission)

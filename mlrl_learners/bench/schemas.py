@@ -1,0 +1,65 @@
+"""Files of others, checked against the schemas beside this module before anything reads them."""
+
+import functools
+import json
+from importlib import resources
+from typing import Any
+
+from mlrl_envs.errors import MissingPackageError
+from mlrl_learners.errors import ConfigError
+
+__all__ = ["check_episode", "check_result"]
+
+LONGEST = 200  # characters of what a message quotes
+
+
+def check_result(value: object, source: str) -> None:
+    """Check a result against `result.schema.json`.
+
+    Args:
+        value: What a JSON file holds.
+        source: What to call it in a message.
+
+    Raises:
+        ConfigError: Naming the first place that breaks it.
+        MissingPackageError: If `jsonschema` is missing.
+    """
+    _check(value, "result", f"{source} is no result")
+
+
+def check_episode(value: object, source: str) -> None:
+    """Check one line of a file of episodes against `episode.schema.json`.
+
+    Args:
+        value: What the line holds.
+        source: What to call it in a message.
+
+    Raises:
+        ConfigError: Naming the first place that breaks it.
+        MissingPackageError: If `jsonschema` is missing.
+    """
+    _check(value, "episode", f"{source} is not an episode")
+
+
+def _check(value: object, schema: str, verdict: str) -> None:
+    validator = _validator(schema)
+    if validator.is_valid(value):
+        return
+    from jsonschema.exceptions import best_match
+
+    found = best_match(validator.iter_errors(value))
+    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in found.absolute_path)
+    message = found.message if len(found.message) < LONGEST else found.message[:LONGEST] + "…"
+    raise ConfigError(f"{verdict}: {place.lstrip('.') or 'it'}: {message}")
+
+
+@functools.cache
+def _validator(schema: str) -> Any:  # noqa: ANN401 - an optional package's class
+    try:
+        from jsonschema import Draft202012Validator
+    except ImportError as error:
+        raise MissingPackageError(
+            "checking results needs the package 'jsonschema': pip install 'mlrl[bench]'"
+        ) from error
+    file = resources.files("mlrl_learners.bench").joinpath(f"{schema}.schema.json")
+    return Draft202012Validator(json.loads(file.read_text("utf-8")))
