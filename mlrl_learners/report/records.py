@@ -5,6 +5,7 @@ A line that is torn or of another shape is counted and left out; it never stops 
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ __all__ = [
 RecordT = TypeVar("RecordT")
 
 _KEPT_EPISODES = 8
+_HEAD = re.compile(r'\{"iteration": (\d+), "rollout": (\d+), ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def read_run(run_dir: Path) -> Run:
         row.iteration: row for row in lost.keep(run_dir / "metrics.jsonl", _iteration)
     }  # a resumed run may have written its last iteration twice
     evaluations = lost.keep(run_dir / "evaluations.jsonl", _evaluation)
-    first, last = _first_and_last(lost.keep(run_dir / "episodes.jsonl", _training_episode))
+    first, last = _first_and_last(_training_episodes(run_dir / "episodes.jsonl", lost))
     return Run(
         name=run_dir.resolve().name,
         config=_text(run_dir / "config.yaml"),
@@ -129,15 +131,17 @@ class _Lost:
 
     lines: int = field(default=0)
 
-    def keep(self, path: Path, parse: Callable[[dict[str, Any]], RecordT]) -> Iterator[RecordT]:
-        """Yield what every whole line of the file parses to."""
-        if not path.is_file():
-            return
-        with path.open(encoding="utf-8", errors="replace") as lines:
-            for line in lines:
-                record = self._parse(line, parse)
-                if record is not None:
-                    yield record
+    def keep(
+        self,
+        path: Path,
+        parse: Callable[[dict[str, Any]], RecordT],
+        wanted: Callable[[str], bool] = bool,
+    ) -> Iterator[RecordT]:
+        """Yield what every whole line of the file that is wanted parses to."""
+        for line in filter(wanted, _lines(path)):
+            record = self._parse(line, parse)
+            if record is not None:
+                yield record
 
     def _parse(self, line: str, parse: Callable[[dict[str, Any]], RecordT]) -> RecordT | None:
         try:
@@ -210,6 +214,28 @@ def branch_turn(node: dict[str, Any], step: dict[str, Any]) -> Turn:
         tokens={agent: float(c.get("tokens") or 0) for agent, c in said.items()},
         finish_reasons={agent: str(c.get("finish_reason") or "") for agent, c in said.items()},
     )
+
+
+def _training_episodes(path: Path, lost: _Lost) -> Iterator[tuple[int, Episode]]:
+    """Yield some episodes of the first and the last iteration.
+
+    Which these are is read off the heads of lines: parsing all of a long run takes too long.
+    """
+    whole = (line for line in _lines(path) if line.endswith("\n"))
+    numbers = {int(head[1]) for head in map(_HEAD.match, whole) if head}
+    ends = {min(numbers), max(numbers)} if numbers else numbers
+
+    def is_wanted(line: str) -> bool:
+        head = _HEAD.match(line)
+        return head is None or (int(head[1]) in ends and int(head[2]) < _KEPT_EPISODES)
+
+    return lost.keep(path, _training_episode, is_wanted)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    if path.is_file():
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            yield from lines
 
 
 def _training_episode(row: dict[str, Any]) -> tuple[int, Episode]:

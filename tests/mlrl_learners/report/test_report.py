@@ -104,6 +104,18 @@ def test_torn_and_foreign_lines_are_counted_and_left_out(tmp_path):
     assert "could not be read" in render_report(run)
 
 
+def test_only_the_ends_of_a_long_run_are_parsed(tmp_path, monkeypatch):
+    rows = [a_rollout(i, f"of {i}") | {"rollout": k} for i in range(1, 40) for k in range(20)]
+    lines = [*map(json.dumps, rows), '{"iteration": 40, "rollout": 0, ']
+    (tmp_path / "episodes.jsonl").write_text("\n".join(lines))
+    parsed, parse = [], json.loads
+    monkeypatch.setattr(json, "loads", lambda text: parsed.append(text) or parse(text))
+    run = read_run(tmp_path)
+    assert len(parsed) <= 2 * 8 + 1
+    assert (len(run.first_episodes), len(run.last_episodes)) == (8, 8)
+    assert "of 39" in str(run.last_episodes)
+
+
 def test_metrics_that_are_not_finite_are_left_out(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"iteration": 1, "train/return": NaN, "x": 1}\n')
     assert dict(read_run(tmp_path).iterations[0].metrics) == {"x": 1.0}
