@@ -4,20 +4,24 @@ A step is sampling, an update of every agent, and the same again, so that the op
 there; each team in a process of its own, its peak resident memory. With full weights every agent
 has a model, gradients and two moments of AdamW; with adapters all have one frozen base. Full
 weights of many agents need more than most machines have: teams that are not measured are reckoned
-from the measured one, 16 bytes a weight for each agent more.
+from the measured one, 16 bytes a weight for each agent more. With `--peer` both stand beside two
+agents of `comlrl`, which has full weights only.
 
-    python -m benchmarks.perf memory
-    python -m benchmarks.perf.memory [--agents 2 4 8] [--full-agents 2] [--group-size 4]
+    python -m benchmarks.perf memory memory_8x256
+    python -m benchmarks.perf.memory [--agents 2 4 8] [--full-agents 2] [--group-size 4] [--peer]
 """
 
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
-from benchmarks.perf.common import Worker, hardware, print_figure
+from benchmarks.perf.common import Worker, hardware, peers_python, print_figure
+from benchmarks.perf.versus import model_folder, story_prompts
+from benchmarks.perf.work import Work
 
 __all__ = ["main"]
 
+PEER = "comlrl 1.4.3, full weights"
 BYTES_A_WEIGHT = 16  # float32: the weight, its gradient, two moments
 MIB = 2**20
 
@@ -26,20 +30,21 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure, and print the figure as one JSON line."""
     arguments = _parse(argv)
     before = hardware()
-    work = {
-        name: getattr(arguments, name)
-        for name in ("model", "tasks", "group_size", "max_new_tokens", "precision")
-    }
-    full = {n: _measure({**work, "agents": n, "lora_rank": 0}) for n in arguments.full_agents}
+    names = ("tasks", "group_size", "max_new_tokens", "precision")
+    work = {name: getattr(arguments, name) for name in names}
     rank = arguments.lora_rank
-    shared = {n: _measure({**work, "agents": n, "lora_rank": rank}) for n in arguments.agents}
+    with model_folder(smoke=arguments.smoke) as model:
+        ours = {**work, "model": model}
+        full = {n: _measure({**ours, "agents": n, "lora_rank": 0}) for n in arguments.full_agents}
+        shared = {n: _measure({**ours, "agents": n, "lora_rank": rank}) for n in arguments.agents}
+        peer = _measure_peer(model, arguments) if arguments.peer else None
     print_figure(
         {
             "figure": "memory",
             "title": title(arguments),
-            "work": {**work, "lora_rank": rank, "rounds": 2},
-            "rows": rows(full, shared),
-            "measured": {"full weights": full, "one base with adapters": shared},
+            "work": {**work, "model": "SmolLM2-135M-Instruct", "lora_rank": rank, "rounds": 2},
+            "rows": rows(full, shared) if peer is None else rows_beside(full, shared, peer),
+            "measured": {"full weights": full, "one base with adapters": shared, PEER: peer},
             "versions": next(iter(shared.values()))["about"],
             "hardware": before,
         }
@@ -48,8 +53,9 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def title(arguments: argparse.Namespace) -> str:
     """Say what the work is, for the table."""
+    tasks = f"{arguments.tasks} task" + "s" * (arguments.tasks > 1)
     return (
-        f"MAGRPO step, {arguments.model}, {arguments.tasks} tasks, G {arguments.group_size}, "
+        f"Memory of a MAGRPO step, SmolLM2-135M, {tasks}, G {arguments.group_size}, "
         f"{arguments.max_new_tokens} new tokens, {arguments.precision}, rank {arguments.lora_rank}"
     )
 
@@ -79,6 +85,23 @@ def rows(
     return table
 
 
+def rows_beside(
+    full: Mapping[int, Mapping[str, object]],
+    shared: Mapping[int, Mapping[str, object]],
+    peer: Mapping[str, object],
+) -> list[dict[str, object]]:
+    """Return the rows of the table with the peer's team of two beside ours."""
+    theirs = float(str(peer["peak_rss_mib"]))
+    table: list[dict[str, object]] = []
+    for name, sides in (("full weights", full), ("one base with adapters", shared)):
+        for agents, measured in sides.items():
+            ours = float(str(measured["peak_rss_mib"]))
+            what = f"peak memory, {agents} agents, {name}"
+            row: dict[str, object] = {"what": what, "unit": "MiB", "ours": ours, "peer": theirs}
+            table.append({**row, "peer_name": PEER, "ratio": round(theirs / ours, 2)})
+    return table
+
+
 def full_peak(full: Mapping[int, Mapping[str, object]], agents: int) -> float:
     """Return the peak of so many agents with full weights, reckoned from the nearest measured."""
     nearest = min(full, key=lambda number: abs(number - agents))
@@ -95,16 +118,32 @@ def _measure(setup: Mapping[str, object]) -> dict[str, object]:
         return {**worker.round(1), "about": worker.about}
 
 
+def _measure_peer(model: str, arguments: argparse.Namespace) -> dict[str, object]:
+    """Do two steps of two agents of the peer."""
+    print(PEER, file=sys.stderr, flush=True)
+    work = Work(
+        model,
+        story_prompts(arguments.tasks),
+        group_size=arguments.group_size,
+        max_new_tokens=arguments.max_new_tokens,
+    )
+    setup = {**work.as_setup(), "dtype": "float32"}
+    with Worker(peers_python(), "benchmarks.perf.magrpo_comlrl", setup) as worker:
+        worker.round(0)
+        return {**worker.round(1), "about": worker.about}
+
+
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Peak memory of a MAGRPO step.")
     parser.add_argument("--agents", type=int, nargs="+", default=[2, 4, 8], help="with adapters")
     parser.add_argument("--full-agents", type=int, nargs="*", default=[2], help="full weights")
-    parser.add_argument("--model", default="smollm2-135m-instruct")
+    parser.add_argument("--peer", action="store_true", help="beside two agents of comlrl")
     parser.add_argument("--lora-rank", type=int, default=16)
     parser.add_argument("--tasks", type=int, default=1)
     parser.add_argument("--group-size", type=int, default=4)
     parser.add_argument("--max-new-tokens", type=int, default=64)
     parser.add_argument("--precision", choices=("float32", "bf16"), default="float32")
+    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
     return parser.parse_args(argv)
 
 

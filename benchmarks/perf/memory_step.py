@@ -5,6 +5,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.perf.common import Measurement, peak_rss_mib, serve, versions
+from benchmarks.perf.versus import story_prompts
 
 if TYPE_CHECKING:
     from mlrl_learners.types import Rollout
@@ -24,7 +25,7 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[s
         precision=setup["precision"],
         skip_equal_groups=False,
     )
-    texts = [list(prompts.values()) for prompts in _story_prompts(setup["tasks"])]
+    texts = [list(prompts.values()) for prompts in story_prompts(setup["tasks"])]
     weights = sum(weight.numel() for weight in learner.policies["agent_0"].parameters())
 
     def work(seed: int) -> Measurement:
@@ -36,15 +37,6 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[s
         }
 
     return work, {**versions(["mlrl", "torch", "transformers", "peft"])}
-
-
-def _story_prompts(count: int) -> list[dict[str, str]]:
-    import mlrl_envs
-
-    env = mlrl_envs.make("mlrl/story-v0", split="all")
-    read = [dict(env.reset(options={"task_index": number})[0]) for number in range(count)]
-    env.close()
-    return read
 
 
 def _rollouts(learner: Any, texts: Sequence[Sequence[str]], seed: int) -> list["Rollout"]:  # noqa: ANN401

@@ -23,9 +23,11 @@ SLOW = {
     "ippo_step": [*SMALL, "--tasks", "2"],
     "grpo_step": [*SMALL, "--tasks", "2", "--group-size", "2"],
     "story_curve": ["--smoke", "--steps", "1", "--tasks", "2", "--max-new-tokens", "4"],
+    "memory": ["--smoke", "--peer", "--agents", "2", "--max-new-tokens", "4"],
     "gpu": GPU,
 }
 PEERS = {
+    "memory": "comlrl",
     "gpu": "comlrl",
     "magrpo_step": "comlrl",
     "ippo_step": "comlrl",

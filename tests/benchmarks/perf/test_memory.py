@@ -1,6 +1,6 @@
 import pytest
 
-from benchmarks.perf.memory import full_peak, rows
+from benchmarks.perf.memory import full_peak, rows, rows_beside
 
 FULL = {2: {"peak_rss_mib": 5000.0, "weights_an_agent": 2.0**20}}
 SHARED = {2: {"peak_rss_mib": 1000.0}, 4: {"peak_rss_mib": 1250.0}}
@@ -20,3 +20,9 @@ def test_what_is_not_measured_is_reckoned_from_sixteen_bytes_a_weight(agents, mo
 
 def test_nothing_is_set_beside_where_nothing_was_measured():
     assert all("peer" not in row for row in rows({}, SHARED))
+
+
+def test_both_kinds_of_team_stand_beside_the_peers_team_of_two():
+    full, shared = rows_beside(FULL, {2: SHARED[2]}, {"peak_rss_mib": 8000.0})
+    assert (full["ours"], full["peer"], full["ratio"]) == (5000.0, 8000.0, 1.6)
+    assert (shared["ours"], shared["ratio"]) == (1000.0, 8.0)
