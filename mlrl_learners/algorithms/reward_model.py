@@ -72,7 +72,8 @@ class RewardModel:
         micro_batch_tokens: int,
         label_smoothing: float = 0.0,
     ) -> None:
-        self._critic = Critic(trunk, 1, owns_trunk=True)
+        # A bias would cancel in every pair: its gradient is rounding, which Adam makes steps of.
+        self._critic = Critic(trunk, 1, owns_trunk=True, bias=False)
         self._optimizer = PolicyOptimizer(self._critic.parameters(), optimizer)
         self._format = ChatFormat(trunk.tokenizer, None, trunk.max_positions)
         self._micro_batch_tokens, self._smoothing = micro_batch_tokens, label_smoothing

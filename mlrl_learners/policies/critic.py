@@ -27,14 +27,18 @@ class Critic:
         trunk: Whose model reads the prompts.
         num_values: Values a prompt, V.
         owns_trunk: Whether its weights are the critic's own, to be trained and saved with it.
+        bias: Whether values have a zero of their own.
     """
 
-    def __init__(self, trunk: Policy, num_values: int, *, owns_trunk: bool) -> None:
+    def __init__(
+        self, trunk: Policy, num_values: int, *, owns_trunk: bool, bias: bool = True
+    ) -> None:
         self.trunk = trunk
         self.owns_trunk = owns_trunk
-        self.head = nn.Linear(trunk.model.get_output_embeddings().in_features, num_values)
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
+        width = trunk.model.get_output_embeddings().in_features
+        self.head = nn.Linear(width, num_values, bias=bias)
+        for weight in self.head.parameters():
+            nn.init.zeros_(weight)
         self.head.to(trunk.device)
 
     def parameters(self) -> list[nn.Parameter]:

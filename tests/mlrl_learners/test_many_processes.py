@@ -135,9 +135,8 @@ def distance(first, second):
 
 
 def assert_same_run(one, two):
-    # The bias of a reward model has no gradient but rounding, of which AdamW makes whole steps;
-    # a gradient that is wrong moves every tensor by about the learning rate, 1e-3.
-    near = 1e-3 if "marlhf" in one.name else 1e-5
+    # Rewards of a model have rounding of their own; a wrong gradient moves all by about 1e-3.
+    near = 2e-4 if "marlhf" in one.name else 1e-5
     assert distance(parameters(one), parameters(two)) < near
     assert lines(one / "episodes.jsonl") == lines(two / "episodes.jsonl")
     for mine, theirs in zip(
