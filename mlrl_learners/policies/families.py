@@ -3,12 +3,22 @@
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from transformers.cache_utils import DynamicCache
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs
+from mlrl_learners.policies.graph_recorder import GraphRecorder
+from mlrl_learners.policies.static_decoding import StaticStep, is_plain
 
-__all__ = ["check_head", "eos_ids", "packs_prompts", "without_dropout"]
+__all__ = [
+    "check_head",
+    "decodes_statically",
+    "eos_ids",
+    "packs_prompts",
+    "recorder_of",
+    "without_dropout",
+]
 
 
 def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
@@ -61,6 +71,57 @@ def packs_prompts(model: Any) -> bool:  # noqa: ANN401
             return False
         apart, _ = completion_logprobs(model, rows, with_entropy=False, packed=False)
     return bool(torch.allclose(packed, apart, atol=_tolerance(model)))
+
+
+def recorder_of(model: Any) -> GraphRecorder | None:  # noqa: ANN401
+    """Return what records a model's decoding, or None where that cannot be or does not pay."""
+    device = next(model.parameters()).device
+    return GraphRecorder(device) if device.type == "cuda" and decodes_statically(model) else None
+
+
+@torch.no_grad()
+def decodes_statically(model: Any) -> bool:  # noqa: ANN401
+    """Return whether a `StaticStep` computes what the model does with a cache that grows.
+
+    Tried on two short rows, one of them padded: not every family takes a mask from outside.
+    """
+    devices = {weight.device for weight in model.parameters()}
+    if len(devices) > 1 or model.config._attn_implementation != "sdpa":  # noqa: SLF001
+        return False
+    model.eval()
+    (device,) = devices
+    seen = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]], device=device)
+    positions = (seen.cumsum(-1) - 1).clamp(min=0)
+    ids = torch.tensor([[1, 1, 2, 3], [4, 5, 6, 2]], device=device)
+    grows, stays = (DynamicCache(config=model.config) for _ in range(2))
+    try:
+        for cache in (grows, stays):
+            _read(model, ids, seen, positions, cache)
+        if not is_plain(stays):
+            return False
+        step = StaticStep(model, stays, seen.bool(), positions[:, -1] + 1, room=2)
+        for number in (1, 2):
+            seen = torch.cat([seen, seen[:, -1:]], 1)
+            after = positions[:, -1:] + number
+            theirs = _read(model, ids[:, number, None], seen, after, grows)
+            difference = (step(ids[:, number]) - theirs).abs().max()
+            if not difference <= _tolerance(model) * theirs.abs().max():
+                return False
+    except (AttributeError, IndexError, RuntimeError, TypeError, ValueError):
+        return False  # nobody says what a family does with what it does not expect
+    return True
+
+
+def _read(model: Any, ids: Tensor, seen: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:  # noqa: ANN401
+    """Read tokens, `[B, S]`, into a cache; return the logits after the last, `[B, V]`."""
+    logits: Tensor = model(
+        input_ids=ids,
+        attention_mask=seen,
+        position_ids=positions,
+        past_key_values=cache,
+        use_cache=True,
+    ).logits[:, -1]
+    return logits
 
 
 def _tolerance(model: nn.Module) -> float:

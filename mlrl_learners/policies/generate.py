@@ -2,9 +2,11 @@
 
 Each prompt is read once and its keys and values serve all of its samples; rows that have ended
 leave the batch; a row's tokens do not depend on the rows beside it. Several processes answer a
-share of the prompts each: all draw the same random numbers, for all prompts.
+share of the prompts each: all draw the same random numbers, for all prompts. On a GPU a step is
+recorded once and replayed, and nobody waits for it to see whether rows have ended but now and then.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +19,16 @@ from mlrl_learners.distributed import exchange, spread
 from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.cache import grow_in_place
 from mlrl_learners.policies.fast_linear import packed_weights
+from mlrl_learners.policies.frozen_casts import frozen_casts
+from mlrl_learners.policies.graph_recorder import GraphRecorder
 from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens, greedy_tokens
 from mlrl_learners.policies.sharding import is_sharded
+from mlrl_learners.policies.static_decoding import ROOM_TOKENS, StaticStep, is_plain
 
 __all__ = ["SampledTokens", "generate"]
 
 ALIVE_SHARE = 0.75  # compacting copies the cache: worth it once a quarter of the rows have ended
+LOOK_STEPS = 16  # how often a GPU is waited for to see which rows have ended; divides ROOM_TOKENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +51,7 @@ def generate(
     generator: torch.Generator | None,
     max_rows: int = 64,
     adapters: AdapterRows | None = None,
+    recorder: GraphRecorder | None = None,
 ) -> list[list[SampledTokens]]:
     """Draw `num_samples` answers to each prompt.
 
@@ -57,6 +64,7 @@ def generate(
         generator: CPU generator that the uniform numbers come from; None answers greedily.
         max_rows: Most rows that are decoded at once.
         adapters: Which adapter answers each prompt, where the model has several.
+        recorder: What makes graphs of steps, for a model that `decodes_statically`.
 
     Returns:
         For each prompt, in order, its answers.
@@ -71,20 +79,20 @@ def generate(
         batches = list(_prompt_batches(prompts, ours, max(1, max_rows // num_samples)))
         if is_sharded(model):  # all processes must compute as often
             batches += [[]] * (max(exchange(len(batches))) - len(batches))
-        with packed_weights(model, min(max_rows, len(ours) * num_samples)):
+        with _fast_weights(model, min(max_rows, len(ours) * num_samples)):
             for batch in batches:
                 if not batch:
-                    _Decoder(model, [[0]], 1, sampling, eos_ids, None).idle()
+                    _Decoder(model, [[0]], 1, sampling, eos_ids).idle()
                     continue
-                decoder = _Decoder(
+                rows = _Decoder(
                     model,
                     [prompts[i] for i in batch],
                     num_samples,
                     sampling,
                     eos_ids,
                     adapters[batch] if adapters else None,
-                )
-                rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
+                    recorder,
+                ).run(None if uniforms is None else uniforms[batch].flatten(0, 1))
                 for position, prompt in enumerate(batch):
                     answers[prompt] = rows[position * num_samples : (position + 1) * num_samples]
         return answers
@@ -101,6 +109,17 @@ def _prompt_batches(
         yield by_length[start : start + size]
 
 
+def _fast_weights(model: torch.nn.Module, num_rows: int) -> contextlib.AbstractContextManager[None]:
+    """Lay weights out for many steps, where they are whole."""
+    if next(model.parameters()).device.type == "cpu":
+        return packed_weights(model, num_rows)
+    return contextlib.nullcontext() if is_sharded(model) else frozen_casts(model)
+
+
+def _look_steps(device: torch.device) -> int:
+    return 1 if device.type == "cpu" else LOOK_STEPS
+
+
 class _Decoder:
     """Decodes one batch; the state of the rows that are still being written."""
 
@@ -111,7 +130,8 @@ class _Decoder:
         num_samples: int,
         sampling: SamplingConfig,
         eos_ids: Sequence[int],
-        adapters: AdapterRows | None,
+        adapters: AdapterRows | None = None,
+        recorder: GraphRecorder | None = None,
     ) -> None:
         self.model = model
         self.sampling = sampling
@@ -119,7 +139,7 @@ class _Decoder:
         self.eos_ids = torch.tensor(list(eos_ids), device=self.device)
         self.adapters = adapters
         self._choose_adapters()
-        self.logits, self.cache = self._read(prompts, num_samples)
+        self.logits, cache = self._read(prompts, num_samples)
         self.adapters = adapters.repeat(num_samples) if adapters else None
         self._choose_adapters()
         num_rows = len(prompts) * num_samples
@@ -134,6 +154,8 @@ class _Decoder:
         self.tokens = torch.zeros(shape, dtype=torch.long, device=self.device)
         self.logprobs = torch.zeros(shape, device=self.device)
         self.counts = torch.full((num_rows,), sampling.max_new_tokens, device=self.device)
+        self.static = self._static_step(cache, recorder)
+        self.cache = cache if self.static else grow_in_place(cache)
 
     def idle(self) -> None:
         """Keep step with processes that have something to decode."""
@@ -151,9 +173,13 @@ class _Decoder:
                     self.logits, uniforms[self.rows, step], self.sampling
                 )
             self._record(step, tokens, logprobs)
-            if self._is_over() or step + 1 == self.sampling.max_new_tokens:
+            if step + 1 == self.sampling.max_new_tokens:
                 break
-            self._advance(step, self._compact(tokens))
+            if step % _look_steps(self.device) == 0:
+                if self._is_over():
+                    break
+                tokens = self._compact(step, tokens)
+            self._advance(step, tokens)
         return self._answers()
 
     def _is_over(self) -> bool:
@@ -181,7 +207,18 @@ class _Decoder:
         ).logits[:, -1]
         if num_samples > 1:
             cache.batch_repeat_interleave(num_samples)
-        return logits.repeat_interleave(num_samples, 0), grow_in_place(cache)
+        return logits.repeat_interleave(num_samples, 0), cache
+
+    def _static_step(
+        self, cache: DynamicCache, recorder: GraphRecorder | None
+    ) -> StaticStep | None:
+        """Return how tokens are read where that can be recorded; it takes the cache over."""
+        fits = is_plain(cache) and not is_sharded(self.model)
+        if recorder is None or not recorder.usable or not fits:
+            return None
+        seen = self.mask[:, : self.width].bool()
+        room = min(ROOM_TOKENS, self.sampling.max_new_tokens)
+        return StaticStep(self.model, cache, seen, self.positions, room=room, recorder=recorder)
 
     def _mask(self, lengths: Tensor) -> Tensor:
         width = int(lengths.max())
@@ -189,23 +226,29 @@ class _Decoder:
         return (columns >= (width - lengths)[:, None]).long()
 
     def _record(self, step: int, tokens: Tensor, logprobs: Tensor) -> None:
-        writing = self.rows[~self.ended]
-        self.tokens[writing, step] = tokens[~self.ended]
-        self.logprobs[writing, step] = logprobs[~self.ended]
-        stops = torch.isin(tokens, self.eos_ids) & ~self.ended
-        self.counts[self.rows[stops]] = step + 1
+        # Nothing here depends on how many rows have ended: a GPU would be waited for to know.
+        self.tokens[self.rows, step] = tokens.masked_fill(self.ended, 0)
+        self.logprobs[self.rows, step] = logprobs.masked_fill(self.ended, 0.0)
+        stops = (tokens[:, None] == self.eos_ids).any(-1) & ~self.ended
+        self.counts[self.rows] = self.counts[self.rows].masked_fill(stops, step + 1)
         self.ended |= stops
 
-    def _compact(self, tokens: Tensor) -> Tensor:
+    def _compact(self, step: int, tokens: Tensor) -> Tensor:
         """Let ended rows leave once enough of them have; return the tokens of those that stay."""
-        alive = torch.nonzero(~self.ended).squeeze(-1)
-        if len(alive) > ALIVE_SHARE * len(self.rows) or not len(alive):
+        if self.static is not None and self.static.room:
             return tokens
-        self.cache.batch_select_indices(alive)
+        alive = torch.nonzero(~self.ended).squeeze(-1)
+        if not len(alive) or (not self.static and len(alive) > ALIVE_SHARE * len(self.rows)):
+            return tokens
         self.positions, self.mask = self.positions[alive], self.mask[alive]
         self.rows, self.ended = self.rows[alive], self.ended[alive]
         self.adapters = self.adapters[alive] if self.adapters else None
         self._choose_adapters()
+        if self.static is None:
+            self.cache.batch_select_indices(alive)
+        else:
+            left = self.sampling.max_new_tokens - step - 1
+            self.static.rebuild(alive, room=min(ROOM_TOKENS, left))
         return tokens[alive]
 
     def _choose_adapters(self) -> None:
@@ -215,6 +258,9 @@ class _Decoder:
 
     def _advance(self, step: int, tokens: Tensor) -> None:
         """Read one token a row."""
+        if self.static is not None:
+            self.logits = self.static(tokens)
+            return
         self.logits = self.model(
             input_ids=tokens[:, None],
             attention_mask=self.mask[:, : self.width + step + 1] if self.padded else None,

@@ -18,10 +18,9 @@ from mlrl_learners.functional.logprobs import (
     num_tokens,
     prompt_states,
 )
-from mlrl_learners.policies import sharding
+from mlrl_learners.policies import families, sharding
 from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
-from mlrl_learners.policies.families import check_head, eos_ids, packs_prompts, without_dropout
 from mlrl_learners.policies.fast_linear import use_fast_linears
 from mlrl_learners.policies.generate import generate
 from mlrl_learners.policies.sampling import SamplingConfig
@@ -58,12 +57,13 @@ class Policy:
         self.precision = precision
         self.base: FrozenBase | None = None
         self.adapter: str | None = None
-        self.eos_ids = eos_ids(model, tokenizer)
-        without_dropout(model)
+        self.eos_ids = families.eos_ids(model, tokenizer)
+        families.without_dropout(model)
         use_fast_linears(model)
-        check_head(model)
+        families.check_head(model)
         # Tried once and before any weights are loaded: a resumed run must do as it did before.
-        self.packs_prompts = packs_prompts(model)
+        self.packs_prompts = families.packs_prompts(model)
+        self.recorder = families.recorder_of(model)
         self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -148,6 +148,7 @@ class Policy:
                 generator=generator,
                 max_rows=max_rows,
                 adapters=rows,
+                recorder=self.recorder,
             )
         texts = self.tokenizer.batch_decode(
             [list(answer.token_ids) for answers in sampled for answer in answers],
