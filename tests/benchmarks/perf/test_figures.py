@@ -3,11 +3,14 @@
 import importlib
 import json
 import sys
+from argparse import Namespace
 
 import pytest
 
 from benchmarks.perf import scaling, story_curve
 from benchmarks.perf.__main__ import FIGURES
+from benchmarks.perf.stand_ins import ListDataset
+from mlrl_learners.types import Completion
 
 SMALL = ["--smoke", "--rounds", "1", "--max-new-tokens", "4"]
 QUICK = {
@@ -90,7 +93,31 @@ def test_figures_of_a_gpu_say_what_they_had_no_time_for(capsys):
     assert len(figure["left_out"]) == 4
 
 
+def test_graphs_are_set_beside_the_same_steps_without(tmp_path, monkeypatch):
+    parts = importlib.import_module("benchmarks.perf.gpu_parts")
+    parts.random_model(tmp_path, parts.TINY)
+    policy = parts._policy(str(tmp_path), "cpu")
+    seen = []
+
+    class Stopwatch:
+        usable = True
+
+    def complete(prompts, batch, *_, **__):
+        seen.append(policy.recorder)
+        return [[Completion("", (), (1,), (0.0,), "length")] * batch]
+
+    monkeypatch.setattr(policy, "complete", complete)
+    policy.recorder = recorder = Stopwatch()
+    arguments = Namespace(device="cpu", max_new_tokens=1)
+    rates = parts._rates(policy, 2, arguments)
+    assert seen == [None, recorder] * 3
+    rows = parts._decoding_rows(rates, "tokens", 7.0)
+    assert [row["what"] for row in rows] == ["tokens", "tokens, CUDA graphs"]
+    assert rows[1]["peer_name"] == "launched one by one"
+    recorder.usable = False
+    assert list(parts._rates(policy, 2, arguments)) == ["launched"]
+
+
 def test_rows_in_place_of_data_sets_are_a_list():
-    gpu = importlib.import_module("benchmarks.perf.gpu")
-    rows = gpu.ListDataset.from_list([{"setup": "a"}])
+    rows = ListDataset.from_list([{"setup": "a"}])
     assert (len(rows), rows[0]) == (1, {"setup": "a"})

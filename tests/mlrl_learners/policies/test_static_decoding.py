@@ -6,7 +6,15 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
+from mlrl_learners.policies import (
+    ChatFormat,
+    Policy,
+    SamplingConfig,
+    static_decoding,
+    tiny_model,
+)
+from mlrl_learners.policies.families import decodes_statically
+from mlrl_learners.policies.frozen_casts import frozen_casts
 from mlrl_learners.policies.static_decoding import RECORDED_STEPS, WARM_UPS
 
 generate = importlib.import_module("mlrl_learners.policies.generate")
@@ -163,23 +171,54 @@ def test_a_model_that_waits_for_the_gpu_is_not_recorded(make_recorder):
     assert not policy.recorder.usable
 
 
-@pytest.mark.usefixtures("small_room")
-def test_autocast_reads_the_same_at_every_step(make_recorder):
+@pytest.fixture(params=["trained", "frozen"])
+def half_policy(request, monkeypatch):
+    """A policy under autocast, whose weights are laid out as on a GPU."""
+    monkeypatch.setattr(generate, "_fast_weights", lambda model, _: frozen_casts(model))
     policy = policy_of(precision="bf16")
-    policy.recorder = make_recorder()
-    recorded = sample(policy)
-    assert policy.recorder.replays
-    policy.recorder.usable = False
-    grown = sample(policy)
+    policy.model.requires_grad_(request.param == "trained")
+    return policy
+
+
+@pytest.mark.usefixtures("small_room")
+def test_under_autocast_replayed_steps_are_those_that_were_recorded(half_policy, make_recorder):
+    half_policy.recorder = make_recorder()
+    recorded = sample(half_policy)
+    assert half_policy.recorder.replays
+    half_policy.recorder.record = lambda work: None  # the same steps, never replayed
+    assert sample(half_policy) == recorded
+
+
+@pytest.mark.usefixtures("small_room")
+def test_under_autocast_fixed_shapes_change_no_more_than_is_rounded(half_policy, make_recorder):
+    half_policy.recorder = make_recorder()
+    recorded = sample(half_policy)
+    half_policy.recorder = None
     pairs = [
         pair
-        for ours, theirs in zip(recorded, grown, strict=True)
+        for ours, theirs in zip(recorded, sample(half_policy), strict=True)
         for mine, other in zip(ours, theirs, strict=True)
         for pair in zip(mine.logprobs, other.logprobs, strict=False)
         if mine.token_ids == other.token_ids
     ]
     assert len(pairs) > LENGTH
     assert max(abs(mine - other) for mine, other in pairs) < 0.1
+
+
+def test_keys_cast_when_they_are_written_are_those_cast_when_they_are_read(
+    half_policy, make_recorder, monkeypatch
+):
+    half_policy.recorder = make_recorder()
+    early = sample(half_policy)
+
+    def keep_type(states, length):
+        rows, heads, width, size = states.shape
+        buffer = torch.zeros(rows, heads, length, size, dtype=states.dtype)
+        buffer[:, :, :width] = states
+        return buffer
+
+    monkeypatch.setattr(static_decoding, "_with_room", keep_type)
+    assert sample(half_policy) == early
 
 
 def test_keys_lie_in_the_type_that_attention_reads_them_in(make_recorder, monkeypatch):
@@ -221,8 +260,6 @@ def test_between_looks_nothing_waits_for_a_gpu(make_recorder):
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_most_families_decode_statically(family):
-    from mlrl_learners.policies.families import decodes_statically
-
     model, _ = model_of(family, **FAMILIES[family])
     assert decodes_statically(model)
     assert decodes_statically(model.to(torch.bfloat16))
@@ -232,8 +269,6 @@ def test_most_families_decode_statically(family):
 
 @pytest.mark.parametrize("family", OTHERS)
 def test_families_that_lay_out_their_cache_otherwise_do_not(family):
-    from mlrl_learners.policies.families import decodes_statically
-
     assert not decodes_statically(model_of(family, **OTHERS[family])[0])
 
 
