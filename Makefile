@@ -44,8 +44,9 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup
 	$(BIN)/python -m benchmarks.demo --run-dir $(RUN_DIR)
 
+# Many tests wait for programs and processes of their own: on as many cores as there are, up to 8.
 test: setup lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 	@$(MAKE) --no-print-directory docs
 
 lint: setup
