@@ -117,3 +117,8 @@ class TapeRecorder(GraphRecorder):
 @pytest.fixture(scope="session", name="make_recorder")
 def _make_recorder():
     return TapeRecorder
+
+
+@pytest.fixture(scope="session", name="make_tape")
+def _make_tape():
+    return Tape

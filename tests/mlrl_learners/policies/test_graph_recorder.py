@@ -8,6 +8,7 @@ import torch
 
 from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
 from mlrl_learners.policies.graph_recorder import GraphRecorder
+from mlrl_learners.policies.static_decoding import WARM_UPS
 
 SYNC = "called a synchronizing CUDA operation (Triggered internally at somewhere.cpp:1)"
 needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -26,11 +27,11 @@ class Stream:
 class Cuda:
     """As much of `torch.cuda` as a recorder asks for; computes at once."""
 
-    def __init__(self, *, breaks=False):
+    def __init__(self, *, breaks=False, tape=contextlib.nullcontext):
         self.here = self.now = Stream()
         self.breaks, self.mode, self.ended = breaks, "default", []
         self.Stream, self.CUDAGraph = Stream, lambda: self
-        self.replays = 0
+        self.replays, self.make_tape = 0, tape
 
     def current_stream(self, device):
         return self.now
@@ -53,7 +54,9 @@ class Cuda:
     @contextlib.contextmanager
     def graph(self, graph, *, pool, stream, capture_error_mode):
         before, self.now = self.now, stream
-        yield
+        self.tape = self.make_tape()
+        with self.tape:
+            yield
         if self.breaks:  # as torch does: the stream stays
             raise RuntimeError("capture was invalidated\nmore")
         self.now = before
@@ -63,6 +66,7 @@ class Cuda:
 
     def replay(self):
         self.replays += 1
+        getattr(self.tape, "play", int)()
 
     def get_sync_debug_mode(self):
         return self.mode
@@ -122,7 +126,7 @@ def test_a_capture_that_fails_leaves_no_traces(cuda):
     assert not recorder.usable
 
 
-def policy_on_gpu(dtype, precision):
+def policy_on(device, dtype, precision):
     model, tokenizer = tiny_model(num_layers=3)
     head = torch.nn.Linear(model.config.hidden_size, len(tokenizer))
     generator = torch.Generator().manual_seed(1)
@@ -131,7 +135,7 @@ def policy_on_gpu(dtype, precision):
         head.bias.zero_()
         head.bias[tokenizer.eos_token_id] = 2.5
     model.lm_head = head
-    return Policy(model.to("cuda", dtype), tokenizer, precision=precision)
+    return Policy(model.to(device, dtype), tokenizer, precision=precision)
 
 
 def sample(policy, length=600, num_samples=8):
@@ -149,12 +153,24 @@ def differences(ours, theirs):
     return max(differ, default=0.0), len(same) / len(pairs)
 
 
+def test_a_model_decodes_the_same_by_way_of_a_recorder(cuda, make_tape):
+    policy = policy_on("cpu", torch.float32, "float32")
+    expected = sample(policy, length=40, num_samples=2)
+    fake = cuda(tape=make_tape)
+    policy.recorder = GraphRecorder(torch.device("cuda:0"))
+    difference, agreement = differences(sample(policy, length=40, num_samples=2), expected)
+    assert agreement == 1.0
+    assert difference < 1e-4
+    assert fake.replays == 40 - 1 - WARM_UPS  # the last token is not read
+    assert fake.now is fake.here
+
+
 @needs_gpu
 @pytest.mark.gpu
 @pytest.mark.parametrize("end", [2.5, -20.0])
 def test_graphs_draw_the_tokens_that_a_cache_that_grows_draws(end):
     """Answers of up to 600 tokens: rooms are built anew, and rows leave where some end."""
-    policy = policy_on_gpu(torch.float32, "float32")
+    policy = policy_on("cuda", torch.float32, "float32")
     policy.model.lm_head.bias.data[policy.eos_ids[0]] = end
     assert policy.recorder is not None
     recorded = sample(policy)
@@ -171,7 +187,7 @@ def test_graphs_draw_the_tokens_that_a_cache_that_grows_draws(end):
     ("dtype", "precision"), [(torch.bfloat16, "float32"), (torch.float32, "bf16")]
 )
 def test_graphs_compute_in_bfloat16_what_the_same_steps_compute_unrecorded(dtype, precision):
-    policy = policy_on_gpu(dtype, precision)
+    policy = policy_on("cuda", dtype, precision)
     recorded = sample(policy, length=200)
     recorder = policy.recorder
     assert recorder.usable
@@ -203,7 +219,7 @@ def test_graphs_of_adapters_draw_what_is_drawn_without(precision, make_policies)
 @needs_gpu
 @pytest.mark.gpu
 def test_memory_of_graphs_is_given_back():
-    policy = policy_on_gpu(torch.float32, "float32")
+    policy = policy_on("cuda", torch.float32, "float32")
     sample(policy)
     torch.cuda.synchronize()
     before = torch.cuda.memory_allocated()
@@ -215,7 +231,7 @@ def test_memory_of_graphs_is_given_back():
 @needs_gpu
 @pytest.mark.gpu
 def test_a_model_that_waits_decodes_without_graphs_and_the_gpu_goes_on():
-    policy = policy_on_gpu(torch.float32, "float32")
+    policy = policy_on("cuda", torch.float32, "float32")
     expected = sample(policy, length=40)
     policy.model.model.register_forward_hook(lambda _, __, out: float(out[0].sum()) and None)
     policy.recorder = GraphRecorder(policy.device)

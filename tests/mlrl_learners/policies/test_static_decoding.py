@@ -272,5 +272,9 @@ def test_families_that_lay_out_their_cache_otherwise_do_not(family):
     assert not decodes_statically(model_of(family, **OTHERS[family])[0])
 
 
+def test_rows_are_looked_for_when_the_room_is_used_up():
+    assert static_decoding.ROOM_TOKENS % generate.LOOK_STEPS == 0
+
+
 def test_nothing_is_recorded_on_a_cpu():
     assert policy_of().recorder is None
