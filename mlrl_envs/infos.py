@@ -28,10 +28,11 @@ def _copied(value: Any) -> Any:  # noqa: ANN401  any JSON value
     if kind in _ATOMS:
         return value
     if kind is dict or isinstance(value, Mapping):
-        return {
-            name: entry if type(entry) in _ATOMS else _copied(entry)
-            for name, entry in value.items()
-        }
+        copy = dict(value)
+        for name, entry in copy.items():
+            if type(entry) not in _ATOMS:
+                copy[name] = _copied(entry)
+        return copy
     if kind is list or isinstance(value, list | tuple):
         return [entry if type(entry) in _ATOMS else _copied(entry) for entry in value]
     return value

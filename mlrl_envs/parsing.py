@@ -16,6 +16,7 @@ __all__ = [
     "MAX_CODE_CHARS",
     "FunctionNode",
     "ParsedCode",
+    "blanked",
     "bound_names",
     "code_blocks",
     "extract_code",
@@ -78,8 +79,13 @@ def words(text: str) -> list[str]:
     r"""Return the lower-case `\w+` words of a text, in order."""
     lower = text.lower()
     if lower.isascii():  # the same, at a third of the cost
-        return lower.translate(_NO_WORD).split()
+        return blanked(lower).split()
     return _WORD.findall(lower)
+
+
+def blanked(text: str) -> str:
+    """Return a text of ASCII characters in lower case, with spaces for all between its words."""
+    return text.lower().translate(_NO_WORD)
 
 
 def code_blocks(text: str) -> list[str]:

@@ -1,9 +1,10 @@
 """`diagnostics`: each level's finding and, where it failed or needs a remark, the reasons."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from mlrl_envs.feedback.checks import last_checks
-from mlrl_envs.types import AgentID, Task, Turn
+from mlrl_envs.types import AgentID, Json, Task, Turn
 
 __all__ = ["feedback"]
 
@@ -12,6 +13,7 @@ def feedback(task: Task, turns: Sequence[Turn], agent: AgentID) -> str:  # noqa:
     """Return the finding of each check with its details."""
     lines: list[str] = []
     for check in last_checks(turns, agent):
-        lines.append(f"- {check.name}: {check.status}")
-        lines += [f"  {line}" for detail in check.details for line in detail.split("\n")]
+        lines.append(f"- {check['name']}: {check['status']}")
+        details = cast("Sequence[Json]", check.get("details", ()))
+        lines += ["  " + str(detail).replace("\n", "\n  ") for detail in details]
     return "\n".join(lines)

@@ -10,4 +10,5 @@ __all__ = ["feedback"]
 
 def feedback(task: Task, turns: Sequence[Turn], agent: AgentID) -> str:  # noqa: ARG001  one interface
     """Return the finding of each check."""
-    return "\n".join(f"- {check.name}: {check.status}" for check in last_checks(turns, agent))
+    checks = last_checks(turns, agent)
+    return "\n".join([f"- {check['name']}: {check['status']}" for check in checks])

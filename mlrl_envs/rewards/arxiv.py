@@ -8,6 +8,7 @@ second of what is done, found and implied, and they should not use the same word
 from collections.abc import Sequence
 
 from mlrl_envs.rewards.english import FUNCTION_WORDS
+from mlrl_envs.rewards.kept import Kept
 from mlrl_envs.rewards.text_quality import ramp, stem
 from mlrl_envs.rewards.writing import Part, Rules, Text
 from mlrl_envs.rewards.writing_paper import Levels, Trapezoid, jaccard
@@ -51,9 +52,12 @@ _WORK = _stems(
 )
 
 
+_STEMS = Kept(stem)
+
+
 def _stance(found: Sequence[str]) -> float:
     # From -1, all about the work, to 1, all about the background.
-    stems = {stem(word) for word in set(found)}
+    stems = set(map(_STEMS.__getitem__, found))
     background, work = len(stems & _BACKGROUND), len(stems & _WORK)
     return (background - work) / (background + work + 2)
 

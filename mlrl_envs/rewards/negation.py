@@ -8,7 +8,8 @@ costs next to nothing, as an honest denial must.
 import re
 from functools import lru_cache
 
-from mlrl_envs.rewards.text_quality import MAX_CHARS, ramp, words_of
+from mlrl_envs.rewards.reading import MAX_CHARS, words_of
+from mlrl_envs.rewards.text_quality import ramp
 
 __all__ = ["negations", "plain_speech"]
 

@@ -9,28 +9,31 @@ Source: C.-Y. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 200
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mlrl_envs.errors import MissingPackageError
 from mlrl_envs.parsing import words
 from mlrl_envs.rewards.english import FUNCTION_WORDS
+from mlrl_envs.rewards.kept import Kept
+from mlrl_envs.rewards.reading import MAX_CHARS, words_of
 from mlrl_envs.rewards.sequences import (
+    GAP,
     Grams,
     Lines,
     count_grams,
     count_shared,
     lay_out,
+    letters_of,
     longest_common,
-    ngrams,
+    runs_of,
+    spell,
 )
-from mlrl_envs.rewards.text_quality import MAX_CHARS, ngrams_of, words_of
 
 if TYPE_CHECKING:
     from rouge_score_rs.tokenizers import DefaultTokenizer
 
-__all__ = ["Copying", "Overlap", "check_rouge", "copying", "near_share", "overlap"]
+__all__ = ["Copying", "Overlap", "check_rouge", "copying", "near_share", "overlap", "pairs_share"]
 
 MAX_SENTENCES = 64  # longer texts are judged by their beginning
 
@@ -38,8 +41,7 @@ _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
 _WORD = re.compile(r"[a-z0-9]+")  # what ROUGE itself takes for a word
 
 
-@dataclass(frozen=True)
-class Overlap:
+class Overlap(NamedTuple):
     """How a text and its source share content words, stemmed.
 
     Attributes:
@@ -55,18 +57,15 @@ class Overlap:
     order: float
 
 
-@dataclass(frozen=True)
-class Copying:
+class Copying(NamedTuple):
     """How much of a text stands in another, word by word, function words included.
 
     Attributes:
-        pairs: Share of its pairs of neighbouring words that the other has too.
         runs: Share of its runs of four words that the other has too.
         in_step: Share of its words that stand in the other in the same order, whatever lies
             between them.
     """
 
-    pairs: float
     runs: float
     in_step: float
 
@@ -91,8 +90,8 @@ def overlap(text: str, source: str) -> Overlap:
     precision, order = _share(common, len(content)), 0.0
     if common:
         order = _share(longest_common(known.line, content), len(content)) / precision
-    size = max(known.grams.size, 1)  # what says nothing counts as a word
-    return Overlap(precision, _share(common, known.grams.size) * size, size, order)
+    size = max(known.size, 1)  # what says nothing counts as a word
+    return Overlap(precision, _share(common, known.size) * size, size, order)
 
 
 def copying(text: str, other: str, *, least_in_step: float = 0.0) -> Copying:
@@ -103,10 +102,15 @@ def copying(text: str, other: str, *, least_in_step: float = 0.0) -> Copying:
         other: What it must not copy.
         least_in_step: Where fewer words than this share can be in step, that is 0.0 at once.
     """
-    said, in_step = _words(text), 0.0
-    if _known_share(said, _vocabulary(other)) >= least_in_step:
-        in_step = _share(longest_common(_line(other), said), len(said))
-    return Copying(_shared_runs(text, other, 2), _shared_runs(text, other, 4), in_step)
+    spelled, in_step = _spelled(text, other), 0.0
+    if _share(len(spelled) - spelled.count(GAP), len(spelled)) >= least_in_step:
+        in_step = _share(longest_common(_line(other), _words(text)), len(spelled))
+    return Copying(_shared_runs(text, other, 4), in_step)
+
+
+def pairs_share(text: str, other: str) -> float:
+    """Return the share of a text's pairs of neighbouring words that another has too."""
+    return _shared_runs(text, other, 2)
 
 
 def near_share(text: str, source: str, *, least: float = 0.0) -> float:
@@ -132,8 +136,8 @@ def near_share(text: str, source: str, *, least: float = 0.0) -> float:
     return near / total if total else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
+class _Content(NamedTuple):
+    size: int
     grams: Grams
     line: Lines
 
@@ -148,8 +152,10 @@ def _known_share(said: Sequence[str], known: frozenset[str]) -> float:
 
 
 def _shared_runs(text: str, other: str, size: int) -> float:
-    runs = _runs(text, size)
-    return _share(count_shared(runs, _runs(other, size)), runs.size)
+    spelled = _spelled(text, other)
+    runs = runs_of(spelled, size)
+    shared = count_shared(count_grams(runs), _runs(other, size)) if runs else 0
+    return _share(shared, len(spelled) - size + 1)
 
 
 # A text is met a few times while it is judged, a source by every attempt at its task.
@@ -160,9 +166,18 @@ def _words(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=64)
+def _letters(text: str) -> dict[str, str]:
+    return letters_of(_words(text))
+
+
+@lru_cache(maxsize=64)
+def _spelled(text: str, other: str) -> str:
+    return spell(_words(text), _letters(other))
+
+
+@lru_cache(maxsize=64)
 def _runs(text: str, size: int) -> Grams:
-    text = text[:MAX_CHARS]
-    return ngrams_of(text, size) if _is_plain(text) else count_grams(ngrams(_words(text), size))
+    return count_grams(runs_of(_spelled(text, text), size))
 
 
 def _is_plain(text: str) -> bool:
@@ -188,7 +203,7 @@ def _sentences_of_source(source: str) -> Lines:
 @lru_cache(maxsize=64)
 def _content_of_source(source: str) -> _Content:
     content = _content(source)
-    return _Content(count_grams(content), lay_out([content]))
+    return _Content(len(content), count_grams(content), lay_out([content]))
 
 
 def _sentences(text: str) -> list[list[str]]:
@@ -198,12 +213,16 @@ def _sentences(text: str) -> list[list[str]]:
 
 
 def _content(text: str) -> list[str]:
-    return [_stem(word) for word in _words(text) if len(word) > 1 and word not in FUNCTION_WORDS]
+    return list(filter(None, map(_CONTENT_STEMS.__getitem__, _words(text))))
 
 
-@lru_cache(maxsize=8192)
-def _stem(word: str) -> str:
+def _content_stem(word: str) -> str:
+    if len(word) < 2 or word in FUNCTION_WORDS:
+        return ""
     return str(_stemmer().tokenize(word)[0])
+
+
+_CONTENT_STEMS = Kept(_content_stem)
 
 
 @lru_cache(maxsize=1)

@@ -1,38 +1,47 @@
 """What two texts share as rows of words: runs of neighbours, and longest common subsequences.
 
+A row is spelled in the letters of another: each word of that one has a letter, and what it does not
+know is a gap. Runs that both may share are then pieces of one string, between its gaps.
+
 Lines of words are laid side by side in the bits of one whole number. A subsequence is then found
 with five operations on that number for each word of the other text, in all lines at once.
 
 Source: H. Hyyrö, "Bit-parallel LCS-length computation revisited", 2004.
 """
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count, repeat
+from typing import NamedTuple
 
 __all__ = [
+    "GAP",
     "Grams",
     "Lines",
     "count_grams",
-    "count_known",
     "count_shared",
     "lay_out",
+    "letters_of",
     "longest_common",
     "ngrams",
+    "runs_of",
+    "spell",
 ]
 
+GAP = "\0"  # any word that has no letter
 
-@dataclass(frozen=True, slots=True)
-class Grams:
+
+class Grams(NamedTuple):
     """The n-grams of a text.
 
     Attributes:
-        size: How many there are, repeated ones counted each time.
         distinct: Each of them once.
         counts: How often each occurs; None where none is repeated.
     """
 
-    size: int
     distinct: frozenset[Hashable]
     counts: Mapping[Hashable, int] | None
 
@@ -57,16 +66,29 @@ def ngrams(tokens: Sequence[str], size: int) -> list[tuple[str, ...]]:
     return list(zip(*[tokens[i:] for i in range(size)], strict=False))
 
 
+def letters_of(words: Iterable[str]) -> dict[str, str]:
+    """Return a letter for each word."""
+    return dict(zip(words, map(chr, count(1)), strict=False))
+
+
+def spell(words: Iterable[str], letters: Mapping[str, str]) -> str:
+    """Return a row of words as letters, with gaps for those that have none."""
+    return "".join(map(letters.get, words, repeat(GAP)))
+
+
+def runs_of(spelled: str, size: int) -> list[str]:
+    """Return every run of `size` letters without a gap, in order."""
+    return [
+        piece[start : start + size]
+        for piece in _pieces(size).findall(spelled)
+        for start in range(len(piece) - size + 1)
+    ]
+
+
 def count_grams(grams: Sequence[Hashable]) -> Grams:
     """Count n-grams, of any kind."""
     distinct = frozenset(grams)
-    return Grams(len(grams), distinct, None if len(distinct) == len(grams) else Counter(grams))
-
-
-def count_known(grams: Grams, known: Grams) -> int:
-    """Return how many grams, repeated ones counted each time, `known` has too."""
-    common = grams.distinct & known.distinct
-    return len(common) if grams.counts is None else sum(map(grams.counts.__getitem__, common))
+    return Grams(distinct, None if len(distinct) == len(grams) else Counter(grams))
 
 
 def count_shared(grams: Grams, known: Grams) -> int:
@@ -100,3 +122,8 @@ def longest_common(lines: Lines, words: Iterable[str]) -> int:
         free = ((free + met) | (free ^ met)) & bits
     taken = free ^ bits
     return max(map(int.bit_count, map(taken.__and__, lines.spans)), default=0)
+
+
+@lru_cache(maxsize=8)
+def _pieces(size: int) -> re.Pattern[str]:
+    return re.compile(f"[^{GAP}]{{{size},}}")

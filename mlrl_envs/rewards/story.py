@@ -19,8 +19,7 @@ prompt's words in a single sentence, so that nothing cheap tells the two apart.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from statistics import fmean
+from typing import NamedTuple
 
 from mlrl_envs.rewards.negation import plain_speech
 from mlrl_envs.rewards.shaping import pay_gain
@@ -43,8 +42,7 @@ GOOD_PROSE = 0.9
 _COMMANDS = frozenset(("describ", "tell", "writ", "story", "stori", "imagin", "explain"))
 
 
-@dataclass(frozen=True)
-class _Parts:
+class _Parts(NamedTuple):
     length: float
     ratio: float
     continuity: float
@@ -101,11 +99,12 @@ def score_grounded(
         "continuity": CONTINUITY * gate * topic * parts.continuity,
         "relevance": RELEVANCE * gate * parts.relevance,
     }
+    common = _common_checks(parts, bounds)
     full = parts.length == parts.continuity == parts.relevance == 1.0
     return Score(
         {agent: pay_gain(earned, attempt.turns, agent) for agent in attempt.actions},
         full and gate >= GOOD_PROSE,
-        {agent: {"checks": _checks(parts, bounds, agent)} for agent in attempt.actions},
+        {agent: {"checks": common + _checks(parts, agent)} for agent in attempt.actions},
     )
 
 
@@ -118,14 +117,14 @@ def _measure(
     first, second = clean_length(setup), clean_length(story)
     setup_stems, story_stems = content_stems(setup), content_stems(story)
     topic = content_stems(attempt.task.prompt) - _COMMANDS
-    shared = max(copied_share(story, setup), copied_share(setup, story))
+    shared = copied_share(story, setup)
+    if shared:  # else nor is the other way
+        shared = max(shared, copied_share(setup, story))
     return _Parts(
         length=length_score(first, second, bounds=bounds),
         ratio=second / first if first else 0.0,
         continuity=ramp(_share(setup_stems, story_stems), 0.0, CONTINUITY_FULL),
-        relevance=fmean(
-            ramp(_share(topic, stems), 0.0, RELEVANCE_FULL) for stems in (setup_stems, story_stems)
-        ),
+        relevance=(_relevance(topic, setup_stems) + _relevance(topic, story_stems)) / 2.0,
         prose={
             setup_agent: _prose(setup, SETUP_WORDS),
             story_agent: _prose(story, STORY_WORDS),
@@ -141,6 +140,10 @@ def _prose(text: str, least_words: int) -> float:
     return prose_quality(text, least_words=least_words) * plain_speech(text)
 
 
+def _relevance(topic: set[str], stems: set[str]) -> float:
+    return ramp(_share(topic, stems), 0.0, RELEVANCE_FULL)
+
+
 def _share(wanted: set[str], found: set[str]) -> float:
     return len(wanted & found) / len(wanted) if wanted else 1.0
 
@@ -149,12 +152,17 @@ def _not_copied(share: float) -> float:
     return ramp(share, 0.5, 0.1) * (1.0 - 0.1 * share)
 
 
-def _checks(parts: _Parts, bounds: tuple[float, float], agent: AgentID) -> Json:
-    prose, own = parts.prose[agent] >= GOOD_PROSE, parts.own[agent] >= GOOD_PROSE
+def _common_checks(parts: _Parts, bounds: tuple[float, float]) -> list[Json]:
     return [
         _length_check(parts.ratio, bounds),
         _check("topic", parts.relevance, "both texts must take up the words of the prompt."),
         _check("continuity", parts.continuity, "the story must take up what the setup names."),
+    ]
+
+
+def _checks(parts: _Parts, agent: AgentID) -> list[Json]:
+    prose, own = parts.prose[agent] >= GOOD_PROSE, parts.own[agent] >= GOOD_PROSE
+    return [
         _check("prose", float(prose), "write whole, varied sentences without repetition."),
         _check("own words", float(own), "do not copy the prompt or the other text."),
     ]

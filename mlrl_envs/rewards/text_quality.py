@@ -8,35 +8,43 @@ about nothing passes; that is what relevance is for.
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
-from mlrl_envs.parsing import words
-from mlrl_envs.rewards.english import FUNCTION_WORDS, order_breaches
-from mlrl_envs.rewards.sequences import Grams, count_grams, count_known, ngrams
+from mlrl_envs.rewards.english import (
+    CONTENT,
+    FUNCTION_WORDS,
+    SENTENCE_END,
+    order_breaches,
+    outline_of,
+)
+from mlrl_envs.rewards.kept import Kept
+from mlrl_envs.rewards.reading import (
+    MAX_CHARS,
+    SIGMA,
+    distinct_runs,
+    read,
+    tokens_of,
+    words_of,
+)
+from mlrl_envs.rewards.sequences import ngrams
 
 __all__ = [
-    "MAX_CHARS",
     "clean_length",
     "content_stems",
     "copied_share",
-    "ngrams_of",
     "prose_quality",
     "ramp",
     "stem",
-    "words_of",
 ]
 
 LONGEST_WORD = 24
-LONGEST_KEPT, MAX_KEPT = 64, 16_384  # tokens whose shape is remembered
-SIGMA = "\u03a3"  # the one letter whose lower case hangs on its neighbours, here of other sentences
-MAX_CHARS = 20_000  # longer texts are judged by their beginning; keeps scoring linear and quick
+LONGEST_SENTENCE = 80  # words from which it is worth nothing
 
-_SENTENCE = re.compile(r"[^.!?]*[.!?]+[\"'\u201d\u2019)]*|[^.!?]+$")
 _WORD_LIKE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\Z")
 _STUTTER = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}")
 _EDGES = "\"'\u201c\u201d\u2018\u2019.,;:!?()[]*_-\u2013\u2014"
 _EDGES_BUT_ENDS = _EDGES.replace(".", "").replace("!", "").replace("?", "")
 _ENDS = frozenset(".!?")
+_NOT_FUNCTION = CONTENT + outline_of([SENTENCE_END])
 _VOWELS = frozenset("aeiouyáéíóúàèìòùäöüâêîôû")
 
 
@@ -50,8 +58,8 @@ def ramp(value: float, low: float, high: float) -> float:
 
 def clean_length(text: str) -> int:
     """Return the length in characters with runs of white space counted as one."""
-    tokens = text.split()
-    return sum(map(len, tokens)) + max(len(tokens) - 1, 0)
+    tokens = tokens_of(text) if len(text) <= MAX_CHARS else text.split()  # keep no endless ones
+    return len(" ".join(tokens))
 
 
 def prose_quality(text: str, *, least_words: int, forgiven: float = 0.0) -> float:
@@ -64,63 +72,46 @@ def prose_quality(text: str, *, least_words: int, forgiven: float = 0.0) -> floa
             "my SO" or "for me, is", weighs much.
     """
     text = text[:MAX_CHARS]
-    sentences, tokens = _read(text)
-    if not tokens:
+    reading = read(text)
+    size = len(reading.words)
+    if not size:
         return 0.0
-    grams = ngrams_of(text, 3) if SIGMA not in text else count_grams(ngrams(tokens, 3))
+    runs = distinct_runs(text, 3) if SIGMA not in text else frozenset(ngrams(reading.words, 3))
     return (
-        ramp(len(tokens), least_words / 4, least_words)
-        * _function_word_score(tokens)
-        * _sentence_score(sentences)
-        * _word_shape_score(text)
-        * _repetition_score(grams, tokens)
-        * _order_score([found for _, found in sentences], forgiven)
+        ramp(size, least_words / 4, least_words)
+        * _function_word_score(reading.outline, size)
+        * _sentence_score(reading.sentences)
+        * _word_shape_score(tokens_of(text))
+        * _repetition_score(len(runs), len(set(reading.words)), size)
+        * _order_score(reading.outline, forgiven)
     )
 
 
 def copied_share(text: str, source: str, *, size: int = 4) -> float:
     """Return the share of a text's n-grams of words that also occur in `source`."""
     text, source = text[:MAX_CHARS], source[:MAX_CHARS]
-    if ngrams_of(text, size - 1).distinct.isdisjoint(ngrams_of(source, size - 1).distinct):
+    if distinct_runs(text, size - 1).isdisjoint(distinct_runs(source, size - 1)):
         return 0.0
-    grams = ngrams_of(text, size)
-    return count_known(grams, ngrams_of(source, size)) / grams.size if grams.size else 0.0
+    runs = ngrams(words_of(text), size)
+    return sum(map(distinct_runs(source, size).__contains__, runs)) / len(runs) if runs else 0.0
 
 
 def content_stems(text: str) -> set[str]:
     """Return the stems of the words that carry meaning."""
-    stems = set(map(_content_stem, set(words_of(text[:MAX_CHARS]))))
+    stems = set(map(_CONTENT_STEMS.__getitem__, words_of(text[:MAX_CHARS])))
     stems.discard("")
     return stems
 
 
-def words_of(text: str) -> list[str]:
-    """Return what `words` does; not to be changed."""
-    return _read(text)[1] if SIGMA not in text else words(text)
-
-
-# A text is met a few times while it is judged, what it was told by every attempt at its task.
-@lru_cache(maxsize=64)
-def _read(text: str) -> tuple[list[tuple[str, list[str]]], list[str]]:
-    """Return the sentences with their words, and all words."""
-    sentences = [(part, words(part)) for part in _SENTENCE.findall(text)]
-    return sentences, [word for _, found in sentences for word in found]
-
-
-@lru_cache(maxsize=64)
-def ngrams_of(text: str, size: int) -> Grams:
-    """Return the runs of `size` words of a text."""
-    return count_grams(ngrams(words_of(text), size))
-
-
-@lru_cache(maxsize=8192)
 def _content_stem(word: str) -> str:
     if len(word) <= 2 or word in FUNCTION_WORDS or word.isdigit():
         return ""
     return stem(word)
 
 
-@lru_cache(maxsize=8192)
+_CONTENT_STEMS = Kept(_content_stem)
+
+
 def stem(word: str) -> str:
     """Strip common English endings: cities, city; repairs, repaired, repairing, repair."""
     for ending, replacement in (
@@ -138,34 +129,35 @@ def stem(word: str) -> str:
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
 
 
-def _function_word_score(tokens: Sequence[str]) -> float:
+def _function_word_score(outline: bytes, size: int) -> float:
     # English prose has 35 to 60 % of them; keyword lists next to none, stop-word salad nearly all.
-    share = sum(map(FUNCTION_WORDS.__contains__, tokens)) / len(tokens)
+    share = len(outline.translate(None, _NOT_FUNCTION)) / size
     return ramp(share, 0.10, 0.28) * ramp(share, 0.90, 0.70)
 
 
-def _sentence_score(sentences: Sequence[tuple[str, Sequence[str]]]) -> float:
+def _sentence_score(sentences: Sequence[tuple[str, int]]) -> float:
     # Share of words in sentences: capital first, an end mark, neither a stub nor endless.
     good = total = 0.0
-    for sentence, found in sentences:
-        size = len(found)
+    for sentence, size in sentences:
         total += size
-        good += size * _sentence_shape(sentence.strip(), size)
+        if _is_whole(sentence.strip()):
+            good += size * _SIZE_SCORES[min(size, LONGEST_SENTENCE)]
     return _soft(ramp(good / total, 0.15, 0.6), good / total) if total else 0.0
 
 
-def _sentence_shape(sentence: str, size: int) -> float:
+def _is_whole(sentence: str) -> bool:
     first = sentence[:1]
     if not first.isalnum():
         first = next(filter(str.isalnum, sentence), "")
     if not (first.isupper() or first.isdigit()):
-        return 0.0
-    ended = sentence.rstrip(_EDGES_BUT_ENDS)
-    return (ended[-1:] in _ENDS) * ramp(size, 1, 4) * ramp(size, 80, 45)
+        return False
+    return sentence.rstrip(_EDGES_BUT_ENDS)[-1:] in _ENDS
 
 
-def _word_shape_score(text: str) -> float:
-    tokens = text.split()
+_SIZE_SCORES = [ramp(size, 1, 4) * ramp(size, 80, 45) for size in range(LONGEST_SENTENCE + 1)]
+
+
+def _word_shape_score(tokens: Sequence[str]) -> float:
     like = sum(map(_WORD_SHAPES.__getitem__, tokens)) / max(len(tokens), 1)
     return _soft(ramp(like, 0.5, 0.85), like)
 
@@ -184,31 +176,20 @@ def _is_word_like(token: str) -> bool:
     return not _STUTTER.search(lower)
 
 
-class _WordShapes(dict[str, bool]):
-    """Whether tokens are word-like, kept for as many as fit: a third of what `lru_cache` costs."""
-
-    def __missing__(self, token: str) -> bool:
-        verdict = _is_word_like(token)
-        if len(token) <= LONGEST_KEPT:
-            if len(self) >= MAX_KEPT:
-                self.clear()
-            self[token] = verdict
-        return verdict
+_WORD_SHAPES = Kept(_is_word_like)
 
 
-_WORD_SHAPES = _WordShapes()
-
-
-def _repetition_score(grams: Grams, tokens: Sequence[str]) -> float:
-    if not grams.size:
+def _repetition_score(runs: int, distinct: int, size: int) -> float:
+    """Score how many of a text's words and runs of three words are different ones."""
+    if size < 3:
         return 1.0
-    distinct = len(grams.distinct) / grams.size
-    variety = len(set(tokens)) / len(tokens) ** 0.75  # falls slowly with length in real prose
-    return _soft(ramp(distinct, 0.5, 0.9), distinct) * ramp(variety, 0.4, 1.2)
+    share = runs / (size - 2)
+    variety = distinct / size**0.75  # falls slowly with length in real prose
+    return _soft(ramp(share, 0.5, 0.9), share) * ramp(variety, 0.4, 1.2)
 
 
-def _order_score(sentences: Sequence[Sequence[str]], forgiven: float) -> float:
-    breaches, checked = order_breaches(sentences)
+def _order_score(outline: bytes, forgiven: float) -> float:
+    breaches, checked = order_breaches(outline)
     if not checked:
         return 0.5
     share = max(breaches - forgiven, 0.0) / checked

@@ -19,18 +19,14 @@ cover: truth. "The dog bit the man" and "the man bit the dog" are the same here.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mlrl_envs.rewards.manner import manner
 from mlrl_envs.rewards.negation import plain_speech
-from mlrl_envs.rewards.rouge import Copying, copying, near_share, overlap
+from mlrl_envs.rewards.reading import MAX_CHARS, words_of
+from mlrl_envs.rewards.rouge import Copying, copying, near_share, overlap, pairs_share
 from mlrl_envs.rewards.shaping import pay_gain
-from mlrl_envs.rewards.text_quality import (
-    MAX_CHARS,
-    clean_length,
-    prose_quality,
-    ramp,
-    words_of,
-)
+from mlrl_envs.rewards.text_quality import clean_length, prose_quality, ramp
 from mlrl_envs.rewards.transitions import find_transitions
 from mlrl_envs.rewards.writing_paper import Trapezoid
 from mlrl_envs.tasks import WritingTask
@@ -72,8 +68,7 @@ class Part:
     coverage: int
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """A text as it is judged.
 
     Attributes:
@@ -155,11 +150,11 @@ def score_grounded(
         "division": DIVISION * together * shares["division"],
         "transitions": TRANSITIONS * together * shares["transitions"],
     }
-    checks = {one: _checks(first, shares), two: _checks(second, shares)}
+    common = _common_checks(shares)
     return Score(
         {agent: pay_gain(earned, attempt.turns, agent) for agent in attempt.actions},
         math.fsum(earned.values()) >= SOLVED,
-        {agent: {"checks": checks[agent]} for agent in attempt.actions},
+        {one: {"checks": _checks(first) + common}, two: {"checks": _checks(second) + common}},
     )
 
 
@@ -182,9 +177,9 @@ def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
     near = near_share(text, source, least=NEAR[1])
     own = min(_own(copy) for copy in copies) * ramp(near, *NEAR)
     # Who names the source's words in sentences of another kind breaks its phrases.
-    phrases = ramp(copies[0].pairs, CHANCE, part.phrases)
+    phrases = ramp(pairs_share(text, others[0]), CHANCE, part.phrases)
     size = ramp(len(found), 1.5 * part.most_words, part.most_words)
-    prose = _prose(text, part.least_words) * manner(text, found, links) * _order(common.order)
+    prose = _prose(text, part.least_words) * manner(text, links) * _order(common.order)
     prose *= plain_speech(text, source)
     reach = min(part.coverage, COVERED * common.source_words)
     return Text(
@@ -233,20 +228,25 @@ def _rounded(share: float) -> float:
     return 1.0 - (1.0 - min(share, 1.0)) ** 2
 
 
-def _checks(text: Text, shares: Mapping[str, float]) -> list[dict[str, Json]]:
+def _checks(text: Text) -> list[Json]:
     return [
         _check("size", text.size, f"you wrote {len(text.words)} words."),
         _check("true to the source", text.faith, "say what the source says, in its terms."),
         _check("coverage", text.coverage, "take up more of what the source says."),
         _check("own words", text.own, "do not copy the source or your teammate."),
         _check("prose", text.quality, "write whole, varied sentences in a sensible order."),
+    ]
+
+
+def _common_checks(shares: Mapping[str, float]) -> list[Json]:
+    return [
         _check("length", shares["length"], "mind how long the two texts are beside each other."),
         _check("division", shares["division"], "each text must keep to its own part."),
         _check("transitions", shares["transitions"], "link the sentences by a few transitions."),
     ]
 
 
-def _check(name: str, value: float, advice: str) -> dict[str, Json]:
+def _check(name: str, value: float, advice: str) -> Json:
     passed = value >= GOOD
     status = "good" if passed else ("partial" if value > 0.0 else "missing")
     return {

@@ -15,8 +15,7 @@ PROSE = (
 
 
 def _manner(text):
-    found = words(text)
-    return manner(text, found, find_transitions(found)[1])
+    return manner(text, find_transitions(words(text))[1])
 
 
 def test_prose_loses_next_to_nothing():

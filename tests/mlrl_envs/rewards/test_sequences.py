@@ -5,11 +5,13 @@ from hypothesis import strategies as st
 
 from mlrl_envs.rewards.sequences import (
     count_grams,
-    count_known,
     count_shared,
     lay_out,
+    letters_of,
     longest_common,
     ngrams,
+    runs_of,
+    spell,
 )
 
 WORDS = st.lists(st.sampled_from("abcde"), max_size=40)
@@ -35,5 +37,20 @@ def test_grams_are_counted_as_one_by_one(words, others, size):
     grams, known = ngrams(words, size), ngrams(others, size)
     clipped = (Counter(grams) & Counter(known)).total()
     assert count_shared(count_grams(grams), count_grams(known)) == clipped
-    found = sum(gram in set(known) for gram in grams)
-    assert count_known(count_grams(grams), count_grams(known)) == found
+
+
+@given(WORDS, WORDS, st.integers(1, 4))
+def test_runs_of_letters_share_what_ngrams_share(words, others, size):
+    letters = letters_of(others)
+    runs, known = (runs_of(spell(row, letters), size) for row in (words, others))
+    clipped = (Counter(ngrams(words, size)) & Counter(ngrams(others, size))).total()
+    assert count_shared(count_grams(runs), count_grams(known)) == clipped
+    assert len(known) == len(ngrams(others, size))
+
+
+def test_a_word_without_a_letter_is_a_gap():
+    words = ["a", "fox", "and", "a", "cat", "a", "fox"]
+    spelled = spell(words, letters_of(["a", "fox"]))
+    assert len(spelled) == len(words)
+    assert runs_of(spelled, 2) == [spelled[:2]] * 2
+    assert runs_of(spelled, 3) == []
