@@ -2,10 +2,21 @@ import json
 import os
 import shutil
 import socket
+import tempfile
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
+
+
+def pytest_configure(config):
+    """Give tests that run side by side folders of their own: some look for what was left behind."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = tempfile.mkdtemp(prefix="tests-")
+        Path(folder).chmod(0o1777)
+        os.environ["TMPDIR"] = tempfile.tempdir = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
 class Server(ThreadingHTTPServer):

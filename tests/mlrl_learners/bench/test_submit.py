@@ -227,7 +227,9 @@ def damage(value, path, put):
 
 
 @given(data=st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_damaged_transcripts_are_a_finding_and_no_traceback(submission, whole, data):
     result, episodes = copy.deepcopy(whole)
     path = data.draw(st.sampled_from(list(places(episodes))))
