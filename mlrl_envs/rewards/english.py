@@ -8,8 +8,7 @@ idiom. In real texts (stories of a small model, abstracts of papers, summaries o
 one in a hundred checked words begins such a pair; in the same words shuffled it is one in four.
 """
 
-from collections.abc import Iterable
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
 
 from mlrl_envs.rewards.kept import Kept
 
@@ -77,7 +76,6 @@ _NEVER_LAST = (
     | (_SUBJECTS - {"i"})
     | _set("and but or nor of from into if because although")
 )
-_INDEFINITE = _set("a an")
 
 SENTENCE_END = ""  # stands behind the words of a sentence
 _END = 0
@@ -97,12 +95,15 @@ def order_breaches(outline: bytes) -> tuple[int, int]:
     Args:
         outline: That of whole sentences, their ends included.
     """
-    verdicts = [
-        following in _NEVER_AFTER[word]
-        for word, following in pairwise(outline)
-        if word in _NEVER_AFTER
-    ]
-    return sum(verdicts), len(verdicts)
+    following, broken = outline[1:] + _END_BYTE, 0
+    for before, after in _TABLES:  # all words at once, in the bits of one number
+        broken |= _number(outline.translate(before)) & _number(following.translate(after))
+    kept = broken.to_bytes(len(outline), "big").count(0)
+    return len(outline) - kept, len(outline) - len(outline.translate(None, _CHECKED))
+
+
+def _number(bits: bytes) -> int:
+    return int.from_bytes(bits, "big")
 
 
 def _byte(word: str) -> int:
@@ -121,15 +122,32 @@ def _sounds_wrong(article: str, following: str) -> bool:
     return following[:1] not in tuple("aeiouh") and not following[:1].isdigit()
 
 
-def _never_after(word: str) -> frozenset[int]:
-    never = {_FUNCTION[other] for before, after in _RULES if word in before for other in after}
-    if word in _NEVER_LAST:
-        never.add(_END)
-    if word in _INDEFINITE:
-        never.update(byte for other, byte in _FUNCTION.items() if _sounds_wrong(word, other))
-        never.add(_WITH_AN if word == "a" else _WITH_A)
-    return frozenset(never)
+def _bytes_of(words: Iterable[str]) -> bytes:
+    return bytes(_FUNCTION[word] for word in words)
+
+
+def _wrong_after(article: str) -> bytes:
+    function_words = [word for word in _FUNCTION if _sounds_wrong(article, word)]
+    return bytes([_WITH_AN if article == "a" else _WITH_A]) + _bytes_of(function_words)
+
+
+def _tables(rules: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    """Return, for eight rules, which of them a byte falls under: as a word, and as what follows."""
+    tables = bytearray(256), bytearray(256)
+    for number, rule in enumerate(rules):
+        for table, words in zip(tables, rule, strict=True):
+            for byte in words:
+                table[byte] |= 1 << number
+    return bytes(tables[0]), bytes(tables[1])
 
 
 _BYTES = Kept(_byte)
-_NEVER_AFTER = {_FUNCTION[word]: _never_after(word) for before, _ in _RULES for word in before}
+_END_BYTE = bytes([_END])
+_WITH_RULES = frozenset[str]().union(*(before for before, _ in _RULES))
+_CHECKED = _bytes_of(_WITH_RULES)
+_ALL_RULES = [
+    *((_bytes_of(before), _bytes_of(after)) for before, after in _RULES),
+    (_bytes_of(_NEVER_LAST & _WITH_RULES), _END_BYTE),
+    *((_bytes_of([article]), _wrong_after(article)) for article in ("a", "an")),
+]
+_TABLES = [_tables(_ALL_RULES[start : start + 8]) for start in range(0, len(_ALL_RULES), 8)]

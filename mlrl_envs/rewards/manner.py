@@ -17,7 +17,7 @@ from mlrl_envs.rewards.transitions import LINK_HEADS, opens_with_transition
 __all__ = ["manner"]
 
 FEW = 3  # fewer sentences, or content words, show no habit
-_BREAK = re.compile(r"[.!?]\s+")
+_BREAK = re.compile(r"(?<=[.!?])\s+")
 _ITEM = re.compile(r"(?:[-*+\u2022#>|]|\d+[.)]\s)")
 _END = outline_of([SENTENCE_END])
 _ALIKE = bytes.maketrans(CONTENT, CONTENT[:1] * len(CONTENT))  # content words are all the same
@@ -44,7 +44,7 @@ def manner(text: str, links: int) -> float:
         * _repeats(text, len(words))
         * _favourite(words)
         * ramp(links / len(words), 0.25, 0.1)
-        * _starts(_sentences(text.strip()))
+        * _starts(_BREAK.split(text.strip()))
         * _layout(text)
     )
 
@@ -69,11 +69,6 @@ def _favourite(words: Sequence[str]) -> float:
     if len(content) <= FEW:
         return 1.0
     return ramp((max(content.values()) - 1) / content.total(), 0.35, 0.15)
-
-
-def _sentences(text: str) -> list[str]:
-    starts = [0, *[found.end() for found in _BREAK.finditer(text)]]
-    return [text[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
 
 
 def _starts(sentences: Sequence[str]) -> float:

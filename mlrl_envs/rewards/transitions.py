@@ -114,10 +114,6 @@ LINK_HEADS = frozenset(phrase.split()[0] for phrase in _LINKS)
 _LONGER: dict[tuple[str, str], list[list[str]]] = {}
 for _phrase in sorted((phrase.split() for phrase in _LINKS if " " in phrase), key=len):
     _LONGER.setdefault((_phrase[0], _phrase[1]), []).insert(0, _phrase)
-# What may follow a head for a phrase to begin there.
-_SECONDS = {
-    head: frozenset(second for first, second in _LONGER if first == head) for head in LINK_HEADS
-}
 
 
 def match_transitions(text: str) -> set[str]:
@@ -136,12 +132,7 @@ def find_transitions(words: Sequence[str]) -> tuple[set[str], int]:
     """
     found: set[str] = set()
     taken = 0
-    places = [
-        place
-        for place, (word, following) in enumerate(zip(words, [*words[1:], ""], strict=False))
-        if word in LINK_HEADS and (word in _LINKS or following in _SECONDS[word])
-    ]
-    for place in places:
+    for place in [place for place, word in enumerate(words) if word in LINK_HEADS]:
         phrase = _link_at(words, place)
         if phrase:
             found |= _LINKS[phrase]
