@@ -22,9 +22,11 @@ What it does not cover: meaning. Fluent sentences about the matter pass, true or
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 
+from mlrl_envs.rewards.any_case import AnyCase
 from mlrl_envs.rewards.argument import argument_parts, end_parts
 from mlrl_envs.rewards.negation import plain_speech
 from mlrl_envs.rewards.text_quality import content_stems, copied_share, prose_quality, ramp
@@ -45,23 +47,23 @@ FULL_REASONS, FULL_REPLY = 2, 3
 MIN_SENTENCE_WORDS = 6
 
 _SENTENCE = re.compile(r"[^.!?]+")
-_REASON = re.compile(
-    r"(?i)\b(?:because|since|therefore|thus|hence|so that|which means|as a result|leads? to|"
+_REASON = AnyCase(
+    r"\b(?:because|since|therefore|thus|hence|so that|which means|as a result|leads? to|"
     r"due to|if|when|for (?:example|instance)|by \w+ing|causes?|makes?)\b"
 )
 _ADVERB = r"(?:\s+\w+ly|\s+do|\s+also)?"
-_FOR = re.compile(
-    rf"(?i)\b(?:i|we){_ADVERB}\s+(?:agree(?! with my opponent)|support|affirm|favou?r|endorse)\b"
+_FOR = AnyCase(
+    rf"\b(?:i|we){_ADVERB}\s+(?:agree(?! with my opponent)|support|affirm|favou?r|endorse)\b"
     rf"|\b(?:i am|i'm|we are|we're){_ADVERB}\s+(?:in favou?r|for (?:the|this) \w+)"
     r"|\b(?:proposition|motion|proposal) is(?: \w+ly)? (?:right|true|correct|good)\b"
 )
-_AGAINST = re.compile(
-    rf"(?i)\b(?:i|we){_ADVERB}\s+(?:disagree|oppose|reject|deny|object)\b"
+_AGAINST = AnyCase(
+    rf"\b(?:i|we){_ADVERB}\s+(?:disagree|oppose|reject|deny|object)\b"
     rf"|\b(?:i am|i'm|we are|we're){_ADVERB}\s+(?:against|opposed)\b"
     r"|\b(?:proposition|motion|proposal) is(?: \w+ly)? (?:wrong|false|mistaken|bad)\b"
 )
-_GIVES_UP = re.compile(
-    r"(?i)\b(?:i|we)\s+(?:concede|give up|surrender|have no arguments?)\b"
+_GIVES_UP = AnyCase(
+    r"\b(?:i|we)\s+(?:concede|give up|surrender|have no arguments?)\b"
     r"|\bagree with my opponent\b(?! that| on)"
     r"|\bmy opponent is(?: \w+ly)? right\b|\b(?:pro|con) is(?: \w+ly)? right\b"
 )
@@ -158,7 +160,7 @@ class _Measured:
 def _measure(
     attempt: Attempt[DebateTask], rules: DebateRules, agent: AgentID, instructions: str
 ) -> _Measured:
-    text, topic = attempt.actions[agent], content_stems(attempt.task.proposition)
+    text, topic = attempt.actions[agent], _stems_of_task(attempt.task.proposition)
     stems = content_stems(text)
     own, others = _points(attempt.task, agent)
     prose, originality = fair_text(attempt, agent, instructions)
@@ -187,11 +189,11 @@ def _stems_of(turns: Sequence[Turn], is_wanted: Callable[[AgentID], bool]) -> se
     return set().union(*map(content_stems, said))
 
 
-def _best(points: Sequence[str], stems: set[str], topic: set[str]) -> float:
+def _best(points: Sequence[str], stems: Set[str], topic: Set[str]) -> float:
     return max((_share(point, stems, topic) for point in points), default=0.0)
 
 
-def _weight(points: Sequence[str], stems: set[str], topic: set[str]) -> float:
+def _weight(points: Sequence[str], stems: Set[str], topic: Set[str]) -> float:
     # Squares: one point that is made outweighs many that are grazed.
     return math.fsum(_share(point, stems, topic) ** 2 for point in points)
 
@@ -201,17 +203,22 @@ def _leaning(own: float, other: float) -> float:
     return (other - own) / (other + own) if other + own >= FULL_POINT**2 else 0.0
 
 
-def _share(point: str, stems: set[str], topic: set[str]) -> float:
-    wanted = content_stems(point) - topic  # repeating the proposition makes no point
+@lru_cache(maxsize=1024)  # a proposition and its points are met by every attempt
+def _stems_of_task(text: str) -> frozenset[str]:
+    return frozenset(content_stems(text))
+
+
+def _share(point: str, stems: Set[str], topic: Set[str]) -> float:
+    wanted = _stems_of_task(point) - topic  # repeating the proposition makes no point
     return len(wanted & stems) / len(wanted) if wanted else 0.0
 
 
 def _count_reasons(text: str) -> int:
     sentences = [s for s in _SENTENCE.findall(text) if len(s.split()) >= MIN_SENTENCE_WORDS]
-    return sum(bool(_REASON.search(sentence)) for sentence in sentences)
+    return sum(map(_REASON.is_in, sentences))
 
 
-def _reply(stems: set[str], heard: set[str]) -> float | None:
+def _reply(stems: Set[str], heard: Set[str]) -> float | None:
     if len(heard) < FULL_REPLY:
         return None  # the other said next to nothing
     return ramp(len(heard & stems), 0, FULL_REPLY)
@@ -219,7 +226,7 @@ def _reply(stems: set[str], heard: set[str]) -> float | None:
 
 def _pleads_wrong(text: str, agent: AgentID) -> bool:
     right, wrong = (_FOR, _AGAINST) if agent == PRO else (_AGAINST, _FOR)
-    return len(wrong.findall(text)) > len(right.findall(text)) or bool(_GIVES_UP.search(text))
+    return wrong.count(text) > right.count(text) or _GIVES_UP.is_in(text)
 
 
 def _parts(measured: _Measured) -> dict[str, float]:
