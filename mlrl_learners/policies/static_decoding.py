@@ -20,6 +20,9 @@ ROOM_TOKENS = 256  # read all of it at every step: too much of it costs more tha
 ALIGNMENT = 16  # columns; attention kernels copy masks of other widths
 WARM_UPS = 2
 RECORDED_STEPS = 16  # fewer are not worth a recording, which takes as long as some
+# What hides a column. Kernels scale and subtract scores by the block: of the least number there is
+# a block with nothing else makes infinities, and NaN of their difference (cuDNN, jax-ml/jax#22078).
+HIDDEN = -32768.0
 
 
 class _Layer(StaticLayer):
@@ -107,7 +110,7 @@ class StaticStep:
         hidden[:, : self._width] = ~seen
         dtype = layers[0].keys.dtype
         mask = torch.zeros(hidden.shape, dtype=dtype, device=seen.device)
-        self._mask = mask.masked_fill_(hidden, torch.finfo(dtype).min)[:, None, None]
+        self._mask = mask.masked_fill_(hidden, HIDDEN)[:, None, None]
         self._positions = positions[:, None].clone()
         self._tokens = torch.zeros_like(self._positions)
         self.room = self._steps = room

@@ -1,6 +1,7 @@
 """Decoding at shapes that never change is decoding: CUDA graphs are played back on a CPU here."""
 
 import importlib
+import math
 
 import pytest
 import torch
@@ -234,6 +235,14 @@ def test_keys_lie_in_the_type_that_attention_reads_them_in(make_recorder, monkey
     sample(policy)
     assert {kept[0].keys.dtype, kept[0].values.dtype} == {torch.bfloat16}
     assert kept[0] is kept[-1]  # the same memory from the first step to the last
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_hidden_columns_weigh_nothing_and_kernels_may_scale_what_hides_them(dtype):
+    hidden = torch.tensor(static_decoding.HIDDEN, dtype=dtype).float()
+    scaled = (hidden * math.log2(math.e)).to(dtype)  # what exp2 is taken of
+    assert torch.isfinite(scaled)
+    assert torch.exp2(scaled.float() + 10_000) == 0.0  # beside any score there is
 
 
 @pytest.mark.usefixtures("rare_looks")
