@@ -59,19 +59,18 @@ class GraphRecorder:
         return None
 
     def _capture(self, work: Work) -> Work:
-        graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
-        here = torch.cuda.current_stream(self._device)
-        try:
-            with (
-                torch.cuda.device(self._device),
-                torch.cuda.graph(
-                    graph, pool=pool, stream=self._side_stream(), capture_error_mode="thread_local"
-                ),
-            ):
-                result = work()
-        except RuntimeError:
-            _clear_up(here, pool)
-            raise
+        with torch.cuda.device(self._device):
+            graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
+            here = torch.cuda.current_stream()
+            recording = torch.cuda.graph(
+                graph, pool=pool, stream=self._side_stream(), capture_error_mode="thread_local"
+            )
+            try:
+                with recording:
+                    result = work()
+            except RuntimeError:
+                _clear_up(here, pool)
+                raise
 
         def replay() -> Tensor:
             graph.replay()
@@ -107,7 +106,11 @@ class GraphRecorder:
 def _clear_up(stream: torch.cuda.Stream, pool: tuple[int, int]) -> None:
     """Undo what a failed capture leaves: `torch.cuda.graph` tidies up only after itself."""
     torch.cuda.set_stream(stream)
-    end = getattr(torch._C, "_cuda_endAllocateToPool", None)  # noqa: SLF001 - nothing public does
-    if end is not None:
-        with contextlib.suppress(RuntimeError):  # it had been ended
+    end, release = (
+        getattr(torch._C, f"_cuda_{name}", None)  # noqa: SLF001 - nothing public does
+        for name in ("endAllocateToPool", "releasePool")
+    )
+    if end is not None and release is not None:
+        with contextlib.suppress(RuntimeError):  # it had been ended: the graph releases it
             end(stream.device_index, pool)
+            release(stream.device_index, pool)

@@ -29,11 +29,11 @@ class Cuda:
 
     def __init__(self, *, breaks=False, tape=contextlib.nullcontext):
         self.here = self.now = Stream()
-        self.breaks, self.mode, self.ended = breaks, "default", []
+        self.breaks, self.mode, self.ended, self.released = breaks, "default", [], []
         self.Stream, self.CUDAGraph = Stream, lambda: self
         self.replays, self.make_tape = 0, tape
 
-    def current_stream(self, device):
+    def current_stream(self, device=None):
         return self.now
 
     def set_stream(self, stream):
@@ -64,6 +64,9 @@ class Cuda:
     def end_pool(self, device, pool):
         self.ended.append((device, pool))
 
+    def release_pool(self, device, pool):
+        self.released.append((device, pool))
+
     def replay(self):
         self.replays += 1
         getattr(self.tape, "play", int)()
@@ -83,6 +86,7 @@ def cuda(monkeypatch):
             if hasattr(torch.cuda, name) and not name.startswith("_"):
                 monkeypatch.setattr(torch.cuda, name, getattr(fake, name))
         monkeypatch.setattr(torch._C, "_cuda_endAllocateToPool", fake.end_pool, raising=False)
+        monkeypatch.setattr(torch._C, "_cuda_releasePool", fake.release_pool, raising=False)
         return fake
 
     return put
@@ -122,7 +126,7 @@ def test_a_capture_that_fails_leaves_no_traces(cuda):
     with pytest.warns(RuntimeWarning, match="without CUDA graphs.*: capture was invalidated$"):
         assert recorder.record(lambda: torch.ones(1)) is None
     assert fake.now is fake.here
-    assert fake.ended == [(0, (0, 7))]
+    assert fake.ended == fake.released == [(0, (0, 7))]
     assert not recorder.usable
 
 
