@@ -47,11 +47,16 @@ TINY = {
     "vocab_size": 300,
 }
 PROMPT = list(range(1, 129))
+LOGIT_SPREAD = 6.0  # their standard deviation
 Rows = list[dict[str, object]]
 
 
 def random_model(folder: Path, sizes: Mapping[str, int]) -> None:
-    """Save a model of random weights and a tokenizer of bytes; no answer of it ever ends."""
+    """Save a model of random weights and a tokenizer of bytes; no answer of it ever ends.
+
+    Its logits spread as a trained model's do. As they are drawn, 95 % of the probability would be
+    that of 124,000 tokens, and drawing by top-p would sort the vocabulary at every token.
+    """
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     from mlrl_learners.policies.tiny import tiny_model
@@ -69,21 +74,20 @@ def random_model(folder: Path, sizes: Mapping[str, int]) -> None:
     )
     torch.manual_seed(0)
     model: Any = Qwen2ForCausalLM(config)
+    spread_now = config.initializer_range * config.hidden_size**0.5  # of a unit state's logits
+    torch.nn.init.constant_(model.model.norm.weight, LOGIT_SPREAD / spread_now)
     model = model.to(torch.bfloat16)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
 
-def decoding(folder: str, arguments: argparse.Namespace) -> Rows:
+def decoding(folder: str, batch: int, arguments: argparse.Namespace) -> Rows:
     """Measure sampled tokens a second, against the floor and against steps without graphs."""
     policy = _policy(folder, arguments.device)
     num_bytes = sum(weight.numel() * weight.element_size() for weight in policy.model.parameters())
     floor = num_bytes / bandwidth(arguments.device)  # seconds a step
-    rows: Rows = []
-    for batch in arguments.batches:
-        rates = _rates(policy, batch, arguments)
-        rows += _decoding_rows(rates, f"sampled tokens a second, batch {batch}", batch / floor)
-    return rows
+    rates = _rates(policy, batch, arguments)
+    return _decoding_rows(rates, f"sampled tokens a second, batch {batch}", batch / floor)
 
 
 def _policy(folder: str, device: str) -> Policy:

@@ -1,6 +1,7 @@
 """Stand-ins for `datasets` and `wandb`, for a machine that lacks what comlrl imports."""
 
 import contextlib
+import importlib.machinery
 import sys
 import types
 from collections.abc import Mapping, Sequence
@@ -25,14 +26,21 @@ def stand_in() -> None:
     with contextlib.suppress(ImportError):
         import wandb  # noqa: F401
     if "datasets" not in sys.modules:
-        module: Any = types.ModuleType("datasets")
+        module = _module("datasets")
         module.Dataset = ListDataset
         module.IterableDataset = type("IterableDataset", (), {})
         sys.modules["datasets"] = module
     if "wandb" not in sys.modules:
-        silent: Any = types.ModuleType("wandb")
+        silent = _module("wandb")
         silent.run, silent.log, silent.init = None, _nothing, _nothing
         sys.modules["wandb"] = silent
+
+
+def _module(name: str) -> Any:  # noqa: ANN401
+    """Return an empty module that `find_spec` knows: libraries ask by it what is installed."""
+    module = types.ModuleType(name)
+    module.__spec__ = importlib.machinery.ModuleSpec(name, None)
+    return module
 
 
 def _nothing(*_: object, **__: object) -> None:

@@ -1,15 +1,18 @@
 """Every figure runs with a tiny model, so that none of them rots."""
 
-import importlib
+import importlib.util
 import json
 import sys
+import time
 from argparse import Namespace
 
 import pytest
+import torch
 
 from benchmarks.perf import scaling, story_curve
 from benchmarks.perf.__main__ import FIGURES
-from benchmarks.perf.stand_ins import ListDataset
+from benchmarks.perf.stand_ins import ListDataset, stand_in
+from mlrl_learners.policies import SamplingConfig, sampling
 from mlrl_learners.types import Completion
 
 SMALL = ["--smoke", "--rounds", "1", "--max-new-tokens", "4"]
@@ -90,7 +93,52 @@ def test_figures_of_a_gpu_say_what_they_had_no_time_for(capsys):
     gpu.main(["--smoke", "--device", "cpu", "--seconds", "0"])
     figure = json.loads(capsys.readouterr().out)
     assert figure["rows"] == []
-    assert len(figure["left_out"]) == 4
+    assert len(figure["left_out"]) == 6
+
+
+def test_a_part_of_a_gpus_figures_that_takes_too_long_costs_no_other():
+    gpu = importlib.import_module("benchmarks.perf.gpu")
+    left_out = {}
+    with gpu._at_most(0.05):
+        assert gpu._kept("slow", lambda: time.sleep(5) or [{}], left_out) == []
+    assert left_out == {"slow": "TimeoutError: took more than 0 s"}
+    time.sleep(0.1)  # and nothing is stopped any more
+
+
+def test_few_tokens_hold_the_probability_of_a_model_of_random_weights(tmp_path):
+    parts = importlib.import_module("benchmarks.perf.gpu_parts")
+    sizes = {**parts.TINY, "vocab_size": 20_000}
+    parts.random_model(tmp_path, sizes)
+    policy = parts._policy(str(tmp_path), "cpu")
+    with torch.no_grad():
+        logits = policy.model(input_ids=torch.tensor([parts.PROMPT])).logits[0].float()
+    likeliest = (logits / SamplingConfig().temperature).softmax(-1).sort(-1, descending=True)
+    nucleus = (likeliest.values.cumsum(-1) < SamplingConfig().top_p).sum(-1).float()
+    assert nucleus.median() < sampling.FIRST_CANDIDATES
+
+
+@pytest.fixture
+def bare_machine(monkeypatch):
+    """A machine without `datasets` and `wandb`."""
+
+    class Missing:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name in ("datasets", "wandb"):
+                raise ModuleNotFoundError(name)
+
+    for name in ("datasets", "wandb"):
+        monkeypatch.setitem(sys.modules, name, None)  # to be put back as it was
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Missing, *sys.meta_path])
+
+
+@pytest.mark.usefixtures("bare_machine")
+def test_a_stand_in_is_found_by_libraries_that_ask_what_is_installed():
+    stand_in()
+    for name in ("datasets", "wandb"):
+        assert importlib.util.find_spec(name) is not None
+    assert importlib.import_module("datasets").Dataset.from_list([{"a": 1}]) == [{"a": 1}]
 
 
 def test_graphs_are_set_beside_the_same_steps_without(tmp_path, monkeypatch):
