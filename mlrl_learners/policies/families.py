@@ -9,7 +9,7 @@ from transformers.cache_utils import DynamicCache
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs
 from mlrl_learners.policies.graph_recorder import GraphRecorder
-from mlrl_learners.policies.static_decoding import StaticStep, is_plain
+from mlrl_learners.policies.static_decoding import StaticStep, is_plain, without_plans
 
 __all__ = [
     "check_head",
@@ -80,6 +80,7 @@ def recorder_of(model: Any) -> GraphRecorder | None:  # noqa: ANN401
 
 
 @torch.no_grad()
+@without_plans()
 def decodes_statically(model: Any) -> bool:  # noqa: ANN401
     """Return whether a `StaticStep` computes what the model does with a cache that grows.
 

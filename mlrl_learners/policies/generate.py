@@ -23,7 +23,12 @@ from mlrl_learners.policies.frozen_casts import frozen_casts
 from mlrl_learners.policies.graph_recorder import GraphRecorder
 from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens, greedy_tokens
 from mlrl_learners.policies.sharding import is_sharded
-from mlrl_learners.policies.static_decoding import ROOM_TOKENS, StaticStep, is_plain
+from mlrl_learners.policies.static_decoding import (
+    ROOM_TOKENS,
+    StaticStep,
+    is_plain,
+    without_plans,
+)
 
 __all__ = ["SampledTokens", "generate"]
 
@@ -79,7 +84,7 @@ def generate(
         batches = list(_prompt_batches(prompts, ours, max(1, max_rows // num_samples)))
         if is_sharded(model):  # all processes must compute as often
             batches += [[]] * (max(exchange(len(batches))) - len(batches))
-        with _fast_weights(model, min(max_rows, len(ours) * num_samples)):
+        with _fast_weights(model, min(max_rows, len(ours) * num_samples)), without_plans():
             for batch in batches:
                 if not batch:
                     _Decoder(model, [[0]], 1, sampling, eos_ids).idle()

@@ -6,6 +6,8 @@ room is used up: what they cost is small beside the weights that every step read
 step anew costs as much as many steps.
 """
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -14,7 +16,7 @@ from transformers.cache_utils import Cache, DynamicLayer, StaticLayer
 
 from mlrl_learners.policies.graph_recorder import GraphRecorder, Work
 
-__all__ = ["ROOM_TOKENS", "StaticStep", "is_plain"]
+__all__ = ["ROOM_TOKENS", "StaticStep", "is_plain", "without_plans"]
 
 ROOM_TOKENS = 256  # read all of it at every step: too much of it costs more than recording anew
 ALIGNMENT = 16  # columns; attention kernels copy masks of other widths
@@ -138,6 +140,23 @@ class StaticStep:
 def is_plain(cache: Cache) -> bool:
     """Return whether all layers look at all columns, as those of a `StaticStep` do."""
     return all(type(layer) is DynamicLayer and layer.is_initialized for layer in cache.layers)
+
+
+@contextlib.contextmanager
+def without_plans() -> Iterator[None]:
+    """Leave attention in the block to kernels that take any shape.
+
+    On Hopper PyTorch prefers cuDNN, which plans for every new shape and never forgets a plan: a
+    cache that grows has a new shape at every token.
+
+    Source: `check_prefer_cudnn_attention` and `MHAGraphCache` of PyTorch.
+    """
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
 
 
 def _with_room(states: Tensor, length: int) -> Tensor:

@@ -245,6 +245,17 @@ def test_hidden_columns_weigh_nothing_and_kernels_may_scale_what_hides_them(dtyp
     assert torch.exp2(scaled.float() + 10_000) == 0.0  # beside any score there is
 
 
+def test_attention_is_not_planned_for_each_length_while_tokens_are_drawn():
+    policy, planned = policy_of(), []
+    policy.model.register_forward_pre_hook(
+        lambda *_: planned.append(torch.backends.cuda.cudnn_sdp_enabled())
+    )
+    sample(policy, length=3)
+    assert decodes_statically(policy.model)
+    assert set(planned) == {False}
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+
+
 @pytest.mark.usefixtures("rare_looks")
 def test_between_looks_nothing_waits_for_a_gpu(make_recorder):
     policy = policy_of()
