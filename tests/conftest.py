@@ -8,6 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("mlrl", deadline=None)  # a busy machine is no failure
+settings.load_profile("mlrl")
 
 
 def pytest_configure(config):

@@ -231,7 +231,12 @@ def _pooled(by_task: Mapping[str, Mapping[str, Sequence[float]]]) -> list[list[f
 
 
 def _agent_returns(episodes: Sequence[Record]) -> dict[str, float]:
-    return {a: mean([e["returns"][a] for e in episodes]) for a in episodes[0]["returns"]}
+    """Return each agent's mean return over the episodes that it was part of."""
+    returns: dict[str, list[float]] = defaultdict(list)
+    for episode in episodes:
+        for agent, value in episode["returns"].items():
+            returns[agent].append(value)
+    return {agent: mean(values) for agent, values in returns.items()}
 
 
 def _components(episodes: Sequence[Record]) -> dict[str, float]:

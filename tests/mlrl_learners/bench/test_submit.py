@@ -227,9 +227,7 @@ def damage(value, path, put):
 
 
 @given(data=st.data())
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_transcripts_are_a_finding_and_no_traceback(submission, whole, data):
     result, episodes = copy.deepcopy(whole)
     path = data.draw(st.sampled_from(list(places(episodes))))
@@ -238,6 +236,11 @@ def test_damaged_transcripts_are_a_finding_and_no_traceback(submission, whole, d
     save_result(submission, result, episodes)
     with contextlib.suppress(ConfigError):
         assert isinstance(check_submission(submission, sample=9), list)
+
+
+def test_an_agent_without_a_return_is_found(submission):
+    forge_result(submission, lambda _, episodes: episodes[1]["returns"].pop("setup"))
+    assert any("returns of setup" in problem for problem in check_submission(submission))
 
 
 @pytest.mark.parametrize("lost", ["task_id", "return", "turns", "entry", "suite_seed"])
