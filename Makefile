@@ -1,6 +1,7 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Needs python3 (3.10 to 3.13), pip.
 #
-#   make demo                 set up, train two agents on a real model, write a report
+#   make demo                 set up, train two agents on a real model, write a report;
+#                             typed again, it goes on where it stopped
 #   make test                 set up, lint, type-check, run every test, build the docs
 #   make lint | docs | perf   parts of it; perf measures us against peers
 #   make clean                remove what the above made, runs apart
@@ -42,7 +43,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 demo: setup
-	$(BIN)/python -m benchmarks.demo --run-dir $(RUN_DIR)
+	$(BIN)/python -m benchmarks.demo --run-dir $(RUN_DIR) --resume
 
 # Many tests wait for programs and processes of their own: on as many cores as there are, up to 8.
 test: setup lint

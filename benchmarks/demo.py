@@ -32,6 +32,7 @@ from mlrl_learners.report import write_report
 __all__ = ["DemoConfig", "main"]
 
 STORY, CODE = "mlrl/story-v0", "mlrl/humaneval-v0"
+CHECKPOINT_EVERY = 3  # iterations, of which each takes most of a minute
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def train(config: DemoConfig, run_dir: Path, *, resume: bool) -> bool:
         run_dir=run_dir,
         tasks_per_iteration=config.tasks_per_iteration,
         seed=config.seed,
-        checkpoint_every=config.eval_every,
+        checkpoint_every=CHECKPOINT_EVERY,
         keep_checkpoints=1,
         eval_every=config.eval_every,
         eval_samples=config.eval_samples,
