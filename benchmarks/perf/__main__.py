@@ -25,11 +25,7 @@ FIGURES: dict[str, tuple[str, str, float]] = {
     "timeline": ("timeline", "", 2),
     "scaling": ("scaling", "", 12),
     "memory": ("memory", "", 6),
-    "memory_8x256": (
-        "memory",
-        "--peer --agents 2 --group-size 8 --max-new-tokens 256",
-        12,
-    ),
+    "memory_8x256": ("memory", "--peer --agents 2 --group-size 8 --max-new-tokens 256", 12),
     "magrpo_1x96": ("magrpo_step", "--tasks 1", 3),
     "magrpo_1x256": ("magrpo_step", "--tasks 1 --max-new-tokens 256", 8),
     "magrpo_8x96": ("magrpo_step", "--tasks 8 --rounds 2", 13),

@@ -147,7 +147,7 @@ def test_written_number_is_read_back(value):
     assert find_answer(f"So it is.\nAnswer: {format_number(value)}").value == value
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.one_of(ANY_TEXT, st.lists(ALPHABET, max_size=20).map("".join)))
 @example("\\boxed{" * 50)
 @example("Answer: 1/2/3/4 %%%")

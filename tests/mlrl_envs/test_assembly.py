@@ -1,7 +1,7 @@
 import ast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.assembly import assemble, read_answer, replace_function
@@ -118,7 +118,6 @@ def test_syntax_error_is_kept_with_its_place():
     assert "line 2" in answer.error
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())), st.text())
 def test_any_answers_are_survived(aux, main):
     program = _assemble(aux, main)

@@ -127,7 +127,7 @@ def test_failing_sandbox_leaves_the_environment_as_it_was(code_env):
     assert code_env.step(reference)[2]["main"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.text(st.characters(exclude_categories=())), st.text())
 def test_any_text_can_be_played(setup, story):
     env = mlrl_envs.make("mlrl/story-v0", max_turns=2)

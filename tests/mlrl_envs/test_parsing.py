@@ -3,7 +3,7 @@ import re
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs import parsing
@@ -13,7 +13,6 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
 CODE_LIKE = st.text(st.sampled_from(list("`~pythondef ():\n\t[]{}\"'\\#@=.,\x00\ud800 ")))
 
 
-@settings(deadline=None)
 @given(ANY_TEXT | CODE_LIKE)
 def test_every_text_is_survived(text):
     parsing.extract_code(text, "f")

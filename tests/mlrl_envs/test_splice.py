@@ -2,7 +2,7 @@ import ast
 import textwrap
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.datasets.classeval import load_classeval
@@ -222,7 +222,6 @@ texts = st.text(st.characters(exclude_categories=()), max_size=200) | st.builds(
 )
 
 
-@settings(deadline=None)
 @given(st.sampled_from(TASKS), st.lists(texts, min_size=2, max_size=2))
 def test_any_text_is_merged_and_the_skeleton_survives(task, answers):
     names = [method.name for method in task.methods]

@@ -1,7 +1,7 @@
 import ast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.datasets.docstring import public_examples
@@ -83,7 +83,6 @@ def test_only_the_entry_points_docstring_is_read():
     assert public_examples(prompt, "f") == ("assert f(2) == 3",)
 
 
-@settings(deadline=None)
 @given(st.text() | st.text(st.sampled_from(list("f()=>-[]{}'\"\n ,.:1a#"))))
 def test_any_docstring_is_survived_and_gives_asserts(text):
     for example in _examples(text):

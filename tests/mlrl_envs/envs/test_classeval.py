@@ -198,7 +198,7 @@ def test_malformed_answers_score_the_floor(text):
         assert set(env.step(_everybody(env, text))[1].values()) == {0.0}
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_answers_are_scored_in_range(data):
     text = st.text(st.characters(exclude_categories=())) | st.builds(

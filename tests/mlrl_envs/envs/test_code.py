@@ -122,7 +122,7 @@ ANSWERS = st.text(st.characters(exclude_categories=())) | st.builds(
 
 @ids
 @pytest.mark.parametrize("reward", ["grounded", "paper", "attempts"])
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_any_answers_are_scored_in_range(env_id, reward, data):
     env = _make(env_id, reward=reward)

@@ -153,7 +153,7 @@ def test_how_a_hidden_test_ended_is_not_told(ending):
     assert "public tests: all of 2 passed" in texts[0]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_any_answers_are_scored_in_range(data):
     text = st.text(st.characters(exclude_categories=())) | st.builds(

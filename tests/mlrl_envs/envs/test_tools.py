@@ -200,7 +200,7 @@ def test_wrong_options_are_named(options, message):
         mlrl_envs.make("mlrl/tools-v0", **options)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=25, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(
         st.text(max_size=20)

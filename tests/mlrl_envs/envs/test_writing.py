@@ -113,7 +113,7 @@ def test_junk_earns_the_floor(env_id, text, reward):
     assert all(value <= (0.05 if reward == "grounded" else 0.5) for value in rewards.values())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(ANY_TEXT, ANY_TEXT, st.sampled_from(ENV_IDS), st.sampled_from(["grounded", "paper"]))
 def test_any_texts_stay_in_range(first, second, env_id, reward):
     env = mlrl_envs.make(env_id, split="sample", reward=reward)

@@ -116,7 +116,7 @@ def test_no_key_point_is_disclosed():
         assert point not in said
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(st.tuples(ANY_TEXT, ANY_TEXT), min_size=1, max_size=3),
     st.sampled_from(["grounded", "paper"]),

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.parsing import words
@@ -62,7 +62,6 @@ def test_junk_is_survived(text):
     assert 0.0 <= _manner(text) <= 1.0
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_gets_a_share(text):
     assert 0.0 <= _manner(text) <= 1.0

@@ -185,7 +185,7 @@ def test_feedback_of_a_vote():
     assert _checks(("", "", ""), rules, ["a", "b", "c"])[2][1] == "none"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.tuples(ANY_TEXT, ANY_TEXT), min_size=1, max_size=3), st.booleans(), st.booleans()
 )

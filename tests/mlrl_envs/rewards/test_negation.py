@@ -2,7 +2,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.rewards.negation import negations, plain_speech
@@ -55,7 +55,6 @@ def test_junk_is_survived(text):
     assert 0.0 <= plain_speech(text, text) <= 1.0
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())), st.text() | st.none())
 def test_any_text_gets_a_share(text, source):
     assert 0.0 <= plain_speech(text, source) <= 1.0

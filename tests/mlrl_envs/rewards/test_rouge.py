@@ -61,7 +61,7 @@ def test_strange_texts_are_survived(text):
     assert 0.0 <= near_share(text, SOURCE) <= 1.0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(st.characters(exclude_categories=())), st.text(st.characters()))
 def test_figures_are_shares(text, source):
     found, copied = overlap(text, source), copying(text, source)
@@ -79,7 +79,6 @@ TEXTS = st.lists(
 ).map(lambda parts: " ".join(parts).replace("why? ", "why?\n"))
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_figures_are_those_of_rouge_to_the_last_bit(text, source):
     def content(words):
@@ -100,7 +99,6 @@ def test_figures_are_those_of_rouge_to_the_last_bit(text, source):
     assert shares == tuple(score.precision for score in scores.values())
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS)
 def test_nearness_is_that_of_rouge_sentence_by_sentence(text, source):
     def sentences(words):
@@ -116,7 +114,6 @@ def test_nearness_is_that_of_rouge_sentence_by_sentence(text, source):
     assert near_share(text, source) == (near / total if total else 0.0)
 
 
-@settings(deadline=None)
 @given(TEXTS, TEXTS, st.floats(0, 1))
 def test_only_what_is_below_a_bound_is_left_out(text, source, least):
     full, quick = copying(text, source), copying(text, source, least_in_step=least)

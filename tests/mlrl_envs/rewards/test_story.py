@@ -72,7 +72,7 @@ def test_length_is_smooth_in_the_story(honest_story):
     assert scores == sorted(scores)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANY_TEXT, ANY_TEXT, st.sampled_from(["grounded", "paper"]))
 def test_any_texts_stay_in_range(setup, story, reward):
     env, (_, rewards, *_) = _play(setup, story, reward=reward)

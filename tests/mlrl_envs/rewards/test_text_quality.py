@@ -1,7 +1,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.rewards.text_quality import (
@@ -45,7 +45,6 @@ def test_junk_does_not(text):
     assert time.perf_counter() - start < 1.0
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=())))
 def test_any_text_has_a_quality_between_nothing_and_all(text):
     assert 0.0 <= prose_quality(text, least_words=12) <= 1.0

@@ -193,7 +193,7 @@ def test_all_categories_reach_2_98():
     assert _total(first, second, TLDR) == pytest.approx(2.98)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ANY_TEXT, ANY_TEXT)
 def test_any_texts_stay_in_range(first, second):
     for levels in (TLDR, ARXIV):

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_learners.algorithms.policy_gradient import (
@@ -19,7 +19,6 @@ def answer(length, logprob=-1.0):
     return Completion("", (1,), (2,) * length, (logprob,) * length)
 
 
-@settings(deadline=None)
 @given(rows=st.integers(1, 20), parts=st.integers(1, 8), epochs=st.integers(1, 3))
 def test_every_epoch_trains_on_every_row_once_in_parts_of_like_size(rows, parts, epochs):
     config = PolicyGradientConfig(num_minibatches=parts, epochs=epochs)

@@ -18,7 +18,7 @@ from mlrl_learners.bench.statistics import (
 )
 
 reward = st.floats(0, 1, allow_nan=False, width=32)
-few = settings(max_examples=15, deadline=None)
+few = settings(max_examples=15)
 
 
 def slow_iqm(values):

@@ -3,7 +3,7 @@ import itertools
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_learners.functional.gae import TurnGae
@@ -95,14 +95,12 @@ def slow_advantages(node, agent, gamma, lam):
     return advantages
 
 
-@settings(deadline=None)
 @given(tree=trees(), gamma=shares, lam=shares, agent=st.sampled_from(AGENTS))
 def test_advantages_equal_a_slow_reference_over_every_line_of_play(tree, gamma, lam, agent):
     found = TurnGae(value, gamma, lam).joint_advantages(tree, agent)
     assert found == pytest.approx(slow_advantages(tree, agent, gamma, lam), abs=1e-9)
 
 
-@settings(deadline=None)
 @given(
     rewards=st.lists(st.floats(-3, 3), min_size=1, max_size=6),
     gamma=shares,
@@ -123,7 +121,6 @@ def test_a_line_without_branches_is_the_textbooks_case(rewards, gamma, lam, end)
     assert found == pytest.approx(advantage, abs=1e-9)
 
 
-@settings(deadline=None)
 @given(tree=trees(), gamma=shares)
 def test_a_critic_that_says_nothing_leaves_the_returns_of_magrpo(tree, gamma):
     found = TurnGae(lambda *_: 0.0, gamma, 1.0).joint_advantages(tree, "a")
@@ -170,7 +167,6 @@ def test_a_cross_sample_is_worth_the_mean_over_its_teammates_answers():
     )
 
 
-@settings(deadline=None)
 @given(tree=trees(), gamma=shares)
 def test_lambda_zero_looks_one_step_ahead_only(tree, gamma):
     deltas = [

@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_learners.functional.losses import (
@@ -83,7 +83,6 @@ def fast_loss(rows, kind, low=0.2, high=0.2, total=None):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None)
 @given(rows=batches(), low=st.floats(0, 0.9), high=st.floats(0, 2))
 def test_loss_equals_a_slow_reference(kind, rows, low, high):
     loss, _ = fast_loss(rows, kind, low, high)
@@ -91,7 +90,6 @@ def test_loss_equals_a_slow_reference(kind, rows, low, high):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None)
 @given(rows=batches())
 def test_splitting_into_micro_batches_leaves_loss_and_gradient_equal(kind, rows):
     whole, new = fast_loss(rows, kind)
@@ -130,7 +128,6 @@ def test_the_gradient_at_the_sampling_policy_is_minus_advantage_times_weight():
     assert new.grad.tolist() == pytest.approx([-3.0, -3.0])
 
 
-@settings(deadline=None)
 @given(logprob=st.floats(-5, 0), reference=st.floats(-5, 0))
 def test_kl_estimates_equal_their_formulas(logprob, reference):
     delta = reference - logprob
@@ -144,7 +141,6 @@ def test_kl_estimates_equal_their_formulas(logprob, reference):
 values = st.floats(-5, 5)
 
 
-@settings(deadline=None)
 @given(value=values, old=values, target=values, clip=st.floats(0.01, 9) | st.just(math.inf))
 def test_value_loss_equals_a_slow_reference(value, old, target, clip):
     clipped = min(max(value, old - clip), old + clip)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_learners.errors import NumericsError
@@ -116,7 +116,6 @@ def lines(node, step):
     return found
 
 
-@settings(deadline=None)
 @given(tree=trees(), gamma=st.floats(0, 1))
 def test_returns_equal_a_slow_reference_over_every_line_of_play(tree, gamma):
     expected = [

@@ -168,7 +168,7 @@ JSON = st.recursive(
 )  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(JSON, max_size=4))
 def test_any_json_is_indexed_or_counted_as_unreadable(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("index") / "episodes.jsonl"

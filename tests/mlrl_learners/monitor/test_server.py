@@ -182,7 +182,6 @@ VALUES = st.text(max_size=12) | st.sampled_from(
 
 @settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(st.sampled_from(sorted(PAGES)), st.dictionaries(st.sampled_from(NAMES), VALUES))

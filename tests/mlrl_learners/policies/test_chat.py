@@ -45,7 +45,7 @@ def test_an_empty_text_without_a_template_still_has_a_token():
     assert len(ChatFormat(tokenizer_with(None)).encode("")) == 1
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(text=st.text(st.characters(), max_size=300), limit=st.integers(40, 200))
 def test_any_text_fits_the_limit_and_keeps_the_template(text, limit):
     ids = ChatFormat(TOKENIZER, None, limit).encode(text)

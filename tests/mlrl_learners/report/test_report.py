@@ -158,7 +158,7 @@ def test_a_missing_run_directory_is_one_clear_error(tmp_path):
         write_report(tmp_path / "nothing")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
