@@ -149,7 +149,8 @@ def nice_ticks(low: float, high: float, count: int, *, whole: bool = False) -> l
         whole: Whole numbers only.
     """
     if high - low < 1e-9 * max(abs(low), abs(high), 1e-9):
-        margin = max(abs(low) * 0.1, 1.0 if whole else 1e-3)
+        near = abs(low) * 0.1 if abs(low) > 1e-12 else 1e-3  # of a learning rate, too
+        margin = max(near, 1.0) if whole else near
         low, high = low - margin, high + margin
     raw = (high - low) / count
     power = 10.0 ** math.floor(math.log10(raw))

@@ -80,3 +80,9 @@ def test_a_running_mean_is_the_mean_of_what_it_covers(points, window):
     last = [y for _, y in points[-window:]]
     assert means[-1][1] == pytest.approx(sum(last) / len(last))
     assert [x for x, _ in means] == [x for x, _ in points]
+
+
+@pytest.mark.parametrize("value", [8e-5, -3e-7, 2.0, 5e6])
+def test_a_value_that_never_changes_is_told_from_zero(value):
+    ticks = nice_ticks(value, value, 3)
+    assert min(map(abs, ticks)) > abs(value) / 2
