@@ -50,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             [(f"ours, {precision}", f"trl, {precision}") for precision in precisions],
             peer_name="trl 1.16.0",
             rounds=arguments.rounds,
+            warmup=arguments.warmup,
         )
 
 

@@ -42,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             [("ours, float32", "comlrl")],
             peer_name="comlrl 1.4.3 IAC",
             rounds=arguments.rounds,
+            warmup=arguments.warmup,
         )
 
 

@@ -52,6 +52,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             [(f"ours, {precision}", "comlrl") for precision in PRECISIONS],
             peer_name="comlrl 1.4.3, float32",
             rounds=arguments.rounds,
+            warmup=arguments.warmup,
         )
 
 

@@ -76,6 +76,7 @@ def compare(
     *,
     peer_name: str,
     rounds: int,
+    warmup: int = 1,
 ) -> None:
     """Measure the sides in turns and print the figure.
 
@@ -87,6 +88,8 @@ def compare(
         pairs: Which way of ours stands beside which of the peer's.
         peer_name: The peer, with its version.
         rounds: Measured turns a side.
+        warmup: Turns a side before those; where one takes many minutes, the first of a process,
+            which costs each side some seconds more, is as good.
     """
     with contextlib.ExitStack() as stack:
         workers = [
@@ -99,12 +102,12 @@ def compare(
             for side, worker in zip(sides, workers, strict=True)
             for name, how in side.ways.items()
         }
-        measured = alternate(rounds_of, rounds=rounds, warmup=1)
+        measured = alternate(rounds_of, rounds=rounds, warmup=warmup)
     print_figure(
         {
             "figure": figure,
             "title": title,
-            "work": {**work.facts(), "rounds": rounds},
+            "work": {**work.facts(), "rounds": rounds, "warmup": warmup},
             "rows": [row for pair in pairs for row in rows(measured, *pair, peer_name)],
             "measured": measured,
             "versions": [worker.about for worker in workers],
@@ -172,6 +175,7 @@ def model_folder(*, smoke: bool) -> Iterator[str]:
 def add_arguments(parser: argparse.ArgumentParser, *, tasks: int, group_size: int) -> None:
     """Add the sizes of a step to a parser."""
     parser.add_argument("--rounds", type=int, default=3, help="measured turns a side")
+    parser.add_argument("--warmup", type=int, default=1, help="turns a side thrown away before")
     parser.add_argument("--tasks", type=int, default=tasks)
     parser.add_argument("--group-size", type=int, default=group_size, help="answers a prompt")
     parser.add_argument("--max-new-tokens", type=int, default=96)

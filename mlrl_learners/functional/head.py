@@ -16,8 +16,9 @@ from mlrl_learners.functional.linear import product
 
 __all__ = ["head_logprobs"]
 
-# On a CPU a chunk's logits must stay below 32 MB, or the allocator maps fresh pages every time.
-CHUNK_TOKENS = {"cpu": 128, "cuda": 1024}
+# On a CPU larger chunks gain a few hundredths, for as many more megabytes: 49,152 logits of 256
+# tokens are 50 MB.
+CHUNK_TOKENS = {"cpu": 256, "cuda": 1024}
 LOGIT_OPTIONS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 
 

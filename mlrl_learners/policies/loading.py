@@ -19,6 +19,7 @@ import torch
 
 from mlrl_learners.errors import ConfigError, ModelNotFoundError, unknown_name
 from mlrl_learners.policies.adapters import BASE_FILE, WEIGHTS_FILE
+from mlrl_learners.policies.heap import keep_freed_memory
 from mlrl_learners.policies.smollm2 import SMOLLM2, smollm2_folder
 from mlrl_learners.policies.tiny import TINY_MODELS, tiny_model
 
@@ -55,6 +56,8 @@ def load_model(
         raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
     _check_options(source, options or {})
     place = _device(device)
+    if place.type == "cpu":
+        keep_freed_memory()
     if isinstance(source, tuple):
         model, tokenizer = copy.deepcopy(source[0]), source[1]
     elif str(source) in TINY_MODELS:

@@ -1,0 +1,64 @@
+import os
+import platform
+import subprocess
+import sys
+
+import pytest
+
+from mlrl_learners.policies import heap
+
+glibc = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+
+FAULTS = """
+import resource
+from mlrl_learners.policies.heap import keep_freed_memory
+
+def faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+kept = keep_freed_memory()
+for _ in range(3):
+    block = bytearray(64 << 20)
+    del block
+before = faults()
+for _ in range(5):
+    block = bytearray(64 << 20)
+    del block
+print(kept, faults() - before)
+"""
+
+
+def kept_and_faults(**environment):
+    """Return what a fresh process says: is memory kept, and how many pages had to be asked for."""
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    kept, faults = done.stdout.split()
+    return kept == "True", int(faults)
+
+
+@glibc
+def test_a_large_block_asked_for_again_costs_no_page():
+    kept, faults = kept_and_faults(LD_PRELOAD="")
+    assert kept
+    assert faults < 100  # of 5 x 16,384
+
+
+@glibc
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("MALLOC_TRIM_THRESHOLD_", "100000"), ("GLIBC_TUNABLES", "glibc.malloc.mmap_max=65536")],
+)
+def test_an_allocator_that_the_user_has_set_up_is_left_as_it_is(name, value):
+    kept, faults = kept_and_faults(**{name: value})
+    assert not kept
+    assert faults > 100  # even where pages are huge
+
+
+def test_another_c_library_is_left_as_it_is(monkeypatch):
+    monkeypatch.setattr(platform, "libc_ver", lambda: ("musl", "1.2"))
+    assert not heap.keep_freed_memory.__wrapped__()
