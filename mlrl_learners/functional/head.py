@@ -1,8 +1,8 @@
 """Log-probabilities out of hidden states through a language-model head, a chunk at a time.
 
-The logits of a chunk live only while it is worked on: they are computed once in the forward pass
-and once more in the backward pass, where their gradient overwrites them, and the gradient of the
-head's weight is summed in place. A batch's logits never exist at once.
+Logits are kept for the backward pass up to some memory; those of further chunks live only while
+they are worked on, and are computed again. Their gradient overwrites them, and the gradient of the
+head's weight is summed in place. The logits of a large batch never exist at once.
 """
 
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ __all__ = ["head_logprobs"]
 # On a CPU larger chunks gain a few hundredths, for as many more megabytes: 49,152 logits of 256
 # tokens are 50 MB.
 CHUNK_TOKENS = {"cpu": 256, "cuda": 1024}
+KEPT_BYTES = 256 << 20  # 1,365 tokens of 49,152 logits, which take a quarter of the head's work
 LOGIT_OPTIONS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 
 
@@ -47,7 +48,12 @@ def head_logprobs(
     if _is_plain(model):
         weight = model.get_output_embeddings().weight  # type: ignore[operator]
         logprobs, entropy = _HeadLogprobs.apply(  # type: ignore[no-untyped-call]
-            hidden, weight, targets, temperature, with_entropy
+            hidden,
+            weight,
+            targets,
+            temperature,
+            with_entropy,
+            KEPT_BYTES if torch.is_grad_enabled() else 0,
         )
     else:
         chunks = [
@@ -99,18 +105,21 @@ class _HeadLogprobs(torch.autograd.Function):
         targets: Tensor,
         temperature: float,
         with_entropy: bool,
+        kept_bytes: int,
     ) -> tuple[Tensor, Tensor]:
         hidden, factor = _operands(hidden, weight)
         normalizers = torch.empty(len(hidden), device=hidden.device)  # [T]
         logprobs, entropy = torch.empty_like(normalizers), torch.zeros_like(normalizers)
+        ctx.kept = {}  # by the start of a chunk, its [C, V] logarithms of probabilities
         for rows in _chunks(hidden):
-            logits = product(hidden[rows], factor).float().div_(temperature)  # [C, V]
-            normalizers[rows] = torch.logsumexp(logits, dim=-1)
-            picked = logits.gather(-1, targets[rows, None]).squeeze(-1)
-            logprobs[rows] = picked - normalizers[rows]
+            scores = product(hidden[rows], factor).float().div_(temperature)  # [C, V]
+            normalizers[rows] = torch.logsumexp(scores, dim=-1)
+            scores.sub_(normalizers[rows, None])
+            logprobs[rows] = scores.gather(-1, targets[rows, None]).squeeze(-1)
             if with_entropy:
-                logits.sub_(normalizers[rows, None])
-                entropy[rows] = -torch.linalg.vecdot(logits.exp(), logits)
+                entropy[rows] = -torch.linalg.vecdot(scores.exp(), scores)
+            if (kept_bytes := kept_bytes - scores.nbytes) >= 0:
+                ctx.kept[rows.start] = scores
         ctx.save_for_backward(hidden, weight, targets, normalizers, entropy)
         ctx.temperature, ctx.factor_dtype = temperature, factor.dtype
         ctx.set_materialize_grads(False)
@@ -122,7 +131,7 @@ class _HeadLogprobs(torch.autograd.Function):
         ctx: Any,  # noqa: ANN401
         for_logprobs: Tensor | None,
         for_entropy: Tensor | None,
-    ) -> tuple[Tensor | None, Tensor | None, None, None, None]:
+    ) -> tuple[Tensor | None, Tensor | None, None, None, None, None]:
         hidden, weight, targets, normalizers, entropy = ctx.saved_tensors
         factor = weight.to(ctx.factor_dtype)
         for_hidden = torch.empty_like(hidden, dtype=torch.float32)
@@ -130,19 +139,21 @@ class _HeadLogprobs(torch.autograd.Function):
         if for_logprobs is None:
             for_logprobs = torch.zeros_like(normalizers)
         for rows in _chunks(hidden):
-            logits = product(hidden[rows], factor).float().div_(ctx.temperature)
-            logits.sub_(normalizers[rows, None])
+            scores = ctx.kept.pop(rows.start, None)  # overwritten: a second pass has none
+            if scores is None:
+                scores = product(hidden[rows], factor).float().div_(ctx.temperature)
+                scores.sub_(normalizers[rows, None])
             scale = for_logprobs[rows, None]
             if for_entropy is None:
-                part = logits.exp_().mul_(-scale)
+                part = scores.exp_().mul_(-scale)
             else:
-                part = _entropy_part(logits, scale, for_entropy[rows, None], entropy[rows, None])
+                part = _entropy_part(scores, scale, for_entropy[rows, None], entropy[rows, None])
             part.scatter_add_(-1, targets[rows, None], scale)
             part = part.div_(ctx.temperature).to(factor.dtype)
             for_hidden[rows] = product(part, factor.t()).float()
             if ctx.needs_input_grad[1]:
                 for_weight = _add_product(for_weight, part.t(), hidden[rows], weight.dtype)
-        return for_hidden.to(hidden.dtype), for_weight, None, None, None
+        return for_hidden.to(hidden.dtype), for_weight, None, None, None, None
 
 
 def _entropy_part(logprobs: Tensor, scale: Tensor, for_entropy: Tensor, entropy: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Memory of a process on a CPU: kept when it is freed, so that the next step need not ask for it."""
+"""Memory of a process on a CPU: kept when freed, so that the next step need not ask for it."""
 
 import ctypes
 import functools

@@ -80,27 +80,41 @@ def greedy_tokens(logits: Tensor, config: SamplingConfig) -> tuple[Tensor, Tenso
 
 
 def _draw_truncated(
-    scaled: Tensor, normalizer: Tensor, uniforms: Tensor, config: SamplingConfig
+    scaled: Tensor,
+    normalizer: Tensor,
+    uniforms: Tensor,
+    config: SamplingConfig,
+    num_candidates: int = FIRST_CANDIDATES,
 ) -> Tensor:
     """Draw from the nucleus without sorting the vocabulary.
 
-    A few likeliest tokens nearly always hold `top_p`; where they do not, look at eight times as
-    many. With top-k all k are needed: they are what the probabilities are shares of.
+    A few likeliest tokens mostly hold `top_p`; for the rows where they do not, look at eight times
+    as many. With top-k all k are needed: they are what the probabilities are shares of.
     """
     vocabulary = scaled.shape[-1]
     limit = min(config.top_k or vocabulary, vocabulary)
-    count = limit if config.top_k else min(FIRST_CANDIDATES, limit)
-    while True:
-        top, candidates = scaled.topk(count, dim=-1)  # [B, K], likeliest first
-        cumulative = torch.exp(top - normalizer).double().cumsum(-1)  # [B, K]
-        if count == limit or bool((cumulative[:, -1] >= config.top_p).all()):
-            break
-        count = min(count * 8, limit)
+    count = limit if config.top_k else min(num_candidates, limit)
+    top, candidates = scaled.topk(count, dim=-1)  # [B, K], likeliest first
+    cumulative = torch.exp(top - normalizer).double().cumsum(-1)  # [B, K]
+    tokens = _draw_candidate(candidates, cumulative, uniforms, config)
+    if count < limit:
+        short = torch.nonzero(cumulative[:, -1] < config.top_p).squeeze(-1)
+        if len(short):
+            tokens[short] = _draw_truncated(
+                scaled[short], normalizer[short], uniforms[short], config, count * 8
+            )
+    return tokens
+
+
+def _draw_candidate(
+    candidates: Tensor, cumulative: Tensor, uniforms: Tensor, config: SamplingConfig
+) -> Tensor:
+    """Draw one of the candidates `[B, K]` of each row, of which `top_p` are in the nucleus."""
     total = cumulative[:, -1:]
     if config.top_k:
         cumulative = cumulative / total  # top-p counts within the top-k, as is usual
     inside = (cumulative < config.top_p).sum(-1, keepdim=True)  # the token that reaches p is in
-    last = inside.clamp(max=count - 1)
+    last = inside.clamp(max=candidates.shape[-1] - 1)
     nucleus = cumulative.gather(-1, last)
     choice = _invert(cumulative / nucleus, uniforms)
     choice = torch.minimum(choice, last.squeeze(-1))

@@ -144,3 +144,27 @@ def test_autocast_computes_in_bfloat16_and_returns_float32(model, hidden):
     for ours, theirs in zip(rough, exact, strict=True):
         assert not torch.equal(ours, theirs)
         assert torch.allclose(ours, theirs, atol=0.05 * float(theirs.detach().abs().max()))
+
+
+@pytest.mark.parametrize("kept_chunks", [0, 1, 2, 3])
+@pytest.mark.parametrize("weights", [(1.0, 0.0), (1.0, -0.3)])
+def test_logits_that_are_kept_give_the_gradients_of_those_computed_again(
+    model, hidden, weights, kept_chunks, monkeypatch
+):
+    monkeypatch.setitem(head.CHUNK_TOKENS, "cpu", 4)
+    results = []
+    for chunks in (0, kept_chunks):
+        monkeypatch.setattr(head, "KEPT_BYTES", chunks * 4 * 4 * model.config.vocab_size)
+        results.append(gradients(model, hidden, fused, weights))
+    for one, other in zip(*results, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_second_backward_pass_gives_the_same_gradient(model, hidden):
+    states = hidden.clone().requires_grad_()
+    targets = torch.arange(len(hidden))
+    logprobs, _ = head_logprobs(model, states, targets, TEMPERATURE, with_entropy=True)
+    passes = [
+        torch.autograd.grad(logprobs.sum(), states, retain_graph=True)[0].clone() for _ in range(2)
+    ]
+    assert torch.equal(*passes)

@@ -78,3 +78,16 @@ def test_logprobs_are_of_the_whole_distribution_at_the_temperature(draw):
 def test_a_value_outside_its_range_is_named(field, value):
     with pytest.raises(ConfigError, match=f"{field} must be .*{value}"):
         SamplingConfig(**{field: value})
+
+
+@given(seed=st.integers(0, 2**31), top_p=st.sampled_from([0.5, 0.95, 0.999]))
+def test_a_flat_row_changes_nothing_for_the_peaked_ones_beside_it(seed, top_p):
+    generator = torch.Generator().manual_seed(seed)
+    sharpness = torch.tensor([0.0, 8.0, 1.0, 30.0])[:, None]  # needs all candidates, few, many, one
+    logits = torch.randn(4, 700, generator=generator) * sharpness
+    uniforms = torch.rand(4, generator=generator)
+    config = SamplingConfig(temperature=1.0, top_p=top_p)
+    together = draw_tokens(logits, uniforms, config)
+    alone = [draw_tokens(logits[i : i + 1], uniforms[i : i + 1], config) for i in range(4)]
+    for place, results in enumerate(together):
+        assert torch.equal(results, torch.cat([one[place] for one in alone]))
