@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 
 __all__ = [
+    "PICTURES",
     "ROOT",
     "Measurement",
     "Worker",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "images"
 Measurement = dict[str, float]
 
 _ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}

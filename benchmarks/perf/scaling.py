@@ -2,9 +2,9 @@
 
 The exponent is the slope of a straight line through the logarithms of work and seconds: 1 is
 linear, less is better. For turns the work is the number of nodes of the tree, since every joint
-action is gone on from. The picture is `docs/scaling.svg`.
+action is gone on from. The picture is `docs/images/scaling.svg`.
 
-    python -m benchmarks.perf.scaling [--picture docs/scaling.svg]
+    python -m benchmarks.perf.scaling [--picture docs/images/scaling.svg]
 """
 
 import argparse
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.perf.common import (
-    ROOT,
+    PICTURES,
     Measurement,
     alternate,
     hardware,
@@ -135,7 +135,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="How the cost of a step grows.")
     parser.add_argument("--rounds", type=int, default=3, help="measured turns a size")
     parser.add_argument("--max-new-tokens", type=int, default=32)
-    parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "scaling.svg")
+    parser.add_argument("--picture", type=Path, default=PICTURES / "scaling.svg")
     parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
     return parser.parse_args(argv)
 

@@ -3,7 +3,7 @@
 Both sides train the same two models on the same prompts with the published reward, as in
 `magrpo_step` but for answers that may end, and are stopped after every step to answer prompts that
 they never train on; that time does not count. A side has arrived once the mean of its last three
-looks is at least the threshold. The picture is `docs/story_curve.svg`.
+looks is at least the threshold. The picture is `docs/images/story_curve.svg`.
 
     python -m benchmarks.perf.story_curve [--steps 30] [--threshold 0.75]
 """
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.perf.common import ROOT, Worker, hardware, peers_python, print_figure
+from benchmarks.perf.common import PICTURES, Worker, hardware, peers_python, print_figure
 from benchmarks.perf.magrpo_step import AS_THE_PEER
 from benchmarks.perf.versus import model_folder, story_prompts
 from benchmarks.perf.work import Work
@@ -148,7 +148,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--max-new-tokens", type=int, default=96)
     parser.add_argument("--learning-rate", type=float, default=2e-5)
     parser.add_argument("--threshold", type=float, default=0.75)
-    parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "story_curve.svg")
+    parser.add_argument("--picture", type=Path, default=PICTURES / "story_curve.svg")
     parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
     return parser.parse_args(argv)
 

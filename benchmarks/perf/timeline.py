@@ -1,8 +1,8 @@
 """Figure: what happens when in a training step on a coding task, as a picture.
 
 Generation and updates are timed from outside, at the calls of policy and learner; scoring is the
-time that programs spend in the sandbox. The picture is `docs/timeline.svg`; the rows say how much
-of a step nobody computes, and how long the model waits for the sandbox.
+time that programs spend in the sandbox. The picture is `docs/images/timeline.svg`; the rows say how
+much of a step nobody computes, and how long the model waits for the sandbox.
 
     python -m benchmarks.perf.timeline [--tasks 4] [--max-new-tokens 64]
 """
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import mlrl_envs
 import mlrl_learners
-from benchmarks.perf.common import ROOT, hardware, print_figure, versions
+from benchmarks.perf.common import PICTURES, hardware, print_figure, versions
 from benchmarks.perf.versus import model_folder
 from mlrl_envs.sandbox import Outcome, Program, Sandbox
 from mlrl_learners.rollout import collect_rollouts
@@ -156,7 +156,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="What happens when in a training step.")
     parser.add_argument("--tasks", type=int, default=4)
     parser.add_argument("--max-new-tokens", type=int, default=64)
-    parser.add_argument("--picture", type=Path, default=ROOT / "docs" / "timeline.svg")
+    parser.add_argument("--picture", type=Path, default=PICTURES / "timeline.svg")
     parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
     return parser.parse_args(argv)
 

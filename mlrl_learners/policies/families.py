@@ -9,6 +9,7 @@ from transformers.cache_utils import DynamicCache
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs
 from mlrl_learners.policies.graph_recorder import GraphRecorder
+from mlrl_learners.policies.plain_llama import PlainLlama
 from mlrl_learners.policies.static_decoding import StaticStep, is_plain, without_plans
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "decodes_statically",
     "eos_ids",
     "packs_prompts",
+    "reads_plainly",
     "recorder_of",
     "without_dropout",
 ]
@@ -91,9 +93,7 @@ def decodes_statically(model: Any) -> bool:  # noqa: ANN401
         return False
     model.eval()
     (device,) = devices
-    seen = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]], device=device)
-    positions = (seen.cumsum(-1) - 1).clamp(min=0)
-    ids = torch.tensor([[1, 1, 2, 3], [4, 5, 6, 2]], device=device)
+    ids, seen, positions = (part.to(device) for part in _two_rows())
     grows, stays = (DynamicCache(config=model.config) for _ in range(2))
     try:
         for cache in (grows, stays):
@@ -111,6 +111,31 @@ def decodes_statically(model: Any) -> bool:  # noqa: ANN401
     except (AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
         return False  # nobody says what a family does with what it does not expect
     return True
+
+
+@torch.no_grad()
+def reads_plainly(model: Any) -> bool:  # noqa: ANN401
+    """Return whether `PlainLlama` computes what the model does, tried on the same two rows."""
+    if not PlainLlama.fits(model):
+        return False
+    model.eval()
+    plain, grows = PlainLlama(model, 2), DynamicCache(config=model.config)
+    cache = plain.cache()
+    ids, seen, positions = _two_rows()
+    for number in range(3):
+        theirs = _read(model, ids, seen, positions, grows)
+        difference = (plain.read(ids, seen, positions, cache) - theirs).abs().max()
+        if not difference <= _tolerance(model) * theirs.abs().max():
+            return False
+        ids, positions = ids[:, :1] + number, positions[:, -1:] + 1
+        seen = torch.cat([seen, seen[:, -1:]], 1)
+    return True
+
+
+def _two_rows() -> tuple[Tensor, Tensor, Tensor]:
+    """Return ids, which of them are seen, and positions, `[2, 4]` each; one row is padded."""
+    seen = torch.tensor([[0, 0, 1, 1], [1, 1, 1, 1]])
+    return torch.tensor([[1, 1, 2, 3], [4, 5, 6, 2]]), seen, (seen.cumsum(-1) - 1).clamp(min=0)
 
 
 def _read(model: Any, ids: Tensor, seen: Tensor, positions: Tensor, cache: DynamicCache) -> Tensor:  # noqa: ANN401

@@ -3,7 +3,8 @@
 Each prompt is read once and its keys and values serve all of its samples; rows that have ended
 leave the batch; a row's tokens do not depend on the rows beside it. Several processes answer a
 share of the prompts each: all draw the same random numbers, for all prompts. On a GPU a step is
-recorded once and replayed, and nobody waits for it to see whether rows have ended but now and then.
+recorded once and replayed, and nobody waits for it to see whether rows have ended but now and then;
+on a CPU models of a known layout are read in fewer operations.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ from mlrl_learners.policies.cache import grow_in_place
 from mlrl_learners.policies.fast_linear import packed_weights
 from mlrl_learners.policies.frozen_casts import frozen_casts
 from mlrl_learners.policies.graph_recorder import GraphRecorder
+from mlrl_learners.policies.plain_llama import PlainLlama
 from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens, greedy_tokens
 from mlrl_learners.policies.sharding import is_sharded
 from mlrl_learners.policies.static_decoding import (
@@ -57,6 +59,7 @@ def generate(
     max_rows: int = 64,
     adapters: AdapterRows | None = None,
     recorder: GraphRecorder | None = None,
+    plain: bool = False,
 ) -> list[list[SampledTokens]]:
     """Draw `num_samples` answers to each prompt.
 
@@ -70,6 +73,7 @@ def generate(
         max_rows: Most rows that are decoded at once.
         adapters: Which adapter answers each prompt, where the model has several.
         recorder: What makes graphs of steps, for a model that `decodes_statically`.
+        plain: Whether the model `reads_plainly`: then it does, unless it has adapters or graphs.
 
     Returns:
         For each prompt, in order, its answers.
@@ -84,7 +88,12 @@ def generate(
         batches = list(_prompt_batches(prompts, ours, max(1, max_rows // num_samples)))
         if is_sharded(model):  # all processes must compute as often
             batches += [[]] * (max(exchange(len(batches))) - len(batches))
-        with _fast_weights(model, min(max_rows, len(ours) * num_samples)), without_plans():
+        num_rows = min(max_rows, len(ours) * num_samples)
+        reader = None
+        if plain and ours and not adapters and not recorder and PlainLlama.fits(model):
+            reader = PlainLlama(model, num_rows)
+        fast = _fast_weights(model, num_rows) if reader is None else contextlib.nullcontext()
+        with fast, without_plans():
             for batch in batches:
                 if not batch:
                     _Decoder(model, [[0]], 1, sampling, eos_ids).idle()
@@ -97,6 +106,7 @@ def generate(
                     eos_ids,
                     adapters[batch] if adapters else None,
                     recorder,
+                    reader,
                 ).run(None if uniforms is None else uniforms[batch].flatten(0, 1))
                 for position, prompt in enumerate(batch):
                     answers[prompt] = rows[position * num_samples : (position + 1) * num_samples]
@@ -137,14 +147,16 @@ class _Decoder:
         eos_ids: Sequence[int],
         adapters: AdapterRows | None = None,
         recorder: GraphRecorder | None = None,
+        plain: PlainLlama | None = None,
     ) -> None:
-        self.model = model
+        self.model, self.plain = model, plain
         self.sampling = sampling
         self.device = next(model.parameters()).device
         self.eos_ids = torch.tensor(list(eos_ids), device=self.device)
         self.adapters = adapters
         self._choose_adapters()
-        self.logits, cache = self._read(prompts, num_samples)
+        self.cache: Any = DynamicCache(config=model.config) if plain is None else plain.cache()
+        self.logits = self._read_prompts(prompts, num_samples)
         self.adapters = adapters.repeat(num_samples) if adapters else None
         self._choose_adapters()
         num_rows = len(prompts) * num_samples
@@ -159,8 +171,9 @@ class _Decoder:
         self.tokens = torch.zeros(shape, dtype=torch.long, device=self.device)
         self.logprobs = torch.zeros(shape, device=self.device)
         self.counts = torch.full((num_rows,), sampling.max_new_tokens, device=self.device)
-        self.static = self._static_step(cache, recorder)
-        self.cache = cache if self.static else grow_in_place(cache)
+        self.static = self._static_step(recorder)
+        if self.static is None and isinstance(self.cache, DynamicCache):
+            self.cache = grow_in_place(self.cache)
 
     def idle(self) -> None:
         """Keep step with processes that have something to decode."""
@@ -192,38 +205,43 @@ class _Decoder:
         over = bool(self.ended.all())
         return all(exchange(over)) if is_sharded(self.model) else over
 
-    def _read(
-        self, prompts: Sequence[Sequence[int]], num_samples: int
-    ) -> tuple[Tensor, DynamicCache]:
-        """Read every prompt once; return next-token logits `[B, V]` and a cache, G rows each."""
+    def _read_prompts(self, prompts: Sequence[Sequence[int]], num_samples: int) -> Tensor:
+        """Read every prompt once, for G rows each; return next-token logits, `[B, V]`."""
         lengths = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         width = int(lengths.max())
         ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=self.device)
         mask = torch.arange(width, device=self.device) >= (width - lengths)[:, None]
         positions = (mask.long().cumsum(-1) - 1).clamp(min=0)
-        cache = DynamicCache(config=self.model.config)
-        logits = self.model(
+        logits = self._read(ids, mask.long(), positions)
+        if num_samples > 1:
+            self.cache.batch_repeat_interleave(num_samples)
+        return logits.repeat_interleave(num_samples, 0)
+
+    def _read(self, ids: Tensor, mask: Tensor | None, positions: Tensor) -> Tensor:
+        """Read tokens, `[B, S]`, behind those in the cache; return the logits after the last."""
+        if self.plain is not None:
+            return self.plain.read(ids, mask, positions, self.cache)
+        logits: Tensor = self.model(
             input_ids=ids,
-            attention_mask=mask.long(),
+            attention_mask=mask,
             position_ids=positions,
-            past_key_values=cache,
+            past_key_values=self.cache,
             use_cache=True,
             logits_to_keep=1,
         ).logits[:, -1]
-        if num_samples > 1:
-            cache.batch_repeat_interleave(num_samples)
-        return logits.repeat_interleave(num_samples, 0), cache
+        return logits
 
-    def _static_step(
-        self, cache: DynamicCache, recorder: GraphRecorder | None
-    ) -> StaticStep | None:
+    def _static_step(self, recorder: GraphRecorder | None) -> StaticStep | None:
         """Return how tokens are read where that can be recorded; it takes the cache over."""
-        fits = is_plain(cache) and not is_sharded(self.model)
-        if recorder is None or not recorder.usable or not fits:
+        if recorder is None or not recorder.usable or is_sharded(self.model):
+            return None
+        if not is_plain(self.cache):
             return None
         seen = self.mask[:, : self.width].bool()
         room = min(ROOM_TOKENS, self.sampling.max_new_tokens)
-        return StaticStep(self.model, cache, seen, self.positions, room=room, recorder=recorder)
+        return StaticStep(
+            self.model, self.cache, seen, self.positions, room=room, recorder=recorder
+        )
 
     def _mask(self, lengths: Tensor) -> Tensor:
         width = int(lengths.max())
@@ -266,13 +284,8 @@ class _Decoder:
         if self.static is not None:
             self.logits = self.static(tokens)
             return
-        self.logits = self.model(
-            input_ids=tokens[:, None],
-            attention_mask=self.mask[:, : self.width + step + 1] if self.padded else None,
-            position_ids=self.positions[:, None],
-            past_key_values=self.cache,
-            use_cache=True,
-        ).logits[:, -1]
+        mask = self.mask[:, : self.width + step + 1] if self.padded else None
+        self.logits = self._read(tokens[:, None], mask, self.positions[:, None])
         self.positions = self.positions + 1
 
     def _answers(self) -> list[SampledTokens]:

@@ -64,6 +64,7 @@ class Policy:
         # Tried once and before any weights are loaded: a resumed run must do as it did before.
         self.packs_prompts = families.packs_prompts(model)
         self.recorder = families.recorder_of(model)
+        self.reads_plainly = families.reads_plainly(model)
         self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -149,6 +150,7 @@ class Policy:
                 max_rows=max_rows,
                 adapters=rows,
                 recorder=self.recorder,
+                plain=self.reads_plainly,
             )
         texts = self.tokenizer.batch_decode(
             [list(answer.token_ids) for answers in sampled for answer in answers],

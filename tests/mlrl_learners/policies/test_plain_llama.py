@@ -1,0 +1,194 @@
+"""What is read in fewer operations is what the model's own forward pass makes of it."""
+
+import importlib
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+
+from mlrl_learners.functional.linear import has_onednn
+from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, plain_llama, tiny_model
+from mlrl_learners.policies.families import reads_plainly
+from mlrl_learners.policies.fast_linear import use_fast_linears
+from mlrl_learners.policies.plain_llama import PlainLlama
+
+generate = importlib.import_module("mlrl_learners.policies.generate")
+pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
+
+TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]
+LENGTH = 40
+SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 256,
+}
+FAMILIES = {
+    "llama": {"num_key_value_heads": 2},
+    "llama, biases": {"num_key_value_heads": 4, "attention_bias": True, "mlp_bias": True},
+    "llama, stretched": {
+        "num_key_value_heads": 1,
+        "rope_parameters": {
+            "rope_type": "llama3",
+            "rope_theta": 10000.0,
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 64,
+        },
+    },
+    "mistral": {"num_key_value_heads": 2, "sliding_window": None},
+    "qwen2": {"num_key_value_heads": 2, "tie_word_embeddings": True},
+    "qwen3": {"num_key_value_heads": 1, "head_dim": 16},
+}
+OTHERS = {
+    "mistral": {"num_key_value_heads": 2, "sliding_window": 4},
+    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
+    "gemma": {"num_key_value_heads": 2, "head_dim": 8},
+    "phi": {},
+}
+
+
+def model_of(family, **options):
+    """A model whose biases and norms are not those that change nothing."""
+    _, tokenizer = tiny_model()
+    tokens = {f"{kind}_token_id": tokenizer.eos_token_id for kind in ("eos", "pad")}
+    options = {**SIZES, **tokens, "vocab_size": len(tokenizer), "bos_token_id": None, **options}
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(CONFIG_MAPPING[family.split(",")[0]](**options))
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.dim() == 1:
+                weight.add_(torch.randn(weight.shape) * (0.3 if "norm" in name else 0.1))
+            else:
+                weight.mul_(4.0)
+    return model.eval(), tokenizer
+
+
+def policy_of(family="llama", **options):
+    return Policy(*model_of(family, **FAMILIES[family]), **options)
+
+
+def sample(policy, *, seed=0, num_samples=3, length=LENGTH, **options):
+    prompts = [ChatFormat(tiny_model()[1]).encode(text) for text in TEXTS]
+    sampling = SamplingConfig(max_new_tokens=length, temperature=0.7, top_p=0.95)
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    return policy.complete(prompts, num_samples, sampling, generator=generator, **options)
+
+
+def compare(ours, theirs, tolerance=1e-4):
+    ours, theirs = ([c for group in side for c in group] for side in (ours, theirs))
+    assert [c.token_ids for c in ours] == [c.token_ids for c in theirs]
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.logprobs == pytest.approx(other.logprobs, abs=tolerance)
+    return [len(c.token_ids) for c in ours]
+
+
+@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_plain_reading_draws_the_tokens_that_the_models_own_forward_pass_does(
+    family, seed, monkeypatch
+):
+    monkeypatch.setattr(plain_llama, "ROOM_TOKENS", 7)  # a cache that grows several times
+    policy = policy_of(family)
+    assert policy.reads_plainly
+    plain = sample(policy, seed=seed)
+    policy.reads_plainly = False
+    compare(plain, sample(policy, seed=seed))
+
+
+def test_rows_that_end_leave_and_the_others_are_answered_as_before():
+    policy = policy_of()
+    policy.eos_ids = (*policy.eos_ids, *range(0, 200, 9))
+    plain = sample(policy)
+    policy.reads_plainly = False
+    lengths = compare(plain, sample(policy))
+    assert len(set(lengths)) > 2
+
+
+def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it():
+    compare(sample(policy_of()), sample(policy_of(), max_rows=3))
+
+
+def test_the_forward_pass_of_the_model_is_not_asked():
+    policy, calls = policy_of(), []
+    policy.model.register_forward_pre_hook(lambda *_: calls.append(1))
+    sample(policy)
+    assert not calls
+
+
+def test_weights_are_read_as_they_are_when_sampling_begins():
+    policy = policy_of()
+    before = sample(policy, seed=None)
+    with torch.no_grad():
+        policy.model.model.layers[1].self_attn.k_proj.weight.mul_(-1.0)
+        policy.model.model.norm.weight.mul_(-1.0)
+    after = sample(policy, seed=None)
+    assert after != before
+    policy.reads_plainly = False
+    compare(after, sample(policy, seed=None))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_under_autocast_plain_reading_is_as_near_to_float32_as_the_models_own(family):
+    model, _ = model_of(family, **FAMILIES[family])
+    ids = torch.arange(1, 25).view(2, 12)
+    positions = torch.arange(12).expand(2, 12)
+    with torch.no_grad():
+        exact = model(input_ids=ids).logits[:, -1]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            plain = PlainLlama(model, 2)
+            ours = plain.read(ids, None, positions, plain.cache())
+            theirs = model(input_ids=ids).logits[:, -1]
+    assert ours.dtype == theirs.dtype == torch.bfloat16
+    errors = [(half.float() - exact).abs().mean() for half in (ours, theirs)]
+    assert errors[0] < 1.5 * errors[1]
+    assert errors[0] < 0.05 * exact.abs().mean()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_in_bfloat16_are_read_plainly(family):
+    model, _ = model_of(family, **FAMILIES[family])
+    assert reads_plainly(model.to(torch.bfloat16))
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_other_layouts_are_left_to_their_own_forward_pass(family):
+    assert not reads_plainly(model_of(family, **OTHERS[family])[0])
+
+
+def test_a_model_that_does_something_else_is_found_out():
+    model, _ = model_of("llama", **FAMILIES["llama"])
+    assert reads_plainly(model)
+    model.model.layers[0].mlp.register_forward_hook(lambda *states: states[-1] * 1.5)
+    assert not reads_plainly(model)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: setattr(model.config, "_attn_implementation", "eager"),
+        lambda model: model.half(),
+        lambda model: model.lm_head.half(),
+        lambda model: setattr(model.model.layers[0].mlp, "up_proj", torch.nn.Sequential()),
+    ],
+)
+def test_what_it_does_not_know_is_left_to_the_model(change):
+    model, _ = model_of("llama", **FAMILIES["llama"])
+    use_fast_linears(model)
+    assert PlainLlama.fits(model)
+    change(model)
+    assert not PlainLlama.fits(model)
+
+
+def test_adapters_are_left_to_the_model(make_policies, monkeypatch):
+    monkeypatch.setattr(generate, "PlainLlama", None)  # it would fail
+    policy, *_ = make_policies(["a", "b"])
+    assert policy.reads_plainly
+    sample(policy, adapters=["b", "a", "b"], length=3)
+
+
+def test_a_large_copy_is_not_made(monkeypatch):
+    monkeypatch.setattr(plain_llama, "MAX_PACKED_BYTES", 10_000)
+    assert not PlainLlama.fits(model_of("llama", **FAMILIES["llama"])[0])
