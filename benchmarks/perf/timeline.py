@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _step(folder: str, sandbox: Sandbox, arguments: argparse.Namespace) -> tuple[Lanes, float]:
     lanes = Lanes()
     noted = NotedSandbox(sandbox, lanes)
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="sample", sandbox=noted)
+    env = mlrl_envs.make("mlrl/humaneval-v0", split="sample", max_turns=1, sandbox=noted)
     envs = [copy.deepcopy(env) for _ in range(arguments.tasks)]
     learner: Any = mlrl_learners.make(
         "magrpo",

@@ -40,7 +40,7 @@ class PlainLlama:
 
     @staticmethod
     def fits(model: Any) -> bool:  # noqa: ANN401
-        """Return whether a model is of this layout, whole, on a CPU, and of plain layers."""
+        """Return whether a model is of this layout, whole, on a CPU, of plain layers, unhooked."""
         family = type(model)
         ours = family.__module__.startswith("transformers.") and family.__name__ in LAYOUTS
         if not ours or not has_onednn():
@@ -55,6 +55,8 @@ class PlainLlama:
             model.config._attn_implementation == "sdpa"  # noqa: SLF001 - there is no public name
             and all(x.device.type == "cpu" and not isinstance(x, DTensor) for x in weights)
             and all(type(layer) in (nn.Linear, FastLinear) for layer in _linears(model))
+            and type(model.model.embed_tokens) is nn.Embedding
+            and not any(x._forward_hooks or x._forward_pre_hooks for x in model.modules())  # noqa: SLF001
             and len({weight.dtype for weight in weights}) == 1
             and _dtype(model) in PACKED_DTYPES
             and num_bytes <= MAX_PACKED_BYTES

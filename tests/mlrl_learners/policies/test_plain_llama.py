@@ -112,10 +112,9 @@ def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it():
 
 
 def test_the_forward_pass_of_the_model_is_not_asked():
-    policy, calls = policy_of(), []
-    policy.model.register_forward_pre_hook(lambda *_: calls.append(1))
+    policy = policy_of()
+    policy.model.forward = None
     sample(policy)
-    assert not calls
 
 
 def test_weights_are_read_as_they_are_when_sampling_begins():
@@ -170,6 +169,8 @@ def test_a_model_that_does_something_else_is_found_out():
     [
         lambda model: setattr(model.config, "_attn_implementation", "eager"),
         lambda model: model.half(),
+        lambda model: model.model.layers[1].register_forward_hook(lambda *states: states[-1]),
+        lambda model: model.register_forward_pre_hook(lambda *_: None),
         lambda model: model.lm_head.half(),
         lambda model: setattr(model.model.layers[0].mlp, "up_proj", torch.nn.Sequential()),
     ],
