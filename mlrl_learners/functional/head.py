@@ -18,6 +18,7 @@ __all__ = ["head_logprobs"]
 
 # The gradient of the weight is added up once a chunk, and cast where products are of another type.
 CHUNK_TOKENS = {"cpu": 512, "cuda": 1024}
+CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 1 << 30}  # of float32 logits
 KEPT_BYTES = 256 << 20  # 1,365 tokens of 49,152 logits, which take a quarter of the head's work
 LOGIT_OPTIONS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
 
@@ -65,7 +66,7 @@ def head_logprobs(
                 with_entropy,
                 use_reentrant=False,
             )
-            for rows in _chunks(hidden)
+            for rows in _chunks(hidden, _text_config(model).vocab_size)
         ]
         logprobs, entropy = (torch.cat(parts) for parts in zip(*chunks, strict=True))
     return logprobs, entropy if entropy_gradient else entropy.detach()
@@ -80,12 +81,18 @@ def _is_plain(model: nn.Module) -> bool:
 
 def _logit_options(model: nn.Module) -> dict[str, float | None]:
     """Return what a family does to its logits; models of several kinds of input nest it."""
-    config = model.config.get_text_config()  # type: ignore[operator, union-attr]
+    config = _text_config(model)
     return {name: getattr(config, name, None) for name in LOGIT_OPTIONS}
 
 
-def _chunks(hidden: Tensor) -> Iterator[slice]:
-    size = CHUNK_TOKENS.get(hidden.device.type, 1024)
+def _text_config(model: nn.Module) -> Any:  # noqa: ANN401 - transformers ships no types
+    return model.config.get_text_config()  # type: ignore[operator, union-attr]
+
+
+def _chunks(hidden: Tensor, num_logits: int) -> Iterator[slice]:
+    kind = hidden.device.type
+    fitting = CHUNK_BYTES.get(kind, 1 << 30) // (4 * num_logits)
+    size = max(1, min(CHUNK_TOKENS.get(kind, 1024), fitting))
     return (slice(start, start + size) for start in range(0, len(hidden), size))
 
 
@@ -110,7 +117,7 @@ class _HeadLogprobs(torch.autograd.Function):
         normalizers = torch.empty(len(hidden), device=hidden.device)  # [T]
         logprobs, entropy = torch.empty_like(normalizers), torch.zeros_like(normalizers)
         ctx.kept = {}  # by the start of a chunk, its [C, V] logarithms of probabilities
-        for rows in _chunks(hidden):
+        for rows in _chunks(hidden, len(weight)):
             scores = product(hidden[rows], factor).float().div_(temperature)  # [C, V]
             normalizers[rows] = torch.logsumexp(scores, dim=-1)
             scores.sub_(normalizers[rows, None])
@@ -119,9 +126,9 @@ class _HeadLogprobs(torch.autograd.Function):
                 entropy[rows] = -torch.linalg.vecdot(scores.exp(), scores)
             if (kept_bytes := kept_bytes - scores.nbytes) >= 0:
                 ctx.kept[rows.start] = scores
-        ctx.save_for_backward(hidden, weight, targets, normalizers, entropy)
+        cast = None if factor.dtype == weight.dtype else factor
+        ctx.save_for_backward(hidden, weight, cast, targets, normalizers, entropy)
         ctx.temperature = temperature
-        ctx.factor = None if factor.dtype == weight.dtype else factor
         ctx.set_materialize_grads(False)
         return logprobs, entropy
 
@@ -132,13 +139,13 @@ class _HeadLogprobs(torch.autograd.Function):
         for_logprobs: Tensor | None,
         for_entropy: Tensor | None,
     ) -> tuple[Tensor | None, Tensor | None, None, None, None, None]:
-        hidden, weight, targets, normalizers, entropy = ctx.saved_tensors
-        factor = weight if ctx.factor is None else ctx.factor
+        hidden, weight, cast, targets, normalizers, entropy = ctx.saved_tensors
+        factor = weight if cast is None else cast
         for_hidden = torch.empty_like(hidden, dtype=torch.float32)
         for_weight: Tensor | None = None
         if for_logprobs is None:
             for_logprobs = torch.zeros_like(normalizers)
-        for rows in _chunks(hidden):
+        for rows in _chunks(hidden, len(weight)):
             scores = ctx.kept.pop(rows.start, None)  # overwritten: a second pass has none
             if scores is None:
                 scores = product(hidden[rows], factor).float().div_(ctx.temperature)

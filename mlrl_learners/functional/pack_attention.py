@@ -143,12 +143,15 @@ def _attend(
         if options.get(name) is not None:
             raise ValueError(f"attention over packs knows no {name}")
     num_groups = getattr(module, "num_key_value_groups", 1)
-    # In bfloat16 the backward pass takes two to four times as long on a CPU without tiles (AMX).
-    exact = query.device.type == "cpu" and torch.is_autocast_enabled("cpu")
-    with torch.autocast("cpu", enabled=False) if exact else contextlib.nullcontext():
-        if exact:
-            query, key, value = query.float(), key.float(), value.float()
+    if query.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
         return _attend_in_grid(query, key, value, _GRID.get(), num_groups, scaling), None
+    # In bfloat16 the backward pass takes two to four times as long on a CPU without tiles (AMX):
+    # numbers are rounded as autocast rounds them, and computed with in float32.
+    dtype = torch.get_autocast_dtype("cpu")
+    with torch.autocast("cpu", enabled=False):
+        query, key, value = (states.to(dtype).float() for states in (query, key, value))
+        attended = _attend_in_grid(query, key, value, _GRID.get(), num_groups, scaling)
+    return attended.to(dtype), None
 
 
 def _attend_in_grid(

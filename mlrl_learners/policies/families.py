@@ -119,16 +119,20 @@ def reads_plainly(model: Any) -> bool:  # noqa: ANN401
     if not PlainLlama.fits(model):
         return False
     model.eval()
-    plain, grows = PlainLlama(model, 2), DynamicCache(config=model.config)
-    cache = plain.cache()
+    grows = DynamicCache(config=model.config)
     ids, seen, positions = _two_rows()
-    for number in range(3):
-        theirs = _read(model, ids, seen, positions, grows)
-        difference = (plain.read(ids, seen, positions, cache) - theirs).abs().max()
-        if not difference <= _tolerance(model) * theirs.abs().max():
-            return False
-        ids, positions = ids[:, :1] + number, positions[:, -1:] + 1
-        seen = torch.cat([seen, seen[:, -1:]], 1)
+    try:
+        plain = PlainLlama(model, 2)
+        cache = plain.cache()
+        for number in range(3):
+            theirs = _read(model, ids, seen, positions, grows)
+            difference = (plain.read(ids, seen, positions, cache) - theirs).abs().max()
+            if not difference <= _tolerance(model) * theirs.abs().max():
+                return False
+            ids, positions = ids[:, :1] + number, positions[:, -1:] + 1
+            seen = torch.cat([seen, seen[:, -1:]], 1)
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        return False  # parts of another kind
     return True
 
 
@@ -151,7 +155,8 @@ def _read(model: Any, ids: Tensor, seen: Tensor, positions: Tensor, cache: Dynam
 
 
 def _tolerance(model: nn.Module) -> float:
-    return 1e-4 if next(model.parameters()).dtype == torch.float32 else 0.05
+    exact = next(model.parameters()).dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
+    return 1e-4 if exact else 0.05
 
 
 def without_dropout(model: nn.Module) -> None:

@@ -212,7 +212,8 @@ class _Decoder:
         ids = torch.tensor([[0] * (width - len(p)) + list(p) for p in prompts], device=self.device)
         mask = torch.arange(width, device=self.device) >= (width - lengths)[:, None]
         positions = (mask.long().cumsum(-1) - 1).clamp(min=0)
-        logits = self._read(ids, mask.long(), positions)
+        alike = self.plain is not None and bool(mask.all())
+        logits = self._read(ids, None if alike else mask.long(), positions)
         if num_samples > 1:
             self.cache.batch_repeat_interleave(num_samples)
         return logits.repeat_interleave(num_samples, 0)

@@ -8,7 +8,7 @@ import platform
 __all__ = ["keep_freed_memory"]
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of <malloc.h>
-NEVER = 2**31 - 1
+NEVER = -1  # the largest size there is
 # Whoever has set the allocator up by one of these is not overruled.
 CHOICES = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_")
 
@@ -19,7 +19,9 @@ def keep_freed_memory() -> bool:
 
     By default each tensor above 32 MB is mapped when it is made and unmapped when it is freed, and
     the system clears its pages one by one: a step of training frees and asks for gigabytes. Kept,
-    memory stays with the process at the most it has needed, as it does on a GPU.
+    memory stays with the process at the most it has needed, as it does on a GPU. It holds for the
+    whole process, and for blocks above 64 MB in its main thread. Any of glibc's own settings of
+    this (`MALLOC_TRIM_THRESHOLD_=131072`, say) leaves all as it is.
     """
     if platform.libc_ver()[0] != "glibc" or _is_chosen():
         return False
@@ -30,8 +32,9 @@ def keep_freed_memory() -> bool:
 def _is_chosen() -> bool:
     preloaded = os.environ.get("LD_PRELOAD", "")
     tunables = os.environ.get("GLIBC_TUNABLES", "")
+    settings = ("malloc.mmap_", "malloc.trim_", "malloc.hugetlb")
     return (
         any(name in os.environ for name in CHOICES)
-        or "glibc.malloc." in tunables
+        or any(setting in tunables for setting in settings)
         or "malloc" in preloaded  # jemalloc, tcmalloc, mimalloc
     )

@@ -46,7 +46,7 @@ class PlainLlama:
         if not ours or not has_onednn():
             return False
         kinds = getattr(model.config, "layer_types", None) or ()
-        windowed = getattr(model.config, "sliding_window", None) if not kinds else None
+        windowed = getattr(model.config, "sliding_window", None)  # some look at this alone
         if windowed or any(kind != "full_attention" for kind in kinds):
             return False
         weights = list(model.parameters())
@@ -56,7 +56,7 @@ class PlainLlama:
             and all(x.device.type == "cpu" and not isinstance(x, DTensor) for x in weights)
             and all(type(layer) in (nn.Linear, FastLinear) for layer in _linears(model))
             and type(model.model.embed_tokens) is nn.Embedding
-            and not any(x._forward_hooks or x._forward_pre_hooks for x in model.modules())  # noqa: SLF001
+            and not any(_is_altered(module) for module in model.modules())
             and len({weight.dtype for weight in weights}) == 1
             and _dtype(model) in PACKED_DTYPES
             and num_bytes <= MAX_PACKED_BYTES
@@ -73,7 +73,7 @@ class PlainLlama:
 
         Args:
             ids: `[B, S]`.
-            seen: Which of all tokens so far rows look at, `[B, W + S]`; None for all.
+            seen: Which of all tokens so far rows look at, `[B, W + S]`; None for all, as is usual.
             positions: `[B, S]`.
             cache: Of W tokens a row; S more afterwards.
 
@@ -195,7 +195,12 @@ class _Layer:
             queries = queries.transpose(1, 2)
             keys, values = (x.repeat_interleave(groups, 1) for x in (keys, values))
         attended = scaled_dot_product_attention(
-            queries, keys, values, attn_mask=mask, scale=self._scale
+            queries,
+            keys,
+            values,
+            attn_mask=mask,
+            is_causal=mask is None and width > 1,
+            scale=self._scale,
         )
         return (attended if width == 1 else attended.transpose(1, 2)).reshape(rows, width, -1)
 
@@ -205,10 +210,14 @@ class _Product:
 
     def __init__(self, layers: Sequence[Any], dtype: torch.dtype, num_rows: int) -> None:
         self._dtype = dtype
-        weights, biases = [x.weight.detach() for x in layers], [x.bias for x in layers]
+        weights = [layer.weight.detach() for layer in layers]
         weight = weights[0] if len(weights) == 1 else torch.cat(weights)
         self._packed = pack_weight(weight.to(dtype), num_rows)
-        self._bias = None if biases[0] is None else torch.cat(biases).detach().to(dtype)
+        self._bias: Tensor | None = None
+        if any(layer.bias is not None for layer in layers):
+            zeros = [weight.new_zeros(layer.out_features) for layer in layers]
+            biases = [z if x.bias is None else x.bias for x, z in zip(layers, zeros, strict=True)]
+            self._bias = torch.cat(biases).detach().to(dtype)
 
     def __call__(self, rows: Tensor) -> Tensor:
         out = product(rows.to(self._dtype), self._packed)
@@ -231,17 +240,15 @@ def _rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def _mask(seen: Tensor | None, new: int, width: int, dtype: torch.dtype) -> Tensor | None:
-    """Return what is added to scores, `[B or 1, 1, S, W + S]`; None where that is nothing."""
-    if new == 1 and seen is None:
+    """Return what is added to scores, `[B, 1, S, W + S]`; None where rows see all before them."""
+    if seen is None:
+        if width and new > 1:
+            raise ValueError("several tokens behind others need to be told what they see")
         return None
-    visible = torch.ones(new, width + new, dtype=torch.bool).tril(width)
-    if seen is not None:
-        # Who is no token looks at itself: nothing at all would be NaN.
-        own = torch.eye(new, dtype=torch.bool)
-        visible = visible & seen.bool()[:, None]
-        visible[:, :, width:] |= own
-    visible = visible.view(-1, 1, new, width + new)
-    return torch.zeros(visible.shape, dtype=dtype).masked_fill_(~visible, -torch.inf)
+    visible = seen.bool()[:, None] & torch.ones(new, width + new, dtype=torch.bool).tril(width)
+    # Who is no token looks at itself: nothing at all would be NaN.
+    visible[:, :, width:] |= torch.eye(new, dtype=torch.bool)
+    return torch.zeros(visible.shape, dtype=dtype).masked_fill_(~visible, -torch.inf)[:, None]
 
 
 def _dtype(model: Any) -> torch.dtype:  # noqa: ANN401
@@ -249,6 +256,12 @@ def _dtype(model: Any) -> torch.dtype:  # noqa: ANN401
         return torch.get_autocast_dtype("cpu")
     dtype: torch.dtype = next(model.parameters()).dtype
     return dtype
+
+
+def _is_altered(module: nn.Module) -> bool:
+    """Return whether a module does more or else than its class says."""
+    hooks = module._forward_hooks or module._forward_pre_hooks  # noqa: SLF001
+    return bool(hooks) or "forward" in vars(module)
 
 
 def _linears(model: Any) -> list[nn.Module]:  # noqa: ANN401

@@ -64,7 +64,8 @@ class Policy:
         # Tried once and before any weights are loaded: a resumed run must do as it did before.
         self.packs_prompts = families.packs_prompts(model)
         self.recorder = families.recorder_of(model)
-        self.reads_plainly = families.reads_plainly(model)
+        with self._autocast():
+            self.reads_plainly = families.reads_plainly(model)
         self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})

@@ -168,3 +168,23 @@ def test_a_second_backward_pass_gives_the_same_gradient(model, hidden):
         torch.autograd.grad(logprobs.sum(), states, retain_graph=True)[0].clone() for _ in range(2)
     ]
     assert torch.equal(*passes)
+
+
+@pytest.mark.parametrize(("kept_bytes", "products"), [(0, 4), (1 << 20, 2)])
+def test_products_whose_logits_are_kept_are_not_repeated(
+    model, hidden, kept_bytes, products, monkeypatch
+):
+    monkeypatch.setattr(head, "KEPT_BYTES", kept_bytes)
+    monkeypatch.setitem(head.CHUNK_TOKENS, "cpu", 6)  # two chunks
+    targets = torch.zeros(len(hidden), dtype=torch.long)
+    logprobs, _ = head_logprobs(model, hidden.requires_grad_(), targets, 1.0, with_entropy=False)
+    calls, product = [], head.product
+    monkeypatch.setattr(head, "product", lambda *both: calls.append(1) or product(*both))
+    logprobs.sum().backward()
+    assert len(calls) == products
+
+
+def test_chunks_of_wide_vocabularies_are_short(monkeypatch):
+    monkeypatch.setitem(head.CHUNK_BYTES, "cpu", 4 * 1000 * 5)
+    assert [rows.stop - rows.start for rows in head._chunks(torch.ones(10, 2), 1000)] == [5, 5]
+    assert [rows.stop - rows.start for rows in head._chunks(torch.ones(2, 2), 10**6)] == [1, 1]

@@ -105,3 +105,22 @@ def test_what_a_family_asks_of_attention_and_is_unknown_is_refused():
     states = torch.randn(1, 4, 3, 8)
     with pytest.raises(ValueError, match="knows no softcap"):
         pack_attention._attend(layer, states, states, states, None, softcap=30.0)
+
+
+def test_under_autocast_float32_attends_to_what_bfloat16_would(monkeypatch):
+    segments = segments_of([(5, [4, 3]), (2, [6])])
+    states = [torch.randn(*segments.shape, heads, 4).transpose(1, 2) for heads in (4, 2, 2)]
+    seen, attend = [], pack_attention.scaled_dot_product_attention
+    monkeypatch.setattr(
+        pack_attention,
+        "scaled_dot_product_attention",
+        lambda *states, **options: seen.extend(states) or attend(*states, **options),
+    )
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        ours = grouped(*states, segments)
+        theirs = masked(*states, segments)
+    assert {each.dtype for each in seen} == {torch.float32}
+    assert all(torch.equal(each, each.bfloat16().float()) for each in seen)
+    assert ours.dtype == theirs.dtype == torch.bfloat16
+    is_token = segments >= 0
+    assert torch.allclose(ours[is_token].float(), theirs[is_token].float(), atol=0.02)

@@ -47,6 +47,11 @@ OTHERS = {
     "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
     "gemma": {"num_key_value_heads": 2, "head_dim": 8},
     "phi": {},
+    "mistral, told otherwise": {
+        "num_key_value_heads": 2,
+        "sliding_window": 16,
+        "layer_types": ["full_attention"] * 2,
+    },
 }
 
 
@@ -98,7 +103,8 @@ def test_plain_reading_draws_the_tokens_that_the_models_own_forward_pass_does(
     compare(plain, sample(policy, seed=seed))
 
 
-def test_rows_that_end_leave_and_the_others_are_answered_as_before():
+def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch):
+    monkeypatch.setattr(plain_llama, "ROOM_TOKENS", 5)
     policy = policy_of()
     policy.eos_ids = (*policy.eos_ids, *range(0, 200, 9))
     plain = sample(policy)
@@ -111,9 +117,9 @@ def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it():
     compare(sample(policy_of()), sample(policy_of(), max_rows=3))
 
 
-def test_the_forward_pass_of_the_model_is_not_asked():
+def test_the_forward_pass_of_the_model_is_not_asked(monkeypatch):
     policy = policy_of()
-    policy.model.forward = None
+    monkeypatch.setattr(type(policy.model), "forward", None)
     sample(policy)
 
 
@@ -157,10 +163,29 @@ def test_other_layouts_are_left_to_their_own_forward_pass(family):
     assert not reads_plainly(model_of(family, **OTHERS[family])[0])
 
 
-def test_a_model_that_does_something_else_is_found_out():
+def scale_layers(model):
+    layer = model.model.layers[0]
+    twice = type(layer).forward
+    layer.__class__ = type(
+        "Twice",
+        (type(layer),),
+        {"forward": lambda self, x, **options: twice(self, x, **options) * 2},
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        scale_layers,
+        lambda model: setattr(model.model, "norm", torch.nn.RMSNorm(32)),
+        lambda model: setattr(model.model.layers[0].mlp, "gate_proj", None),
+    ],
+)
+def test_a_model_that_does_something_else_is_found_out(change):
     model, _ = model_of("llama", **FAMILIES["llama"])
     assert reads_plainly(model)
-    model.model.layers[0].mlp.register_forward_hook(lambda *states: states[-1] * 1.5)
+    change(model)
+    assert PlainLlama.fits(model)
     assert not reads_plainly(model)
 
 
@@ -171,6 +196,7 @@ def test_a_model_that_does_something_else_is_found_out():
         lambda model: model.half(),
         lambda model: model.model.layers[1].register_forward_hook(lambda *states: states[-1]),
         lambda model: model.register_forward_pre_hook(lambda *_: None),
+        lambda model: setattr(model.model.layers[0].mlp, "forward", torch.nn.functional.silu),
         lambda model: model.lm_head.half(),
         lambda model: setattr(model.model.layers[0].mlp, "up_proj", torch.nn.Sequential()),
     ],
@@ -193,3 +219,15 @@ def test_adapters_are_left_to_the_model(make_policies, monkeypatch):
 def test_a_large_copy_is_not_made(monkeypatch):
     monkeypatch.setattr(plain_llama, "MAX_PACKED_BYTES", 10_000)
     assert not PlainLlama.fits(model_of("llama", **FAMILIES["llama"])[0])
+
+
+def test_a_bias_of_one_of_several_layers_is_added():
+    model, _ = model_of("llama", **FAMILIES["llama"])
+    model.model.layers[0].self_attn.v_proj.bias = torch.nn.Parameter(torch.ones(16))
+    assert reads_plainly(model)
+
+
+def test_parts_that_another_model_has_not_are_no_error():
+    model, tokenizer = model_of("llama", **FAMILIES["llama"])
+    model.model.norm = torch.nn.RMSNorm(32)
+    assert not Policy(model, tokenizer).reads_plainly
