@@ -29,10 +29,10 @@ FIGURES: dict[str, tuple[str, str, float]] = {
     "magrpo_1x96": ("magrpo_step", "--tasks 1", 3),
     "magrpo_1x256": ("magrpo_step", "--tasks 1 --max-new-tokens 256 --rounds 2", 11),
     "magrpo_8x96": ("magrpo_step", "--tasks 8 --rounds 1", 13),
-    "magrpo_8x96_2_turns": ("magrpo_step", "--tasks 8 --turns 2 --rounds 1 --warmup 0", 25),
-    "magrpo_8x256": ("magrpo_step", "--tasks 8 --max-new-tokens 256 --rounds 1 --warmup 0", 16),
-    "grpo_8x96": ("grpo_step", "--rounds 2", 15),
-    "ippo_8x96": ("ippo_step", "--rounds 2", 15),
+    "magrpo_8x96_2_turns": ("magrpo_step", "--tasks 8 --turns 2 --rounds 1 --warmup 0", 30),
+    "magrpo_8x256": ("magrpo_step", "--tasks 8 --max-new-tokens 256 --rounds 1 --warmup 0", 24),
+    "grpo_8x96": ("grpo_step", "--rounds 1", 12),
+    "ippo_8x96": ("ippo_step", "--rounds 1 --warmup 0", 12),
     "story_curve": ("story_curve", "", 60),
 }
 RESULTS = Path(__file__).parent / "results"

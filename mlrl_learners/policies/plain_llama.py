@@ -83,8 +83,8 @@ class PlainLlama:
         with torch.autocast("cpu", enabled=False):
             states = embedding(ids, self._embedding)  # [B, S, H]
             cos, sin = self._rotary(states, positions)  # [B, S, D]
-            sin = torch.cat([-sin[..., : sin.shape[-1] // 2], sin[..., sin.shape[-1] // 2 :]], -1)
-            turn = cos[:, :, None], sin[:, :, None]
+            first, second = sin.chunk(2, -1)
+            turn = cos[:, :, None], torch.cat([-first, second], -1)[:, :, None]
             mask = _mask(seen, ids.shape[1], cache.width, self._dtype)
             cache.make_room(ids.shape[1])
             for number, layer in enumerate(self._layers):
@@ -148,10 +148,8 @@ class _Layer:
         self._dtype, self._size, self._scale = dtype, attention.head_dim, attention.scaling
         self._num_queries = attention.q_proj.out_features // self._size
         self._num_keys = attention.k_proj.out_features // self._size
-        self._before, self._between = (
-            _Norm(layer.input_layernorm),
-            _Norm(layer.post_attention_layernorm),
-        )
+        self._before = _Norm(layer.input_layernorm)
+        self._between = _Norm(layer.post_attention_layernorm)
         projections = [attention.q_proj, attention.k_proj, attention.v_proj]
         self._heads = _Product(projections, dtype, num_rows)
         norms = [getattr(attention, name, None) for name in ("q_norm", "k_norm")]
@@ -170,10 +168,10 @@ class _Layer:
     ) -> Tensor:
         rows, width, _ = states.shape
         heads = self._heads(self._before(states)).view(rows, width, -1, self._size)
-        turned = _rotate(self._normed(heads[:, :, : self._num_queries + self._num_keys]), *turn)
+        num_turned = self._num_queries + self._num_keys
+        turned = _rotate(self._normed(heads[:, :, :num_turned]), *turn)
         queries, keys = turned.split([self._num_queries, self._num_keys], 2)
-        values = heads[:, :, self._num_queries + self._num_keys :]
-        keys, values = cache.add(number, keys, values)
+        keys, values = cache.add(number, keys, heads[:, :, num_turned:])
         attended = self._attend(queries.to(self._dtype), keys, values, mask)
         states = states + self._out(attended)
         gate, up = self._gate_up(self._between(states)).chunk(2, -1)

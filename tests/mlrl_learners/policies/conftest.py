@@ -1,10 +1,10 @@
-"""Policies that are adapters on one tiny base; CUDA graphs without CUDA."""
+"""Adapters on one tiny base, answers and how they are compared, CUDA graphs without CUDA."""
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from mlrl_learners.policies import Policy, tiny_model
+from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
 from mlrl_learners.policies.adapters import AdapterConfig
 from mlrl_learners.policies.graph_recorder import GraphRecorder
 
@@ -44,6 +44,36 @@ def _make_policies():
 @pytest.fixture(scope="session", name="stir")
 def _stir():
     return stir
+
+
+TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]
+
+
+def sample(policy, *, seed=0, num_samples=3, length=40, **options):
+    """Answer prompts of three lengths."""
+    prompts = [ChatFormat(tiny_model()[1]).encode(text) for text in TEXTS]
+    sampling = SamplingConfig(max_new_tokens=length, temperature=0.7, top_p=0.95)
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    return policy.complete(prompts, num_samples, sampling, generator=generator, **options)
+
+
+def compare(ours, theirs, tolerance=1e-4):
+    """Check that answers are the same; return their lengths."""
+    ours, theirs = ([c for group in side for c in group] for side in (ours, theirs))
+    assert [c.token_ids for c in ours] == [c.token_ids for c in theirs]
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.logprobs == pytest.approx(other.logprobs, abs=tolerance)
+    return [len(c.token_ids) for c in ours]
+
+
+@pytest.fixture(scope="session", name="sample")
+def _sample():
+    return sample
+
+
+@pytest.fixture(scope="session", name="compare")
+def _compare():
+    return compare
 
 
 class Tape(TorchDispatchMode):

@@ -7,7 +7,7 @@ import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from mlrl_learners.functional.linear import has_onednn
-from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, plain_llama, tiny_model
+from mlrl_learners.policies import Policy, plain_llama, tiny_model
 from mlrl_learners.policies.families import reads_plainly
 from mlrl_learners.policies.fast_linear import use_fast_linears
 from mlrl_learners.policies.plain_llama import PlainLlama
@@ -15,7 +15,6 @@ from mlrl_learners.policies.plain_llama import PlainLlama
 generate = importlib.import_module("mlrl_learners.policies.generate")
 pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
 
-TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]
 LENGTH = 40
 SIZES = {
     "hidden_size": 32,
@@ -75,25 +74,10 @@ def policy_of(family="llama", **options):
     return Policy(*model_of(family, **FAMILIES[family]), **options)
 
 
-def sample(policy, *, seed=0, num_samples=3, length=LENGTH, **options):
-    prompts = [ChatFormat(tiny_model()[1]).encode(text) for text in TEXTS]
-    sampling = SamplingConfig(max_new_tokens=length, temperature=0.7, top_p=0.95)
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
-    return policy.complete(prompts, num_samples, sampling, generator=generator, **options)
-
-
-def compare(ours, theirs, tolerance=1e-4):
-    ours, theirs = ([c for group in side for c in group] for side in (ours, theirs))
-    assert [c.token_ids for c in ours] == [c.token_ids for c in theirs]
-    for mine, other in zip(ours, theirs, strict=True):
-        assert mine.logprobs == pytest.approx(other.logprobs, abs=tolerance)
-    return [len(c.token_ids) for c in ours]
-
-
 @pytest.mark.parametrize("seed", [0, None])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_plain_reading_draws_the_tokens_that_the_models_own_forward_pass_does(
-    family, seed, monkeypatch
+    family, seed, monkeypatch, sample, compare
 ):
     monkeypatch.setattr(plain_llama, "ROOM_TOKENS", 7)  # a cache that grows several times
     policy = policy_of(family)
@@ -103,7 +87,7 @@ def test_plain_reading_draws_the_tokens_that_the_models_own_forward_pass_does(
     compare(plain, sample(policy, seed=seed))
 
 
-def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch):
+def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch, sample, compare):
     monkeypatch.setattr(plain_llama, "ROOM_TOKENS", 5)
     policy = policy_of()
     policy.eos_ids = (*policy.eos_ids, *range(0, 200, 9))
@@ -113,17 +97,17 @@ def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch):
     assert len(set(lengths)) > 2
 
 
-def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it():
+def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it(sample, compare):
     compare(sample(policy_of()), sample(policy_of(), max_rows=3))
 
 
-def test_the_forward_pass_of_the_model_is_not_asked(monkeypatch):
+def test_the_forward_pass_of_the_model_is_not_asked(monkeypatch, sample):
     policy = policy_of()
     monkeypatch.setattr(type(policy.model), "forward", None)
     sample(policy)
 
 
-def test_weights_are_read_as_they_are_when_sampling_begins():
+def test_weights_are_read_as_they_are_when_sampling_begins(sample, compare):
     policy = policy_of()
     before = sample(policy, seed=None)
     with torch.no_grad():
@@ -209,7 +193,7 @@ def test_what_it_does_not_know_is_left_to_the_model(change):
     assert not PlainLlama.fits(model)
 
 
-def test_adapters_are_left_to_the_model(make_policies, monkeypatch):
+def test_adapters_are_left_to_the_model(make_policies, monkeypatch, sample):
     monkeypatch.setattr(generate, "PlainLlama", None)  # it would fail
     policy, *_ = make_policies(["a", "b"])
     assert policy.reads_plainly

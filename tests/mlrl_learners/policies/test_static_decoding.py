@@ -8,7 +8,6 @@ import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from mlrl_learners.policies import (
-    ChatFormat,
     Policy,
     SamplingConfig,
     static_decoding,
@@ -20,7 +19,6 @@ from mlrl_learners.policies.static_decoding import RECORDED_STEPS, WARM_UPS
 
 generate = importlib.import_module("mlrl_learners.policies.generate")
 
-TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]
 LENGTH = 40
 SIZES = {
     "hidden_size": 32,
@@ -66,22 +64,6 @@ def policy_of(family="llama", **options):
     return Policy(model, tokenizer, **options)
 
 
-def sample(policy, *, seed=0, num_samples=3, length=LENGTH, **options):
-    prompts = [ChatFormat(tiny_model()[1]).encode(text) for text in TEXTS]
-    sampling = SamplingConfig(max_new_tokens=length, temperature=0.7, top_p=0.95)
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
-    return policy.complete(prompts, num_samples, sampling, generator=generator, **options)
-
-
-def compare(ours, theirs, tolerance=1e-4):
-    """Check that answers are the same; return their lengths."""
-    ours, theirs = ([c for group in side for c in group] for side in (ours, theirs))
-    assert [c.token_ids for c in ours] == [c.token_ids for c in theirs]
-    for mine, other in zip(ours, theirs, strict=True):
-        assert mine.logprobs == pytest.approx(other.logprobs, abs=tolerance)
-    return [len(c.token_ids) for c in ours]
-
-
 @pytest.fixture
 def small_room(monkeypatch):
     """Room for so few tokens that steps are built anew several times."""
@@ -97,7 +79,9 @@ def rare_looks(monkeypatch):
 @pytest.mark.usefixtures("small_room", "rare_looks")
 @pytest.mark.parametrize("seed", [0, None])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_replayed_steps_draw_the_same_tokens_as_a_cache_that_grows(family, seed, make_recorder):
+def test_replayed_steps_draw_the_same_tokens_as_a_cache_that_grows(
+    family, seed, make_recorder, sample, compare
+):
     policy = policy_of(family)
     grown = sample(policy, seed=seed)
     policy.recorder = make_recorder()
@@ -111,7 +95,9 @@ def test_replayed_steps_draw_the_same_tokens_as_a_cache_that_grows(family, seed,
 
 @pytest.mark.usefixtures("small_room")
 @pytest.mark.parametrize("family", ["llama", "gpt2"])
-def test_rows_keep_their_adapter_when_others_leave(family, make_policies, make_recorder):
+def test_rows_keep_their_adapter_when_others_leave(
+    family, make_policies, make_recorder, sample, compare
+):
     policy, *_ = make_policies(["a", "b"], family=family)
     adapters = ["b", None, "a"]
     grown = sample(policy, adapters=adapters)
@@ -122,14 +108,14 @@ def test_rows_keep_their_adapter_when_others_leave(family, make_policies, make_r
 
 
 @pytest.mark.usefixtures("small_room")
-def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it(make_recorder):
+def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it(make_recorder, sample, compare):
     policy = policy_of()
     policy.recorder = make_recorder()
     compare(sample(policy), sample(policy, max_rows=3))
 
 
 @pytest.mark.usefixtures("small_room")
-def test_ended_rows_leave_when_the_room_is_used_up(make_recorder):
+def test_ended_rows_leave_when_the_room_is_used_up(make_recorder, sample):
     policy, batches = policy_of(), []
     policy.model.register_forward_pre_hook(
         lambda _, args, kwargs: batches.append(len(kwargs["input_ids"])), with_kwargs=True
@@ -143,7 +129,7 @@ def test_ended_rows_leave_when_the_room_is_used_up(make_recorder):
     assert batches == expected
 
 
-def test_few_tokens_are_not_worth_a_recording(make_recorder):
+def test_few_tokens_are_not_worth_a_recording(make_recorder, sample, compare):
     policy = policy_of()
     grown = sample(policy, length=RECORDED_STEPS - 1)
     policy.recorder = make_recorder()
@@ -152,7 +138,7 @@ def test_few_tokens_are_not_worth_a_recording(make_recorder):
 
 
 @pytest.mark.usefixtures("small_room")
-def test_a_recording_that_fails_costs_a_warning_and_no_tokens(make_recorder):
+def test_a_recording_that_fails_costs_a_warning_and_no_tokens(make_recorder, sample, compare):
     policy = policy_of()
     grown = sample(policy)
     policy.recorder = make_recorder(fails=True)
@@ -162,7 +148,7 @@ def test_a_recording_that_fails_costs_a_warning_and_no_tokens(make_recorder):
     assert policy.recorder.warm_ups == WARM_UPS  # it is not tried again
 
 
-def test_a_model_that_waits_for_the_gpu_is_not_recorded(make_recorder):
+def test_a_model_that_waits_for_the_gpu_is_not_recorded(make_recorder, sample, compare):
     policy = policy_of()
     grown = sample(policy)
     policy.model.model.register_forward_hook(lambda *_: torch.ones(2).sum().item() and None)
@@ -182,7 +168,9 @@ def half_policy(request, monkeypatch):
 
 
 @pytest.mark.usefixtures("small_room")
-def test_under_autocast_replayed_steps_are_those_that_were_recorded(half_policy, make_recorder):
+def test_under_autocast_replayed_steps_are_those_that_were_recorded(
+    half_policy, make_recorder, sample
+):
     half_policy.recorder = make_recorder()
     recorded = sample(half_policy)
     assert half_policy.recorder.replays
@@ -191,7 +179,9 @@ def test_under_autocast_replayed_steps_are_those_that_were_recorded(half_policy,
 
 
 @pytest.mark.usefixtures("small_room")
-def test_under_autocast_fixed_shapes_change_no_more_than_is_rounded(half_policy, make_recorder):
+def test_under_autocast_fixed_shapes_change_no_more_than_is_rounded(
+    half_policy, make_recorder, sample
+):
     half_policy.recorder = make_recorder()
     recorded = sample(half_policy)
     half_policy.recorder = None
@@ -207,7 +197,7 @@ def test_under_autocast_fixed_shapes_change_no_more_than_is_rounded(half_policy,
 
 
 def test_keys_cast_when_they_are_written_are_those_cast_when_they_are_read(
-    half_policy, make_recorder, monkeypatch
+    half_policy, make_recorder, monkeypatch, sample
 ):
     half_policy.recorder = make_recorder()
     early = sample(half_policy)
@@ -222,7 +212,7 @@ def test_keys_cast_when_they_are_written_are_those_cast_when_they_are_read(
     assert sample(half_policy) == early
 
 
-def test_keys_lie_in_the_type_that_attention_reads_them_in(make_recorder, monkeypatch):
+def test_keys_lie_in_the_type_that_attention_reads_them_in(make_recorder, monkeypatch, sample):
     kept = []
     policy = policy_of(precision="bf16")
     policy.recorder = make_recorder()
@@ -245,7 +235,7 @@ def test_hidden_columns_weigh_nothing_and_kernels_may_scale_what_hides_them(dtyp
     assert torch.exp2(scaled.float() + 10_000) == 0.0  # beside any score there is
 
 
-def test_attention_is_not_planned_for_each_length_while_tokens_are_drawn():
+def test_attention_is_not_planned_for_each_length_while_tokens_are_drawn(sample):
     policy, planned = policy_of(), []
     policy.model.register_forward_pre_hook(
         lambda *_: planned.append(torch.backends.cuda.cudnn_sdp_enabled())
