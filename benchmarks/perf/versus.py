@@ -91,18 +91,8 @@ def compare(
         warmup: Turns a side before those; where one takes many minutes, the first of a process,
             which costs each side some seconds more, is as good.
     """
-    with contextlib.ExitStack() as stack:
-        workers = [
-            stack.enter_context(Worker(s.python, s.module, {**work.as_setup(), **s.extra}))
-            for s in sides
-        ]
-        before = hardware()
-        rounds_of = {
-            name: _round(worker, how)
-            for side, worker in zip(sides, workers, strict=True)
-            for name, how in side.ways.items()
-        }
-        measured = alternate(rounds_of, rounds=rounds, warmup=warmup)
+    before = hardware()
+    measured, about = _measure(work, sides, rounds=rounds, warmup=warmup)
     print_figure(
         {
             "figure": figure,
@@ -110,10 +100,36 @@ def compare(
             "work": {**work.facts(), "rounds": rounds, "warmup": warmup},
             "rows": [row for pair in pairs for row in rows(measured, *pair, peer_name)],
             "measured": measured,
-            "versions": [worker.about for worker in workers],
+            "versions": about,
             "hardware": before,
         }
     )
+
+
+def _measure(
+    work: Work, sides: Sequence[Side], *, rounds: int, warmup: int
+) -> tuple[dict[str, list[Measurement]], list[dict[str, float]]]:
+    """Return what each way took, and facts about the sides.
+
+    Where a side has one turn only, nothing of another is held in memory meanwhile.
+    """
+    measured: dict[str, list[Measurement]] = {}
+    about = []
+    together = [sides] if rounds + warmup > 1 else [[side] for side in sides]
+    for group in together:
+        with contextlib.ExitStack() as stack:
+            workers = [
+                stack.enter_context(Worker(s.python, s.module, {**work.as_setup(), **s.extra}))
+                for s in group
+            ]
+            rounds_of = {
+                name: _round(worker, how)
+                for side, worker in zip(group, workers, strict=True)
+                for name, how in side.ways.items()
+            }
+            measured |= alternate(rounds_of, rounds=rounds, warmup=warmup)
+            about += [worker.about for worker in workers]
+    return measured, about
 
 
 def _round(worker: Worker, how: Mapping[str, str]) -> Callable[[int], Measurement]:

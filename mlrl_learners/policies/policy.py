@@ -23,6 +23,7 @@ from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
 from mlrl_learners.policies.fast_linear import use_fast_linears
 from mlrl_learners.policies.generate import generate
+from mlrl_learners.policies.lean_layers import use_lean_layers
 from mlrl_learners.policies.sampling import SamplingConfig
 from mlrl_learners.types import Completion
 
@@ -60,6 +61,7 @@ class Policy:
         self.eos_ids = families.eos_ids(model, tokenizer)
         families.without_dropout(model)
         use_fast_linears(model)
+        use_lean_layers(model)
         families.check_head(model)
         # Tried once and before any weights are loaded: a resumed run must do as it did before.
         self.packs_prompts = families.packs_prompts(model)
