@@ -11,7 +11,7 @@ from torch.nn.functional import silu
 
 from mlrl_learners.functional.linear import product
 
-__all__ = ["gated_product", "rms_norm"]
+__all__ = ["gated", "gated_product", "rms_norm"]
 
 
 def rms_norm(states: Tensor, weight: Tensor, epsilon: float) -> Tensor:
@@ -39,6 +39,12 @@ def gated_product(gate: Tensor, up: Tensor, weight: Tensor) -> Tensor:
         weight: `[N, K]`; read in the type of `gate`.
     """
     result: Tensor = _GatedProduct.apply(gate, up, weight)  # type: ignore[no-untyped-call]
+    return result
+
+
+def gated(gate: Tensor, up: Tensor) -> Tensor:
+    """Return `silu(gate) * up`, `[..., K]`, for a way down of another kind; keeps the two alone."""
+    result: Tensor = _Gated.apply(gate, up)  # type: ignore[no-untyped-call]
     return result
 
 
@@ -80,11 +86,27 @@ class _GatedProduct(torch.autograd.Function):
         gradient: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         gate, up, factor = ctx.saved_tensors
-        gated, for_rows = silu(gate), product(gradient, factor.t())
+        for_rows = product(gradient, factor.t())
         for_weight: Tensor | None = None
         if ctx.needs_input_grad[2]:
-            rows = (gated * up).flatten(0, -2)
+            rows = silu(gate).mul_(up).flatten(0, -2)
             for_weight = (gradient.flatten(0, -2).t() @ rows).to(ctx.weight_dtype)
-        for_up = gated.mul_(for_rows)
-        for_gate = torch.ops.aten.silu_backward(for_rows.mul_(up), gate)
-        return for_gate, for_up, for_weight
+        return *_through_gate(for_rows, gate, up), for_weight
+
+
+class _Gated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, gate: Tensor, up: Tensor) -> Tensor:  # noqa: ANN401
+        ctx.save_for_backward(gate, up)
+        return silu(gate).mul_(up)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # noqa: ANN401
+        return _through_gate(gradient, *ctx.saved_tensors)
+
+
+def _through_gate(gradient: Tensor, gate: Tensor, up: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the gradients of `gate` and `up` from that of `silu(gate) * up`."""
+    for_up = silu(gate).mul_(gradient)
+    return torch.ops.aten.silu_backward(gradient * up, gate), for_up

@@ -166,23 +166,35 @@ def _attend_in_grid(
     prompt_q, own_q = _regroup(query, grid)
     prompt_k, own_k = _regroup(key, grid)
     prompt_v, own_v = _regroup(value, grid)
-    of_prompts = scaled_dot_product_attention(
-        prompt_q,
-        prompt_k.repeat_interleave(num_groups, 1),
-        prompt_v.repeat_interleave(num_groups, 1),
-        is_causal=True,
-        scale=scaling,
+    of_prompts = _heads_attend(
+        prompt_q, prompt_k, prompt_v, num_groups, is_causal=True, scale=scaling
     )
-    of_completions = scaled_dot_product_attention(
+    of_completions = _heads_attend(
         own_q,
-        torch.cat([prompt_k[grid.lines], own_k], 2).repeat_interleave(num_groups, 1),
-        torch.cat([prompt_v[grid.lines], own_v], 2).repeat_interleave(num_groups, 1),
+        torch.cat([prompt_k[grid.lines], own_k], 2),
+        torch.cat([prompt_v[grid.lines], own_v], 2),
+        num_groups,
         attn_mask=grid.mask,
         scale=scaling,
     )
     cells = torch.cat([_flat(of_prompts), _flat(of_completions)])
     tokens: Tensor = _Gather.apply(cells, grid.places, grid.cells, grid.is_cell)  # type: ignore[no-untyped-call]
     return tokens.view(query.shape[0], query.shape[2], *tokens.shape[1:])
+
+
+def _heads_attend(
+    query: Tensor,  # [B, heads, S, D]
+    key: Tensor,  # [B, heads / groups, W, D]
+    value: Tensor,
+    num_groups: int,
+    **options: Any,  # noqa: ANN401 - of PyTorch's attention
+) -> Tensor:
+    """Attend with keys and values that groups of heads share."""
+    if query.device.type == "cpu":  # which reads them where they are; a GPU's kernels do not
+        options["enable_gqa"] = num_groups > 1
+    else:
+        key, value = (states.repeat_interleave(num_groups, 1) for states in (key, value))
+    return scaled_dot_product_attention(query, key, value, **options)
 
 
 def _regroup(states: Tensor, grid: PackGrid) -> tuple[Tensor, Tensor]:

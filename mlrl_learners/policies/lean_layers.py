@@ -7,7 +7,7 @@ the same on a trial, whatever its family calls it.
 import torch
 from torch import Tensor, nn
 
-from mlrl_learners.functional.lean import gated_product, rms_norm
+from mlrl_learners.functional.lean import gated, gated_product, rms_norm
 from mlrl_learners.policies.fast_linear import FastLinear
 
 __all__ = ["LeanGate", "LeanNorm", "use_lean_layers"]
@@ -46,7 +46,7 @@ class LeanGate(nn.Module):
         gate, up = self.gate_proj(x), self.up_proj(x)
         if torch.is_grad_enabled() and _is_a_product(self.down_proj):
             return gated_product(gate, up, self.down_proj.weight)
-        down: Tensor = self.down_proj(nn.functional.silu(gate) * up)
+        down: Tensor = self.down_proj(gated(gate, up))
         return down
 
     @staticmethod

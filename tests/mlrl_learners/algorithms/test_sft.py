@@ -268,8 +268,8 @@ def test_imitating_letters_raises_the_reward_over_three_seeds(tmp_path, toy):
 
 @pytest.mark.slow
 def test_imitating_its_own_best_answers_raises_the_reward_over_three_seeds(toy):
-    def student(seed):
-        return make(seed, group_size=8, filter_reward=0.4, lr=1e-2)
+    def student(seed):  # at 1e-2 seeds differ by as much as they gain
+        return make(seed, group_size=8, filter_reward=0.4, lr=5e-3)
 
     low, _ = toy.interval(toy.gains(student, range(3), iterations=25))
     assert low > 0.05

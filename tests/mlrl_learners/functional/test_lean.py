@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import linear, silu
 
-from mlrl_learners.functional.lean import gated_product, rms_norm
+from mlrl_learners.functional.lean import gated, gated_product, rms_norm
 
 EPSILON = 1e-5
 
@@ -13,6 +13,10 @@ def plain_rms_norm(states, weight):
     exact = states.float()
     normed = exact * torch.rsqrt(exact.pow(2).mean(-1, keepdim=True) + EPSILON)
     return weight * normed.to(states.dtype)
+
+
+def plain_gated(gate, up):
+    return silu(gate) * up
 
 
 def plain_gated_product(gate, up, weight):
@@ -74,6 +78,7 @@ def test_norms_and_their_gradients_equal_those_of_autograd(shape, width, seed):
 def test_gated_products_and_their_gradients_equal_those_of_autograd(shape, width, out, seed):
     inputs = *(numbers(*shape, width, seed=seed + i) for i in (0, 1)), numbers(out, width, seed=9)
     compare(results(gated_product, *inputs), results(plain_gated_product, *inputs), 1e-5)
+    compare(results(gated, *inputs[:2]), results(plain_gated, *inputs[:2]), 1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -112,4 +117,6 @@ def test_a_norm_keeps_one_number_a_state_and_a_gated_product_nothing():
     assert kept_bytes(plain_rms_norm, states, weight) > 50 * 64 * 4
     inputs = numbers(50, 64, seed=2), numbers(50, 64, seed=3), numbers(8, 64, seed=4)
     assert kept_bytes(gated_product, *inputs) == 0
+    assert kept_bytes(gated, *inputs[:2]) == 0
+    assert kept_bytes(plain_gated, *inputs[:2]) == 50 * 64 * 4
     assert kept_bytes(plain_gated_product, *inputs) == 2 * 50 * 64 * 4
