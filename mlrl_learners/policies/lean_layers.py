@@ -4,6 +4,8 @@ Of what a layer of Llama's kind keeps they spare a third. A layer is exchanged w
 the same on a trial, whatever its family calls it.
 """
 
+import inspect
+
 import torch
 from torch import Tensor, nn
 
@@ -62,7 +64,7 @@ def use_lean_layers(model: nn.Module) -> None:
     """Exchange what can be exchanged, in place: same weights, same names."""
     for module in list(model.modules()):
         for kind in (LeanNorm, LeanGate):
-            if kind.fits(module):
+            if kind.fits(module) and len(inspect.signature(module.forward).parameters) == 1:
                 _exchange(module, kind)
 
 

@@ -95,6 +95,28 @@ def test_layers_that_compute_something_else_are_left_alone(family, options):
     compare(results(model), theirs, tolerance=1e-6)
 
 
+class NormWithAGate(torch.nn.Module):
+    """What some families of state-space models have: a norm alone only without a gate."""
+
+    def __init__(self, needs_gate):
+        super().__init__()
+        self.weight, self.variance_epsilon = torch.nn.Parameter(torch.ones(4)), 1e-5
+        self.needs_gate = needs_gate
+
+    def forward(self, states, gate=None):
+        if self.needs_gate:
+            gate = gate.sigmoid()
+        normed = states * torch.rsqrt(states.square().mean(-1, keepdim=True) + 1e-5)
+        return normed * self.weight * (1 if gate is None else gate)
+
+
+@pytest.mark.parametrize("needs_gate", [True, False])
+def test_layers_that_may_be_told_more_are_left_alone(needs_gate):
+    norm = NormWithAGate(needs_gate)
+    use_lean_layers(norm)
+    assert type(norm) is NormWithAGate
+
+
 def test_who_listens_to_a_layer_goes_on_hearing_it():
     model, heard = model_of("llama"), []
     use_lean_layers(model)
