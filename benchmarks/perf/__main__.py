@@ -25,7 +25,11 @@ FIGURES: dict[str, tuple[str, str, float]] = {
     "timeline": ("timeline", "", 2),
     "scaling": ("scaling", "", 12),
     "memory": ("memory", "", 6),
-    "memory_8x256": ("memory", "--peer --agents 2 --group-size 8 --max-new-tokens 256", 12),
+    "memory_8x256": (
+        "memory",
+        "--peer --agents 2 --group-size 8 --max-new-tokens 256 --micro-batch-tokens 512",
+        14,
+    ),
     "magrpo_1x96": ("magrpo_step", "--tasks 1", 3),
     "magrpo_1x256": ("magrpo_step", "--tasks 1 --max-new-tokens 256 --rounds 2", 11),
     "magrpo_8x96": ("magrpo_step", "--tasks 8 --rounds 1", 13),
@@ -33,7 +37,7 @@ FIGURES: dict[str, tuple[str, str, float]] = {
     "magrpo_8x256": ("magrpo_step", "--tasks 8 --max-new-tokens 256 --rounds 1 --warmup 0", 24),
     "grpo_8x96": ("grpo_step", "--rounds 1", 12),
     "ippo_8x96": ("ippo_step", "--rounds 1 --warmup 0", 12),
-    "story_curve": ("story_curve", "", 60),
+    "story_curve": ("story_curve", "", 25),
 }
 RESULTS = Path(__file__).parent / "results"
 

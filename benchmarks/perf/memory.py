@@ -5,7 +5,8 @@ there; each team in a process of its own, its peak resident memory. With full we
 has a model, gradients and two moments of AdamW; with adapters all have one frozen base. Full
 weights of many agents need more than most machines have: teams that are not measured are reckoned
 from the measured one, 16 bytes a weight for each agent more. With `--peer` both stand beside two
-agents of `comlrl`, which has full weights only.
+agents of `comlrl`, which has full weights only, and so do adapters with other micro-batches, which
+trade time for memory: `update_seconds` of each team is kept with the results.
 
     python -m benchmarks.perf memory memory_8x256
     python -m benchmarks.perf.memory [--agents 2 4 8] [--full-agents 2] [--group-size 4] [--peer]
@@ -37,14 +38,24 @@ def main(argv: Sequence[str] | None = None) -> None:
         ours = {**work, "model": model}
         full = {n: _measure({**ours, "agents": n, "lora_rank": 0}) for n in arguments.full_agents}
         shared = {n: _measure({**ours, "agents": n, "lora_rank": rank}) for n in arguments.agents}
+        smaller = {
+            f"{n} agents, one base with adapters, {tokens} tokens a micro-batch": _measure(
+                {**ours, "agents": n, "lora_rank": rank, "micro_batch_tokens": tokens}
+            )
+            for n in arguments.agents
+            for tokens in arguments.micro_batch_tokens
+        }
         peer = _measure_peer(model, arguments) if arguments.peer else None
+    teams = {f"{n} agents, full weights": measured for n, measured in full.items()}
+    teams |= {f"{n} agents, one base with adapters": measured for n, measured in shared.items()}
+    teams |= smaller
     print_figure(
         {
             "figure": "memory",
             "title": title(arguments),
             "work": {**work, "model": "SmolLM2-135M-Instruct", "lora_rank": rank, "rounds": 2},
-            "rows": rows(full, shared) if peer is None else rows_beside(full, shared, peer),
-            "measured": {"full weights": full, "one base with adapters": shared, PEER: peer},
+            "rows": rows(full, shared) if peer is None else rows_beside(teams, peer),
+            "measured": {**teams, PEER: peer},
             "versions": next(iter(shared.values()))["about"],
             "hardware": before,
         }
@@ -86,19 +97,15 @@ def rows(
 
 
 def rows_beside(
-    full: Mapping[int, Mapping[str, object]],
-    shared: Mapping[int, Mapping[str, object]],
-    peer: Mapping[str, object],
+    teams: Mapping[str, Mapping[str, object]], peer: Mapping[str, object]
 ) -> list[dict[str, object]]:
-    """Return the rows of the table with the peer's team of two beside ours."""
+    """Return the rows of the table with the peer's team of two beside each of ours."""
     theirs = float(str(peer["peak_rss_mib"]))
     table: list[dict[str, object]] = []
-    for name, sides in (("full weights", full), ("one base with adapters", shared)):
-        for agents, measured in sides.items():
-            ours = float(str(measured["peak_rss_mib"]))
-            what = f"peak memory, {agents} agents, {name}"
-            row: dict[str, object] = {"what": what, "unit": "MiB", "ours": ours, "peer": theirs}
-            table.append({**row, "peer_name": PEER, "ratio": round(theirs / ours, 2)})
+    for name, measured in teams.items():
+        ours = float(str(measured["peak_rss_mib"]))
+        row = {"what": f"peak memory, {name}", "unit": "MiB", "ours": ours, "peer": theirs}
+        table.append({**row, "peer_name": PEER, "ratio": round(theirs / ours, 2)})
     return table
 
 
@@ -138,6 +145,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--agents", type=int, nargs="+", default=[2, 4, 8], help="with adapters")
     parser.add_argument("--full-agents", type=int, nargs="*", default=[2], help="full weights")
     parser.add_argument("--peer", action="store_true", help="beside two agents of comlrl")
+    parser.add_argument(
+        "--micro-batch-tokens", type=int, nargs="*", default=[], help="adapters again, with these"
+    )
     parser.add_argument("--lora-rank", type=int, default=16)
     parser.add_argument("--tasks", type=int, default=1)
     parser.add_argument("--group-size", type=int, default=4)

@@ -1,5 +1,6 @@
 """A worker of `memory`: samples and updates a team of any number of agents."""
 
+import time
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,17 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[s
         max_new_tokens=setup["max_new_tokens"],
         precision=setup["precision"],
         skip_equal_groups=False,
+        **{name: setup[name] for name in ("micro_batch_tokens",) if name in setup},
     )
     texts = [list(prompts.values()) for prompts in story_prompts(setup["tasks"])]
     weights = sum(weight.numel() for weight in learner.policies["agent_0"].parameters())
 
     def work(seed: int) -> Measurement:
-        metrics = learner.update(_rollouts(learner, texts, seed))
+        rollouts = _rollouts(learner, texts, seed)
+        start = time.perf_counter()
+        metrics = learner.update(rollouts)
         return {
+            "update_seconds": time.perf_counter() - start,
             "peak_rss_mib": peak_rss_mib(),
             "weights_an_agent": float(weights),
             "grad_norm": metrics["agent_0/grad_norm"],

@@ -1,11 +1,12 @@
 """Figure: wall-clock until held-out story prompts earn as much, ours against `comlrl`.
 
-Both sides train the same two models on the same prompts with the published reward, as in
-`magrpo_step` but for answers that may end, and are stopped after every step to answer prompts that
-they never train on; that time does not count. A side has arrived once the mean of its last three
-looks is at least the threshold. The picture is `docs/images/story_curve.svg`.
+All sides (ours in float32, ours under bfloat16 autocast, the peer in float32) train the same two
+models on the same prompts with the published reward, as in `magrpo_step` but for answers that may
+end, and are stopped after every step to answer prompts that they never train on; that time does not
+count. A side has arrived once the mean of its last three looks is at least the threshold. The
+picture is `docs/images/story_curve.svg`.
 
-    python -m benchmarks.perf.story_curve [--steps 30] [--threshold 0.75]
+    python -m benchmarks.perf.story_curve [--steps 20] [--seeds 1] [--threshold 0.75]
 """
 
 import argparse
@@ -16,13 +17,16 @@ from pathlib import Path
 from statistics import fmean
 
 from benchmarks.perf.common import PICTURES, Worker, hardware, peers_python, print_figure
-from benchmarks.perf.magrpo_step import AS_THE_PEER
+from benchmarks.perf.magrpo_step import AS_THE_PEER, PRECISIONS
 from benchmarks.perf.versus import model_folder, story_prompts
 from benchmarks.perf.work import Work
 
 __all__ = ["arrival", "draw", "main"]
 
 LOOKS = 3
+OURS = {f"ours, {precision}": precision for precision in PRECISIONS}
+PEER = "comlrl"
+COLOURS = dict(zip((*OURS, PEER), ("#1b6ca8", "#6bb0e0", "#d1793b"), strict=True))
 Curve = list[tuple[float, float]]  # seconds of training so far, and what held-out prompts earn
 
 
@@ -45,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     draw(curves, arguments.threshold, arguments.picture)
     arrivals = {
         side: [arrival(race[side], arguments.threshold) for race in curves.values()]
-        for side in ("ours", "comlrl")
+        for side in COLOURS
     }
     print_figure(
         {
@@ -74,12 +78,11 @@ def draw(curves: Mapping[int, Mapping[str, Curve]], threshold: float, picture: P
 
     figure = Figure(figsize=(7, 3), layout="constrained")
     axes = figure.subplots()
-    colours = {"ours": "#1b6ca8", "comlrl": "#d1793b"}
     for seed, race in curves.items():
         for side, curve in race.items():
             seconds, rewards = zip(*curve, strict=True)
             label = side if seed == min(curves) else None
-            axes.plot(seconds, rewards, color=colours[side], label=label, linewidth=1.2)
+            axes.plot(seconds, rewards, color=COLOURS[side], label=label, linewidth=1.2)
     axes.axhline(threshold, color="0.7", linestyle="--")
     axes.set_xlabel("seconds of training")
     axes.set_ylabel("held-out reward")
@@ -92,15 +95,21 @@ def draw(curves: Mapping[int, Mapping[str, Curve]], threshold: float, picture: P
 def _race(
     work: Work, held_out: Sequence[Mapping[str, str]], seed: int, arguments: argparse.Namespace
 ) -> dict[str, Curve]:
-    """Let both sides take turns, step by step, until each has arrived or has no steps left."""
+    """Let all sides take turns, step by step, until each has arrived or has no steps left."""
     shared = {**work.as_setup(), "held_out": held_out, "samples": arguments.samples}
-    ours = {"side": "ours", "learner": "magrpo", "options": {**AS_THE_PEER, "seed": seed}}
-    peer = {"side": "comlrl", "dtype": "float32"}
-    module = "benchmarks.perf.story_side"
+    ours = {**shared, "learner": "magrpo", "options": {**AS_THE_PEER, "seed": seed}}
+    setups = {side: {**ours, "precision": precision} for side, precision in OURS.items()}
+    setups[PEER] = {**shared, "dtype": "float32"}
     with contextlib.ExitStack() as stack:
         workers = {
-            "ours": stack.enter_context(Worker(sys.executable, module, {**shared, **ours})),
-            "comlrl": stack.enter_context(Worker(peers_python(), module, {**shared, **peer})),
+            side: stack.enter_context(
+                Worker(
+                    peers_python() if side == PEER else sys.executable,
+                    "benchmarks.perf.story_side",
+                    setup,
+                )
+            )
+            for side, setup in setups.items()
         }
         curves: dict[str, Curve] = {
             side: [(0.0, worker.round(seed, train="no")["reward"])]
@@ -116,15 +125,18 @@ def _race(
 
 
 def _rows(arrivals: Mapping[str, Sequence[float | None]]) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for seed, (one, other) in enumerate(zip(arrivals["ours"], arrivals["comlrl"], strict=True)):
-        row: dict[str, object] = {"what": f"seconds of training, seed {seed}", "unit": "s"}
-        row["ours"] = "never" if one is None else round(one, 1)
-        row |= {"peer": "never" if other is None else round(other, 1), "peer_name": "comlrl 1.4.3"}
-        rows.append(
-            row if one is None or other is None else {**row, "ratio": round(other / one, 2)}
-        )
-    return rows
+    return [
+        _row(f"seconds of training, seed {seed}, {side}", one, other)
+        for side in OURS
+        for seed, (one, other) in enumerate(zip(arrivals[side], arrivals[PEER], strict=True))
+    ]
+
+
+def _row(what: str, ours: float | None, theirs: float | None) -> dict[str, object]:
+    row: dict[str, object] = {"what": what, "unit": "s", "peer_name": "comlrl 1.4.3, float32"}
+    row["ours"] = "never" if ours is None else round(ours, 1)
+    row["peer"] = "never" if theirs is None else round(theirs, 1)
+    return row if ours is None or theirs is None else {**row, "ratio": round(theirs / ours, 2)}
 
 
 @contextlib.contextmanager
@@ -141,12 +153,12 @@ def _folder(*, smoke: bool) -> Iterator[str]:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Wall-clock to the same held-out reward.")
-    parser.add_argument("--steps", type=int, default=30, help="most steps a side")
+    parser.add_argument("--steps", type=int, default=20, help="most steps a side")
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--tasks", type=int, default=8, help="prompts a step, and held-out ones")
-    parser.add_argument("--samples", type=int, default=2, help="answers to a held-out prompt")
-    parser.add_argument("--max-new-tokens", type=int, default=96)
-    parser.add_argument("--learning-rate", type=float, default=2e-5)
+    parser.add_argument("--tasks", type=int, default=4, help="prompts a step, and held-out ones")
+    parser.add_argument("--samples", type=int, default=4, help="answers to a held-out prompt")
+    parser.add_argument("--max-new-tokens", type=int, default=64)
+    parser.add_argument("--learning-rate", type=float, default=1e-4)
     parser.add_argument("--threshold", type=float, default=0.75)
     parser.add_argument("--picture", type=Path, default=PICTURES / "story_curve.svg")
     parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")

@@ -17,14 +17,16 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str
     """Build a side; nothing of this is timed.
 
     Args:
-        setup: What the sides of `magrpo_step` take, and `side`, `held_out` (prompts) and `samples`.
+        setup: What the sides of `magrpo_step` take, `held_out` (prompts), `samples`, and for our
+            side `precision`.
     """
-    side, held_out, samples = (setup.pop(name) for name in ("side", "held_out", "samples"))
-    length = setup["max_new_tokens"]
-    if side == "ours":
+    held_out, samples = setup.pop("held_out"), setup.pop("samples")
+    precision, length = setup.pop("precision", None), setup["max_new_tokens"]
+    if precision is not None:
         from benchmarks.perf.step_ours import build as build_ours
 
         learner, step = build_ours(setup)
+        step = functools.partial(step, precision=precision)
         tokenizer = next(iter(learner.policies.values())).tokenizer
         models = [learner.policies[learner.policy_of[agent]].model for agent in held_out[0]]
     else:
@@ -40,7 +42,7 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str
         measured = step(seed) if train == "yes" else {"seconds": 0.0}
         return {"seconds": measured["seconds"], "reward": earn(seed)}
 
-    return work, {"name": side}
+    return work, {"name": "comlrl" if precision is None else f"mlrl, {precision}"}
 
 
 def _earned(

@@ -22,14 +22,15 @@ QUICK = {
     "update": [*SMALL, "--prompts", "2", "--samples", "2", "--prompt-tokens", "5"],
 }
 GPU = ["--smoke", "--device", "cpu", "--tasks", "2", "--max-new-tokens", "4", "--batches", "1", "2"]
+TEAM = ["--smoke", "--max-new-tokens", "4"]
 SLOW = {
     "scaling": SMALL,
-    "timeline": ["--smoke", "--max-new-tokens", "4", "--tasks", "1"],
+    "timeline": [*TEAM, "--tasks", "1"],
     "magrpo_step": [*SMALL, "--tasks", "2", "--turns", "2"],
     "ippo_step": [*SMALL, "--tasks", "2"],
     "grpo_step": [*SMALL, "--tasks", "2", "--group-size", "2"],
-    "story_curve": ["--smoke", "--steps", "1", "--tasks", "2", "--max-new-tokens", "4"],
-    "memory": ["--smoke", "--peer", "--agents", "2", "--max-new-tokens", "4"],
+    "story_curve": [*TEAM, "--steps", "1", "--tasks", "2"],
+    "memory": [*TEAM, "--peer", "--agents", "2", "--micro-batch-tokens", "64"],
     "gpu": GPU,
 }
 PEERS = {

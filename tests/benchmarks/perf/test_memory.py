@@ -22,7 +22,8 @@ def test_nothing_is_set_beside_where_nothing_was_measured():
     assert all("peer" not in row for row in rows({}, SHARED))
 
 
-def test_both_kinds_of_team_stand_beside_the_peers_team_of_two():
-    full, shared = rows_beside(FULL, {2: SHARED[2]}, {"peak_rss_mib": 8000.0})
+def test_every_team_stands_beside_the_peers_team_of_two():
+    teams = {"full": FULL[2], "shared": SHARED[2]}
+    full, shared = rows_beside(teams, {"peak_rss_mib": 8000.0})
     assert (full["ours"], full["peer"], full["ratio"]) == (5000.0, 8000.0, 1.6)
-    assert (shared["ours"], shared["ratio"]) == (1000.0, 8.0)
+    assert (shared["what"], shared["ratio"]) == ("peak memory, shared", 8.0)
