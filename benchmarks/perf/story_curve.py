@@ -12,6 +12,7 @@ picture is `docs/images/story_curve.svg`.
 import argparse
 import contextlib
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -19,7 +20,7 @@ from statistics import fmean
 from benchmarks.perf.common import PICTURES, Worker, hardware, peers_python, print_figure
 from benchmarks.perf.magrpo_step import AS_THE_PEER, PRECISIONS
 from benchmarks.perf.versus import model_folder, story_prompts
-from benchmarks.perf.work import Work
+from benchmarks.perf.work import Work, padded_folder
 
 __all__ = ["arrival", "draw", "main"]
 
@@ -141,14 +142,15 @@ def _row(what: str, ours: float | None, theirs: float | None) -> dict[str, objec
 
 @contextlib.contextmanager
 def _folder(*, smoke: bool) -> Iterator[str]:
-    """Lend a folder with SmolLM2 as it is, or with a tiny random model."""
+    """Lend a folder with SmolLM2, whose answers may end, or with a tiny random model."""
     if smoke:
         with model_folder(smoke=True) as folder:
             yield folder
         return
     from mlrl_learners.policies.smollm2 import smollm2_folder
 
-    yield str(smollm2_folder())
+    with tempfile.TemporaryDirectory() as target:
+        yield padded_folder(smollm2_folder(), Path(target))
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:

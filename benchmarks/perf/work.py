@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["Work", "endless_folder", "length_reward", "revision", "story_reward"]
+__all__ = ["Work", "endless_folder", "length_reward", "padded_folder", "revision", "story_reward"]
 
-END, PAD = "<jupyter_script>", "<empty_output>"  # tokens 15 and 16, which no answer holds
+END, PAD = "<jupyter_script>", "<empty_output>"  # which no answer holds
+TOKEN_IDS = {END: 15, PAD: 16}
 
 
 @dataclass(frozen=True)
@@ -71,12 +72,27 @@ def endless_folder(model: Path, target: Path) -> str:
 
     Every answer is then as long as it may be, on all sides.
     """
+    return _linked_folder(model, target, {"eos": END, "pad": PAD})
+
+
+def padded_folder(model: Path, target: Path) -> str:
+    """Link a model's files into a folder that pads with a token no text holds.
+
+    SmolLM2 pads with what ends a turn of its chats, and `comlrl` takes the first such token of a
+    prompt for the end of the prompt: every answer is then empty there, and nothing is learned.
+    """
+    return _linked_folder(model, target, {"pad": PAD})
+
+
+def _linked_folder(model: Path, target: Path, tokens: Mapping[str, str]) -> str:
     for path in model.iterdir():
         (target / path.name).symlink_to(path)
-    ids = {"eos_token_id": 15, "pad_token_id": 16}
+    ids = {f"{kind}_token_id": TOKEN_IDS[token] for kind, token in tokens.items()}
     for name in ("config.json", "generation_config.json"):
         _edit(target / name, ids)
-    _edit(target / "tokenizer_config.json", {"eos_token": END, "pad_token": PAD})
+    _edit(
+        target / "tokenizer_config.json", {f"{kind}_token": token for kind, token in tokens.items()}
+    )
     return str(target)
 
 
