@@ -62,6 +62,8 @@ def random_model(folder: Path, sizes: Mapping[str, int]) -> None:
     from mlrl_learners.policies.tiny import tiny_model
 
     _, tokenizer = tiny_model()
+    # The peer takes the first padding token of a prompt for its end (`work.padded_folder`).
+    tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
     # The last token is the end: random weights draw it once in a vocabulary.
     fixed: dict[str, Any] = dict(sizes)
     config = Qwen2Config(

@@ -118,6 +118,14 @@ def test_few_tokens_hold_the_probability_of_a_model_of_random_weights(tmp_path):
     assert nucleus.median() < sampling.FIRST_CANDIDATES
 
 
+def test_no_prompt_of_a_model_of_random_weights_holds_its_padding(tmp_path):
+    parts = importlib.import_module("benchmarks.perf.gpu_parts")
+    parts.random_model(tmp_path, parts.TINY)
+    tokenizer = parts._policy(str(tmp_path), "cpu").tokenizer
+    chat = tokenizer.apply_chat_template([{"role": "user", "content": "x"}], return_dict=True)
+    assert tokenizer.pad_token_id not in chat["input_ids"]
+
+
 @pytest.fixture
 def bare_machine(monkeypatch):
     """A machine without `datasets` and `wandb`."""
