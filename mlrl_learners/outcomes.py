@@ -16,6 +16,7 @@ from mlrl_learners.types import AgentID
 __all__ = [
     "Opening",
     "Outcome",
+    "has_artificial_limit",
     "open_everywhere",
     "raised",
     "step_alone",
@@ -80,6 +81,11 @@ class Outcome:
         """Whether it is over for everybody, and for somebody only by the turn limit."""
         over = all(self.truncations[agent] or end for agent, end in self.terminations.items())
         return over and any(self.truncations.values())
+
+
+def has_artificial_limit(env: Any) -> bool:  # noqa: ANN401 - any PettingZoo parallel environment
+    """Return whether an environment says that its turn limit is no part of the task."""
+    return bool((getattr(env, "metadata", None) or {}).get("artificial_limit", False))
 
 
 def open_everywhere(

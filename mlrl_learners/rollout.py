@@ -21,6 +21,7 @@ from mlrl_learners.errors import ConfigError
 from mlrl_learners.outcomes import (
     Opening,
     Outcome,
+    has_artificial_limit,
     open_everywhere,
     raised,
     step_alone,
@@ -119,7 +120,14 @@ def collect_rollouts(
         level = [branch for branch in level if branch.tree not in errors]
         level = [child for branch in level for child in _grow(branch, config, draws[branch.tree])]
     rollouts = [
-        Rollout(env_id, task_ids[i], openings[i].agents, _freeze(root), seeds[i])
+        Rollout(
+            env_id,
+            task_ids[i],
+            openings[i].agents,
+            _freeze(root),
+            seeds[i],
+            has_artificial_limit(envs[i]),
+        )
         for i, root in zip(openings, roots, strict=True)
         if i not in errors
     ]

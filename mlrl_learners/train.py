@@ -129,6 +129,8 @@ def train(
             learner.check_rollout(plan.rollout)
         env = mlrl_envs.make(env_id, **plan.env_options)
         try:
+            if hasattr(learner, "check_env"):
+                learner.check_env(env)
             folder = RunDir(
                 Path(run_dir),
                 config=config or plan.as_config(describe(learner)),

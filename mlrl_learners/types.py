@@ -134,13 +134,20 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A tree of joint steps that share one task; a chain has one child a node."""
+    """A tree of joint steps that share one task; a chain has one child a node.
+
+    Attributes:
+        artificial_limit: Whether the environment says that its turn limit is no part of the task
+            (`metadata["artificial_limit"]`). What agents read at the limit is then what they would
+            have gone on from, and a critic may estimate what follows.
+    """
 
     env_id: str
     task_id: str
     agents: tuple[AgentID, ...]
     root: Node
     seed: int = 0
+    artificial_limit: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +258,8 @@ class Learner(Actor, Protocol):
 
     It may offer an attribute `rollout: RolloutConfig`, the way it wants episodes walked; the loop
     uses it unless the caller says otherwise. A method `check_rollout(rollout: RolloutConfig)` may
-    refuse a way of walking by a `ConfigError`, before anything is played. With an attribute
+    refuse a way of walking by a `ConfigError`, before anything is played, and a method
+    `check_env(env)` an environment that lacks what its options build on. With an attribute
     `offline` that is true it learns from files: no episode is played for it, and `update` is given
     no rollouts.
     """

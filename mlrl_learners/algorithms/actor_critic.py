@@ -36,12 +36,14 @@ from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.credit import credited_values
-from mlrl_learners.functional.gae import TurnGae
+from mlrl_learners.functional.gae import TurnGae, chain_baselines
 from mlrl_learners.functional.logprobs import TokenRow
+from mlrl_learners.functional.reach import weighted_nodes
 from mlrl_learners.functional.returns import check_rewards, mean_by_sample, rollout_groups
 from mlrl_learners.options import check_options
+from mlrl_learners.outcomes import has_artificial_limit
 from mlrl_learners.policies import ModelSource
-from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
+from mlrl_learners.types import AgentID, Completion, Node, Rollout, RolloutConfig
 
 __all__ = [
     "ActorCritic",
@@ -70,8 +72,9 @@ class ActorCriticConfig(CriticConfig):
     Attributes:
         gamma: Discount a turn, in [0, 1].
         gae_lambda: From 0, one-step temporal differences, to 1, whole returns.
-        bootstrap_truncated: Where the turn limit cuts an episode, go on with the critic's value of
-            what would have been read next; false where the limit is the task's own end.
+        bootstrap_truncated: Add the critic's value of what would have been read next where an
+            artificial turn limit cut the episode. It takes an environment that declares its limit
+            artificial (`metadata["artificial_limit"]`); any other limit ends the task.
         normalize_advantages: Shift and scale a policy's advantages to mean 0 and deviation 1 in
             each update; value targets are never touched.
         entropy_coef: Weight of the entropy of the distribution over tokens, at least 0.
@@ -80,7 +83,7 @@ class ActorCriticConfig(CriticConfig):
 
     gamma: float = 0.9
     gae_lambda: float = 0.95
-    bootstrap_truncated: bool = True
+    bootstrap_truncated: bool = False
     normalize_advantages: bool = True
     entropy_coef: float = 0.0
     epochs: int = 2
@@ -96,6 +99,10 @@ class ActorCriticConfig(CriticConfig):
             raise ConfigError(f"gae_lambda must be in [0, 1], got {self.gae_lambda}")
         if not self.entropy_coef >= 0:
             raise ConfigError(f"entropy_coef must be at least 0, got {self.entropy_coef}")
+        if self.bootstrap_truncated and self.gamma == 0:
+            raise ConfigError(
+                "bootstrap_truncated adds gamma times a critic's value, got gamma 0: leave it out"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ class Sample:
     Attributes:
         completion: The answer.
         advantage: What it is credited with beyond what was expected.
-        judgement: What the critic expected, and what it should have.
+        judgement: What the critic expected, what it should have, and the weight of the node.
         weight: Of each of its tokens in the policy's loss.
     """
 
@@ -159,7 +166,8 @@ class ActorCritic(Team):
         """
         check_rewards(rollouts)
         rewarded = self.shaping.rewarded(rollouts)
-        samples = self._samples(rewarded, self.critics.read(rewarded))
+        reading = self.critics.read(rewarded, bootstrap=self.config.bootstrap_truncated)
+        samples = self._samples(rewarded, reading)
         metrics = group_metrics(list(rollout_groups(rewarded, self.config.gamma)))
         for optimizer in (*self.optimizers.values(), *self.critics.optimizers.values()):
             optimizer.clear()
@@ -184,28 +192,73 @@ class ActorCritic(Team):
         super().load(path)
         self.critics.load(path / CRITICS_FOLDER)
 
+    def check_env(self, env: Any) -> None:  # noqa: ANN401 - any PettingZoo parallel environment
+        """Check that the environment has what the options build on.
+
+        Raises:
+            ConfigError: If episodes are to be bootstrapped at a limit that is part of the task.
+        """
+        if self.config.bootstrap_truncated and not has_artificial_limit(env):
+            raise ConfigError(
+                "bootstrap_truncated takes an environment whose turn limit is artificial, and "
+                f"metadata['artificial_limit'] of {type(env).__name__} is not true: its limit ends "
+                "the task, so nothing can be earned behind it; leave bootstrap_truncated out"
+            )
+
     def _samples(self, rollouts: Sequence[Rollout], reading: Reading) -> list[Sample]:
+        baselines = self._chain_baselines(rollouts, reading)
+        return [
+            sample
+            for number, rollout in enumerate(rollouts)
+            for node, weight in weighted_nodes(rollout.root, self.config.turn_weights)
+            for agent in node.completions
+            if agent in self.learning
+            for sample in self._samples_of(
+                node, agent, weight, reading, self._gae(rollout, reading), baselines[agent][number]
+            )
+        ]
+
+    def _samples_of(
+        self,
+        node: Node,
+        agent: AgentID,
+        weight: float,
+        reading: Reading,
+        gae: TurnGae,
+        baselines: Mapping[int, float],
+    ) -> list[Sample]:
+        """Return the samples of one agent's answers at one node."""
+        prompt = reading.prompt(agent, node.observations)
+        value = reading.value(agent, node.observations)
+        joint = gae.joint_advantages(node, agent, baselines)
+        credited = credited_values(node, agent, joint, self.config.credit)
+        return [
+            Sample(each, credit, ValueSample(agent, prompt, value, value + advantage, weight))
+            for each, credit, advantage in zip(
+                node.completions[agent],
+                mean_by_sample(node, agent, credited),
+                mean_by_sample(node, agent, joint),
+                strict=True,
+            )
+        ]
+
+    def _gae(self, rollout: Rollout, reading: Reading) -> TurnGae:
         config = self.config
-        gae = TurnGae(reading.value, config.gamma, config.gae_lambda, config.bootstrap_truncated)
-        samples = []
-        for node in (node for rollout in rollouts for node in rollout.root.walk()):
-            for agent, completions in node.completions.items():
-                if agent not in self.learning:
-                    continue
-                prompt = reading.prompt(agent, node.observations)
-                value = reading.value(agent, node.observations)
-                joint = gae.joint_advantages(node, agent)
-                credited = credited_values(node, agent, joint, config.credit)
-                samples += [
-                    Sample(each, credit, ValueSample(agent, prompt, value, value + advantage))
-                    for each, credit, advantage in zip(
-                        completions,
-                        mean_by_sample(node, agent, credited),
-                        mean_by_sample(node, agent, joint),
-                        strict=True,
-                    )
-                ]
-        return samples
+        bootstrap = config.bootstrap_truncated and rollout.artificial_limit
+        return TurnGae(reading.value, config.gamma, config.gae_lambda, bootstrap)
+
+    def _chain_baselines(
+        self, rollouts: Sequence[Rollout], reading: Reading
+    ) -> dict[AgentID, list[dict[int, float]]]:
+        """Return for each agent and rollout, by turn, what chains expect to follow."""
+        if self.config.turn_weights == "nodes":
+            return {agent: [{} for _ in rollouts] for agent in self.learning}
+        return {
+            agent: chain_baselines(
+                rollouts, [self._gae(rollout, reading) for rollout in rollouts], agent
+            )
+            for agent in self.learning
+        }
 
     def _update_policy(self, name: str, samples: list[Sample]) -> dict[str, float]:
         config, policy = self.config, self.policies[name]
@@ -216,10 +269,11 @@ class ActorCritic(Team):
         if not samples:
             return {}
         stats: dict[str, float] = defaultdict(float)
+        total_weight = math.fsum(sample.judgement.weight for sample in samples)
         for minibatch in minibatches(samples, config, self.generator):
             rows = [sample.row for sample in minibatch]
             for places in policy.micro_batches(rows, config.micro_batch_tokens):
-                loss = self._loss(name, [minibatch[i] for i in places], len(samples), stats)
+                loss = self._loss(name, [minibatch[i] for i in places], total_weight, stats)
                 # One minibatch of several is one mean: its share of the rows makes it whole.
                 (loss * (len(samples) / len(minibatch))).backward()
             stats["grad_norm"] += self.optimizers[name].step()
@@ -233,7 +287,7 @@ class ActorCritic(Team):
         return metrics
 
     def _loss(
-        self, name: str, batch: list[Sample], num_rows: int, stats: dict[str, float]
+        self, name: str, batch: list[Sample], total_weight: float, stats: dict[str, float]
     ) -> Tensor:
         """Return these rows' part of the loss, that of a head on the same states included."""
         config, completions = self.config, [sample.completion for sample in batch]
@@ -256,7 +310,7 @@ class ActorCritic(Team):
         if config.critic == "value_head":
             values = self.critics.critics[name].of_states(states)
             judgements = [sample.judgement for sample in batch]
-            loss = loss + self.critics.loss(name, values, judgements, num_rows, stats)
+            loss = loss + self.critics.loss(name, values, judgements, total_weight, stats)
         return loss
 
 
@@ -295,10 +349,11 @@ def make_maac(**options: Any) -> ActorCritic:  # noqa: ANN401 - see make_ippo
 
 def _weighed(samples: Sequence[Sample], config: ActorCriticConfig) -> list[Sample]:
     """Give a policy's samples their weights, and advantages in the scale it is trained on."""
-    weights = answer_weights([sample.completion for sample in samples], config)
+    node_weights = [sample.judgement.weight for sample in samples]
+    weights = answer_weights([sample.completion for sample in samples], config, node_weights)
     advantages = [sample.advantage for sample in samples]
     if config.normalize_advantages:
-        advantages = normalize(advantages)
+        advantages = normalize(advantages, node_weights)
     return [
         replace(sample, advantage=advantage, weight=weight)
         for sample, advantage, weight in zip(samples, advantages, weights, strict=True)

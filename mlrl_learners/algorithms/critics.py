@@ -9,6 +9,7 @@ Agents that share weights share the critic, as they share everything; those that
 none. Where policies are adapters, so are critics, on the base of the policy or of `critic_model`.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,12 +101,14 @@ class ValueSample:
         prompt: What the critic read.
         old_value: What it expected when the rollouts were played.
         target: What it should have expected, in the scale of the rewards.
+        weight: Weight of the node in the value loss.
     """
 
     agent: AgentID
     prompt: Prompt
     old_value: float
     target: float
+    weight: float = 1.0
 
     @property
     def row(self) -> TokenRow:
@@ -148,9 +151,14 @@ class TeamCritics:
         }
         self._inputs = CriticInputs(team.agents, self.kind, self._formats(formats))
 
-    def read(self, rollouts: Sequence[Rollout]) -> Reading:
-        """Ask the critics, as they are now, about everything that was or would have been read."""
-        prompts = self._inputs.prompts(rollouts)
+    def read(self, rollouts: Sequence[Rollout], *, bootstrap: bool = False) -> Reading:
+        """Ask the critics, as they are now, about everything that was or would have been read.
+
+        Args:
+            rollouts: What was played.
+            bootstrap: Ask about what would have been read behind artificial turn limits, too.
+        """
+        prompts = self._inputs.prompts(rollouts, bootstrap=bootstrap)
         values: dict[Key, list[float]] = {}
         for name, critic in self.critics.items():
             keys = [key for key in prompts if self.critic_of.get(key[0], CENTRAL) == name]
@@ -173,10 +181,18 @@ class TeamCritics:
         name: str,
         values: Tensor,  # [B, V]
         batch: Sequence[ValueSample],
-        num_rows: int,
+        total_weight: float,
         stats: dict[str, float],
     ) -> Tensor:
-        """Return these rows' part of the mean value loss over `num_rows`, times its weight."""
+        """Return these rows' part of the mean value loss, times its coefficient.
+
+        Args:
+            name: Whose critic.
+            values: What it says now, `[B, V]`.
+            batch: The judgements, B of them.
+            total_weight: Sum of the weights of all judgements of the update.
+            stats: The statistics of the update; `value_loss` grows.
+        """
         columns = torch.tensor([self._inputs.column(sample.agent) for sample in batch]).long()
         losses = value_loss(
             values.gather(1, columns.to(values.device)[:, None]).squeeze(1),  # [B]
@@ -184,7 +200,8 @@ class TeamCritics:
             torch.tensor([sample.target for sample in batch], device=values.device),
             self.config.value_clip,
         )
-        mean = losses.sum() / num_rows
+        weights = torch.tensor([sample.weight for sample in batch], device=values.device)
+        mean = (weights * losses).sum() / total_weight
         stats["value_loss"] += check_finite(mean, f"{name}'s critic")
         return self.config.value_coef * mean
 
@@ -252,6 +269,7 @@ class TeamCritics:
         self, name: str, samples: list[ValueSample], generator: torch.Generator
     ) -> dict[str, float]:
         stats: dict[str, float] = defaultdict(float)
+        total_weight = math.fsum(sample.weight for sample in samples)
         for minibatch in minibatches(samples, self.config, generator):
             rows = [sample.row for sample in minibatch]
             for places in self.critics[name].trunk.micro_batches(
@@ -259,7 +277,7 @@ class TeamCritics:
             ):
                 batch = [minibatch[i] for i in places]
                 values = self.critics[name].values([sample.prompt for sample in batch])
-                loss = self.loss(name, values, batch, len(samples), stats)
+                loss = self.loss(name, values, batch, total_weight, stats)
                 (loss * (len(samples) / len(minibatch))).backward()
             stats["critic_grad_norm"] += self.optimizers[name].step()
             stats["steps"] += 1

@@ -27,7 +27,12 @@ from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.advantages import Baseline, group_advantages, normalize
+from mlrl_learners.functional.advantages import (
+    Baseline,
+    group_advantages,
+    normalize,
+    pooled_deviation,
+)
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.returns import Group, check_rewards, rollout_groups
 from mlrl_learners.options import check_options
@@ -50,7 +55,8 @@ class MagrpoConfig(PolicyGradientConfig):
 
     Attributes:
         baseline: What is subtracted from returns: `mean`, `none`, `leave_one_out` or `max`.
-        normalize_std: Divide advantages by the standard deviation of their group.
+        normalize_std: Divide advantages by the standard deviation of an agent's groups, pooled over
+            the nodes of a rollout; with `turn_weights: nodes` by that of each group alone.
         normalize_batch: Shift and scale a policy's advantages to mean 0 and deviation 1 in each
             update.
         skip_equal_groups: Leave out answers whose advantage is 0 before any forward pass.
@@ -95,11 +101,16 @@ class MagrpoConfig(PolicyGradientConfig):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One answer as it is trained on."""
+    """One answer as it is trained on.
+
+    Attributes:
+        node_weight: Weight of the node where it was given, see `turn_weights`.
+    """
 
     agent: AgentID
     completion: Completion
     advantage: float
+    node_weight: float
 
     @property
     def row(self) -> TokenRow:
@@ -142,9 +153,14 @@ class Magrpo(Team):
         """
         check_rewards(rollouts)
         rewarded = self.shaping.rewarded(rollouts)
-        groups = list(rollout_groups(rewarded, self.config.gamma, self.config.credit))
+        config = self.config
+        groups = list(rollout_groups(rewarded, config.gamma, config.credit, config.turn_weights))
         learning = [group for group in groups if group.agent in self.learning]
-        samples = [sample for group in learning for sample in self._samples(group)]
+        samples = [
+            sample
+            for group, deviation in zip(learning, self._deviations(learning), strict=True)
+            for sample in self._samples(group, deviation)
+        ]
         metrics = group_metrics(groups)
         for name in self.optimizers:
             self.optimizers[name].clear()
@@ -153,19 +169,39 @@ class Magrpo(Team):
                 metrics |= self._update_policy(name, mine)
         return metrics
 
-    def _samples(self, group: Group) -> list[Sample]:
+    def _deviations(self, groups: Sequence[Group]) -> list[float | None]:
+        """Return for each group the deviation that its advantages are divided by."""
+        if not self.config.normalize_std or self.config.turn_weights == "nodes":
+            return [None] * len(groups)
+        mine: dict[tuple[int, AgentID], list[Group]] = defaultdict(list)
+        for group in groups:
+            mine[group.rollout, group.agent].append(group)
+        pooled = {
+            key: pooled_deviation([each.returns for each in some], [each.weight for each in some])
+            for key, some in mine.items()
+        }
+        return [pooled[group.rollout, group.agent] for group in groups]
+
+    def _samples(self, group: Group, deviation: float | None) -> list[Sample]:
         advantages = group_advantages(
-            group.returns, self.config.baseline, normalize_std=self.config.normalize_std
+            group.returns,
+            self.config.baseline,
+            normalize_std=self.config.normalize_std,
+            deviation=deviation,
         )
         return [
-            Sample(group.agent, completion, advantage)
+            Sample(group.agent, completion, advantage, group.weight)
             for completion, advantage in zip(group.completions, advantages, strict=True)
         ]
 
     def _update_policy(self, name: str, samples: list[Sample]) -> dict[str, float]:
         if self.config.normalize_batch:
             samples = _normalized(samples)
-        weights = answer_weights([sample.completion for sample in samples], self.config)
+        weights = answer_weights(
+            [sample.completion for sample in samples],
+            self.config,
+            [sample.node_weight for sample in samples],
+        )
         keep = [i for i, sample in enumerate(samples) if self._teaches(sample)]
         if not keep:
             return {}
@@ -244,7 +280,9 @@ def make_maremax(**options: Any) -> Magrpo:  # noqa: ANN401 - see make_magrpo
 
 
 def _normalized(samples: Sequence[Sample]) -> list[Sample]:
-    advantages = normalize([sample.advantage for sample in samples])
+    advantages = normalize(
+        [sample.advantage for sample in samples], [sample.node_weight for sample in samples]
+    )
     return [
         replace(sample, advantage=advantage)
         for sample, advantage in zip(samples, advantages, strict=True)

@@ -22,6 +22,7 @@ from mlrl_learners.functional.losses import (
     policy_loss,
     token_weights,
 )
+from mlrl_learners.functional.reach import TurnWeights
 from mlrl_learners.types import AgentID, Branching, Completion, JointMode, RolloutConfig
 
 __all__ = [
@@ -45,6 +46,9 @@ class PolicyGradientConfig(TeamConfig):
         group_size: Answers an agent gives to one prompt, G, at least 1.
         joint_mode: `"aligned"` plays the j-th answers together, `"cross"` every combination.
         branching: `"tree"` goes on from every joint action, `"chain"` from one of them.
+        turn_weights: `reach` weighs answers by the probability of reaching their node, so that
+            the gradient is that of the return; `nodes` weighs all answers alike, as published
+            libraries do, so that later turns of a tree count more than earlier ones.
         gamma: Discount a turn, in [0, 1].
         loss: `grpo`, `token_mean`, `dr_grpo`, `sequence` or `gspo`.
         clip_low: The ratio counts down to 1 - clip_low, in [0, 1]; 1 for no limit.
@@ -68,6 +72,7 @@ class PolicyGradientConfig(TeamConfig):
     group_size: int = 4
     joint_mode: JointMode = "aligned"
     branching: Branching = "tree"
+    turn_weights: TurnWeights = "reach"
     gamma: float = 1.0
     loss: LossKind = "grpo"
     clip_low: float = 0.2
@@ -97,6 +102,8 @@ class PolicyGradientConfig(TeamConfig):
         for name in ("clip_high", "kl_coef"):
             if not getattr(self, name) >= 0:
                 raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
+        if self.turn_weights not in ("reach", "nodes"):
+            raise ConfigError(f"turn_weights must be reach or nodes, got {self.turn_weights!r}")
         if (self.overlong == "penalize") != (self.overlong_penalty > 0):
             raise ConfigError(
                 "overlong_penalty must be above 0 for overlong penalize, and 0 otherwise, got "
@@ -127,18 +134,25 @@ class PolicyGradientConfig(TeamConfig):
         return self.overlong == "mask" and completion.finish_reason == "length"
 
 
-def answer_weights(completions: Sequence[Completion], config: PolicyGradientConfig) -> list[float]:
+def answer_weights(
+    completions: Sequence[Completion],
+    config: PolicyGradientConfig,
+    node_weights: Sequence[float] | None = None,
+) -> list[float]:
     """Return the weight of each answer's tokens in the loss of an update on these answers.
 
     That of a masked answer is 0, and all others weigh what they would beside it.
+
+    Args:
+        completions: Every answer of the update.
+        config: Which mean, and which answers are masked.
+        node_weights: For each answer, the weight of its node; all alike by default.
     """
-    lengths = [len(completion.token_ids) for completion in completions]
     weights = token_weights(
-        lengths,
+        [len(completion.token_ids) for completion in completions],
         config.loss,
-        num_rows=len(completions),
+        row_weights=node_weights or [1.0] * len(completions),
         max_tokens=config.max_new_tokens,
-        num_tokens=sum(lengths),
     )
     return [
         0.0 if config.is_masked(completion) else weight

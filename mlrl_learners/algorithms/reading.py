@@ -50,21 +50,32 @@ class CriticInputs:
         """Return which of its critic's values is the agent's."""
         return self.agents.index(agent) if self.kind == "central" else 0
 
-    def prompts(self, rollouts: Sequence[Rollout]) -> dict[Key, Prompt]:
-        """Return every question that rollouts raise and that somebody reads, once."""
+    def prompts(self, rollouts: Sequence[Rollout], *, bootstrap: bool = False) -> dict[Key, Prompt]:
+        """Return every question that rollouts raise and that somebody reads, once.
+
+        Args:
+            rollouts: What was played.
+            bootstrap: Include what would have been read behind artificial turn limits.
+        """
         prompts: dict[Key, Prompt] = {}
-        for key, completions in self._questions(rollouts):
+        for key, completions in self._questions(rollouts, bootstrap=bootstrap):
             if key not in prompts and key[0] in self.formats:
                 prompts[key] = self._prompt(key, completions)
         return prompts
 
-    def _questions(self, rollouts: Sequence[Rollout]) -> Iterator[tuple[Key, Sequence[Completion]]]:
-        for node in (node for rollout in rollouts for node in rollout.root.walk()):
-            for agent, completions in node.completions.items():
-                yield self.key(agent, node.observations), completions
-            for step in node.steps:
-                for agent in step.next_observations:
-                    yield self.key(agent, step.next_observations), ()
+    def _questions(
+        self, rollouts: Sequence[Rollout], *, bootstrap: bool
+    ) -> Iterator[tuple[Key, Sequence[Completion]]]:
+        for rollout in rollouts:
+            behind_limit = bootstrap and rollout.artificial_limit
+            for node in rollout.root.walk():
+                for agent, completions in node.completions.items():
+                    yield self.key(agent, node.observations), completions
+                for step in node.steps:
+                    if step.truncated and not behind_limit:
+                        continue  # no critic is trained on what is read after an episode's end
+                    for agent in step.next_observations:
+                        yield self.key(agent, step.next_observations), ()
 
     def _prompt(self, key: Key, completions: Sequence[Completion]) -> Prompt:
         reader, text = key

@@ -159,6 +159,15 @@ class Team:
             for observation, given in zip(observations, answers, strict=True)
         ]
 
+    def prompt_ids(self, agent: AgentID, observation: str) -> list[int]:
+        """Return the token ids that an agent's model reads for an observation.
+
+        Raises:
+            UnknownNameError: If the agent is not of this team.
+        """
+        self._policy(agent)
+        return self._formats[agent].encode(observation)
+
     @contextlib.contextmanager
     def sampling_seed(self, seed: int) -> Iterator[None]:
         """Sample from `seed` inside the block, then go on as if nothing had happened."""

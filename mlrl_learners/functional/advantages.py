@@ -9,7 +9,7 @@ from typing import Literal
 
 from mlrl_learners.errors import NumericsError
 
-__all__ = ["Baseline", "group_advantages", "normalize"]
+__all__ = ["Baseline", "group_advantages", "normalize", "pooled_deviation"]
 
 Baseline = Literal["mean", "none", "leave_one_out", "max"]
 
@@ -19,6 +19,7 @@ def group_advantages(
     baseline: Baseline = "mean",
     *,
     normalize_std: bool = False,
+    deviation: float | None = None,
     epsilon: float = 1e-4,
 ) -> list[float]:
     """Return how much better each answer did than the baseline of its group.
@@ -33,7 +34,8 @@ def group_advantages(
     Args:
         returns: One return an answer, at least one.
         baseline: Which baseline is subtracted.
-        normalize_std: Divide by the population standard deviation of the returns plus `epsilon`.
+        normalize_std: Divide by `deviation` plus `epsilon`.
+        deviation: By default the population standard deviation of the returns.
         epsilon: Added to the standard deviation.
 
     Raises:
@@ -54,13 +56,37 @@ def group_advantages(
         advantages = [(size * value - total) / (size - 1) for value in returns]
     if not normalize_std:
         return advantages
-    mean = total / size
-    std = math.sqrt(math.fsum((value - mean) ** 2 for value in returns) / size)
+    std = pooled_deviation([returns], [1.0]) if deviation is None else deviation
     return [advantage / (std + epsilon) for advantage in advantages]
 
 
-def normalize(values: Sequence[float], *, epsilon: float = 1e-8) -> list[float]:
+def pooled_deviation(groups: Sequence[Sequence[float]], weights: Sequence[float]) -> float:
+    """Return the root of the weighted mean of the groups' population variances.
+
+    GRPO divides by the deviation of the answers to one task. Over several turns a deviation of its
+    own for each node would make a turn with small rewards as loud as one with large rewards; one
+    for all nodes of a rollout leaves their proportion as it is.
+
+    Args:
+        groups: Returns of the answers to each prompt, at least one.
+        weights: Weight of each group, above 0.
+    """
+    variances = []
+    for returns in groups:
+        mean = math.fsum(returns) / len(returns)
+        variances.append(math.fsum((value - mean) ** 2 for value in returns) / len(returns))
+    return math.sqrt(_weighted_sum(variances, weights) / math.fsum(weights))
+
+
+def normalize(
+    values: Sequence[float], weights: Sequence[float] | None = None, *, epsilon: float = 1e-8
+) -> list[float]:
     """Return (value - mean) / (population standard deviation + epsilon); zeros if all are equal.
+
+    Args:
+        values: What is to be normalised.
+        weights: Weight of each value in the mean and the deviation, above 0; all alike by default.
+        epsilon: Added to the standard deviation.
 
     Raises:
         NumericsError: If a value is not finite.
@@ -68,9 +94,15 @@ def normalize(values: Sequence[float], *, epsilon: float = 1e-8) -> list[float]:
     _check_finite(values, "value to be normalised")
     if not values or min(values) == max(values):
         return [0.0] * len(values)  # exactly: rounding must not be blown up to size one
-    mean = math.fsum(values) / len(values)
-    std = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-    return [(value - mean) / (std + epsilon) for value in values]
+    weights = weights or [1.0] * len(values)
+    total = math.fsum(weights)
+    mean = _weighted_sum(values, weights) / total
+    variance = _weighted_sum([(value - mean) ** 2 for value in values], weights) / total
+    return [(value - mean) / (math.sqrt(variance) + epsilon) for value in values]
+
+
+def _weighted_sum(values: Sequence[float], weights: Sequence[float]) -> float:
+    return math.fsum(value * weight for value, weight in zip(values, weights, strict=True))
 
 
 def _check_finite(values: Sequence[float], what: str) -> None:

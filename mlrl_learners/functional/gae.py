@@ -4,17 +4,21 @@ One turn is one action: an agent reads its prompt and writes a whole completion.
 is read, before anything is written. In a tree the future of a joint action is the mean over the
 joint actions that follow it; a chain of one sample a node is the textbook's case.
 
-Sources: GAE (arXiv 1506.02438); bootstrapping where an episode is cut but has not ended
-(arXiv 1712.00378).
+A turn limit ends an episode for good unless the environment says that it is artificial. If it is
+part of the task, nothing can be earned behind it, and adding a critic's value there would pay
+agents for running into it.
+
+Sources: GAE (arXiv 1506.02438); bootstrapping at artificial time limits (arXiv 1712.00378).
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.types import AgentID, JointStep, Node
+from mlrl_learners.functional.reach import count_going_on, other_rollouts_means, share_futures
+from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
-__all__ = ["TurnGae", "Value"]
+__all__ = ["TurnGae", "Value", "chain_baselines"]
 
 Value = Callable[[AgentID, Mapping[AgentID, str]], float]
 """What an agent can expect from where the agents read these observations."""
@@ -27,10 +31,11 @@ class TurnGae:
     A' is the mean advantage of the joint actions that follow. What V(next) and A' are:
 
     - after a joint action with a child: the child's
-    - after one that ended the task: both 0, nothing follows
-    - after one cut by the turn limit: V of what would have been read next, and A' = 0
-    - after one that a chain did not walk further: V of what would have been read next, and the A'
-      of its walked sibling, for the reason given in `functional.returns.joint_returns`
+    - after one that ended the task, or was cut by the turn limit: both 0, nothing follows
+    - after one that was cut by an artificial limit, with `bootstrap`: V of what would have been
+      read next, and A' = 0
+    - after one that a chain did not walk further: V of what would have been read next. A' is
+      shared out as `mlrl_learners.functional.reach.share_futures` says.
 
     Nothing follows for an agent that has left. With V = 0 and lambda = 1 they are MAGRPO's returns.
     A value target is A + V(node): it keeps the scale of the rewards.
@@ -39,39 +44,68 @@ class TurnGae:
         value: The critic, as it was when the rollouts were played.
         gamma: Discount a turn, in [0, 1].
         gae_lambda: 0 for one-step temporal differences, 1 for returns less values.
-        bootstrap_truncated: Whether the turn limit is a cut; if not, it ends the task.
+        bootstrap: Whether the turn limit is artificial, and what follows it is estimated by the
+            critic.
     """
 
     value: Value
     gamma: float
     gae_lambda: float
-    bootstrap_truncated: bool = True
+    bootstrap: bool = False
 
-    def joint_advantages(self, node: Node, agent: AgentID) -> list[float]:
-        """Return the advantage of each joint action played at `node`."""
+    def joint_advantages(
+        self, node: Node, agent: AgentID, baselines: Mapping[int, float] | None = None
+    ) -> list[float]:
+        """Return the advantage of each joint action played at `node`.
+
+        Args:
+            node: Where the joint actions were played.
+            agent: Whose rewards count.
+            baselines: By turn, the expected A' after a joint action of a chain, from
+                `chain_baselines`. Where it is missing, A' is credited to all joint actions that
+                go on.
+        """
         here = self.value(agent, node.observations)
-        return [expected - here for expected in self._expected(node, agent)]
+        return [expected - here for expected in self._expected(node, agent, baselines or {})]
 
-    def _expected(self, node: Node, agent: AgentID) -> list[float]:
+    def futures(self, node: Node, agent: AgentID) -> dict[int, float]:
+        """Return the A' of each joint action that was walked further, by its number."""
+        return {number: each.advantage for number, each in self._walked(node, agent).items()}
+
+    def _expected(self, node: Node, agent: AgentID, baselines: Mapping[int, float]) -> list[float]:
         """Return A + V(node) of each joint action."""
-        walked = {
+        walked = self._walked(node, agent)
+        advantages, other = share_futures(
+            {number: future.advantage for number, future in walked.items()},
+            count_going_on(node),
+            baselines.get(node.turn),
+        )
+        value = _mean([future.value for future in walked.values()])
+        expected = []
+        for number, step in enumerate(node.steps):
+            future = _Future(value, other)
+            if step.child is None:
+                future = self._cut(step, agent, future)
+            elif agent in step.child.observations:
+                future = _Future(walked[number].value, advantages[number])
+            else:
+                future = walked[number]
+            reward = step.rewards.get(agent, 0.0)
+            expected.append(
+                reward + self.gamma * (future.value + self.gae_lambda * future.advantage)
+            )
+        return expected
+
+    def _walked(self, node: Node, agent: AgentID) -> "dict[int, _Future]":
+        """Return what comes after each joint action that was walked further, by its number."""
+        return {
             number: self._entered(step.child, agent)
             for number, step in enumerate(node.steps)
             if step.child is not None
         }
-        sibling = _mean_future(list(walked.values()))
-        futures = [
-            walked[number] if number in walked else self._cut(step, agent, sibling)
-            for number, step in enumerate(node.steps)
-        ]
-        return [
-            step.rewards.get(agent, 0.0)
-            + self.gamma * (future.value + self.gae_lambda * future.advantage)
-            for step, future in zip(node.steps, futures, strict=True)
-        ]
 
     def _entered(self, child: Node, agent: AgentID) -> "_Future":
-        expected = _mean(self._expected(child, agent))
+        expected = _mean(self._expected(child, agent, {}))  # no baseline changes a mean
         if agent not in child.observations:
             return _Future(expected, 0.0)
         value = self.value(agent, child.observations)
@@ -79,7 +113,7 @@ class TurnGae:
 
     def _cut(self, step: JointStep, agent: AgentID, sibling: "_Future") -> "_Future":
         """Return what would have followed a joint action that nobody walked on from."""
-        if step.terminated or (step.truncated and not self.bootstrap_truncated):
+        if step.terminated or (step.truncated and not self.bootstrap):
             return _Future(0.0, 0.0)
         if not step.next_observations:  # nobody asked
             return _Future(0.0, 0.0) if step.truncated else sibling
@@ -89,16 +123,27 @@ class TurnGae:
         return _Future(value, 0.0 if step.truncated else sibling.advantage)
 
 
+def chain_baselines(
+    rollouts: Sequence[Rollout], estimators: Sequence[TurnGae], agent: AgentID
+) -> list[dict[int, float]]:
+    """Return for each rollout, by turn, the mean A' after joint actions of the other chains.
+
+    Args:
+        rollouts: What was played.
+        estimators: For each rollout, how its advantages are estimated.
+        agent: Whose advantages.
+    """
+    return other_rollouts_means(
+        rollouts, lambda number, node: estimators[number].futures(node, agent)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Future:
     """What comes after a joint action: V(next) and the mean advantage there."""
 
     value: float
     advantage: float
-
-
-def _mean_future(futures: Sequence[_Future]) -> _Future:
-    return _Future(_mean([f.value for f in futures]), _mean([f.advantage for f in futures]))
 
 
 def _mean(values: Sequence[float]) -> float:

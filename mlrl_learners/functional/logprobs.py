@@ -210,14 +210,17 @@ def _packs(rows: Sequence[TokenRow], max_tokens: int | None = None) -> list[list
     """Group row numbers by prompt, in order; a pack is at most `max_tokens` wide."""
     packs: list[list[int]] = []
     open_packs: dict[tuple[int, ...], list[int]] = {}
+    widths: dict[tuple[int, ...], int] = {}
     for number, row in enumerate(rows):
         prompt = tuple(row.prompt_ids)
+        width = widths.get(prompt, len(prompt)) + len(row.token_ids) - 1
         pack = open_packs.get(prompt)
-        too_wide = max_tokens is not None and _width(rows, [*(pack or []), number]) > max_tokens
-        if pack is None or too_wide:
+        if pack is None or (max_tokens is not None and width > max_tokens):
             pack = open_packs[prompt] = []
             packs.append(pack)
+            width = len(prompt) + len(row.token_ids) - 1
         pack.append(number)
+        widths[prompt] = width
     return packs
 
 

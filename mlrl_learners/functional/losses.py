@@ -5,6 +5,7 @@ Every tensor named `[T]` holds the completion tokens of all rows of a batch, one
 what tells one "mean" from another, so a batch may be split anywhere without changing the total.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -40,29 +41,34 @@ class PolicyLoss:
 
 
 def token_weights(
-    lengths: Sequence[int], kind: LossKind, *, num_rows: int, max_tokens: int, num_tokens: int
+    lengths: Sequence[int], kind: LossKind, *, row_weights: Sequence[float], max_tokens: int
 ) -> list[float]:
     """Return the weight of each row's tokens in the loss.
 
-    - `grpo`, `gspo`: 1 / (rows * length), the mean over rows of the mean over tokens
-    - `token_mean`: 1 / all tokens, every token alike (DAPO, arXiv 2503.14476)
-    - `dr_grpo`: 1 / (rows * max_tokens), free of a length bias (arXiv 2503.20783)
-    - `sequence`: 1 / rows, the sum over tokens
+    With w the weight of a row and W the sum over the rows of the **whole** update, also those in
+    other micro-batches or filtered out:
+
+    - `grpo`, `gspo`: w / (W * length), the mean over rows of the mean over tokens
+    - `token_mean`: w / sum of (w * length), every token alike (DAPO, arXiv 2503.14476)
+    - `dr_grpo`: w / (W * max_tokens), free of a length bias (arXiv 2503.20783)
+    - `sequence`: w / W, the sum over tokens
 
     Args:
-        lengths: Completion tokens of each row.
+        lengths: Completion tokens of each row of the update, at least 1.
         kind: Which mean.
-        num_rows: Rows of the **whole** update, also those in other micro-batches or filtered out.
+        row_weights: w of each row, at least 0; all 1 for rows that count alike.
         max_tokens: Longest completion that sampling allows.
-        num_tokens: Completion tokens of the whole update.
     """
     if kind == "token_mean":
-        return [1.0 / num_tokens] * len(lengths)
-    if kind == "dr_grpo":
-        return [1.0 / (num_rows * max_tokens)] * len(lengths)
-    if kind == "sequence":
-        return [1.0 / num_rows] * len(lengths)
-    return [1.0 / (num_rows * length) for length in lengths]
+        scales = [1.0] * len(lengths)
+        total = math.fsum(w * length for w, length in zip(row_weights, lengths, strict=True))
+    else:
+        scales = {
+            "dr_grpo": [float(max_tokens)] * len(lengths),
+            "sequence": [1.0] * len(lengths),
+        }.get(kind, [float(length) for length in lengths])
+        total = math.fsum(row_weights)
+    return [w / (total * scale) for w, scale in zip(row_weights, scales, strict=True)]
 
 
 def policy_loss(

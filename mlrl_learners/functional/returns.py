@@ -1,15 +1,23 @@
 """Returns over rollout trees, and the groups that advantages are taken within. Free of torch."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlrl_learners.errors import NumericsError
 from mlrl_learners.functional.credit import Credit, credited_values, goes_on
-from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
+from mlrl_learners.functional.reach import (
+    TurnWeights,
+    count_going_on,
+    other_rollouts_means,
+    share_futures,
+    weighted_nodes,
+)
+from mlrl_learners.types import AgentID, Completion, Node, Rollout
 
 __all__ = [
     "Group",
+    "chain_baselines",
     "check_rewards",
     "joint_returns",
     "mean_by_sample",
@@ -23,12 +31,18 @@ class Group:
     """G answers of one agent to one prompt at one turn, and the return of each.
 
     A group never mixes prompts, agents or turns: it is read off a single node.
+
+    Attributes:
+        weight: Weight of the node, see `mlrl_learners.functional.reach`.
+        rollout: Number of the rollout that the node is of.
     """
 
     agent: AgentID
     turn: int
     completions: tuple[Completion, ...]
     returns: tuple[float, ...]
+    weight: float = 1.0
+    rollout: int = 0
 
 
 def check_rewards(rollouts: Sequence[Rollout]) -> None:
@@ -48,32 +62,43 @@ def check_rewards(rollouts: Sequence[Rollout]) -> None:
                         )
 
 
-def joint_returns(node: Node, agent: AgentID, gamma: float) -> list[float]:
+def joint_returns(
+    node: Node, agent: AgentID, gamma: float, baselines: Mapping[int, float] | None = None
+) -> list[float]:
     """Return R_j = r_j + gamma * mean(child R) for each joint action j played at `node`.
 
-    Where the episode went on but only a sibling was walked further (a chain), the walked child
-    stands in for what would have followed: it is the only estimate there is, and giving it to one
-    joint action alone would favour that one for having been picked.
+    Where the episode goes on after several joint actions but only one was walked further (a
+    chain), what followed is shared out as `mlrl_learners.functional.reach.share_futures` says.
 
     Args:
         node: Where the joint actions were played.
         agent: Whose rewards are summed; one that has left earns nothing more.
         gamma: Discount a turn, in [0, 1].
+        baselines: By turn, what is expected to follow a joint action of a chain, estimated on
+            other rollouts. Where it is missing, what followed is credited to all joint actions
+            that go on.
     """
-    walked = [_value(step.child, agent, gamma) for step in node.steps if step.child is not None]
-    expected = _mean(walked) if walked else 0.0
-    return [_joint_return(step, agent, gamma, expected) for step in node.steps]
+    futures, other = _futures(node, agent, gamma, (baselines or {}).get(node.turn))
+    returns = []
+    for number, step in enumerate(node.steps):
+        future = futures.get(number, other if goes_on(step, agent) else 0.0)
+        returns.append(step.rewards.get(agent, 0.0) + gamma * future)
+    return returns
 
 
 def sample_returns(
-    node: Node, agent: AgentID, gamma: float, credit: Credit = "shared"
+    node: Node,
+    agent: AgentID,
+    gamma: float,
+    credit: Credit = "shared",
+    baselines: Mapping[int, float] | None = None,
 ) -> list[float]:
     """Return, for each of the agent's samples, the mean credit for the joint actions it is part of.
 
     In `aligned` mode that is the credit for the one joint action; in `cross` mode the mean over
     all the answers of its teammates.
     """
-    returns = joint_returns(node, agent, gamma)
+    returns = joint_returns(node, agent, gamma, baselines)
     return mean_by_sample(node, agent, credited_values(node, agent, returns, credit))
 
 
@@ -86,25 +111,59 @@ def mean_by_sample(node: Node, agent: AgentID, joint_values: Sequence[float]) ->
 
 
 def rollout_groups(
-    rollouts: Sequence[Rollout], gamma: float, credit: Credit = "shared"
+    rollouts: Sequence[Rollout],
+    gamma: float,
+    credit: Credit = "shared",
+    turn_weights: TurnWeights = "reach",
 ) -> Iterator[Group]:
-    """Yield every group of every rollout: one a node and agent that answered there."""
-    for rollout in rollouts:
-        for node in rollout.root.walk():
+    """Yield every group of every rollout: one a node and agent that answered there.
+
+    Args:
+        rollouts: What was played.
+        gamma: Discount a turn, in [0, 1].
+        credit: Which part of a joint action's return an agent is credited with.
+        turn_weights: `reach` weighs nodes by the probability of reaching them, and what a chain
+            walked for the joint actions that it stands for; `nodes` weighs all alike.
+    """
+    baselines: dict[AgentID, list[dict[int, float]]] = {}
+    if turn_weights == "reach":
+        agents = dict.fromkeys(agent for rollout in rollouts for agent in rollout.agents)
+        baselines = {agent: chain_baselines(rollouts, agent, gamma) for agent in agents}
+    for number, rollout in enumerate(rollouts):
+        for node, weight in weighted_nodes(rollout.root, turn_weights):
             for agent, completions in node.completions.items():
-                returns = tuple(sample_returns(node, agent, gamma, credit))
-                yield Group(agent, node.turn, tuple(completions), returns)
+                known = baselines[agent][number] if agent in baselines else None
+                returns = sample_returns(node, agent, gamma, credit, known)
+                yield Group(agent, node.turn, tuple(completions), tuple(returns), weight, number)
 
 
-def _joint_return(step: JointStep, agent: AgentID, gamma: float, expected: float) -> float:
-    reward = step.rewards.get(agent, 0.0)
-    if step.child is not None:
-        return reward + gamma * _value(step.child, agent, gamma)
-    return reward + gamma * expected if goes_on(step, agent) else reward
+def chain_baselines(
+    rollouts: Sequence[Rollout], agent: AgentID, gamma: float
+) -> list[dict[int, float]]:
+    """Return for each rollout, by turn, what followed joint actions of the other chains."""
+    return other_rollouts_means(rollouts, lambda _, node: _walked_values(node, agent, gamma))
 
 
-def _value(node: Node, agent: AgentID, gamma: float) -> float:
-    return _mean(joint_returns(node, agent, gamma))
+def _futures(
+    node: Node, agent: AgentID, gamma: float, baseline: float | None
+) -> tuple[dict[int, float], float]:
+    """Return what follows each walked joint action, and what follows each other one."""
+    walked = _walked_values(node, agent, gamma)
+    futures, other = share_futures(walked, count_going_on(node), baseline)
+    left = {n: value for n, value in walked.items() if not goes_on(node.steps[n], agent)}
+    return futures | left, other
+
+
+def _walked_values(node: Node, agent: AgentID, gamma: float) -> dict[int, float]:
+    """Return the value of each child, by the number of its joint action.
+
+    A value is a mean over joint actions, which no baseline changes.
+    """
+    return {
+        number: _mean(joint_returns(step.child, agent, gamma))
+        for number, step in enumerate(node.steps)
+        if step.child is not None
+    }
 
 
 def _mean(values: Sequence[float]) -> float:

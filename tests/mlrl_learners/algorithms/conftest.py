@@ -19,9 +19,15 @@ class Letters(ParallelEnv):
     """
 
     def __init__(
-        self, agents=("left", "right"), max_turns=1, solved_at=None, reward=None, leaves=None
+        self,
+        agents=("left", "right"),
+        max_turns=1,
+        solved_at=None,
+        reward=None,
+        leaves=None,
+        artificial_limit=False,
     ):
-        self.metadata = {"name": "test/letters-v0"}
+        self.metadata = {"name": "test/letters-v0", "artificial_limit": artificial_limit}
         self.possible_agents, self.agents = list(agents), []
         self.max_turns, self.solved_at, self.reward = max_turns, solved_at, reward or letters
         self.leaves = leaves or {}

@@ -103,8 +103,10 @@ def slow_value(learner, agent, observations):
 
 
 def test_losses_equal_a_slow_reference(make, kind, toy):
-    learner = make(critic=kind, epochs=1, gamma=0.8, normalize_advantages=False)
-    rollouts = toy.play(learner)
+    learner = make(
+        critic=kind, epochs=1, gamma=0.8, normalize_advantages=False, bootstrap_truncated=True
+    )
+    rollouts = toy.play(learner, artificial_limit=True)
     samples = slow_samples(learner, rollouts)
     metrics = learner.update(rollouts)
     for agent in AGENTS:
@@ -121,12 +123,13 @@ def test_losses_equal_a_slow_reference(make, kind, toy):
 
 
 def targets_of(learner, rollouts):
-    samples = learner._samples(rollouts, learner.critics.read(rollouts))
+    reading = learner.critics.read(rollouts, bootstrap=learner.config.bootstrap_truncated)
+    samples = learner._samples(rollouts, reading)
     return [sample.judgement.target for sample in samples]
 
 
 def test_value_targets_keep_the_scale_of_the_rewards(make, toy):
-    learner = make(bootstrap_truncated=False)
+    learner = make()
     rollouts = toy.play(learner, reward=lambda *_: 1000.0)
     assert targets_of(learner, rollouts) == pytest.approx([1000.0] * 16)
 
@@ -134,12 +137,17 @@ def test_value_targets_keep_the_scale_of_the_rewards(make, toy):
 @pytest.mark.parametrize(
     ("ends", "options", "goes_on"),
     [
-        ({"max_turns": 1}, {}, True),
-        ({"max_turns": 1}, {"bootstrap_truncated": False}, False),
-        ({"max_turns": 2, "solved_at": 1}, {}, False),
+        ({"max_turns": 1, "artificial_limit": True}, {"bootstrap_truncated": True}, True),
+        ({"max_turns": 1, "artificial_limit": True}, {}, False),
+        ({"max_turns": 1}, {"bootstrap_truncated": True}, False),
+        (
+            {"max_turns": 2, "solved_at": 1, "artificial_limit": True},
+            {"bootstrap_truncated": True},
+            False,
+        ),
     ],
 )
-def test_only_where_the_turn_limit_cut_it_an_episode_goes_on_with_a_value(
+def test_only_where_an_artificial_limit_cut_it_an_episode_goes_on_with_a_value(
     make, ends, options, goes_on, kind, toy
 ):
     learner = make(critic=kind, gamma=0.5, **options)
@@ -207,7 +215,7 @@ def test_trees_and_chains_aligned_and_crossed_are_all_learnt_from(make, options,
 def test_normalized_advantages_forget_the_scale_of_the_rewards(
     make, normalize, grows, toy, monkeypatch
 ):
-    learner = make(epochs=1, normalize_advantages=normalize, bootstrap_truncated=False)
+    learner = make(epochs=1, normalize_advantages=normalize)
     with torch.no_grad():
         for critic in learner.critics.critics.values():
             critic.head.weight.zero_()

@@ -49,7 +49,7 @@ def test_values_are_clipped_around_what_they_were_before_the_first_epoch(make, t
     stale = before(rollouts)
     with torch.no_grad():
         learner.critics.critics["solo"].head.bias.add_(1.0)
-    monkeypatch.setattr(learner.critics, "read", lambda rollouts: stale)
+    monkeypatch.setattr(learner.critics, "read", lambda rollouts, **_: stale)
     _, critic = toy.gradients(learner, rollouts, monkeypatch)
     assert float(critic.abs().max()) == 0.0
     monkeypatch.setattr(learner.critics, "read", before)
@@ -58,7 +58,7 @@ def test_values_are_clipped_around_what_they_were_before_the_first_epoch(make, t
 
 
 def test_agents_keep_their_own_rewards_under_a_central_critic(make, toy):
-    learner = make("mappo", bootstrap_truncated=False)
+    learner = make("mappo")
     rollouts = toy.play(learner, reward=lambda _, agent: float(agent == "left"))
     samples = learner._samples(rollouts, learner.critics.read(rollouts))
     found = {sample.judgement.agent: sample.judgement.target for sample in samples}
@@ -67,11 +67,11 @@ def test_agents_keep_their_own_rewards_under_a_central_critic(make, toy):
 
 def test_a_central_critic_is_one_model_that_reads_what_all_agents_read(make, toy):
     learner = make("mappo")
-    reading = learner.critics.read(toy.play(learner))
+    reading = learner.critics.read(toy.play(learner, max_turns=2))
     assert list(learner.critics.critics) == ["central"]
     texts = [text for _, text in reading.prompts]
     assert texts[0] == "[left]\none, turn 0\n\n[right]\none, turn 0"
-    assert len(texts) == 4  # two tasks, read at the start and behind the turn limit
+    assert len(texts) == 4  # two tasks of two turns
 
 
 def test_shared_weights_share_the_critic(make):
@@ -97,9 +97,7 @@ def test_a_critic_has_its_own_model_and_rate(make):
 
 
 def test_a_critic_learns_to_foresee(make, toy):
-    learner = make(
-        critic_lr=1e-2, lr=1e-9, epochs=4, value_clip=math.inf, bootstrap_truncated=False
-    )
+    learner = make(critic_lr=1e-2, lr=1e-9, epochs=4, value_clip=math.inf)
     history = []
     for _ in range(12):
         rewards = {"one": 1.0, "two": 3.0}

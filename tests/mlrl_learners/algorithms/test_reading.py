@@ -1,3 +1,5 @@
+import pytest
+
 import mlrl_envs
 import mlrl_learners
 from mlrl_learners.algorithms.reading import joint_observation
@@ -21,9 +23,14 @@ def test_agents_that_have_left_are_not_read():
     assert joint_observation({"b": "y"}, ("a", "b")) == "[b]\ny"
 
 
-def test_everything_read_and_everything_cut_is_asked_about_once(toy):
-    _, reading = reading_of(toy)
-    asked = [f"one, turn {turn}" for turn in range(3)]  # the last one lies behind the turn limit
+@pytest.mark.parametrize(("artificial", "turns"), [(True, 3), (False, 2)])
+def test_what_lies_behind_the_turn_limit_is_only_asked_about_if_the_limit_is_artificial(
+    toy, artificial, turns
+):
+    learner = mlrl_learners.make("ippo", agents=("left", "right"), **SMALL)
+    rollouts = toy.play(learner, tasks=("one",), max_turns=2, artificial_limit=artificial)
+    reading = learner.critics.read(rollouts, bootstrap=True)
+    asked = [f"one, turn {turn}" for turn in range(turns)]
     assert sorted(reading.prompts) == [
         (agent, text) for agent in ("left", "right") for text in asked
     ]

@@ -14,7 +14,7 @@ from mlrl_learners.types import Completion, Node, RolloutConfig
 
 AGENTS = ("left", "right")
 FAMILIES = ["magrpo", "ippo"]
-PLAIN = {"ippo": {"epochs": 1, "normalize_advantages": False, "bootstrap_truncated": False}}
+PLAIN = {"ippo": {"epochs": 1, "normalize_advantages": False}}
 
 
 def make(name="magrpo", seed=0, agents=AGENTS, **options):

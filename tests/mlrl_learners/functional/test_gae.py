@@ -71,8 +71,8 @@ def lines(node, step):
     return found
 
 
-def slow_next_value(node, step, agent):
-    if step.terminated:
+def slow_next_value(node, step, agent, bootstrap):
+    if step.terminated or (step.truncated and not bootstrap):
         return 0.0
     if step.child:
         return value(agent, step.child.observations)
@@ -82,23 +82,23 @@ def slow_next_value(node, step, agent):
     return sum(walked) / len(walked) if walked and not step.truncated else 0.0
 
 
-def slow_advantages(node, agent, gamma, lam):
+def slow_advantages(node, agent, gamma, lam, bootstrap):
     """The sum over turns of (gamma lambda)^t d_t, averaged over every line there is."""
     advantages = []
     for step in node.steps:
         total = 0.0
         for chance, line in lines(node, step):
             for t, (n, s) in enumerate(line):
-                delta = s.rewards[agent] + gamma * slow_next_value(n, s, agent)
+                delta = s.rewards[agent] + gamma * slow_next_value(n, s, agent, bootstrap)
                 total += chance * (gamma * lam) ** t * (delta - value(agent, n.observations))
         advantages.append(total)
     return advantages
 
 
-@given(tree=trees(), gamma=shares, lam=shares, agent=st.sampled_from(AGENTS))
-def test_advantages_equal_a_slow_reference_over_every_line_of_play(tree, gamma, lam, agent):
-    found = TurnGae(value, gamma, lam).joint_advantages(tree, agent)
-    assert found == pytest.approx(slow_advantages(tree, agent, gamma, lam), abs=1e-9)
+@given(tree=trees(), gamma=shares, lam=shares, agent=st.sampled_from(AGENTS), cut=st.booleans())
+def test_advantages_equal_a_slow_reference_over_every_line_of_play(tree, gamma, lam, agent, cut):
+    found = TurnGae(value, gamma, lam, bootstrap=cut).joint_advantages(tree, agent)
+    assert found == pytest.approx(slow_advantages(tree, agent, gamma, lam, cut), abs=1e-9)
 
 
 @given(
@@ -117,7 +117,7 @@ def test_a_line_without_branches_is_the_textbooks_case(rewards, gamma, lam, end)
     for reward, here in zip(reversed(rewards), reversed(values), strict=True):
         advantage = reward + gamma * after - here + gamma * lam * advantage
         after = here
-    (found,) = TurnGae(value, gamma, lam).joint_advantages(node, "a")
+    (found,) = TurnGae(value, gamma, lam, bootstrap=True).joint_advantages(node, "a")
     assert found == pytest.approx(advantage, abs=1e-9)
 
 
@@ -131,15 +131,16 @@ def one_step(end):
     return make_node("here", [end], [1.0], [None])
 
 
-def test_a_line_cut_by_the_turn_limit_goes_on_with_the_critics_value():
-    (found,) = TurnGae(value, 0.9, 0.95).joint_advantages(one_step("truncated"), "a")
+def test_a_line_cut_by_an_artificial_limit_goes_on_with_the_critics_value():
+    gae = TurnGae(value, 0.9, 0.95, bootstrap=True)
+    (found,) = gae.joint_advantages(one_step("truncated"), "a")
     after, here = value("a", {"a": "here.0"}), value("a", {"a": "here"})
     assert found == pytest.approx(1.0 + 0.9 * after - here)
 
 
 @pytest.mark.parametrize(("end", "bootstraps"), [("terminated", True), ("truncated", False)])
 def test_nothing_follows_where_the_task_ended(end, bootstraps):
-    (found,) = TurnGae(value, 0.9, 0.95, bootstraps).joint_advantages(one_step(end), "a")
+    (found,) = TurnGae(value, 0.9, 0.95, bootstrap=bootstraps).joint_advantages(one_step(end), "a")
     assert found == pytest.approx(1.0 - value("a", {"a": "here"}))
 
 
@@ -148,6 +149,27 @@ def test_being_picked_by_a_chain_is_no_advantage_in_itself():
     node = make_node("here", ["child", "unwalked"], [1.0, 1.0], [child, None])
     first, second = TurnGae(lambda *_: 0.0, 0.9, 0.95).joint_advantages(node, "a")
     assert first == pytest.approx(second)
+
+
+def test_what_a_chain_walked_counts_for_the_joint_actions_that_it_stands_for():
+    """E over the draw of d + A' is that of a tree: 2 * 1/2 for the walked one, 0 for the other."""
+    children = [
+        make_node(name, ["terminated"], [r], [None]) for name, r in (("x", 5.0), ("y", 3.0))
+    ]
+    tree = make_node("", ["child", "child"], [1.0, 2.0], children)
+    expected = TurnGae(value, 0.9, 0.8).joint_advantages(tree, "a")
+    totals = [0.0, 0.0]
+    for drawn in range(2):
+        steps = tuple(
+            step
+            if number == drawn
+            else dataclasses.replace(step, child=None, next_observations=step.child.observations)
+            for number, step in enumerate(tree.steps)
+        )
+        chain = dataclasses.replace(tree, steps=steps)
+        found = TurnGae(value, 0.9, 0.8).joint_advantages(chain, "a", {0: 0.7})
+        totals = [total + each / 2 for total, each in zip(totals, found, strict=True)]
+    assert totals == pytest.approx(expected)
 
 
 def test_a_cross_sample_is_worth_the_mean_over_its_teammates_answers():
@@ -170,7 +192,9 @@ def test_a_cross_sample_is_worth_the_mean_over_its_teammates_answers():
 @given(tree=trees(), gamma=shares)
 def test_lambda_zero_looks_one_step_ahead_only(tree, gamma):
     deltas = [
-        step.rewards["a"] + gamma * slow_next_value(tree, step, "a") - value("a", tree.observations)
+        step.rewards["a"]
+        + gamma * slow_next_value(tree, step, "a", bootstrap=False)
+        - value("a", tree.observations)
         for step in tree.steps
     ]
     found = TurnGae(value, gamma, 0.0).joint_advantages(tree, "a")

@@ -18,22 +18,23 @@ MAX_TOKENS = 10
 
 @st.composite
 def batches(draw):
-    """Rows of (new log-probs, old log-probs, advantage)."""
+    """Rows of (new log-probs, old log-probs, advantage, weight)."""
     logprob = st.floats(-3, -0.01)
     rows = []
     for _ in range(draw(st.integers(1, 4))):
         length = draw(st.integers(1, 5))
         new = draw(st.lists(logprob, min_size=length, max_size=length))
         old = draw(st.lists(logprob, min_size=length, max_size=length))
-        rows.append((new, old, draw(st.floats(-2, 2))))
+        rows.append((new, old, draw(st.floats(-2, 2)), draw(st.floats(0.01, 2))))
     return rows
 
 
 def slow_loss(rows, kind, low, high):
     """The formulas, one token at a time."""
-    tokens = sum(len(new) for new, _, _ in rows)
+    tokens = sum(weight * len(new) for new, _, _, weight in rows)
+    num_rows = sum(weight for *_, weight in rows)
     total = 0.0
-    for new, old, advantage in rows:
+    for new, old, advantage, weight in rows:
         length = len(new)
         mean_delta = sum(n - o for n, o in zip(new, old, strict=True)) / length
         row = 0.0
@@ -42,27 +43,26 @@ def slow_loss(rows, kind, low, high):
             clipped = min(max(ratio, 1 - low), 1 + high)
             row += min(ratio * advantage, clipped * advantage)
         divisor = {
-            "grpo": len(rows) * length,
-            "gspo": len(rows) * length,
+            "grpo": num_rows * length,
+            "gspo": num_rows * length,
             "token_mean": tokens,
-            "dr_grpo": len(rows) * MAX_TOKENS,
-            "sequence": len(rows),
+            "dr_grpo": num_rows * MAX_TOKENS,
+            "sequence": num_rows,
         }[kind]
-        total -= row / divisor
+        total -= weight * row / divisor
     return total
 
 
 def fast_loss(rows, kind, low=0.2, high=0.2, total=None):
     total = total or rows
-    lengths = [len(new) for new, _, _ in rows]
-    weights = token_weights(
-        lengths,
+    all_weights = token_weights(
+        [len(row[0]) for row in total],
         kind,
-        num_rows=len(total),
+        row_weights=[(*row, 1.0)[3] for row in total],
         max_tokens=MAX_TOKENS,
-        num_tokens=sum(len(new) for new, _, _ in total),
     )
-    repeats = torch.tensor(lengths)
+    weights = [all_weights[total.index(row)] for row in rows]
+    repeats = torch.tensor([len(row[0]) for row in rows])
 
     def per_token(values):
         return torch.tensor(values, dtype=torch.float64).repeat_interleave(repeats)

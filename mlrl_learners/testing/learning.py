@@ -1,0 +1,93 @@
+"""Whether a learner raises the return of a toy: expected returns before and after some updates."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlrl_learners.rollout import collect_rollouts, play_episodes
+from mlrl_learners.seeding import derive_seed
+from mlrl_learners.statistics import mean
+from mlrl_learners.testing.toys import Toy, ToyEnv
+from mlrl_learners.types import Actor, AgentID, Learner, RolloutConfig
+
+__all__ = ["Gain", "make_with_seed", "mean_return", "train_on_toy"]
+
+EPISODES = 200  # of an evaluation; the standard error of a return in [0, 1] is 0.035 at most
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """What came of training on a toy.
+
+    Attributes:
+        before: Mean return of 200 episodes before the first update.
+        after: The same after the last one.
+    """
+
+    before: float
+    after: float
+
+
+def train_on_toy(
+    toy: Toy,
+    learner: Learner,
+    agents: Sequence[AgentID],
+    *,
+    updates: int = 40,
+    rollouts: int = 8,
+    seed: int = 0,
+) -> Gain:
+    """Let a learner play and learn a toy.
+
+    Args:
+        toy: What is played.
+        learner: Improved in place; its attribute `rollout` says how rollouts are walked.
+        agents: Whom it plays.
+        updates: Updates in all.
+        rollouts: Trees or chains an update.
+        seed: Decides which joint actions chains go on from.
+    """
+    config = getattr(learner, "rollout", None) or RolloutConfig()
+    before = mean_return(toy, learner, agents, seed=seed)
+    for number in range(updates):
+        batch = collect_rollouts(
+            [ToyEnv(toy, agents) for _ in range(rollouts)],
+            learner,
+            config,
+            env_id=f"toy/{toy.name}-v0",
+            task_options=[{} for _ in range(rollouts)],
+            seeds=[derive_seed(seed, number, place) for place in range(rollouts)],
+        )
+        learner.update(batch.rollouts)
+    return Gain(before, mean_return(toy, learner, agents, seed=seed))
+
+
+def mean_return(toy: Toy, actor: Actor, agents: Sequence[AgentID], *, seed: int = 0) -> float:
+    """Return the mean return of 200 sampled episodes of a toy."""
+    episodes = play_episodes(
+        [ToyEnv(toy, agents) for _ in range(EPISODES)],
+        actor,
+        task_options=[{} for _ in range(EPISODES)],
+        seeds=[derive_seed(seed, number) for number in range(EPISODES)],
+    )
+    return mean([mean(list(episode.returns.values())) for episode in episodes])
+
+
+def make_with_seed(make: Callable[..., Learner], seed: int) -> Learner:
+    """Call a factory with a seed if it takes an argument; else let its random state move on.
+
+    A factory without arguments makes the same learner at each call. Answers to `seed` observations
+    are drawn and thrown away, so that each seed still sees other ones.
+    """
+    if any(_is_free(parameter) for parameter in inspect.signature(make).parameters.values()):
+        return make(seed)
+    learner = make()
+    for _ in range(seed):
+        learner.act([dict.fromkeys(getattr(learner, "agents", ("first", "second")), "")])
+    return learner
+
+
+def _is_free(parameter: Any) -> bool:  # noqa: ANN401 - inspect.Parameter
+    """Return whether a parameter takes a positional argument."""
+    return parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
