@@ -102,8 +102,10 @@ def can_attend_in_packs(decoder: Any) -> bool:  # noqa: ANN401 - transformers sh
 
     Gradient checkpointing runs attention again in the backward pass, when that pass is over.
     """
-    layers = decoder.modules() if decoder.training else ()
-    checkpoints = any(getattr(layer, "gradient_checkpointing", False) for layer in layers)
+    checkpoints = any(
+        layer.training and getattr(layer, "gradient_checkpointing", False)
+        for layer in decoder.modules()
+    )
     replaceable = bool(getattr(decoder, "_supports_attention_backend", False))
     return replaceable and not checkpoints and decoder.config._attn_implementation == "sdpa"  # noqa: SLF001
 
