@@ -71,10 +71,8 @@ def check_is_causal(model: Any) -> None:  # noqa: ANN401
         )
     model.eval()
     before = _versions(model)
-    states, others = (
-        _try(model, lambda after=after: logprobs_and_states(model, [after], packed=False)[2])
-        for after in (TokenRow([1, 2], [3, 4, 5, 6]), TokenRow([1, 2], [7, 1, 2, 6]))
-    )
+    states = _try(model, lambda: _state_before(model, [3, 4, 5, 6]))
+    others = _try(model, lambda: _state_before(model, [7, 1, 2, 6]))
     if not (states - others).norm() <= tolerance_of(model) * states.norm():
         raise ConfigError(f"{family!r} models let a token see what comes after it; {NEEDED}")
     if before != _versions(model):
@@ -143,6 +141,11 @@ def enable_checkpointing(model: Any) -> None:  # noqa: ANN401
 def _logprobs(model: nn.Module, rows: list[TokenRow]) -> Tensor:
     """Return the log-probabilities of all completion tokens, `[T]`."""
     return completion_logprobs(model, rows, with_entropy=False, packed=False)[0]
+
+
+def _state_before(model: nn.Module, token_ids: list[int]) -> Tensor:
+    """Return the decoder's state at the end of a prompt that these tokens follow, `[1, H]`."""
+    return logprobs_and_states(model, [TokenRow([1, 2], token_ids)], packed=False)[2]
 
 
 def _try(model: Any, read: Callable[[], Tensor]) -> Tensor:  # noqa: ANN401
