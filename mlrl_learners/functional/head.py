@@ -14,13 +14,14 @@ from torch.utils.checkpoint import checkpoint
 
 from mlrl_learners.functional.linear import product
 
-__all__ = ["head_logprobs"]
+__all__ = ["head_logits", "head_logprobs"]
 
 # The gradient of the weight is added up once a chunk, and cast where products are of another type.
 CHUNK_TOKENS = {"cpu": 512, "cuda": 1024}
 CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 1 << 30}  # of float32 logits
 KEPT_BYTES = 256 << 20  # 1,365 tokens of 49,152 logits, which take a quarter of the head's work
-LOGIT_OPTIONS = ("logit_scale", "logits_scaling", "final_logit_softcapping")
+CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
+LOGIT_OPTIONS = ("logit_scale", "logits_scaling", *CAPS)
 
 
 def head_logprobs(
@@ -186,7 +187,7 @@ def _add_product(total: Tensor | None, left: Tensor, right: Tensor, dtype: torch
 def _chunk_logprobs(
     model: nn.Module, hidden: Tensor, targets: Tensor, temperature: float, with_entropy: bool
 ) -> tuple[Tensor, Tensor]:
-    logits = _head_logits(model, hidden).float() / temperature  # [T, V]
+    logits = head_logits(model, hidden).float() / temperature  # [T, V]
     normalizer = torch.logsumexp(logits, dim=-1)  # [T]
     logprobs = logits.gather(-1, targets[:, None]).squeeze(-1) - normalizer
     if not with_entropy:
@@ -195,7 +196,7 @@ def _chunk_logprobs(
     return logprobs, -torch.linalg.vecdot(scores.exp(), scores)
 
 
-def _head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
+def head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
     """Apply the head as the model's own forward does: some families scale or cap the logits."""
     logits: Tensor = model.get_output_embeddings()(hidden)  # type: ignore[operator]
     options = _logit_options(model)
@@ -203,6 +204,6 @@ def _head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
         logits = logits * scale
     if divisor := options["logits_scaling"]:  # Granite
         logits = logits / divisor
-    if cap := options["final_logit_softcapping"]:  # Gemma
+    for cap in filter(None, map(options.get, CAPS)):  # Gemma, RecurrentGemma, xLSTM
         logits = torch.tanh(logits / cap) * cap
     return logits

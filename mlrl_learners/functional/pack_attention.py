@@ -102,8 +102,10 @@ def can_attend_in_packs(decoder: Any) -> bool:  # noqa: ANN401 - transformers sh
 
     Gradient checkpointing runs attention again in the backward pass, when that pass is over.
     """
-    layers = decoder.modules() if decoder.training else ()
-    checkpoints = any(getattr(layer, "gradient_checkpointing", False) for layer in layers)
+    checkpoints = any(
+        layer.training and getattr(layer, "gradient_checkpointing", False)
+        for layer in decoder.modules()
+    )
     replaceable = bool(getattr(decoder, "_supports_attention_backend", False))
     return replaceable and not checkpoints and decoder.config._attn_implementation == "sdpa"  # noqa: SLF001
 
@@ -133,12 +135,14 @@ def _attend(
     query: Tensor,  # [B, heads, S, D]
     key: Tensor,  # [B, fewer heads, S, D]
     value: Tensor,
-    attention_mask: Tensor | None,  # noqa: ARG001 - the grid says who sees whom
+    attention_mask: Tensor | None,  # the grid says who sees whom
     scaling: float | None = None,
     dropout: float = 0.0,  # noqa: ARG001 - policies have none
     **options: Any,  # noqa: ANN401 - of the model's family
 ) -> tuple[Tensor, None]:
     """Attend as `transformers` asks an attention function to."""
+    if attention_mask is not None:  # Doge adds what it has learned to a mask
+        raise ValueError("attention over packs knows no mask of the model's own")
     for name in UNKNOWN_OPTIONS:
         if options.get(name) is not None:
             raise ValueError(f"attention over packs knows no {name}")

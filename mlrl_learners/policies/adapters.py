@@ -89,6 +89,7 @@ class FrozenBase:
 
         Raises:
             UnknownNameError: If the model has no layers of the names that are asked for.
+            ConfigError: If `peft` cannot have adapters on them.
         """
         key = self._keys[name] = f"a{len(self._keys)}"
         self._inject(key)
@@ -195,8 +196,11 @@ class FrozenBase:
         from peft import inject_adapter_in_model
 
         self._targets = self._targets or _targets(self.model, self.config.lora_targets)
-        with torch.random.fork_rng(devices=[]):  # the weights it draws are drawn anew
-            inject_adapter_in_model(self._peft_config(), self.model, key)
+        try:
+            with torch.random.fork_rng(devices=[]):  # the weights it draws are drawn anew
+                inject_adapter_in_model(self._peft_config(), self.model, key)
+        except ValueError as error:  # layers that it knows to compute elsewhere
+            raise ConfigError(f"lora_targets do not fit: {str(error).splitlines()[0]}") from error
         del self.model.peft_config  # or the next one is warned of
         if not self._layers:
             modules = dict(self.model.named_modules())

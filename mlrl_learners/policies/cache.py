@@ -5,9 +5,9 @@ written in place into room reserved ahead.
 """
 
 from torch import Tensor
-from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers.cache_utils import DynamicCache, DynamicLayer, LinearAttentionCacheLayerMixin
 
-__all__ = ["grow_in_place"]
+__all__ = ["grow_in_place", "holds_keys"]
 
 ROOM_TOKENS = 128
 
@@ -64,3 +64,9 @@ def grow_in_place(cache: DynamicCache) -> DynamicCache:
         for layer in cache.layers
     ]
     return cache
+
+
+def holds_keys(cache: DynamicCache, num_tokens: int) -> bool:
+    """Return whether every layer of a filled cache holds keys, and no state that padding is in."""
+    has_states = any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in cache.layers)
+    return not has_states and cache.get_seq_length() == num_tokens

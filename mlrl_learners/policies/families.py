@@ -1,14 +1,17 @@
 """What families of models do differently, looked up or tried when a model is loaded."""
 
+import warnings
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
-from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs
+from mlrl_learners.policies.cache import grow_in_place, holds_keys
+from mlrl_learners.policies.dropout import without_dropout
 from mlrl_learners.policies.graph_recorder import GraphRecorder
+from mlrl_learners.policies.model_checks import FAMILY_ERRORS, check_head, tolerance_of
 from mlrl_learners.policies.plain_llama import PlainLlama
 from mlrl_learners.policies.static_decoding import StaticStep, is_plain, without_plans
 
@@ -16,11 +19,14 @@ __all__ = [
     "check_head",
     "decodes_statically",
     "eos_ids",
+    "keeps_cache",
     "packs_prompts",
     "reads_plainly",
     "recorder_of",
     "without_dropout",
 ]
+
+CACHE_TOLERANCE = 0.01  # of the largest logit: a GPU may round to TF32; no mask differs by more
 
 
 def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
@@ -32,24 +38,49 @@ def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
     return tuple(sorted(int(number) for number in ids if isinstance(number, int)))
 
 
-def check_head(model: Any) -> None:  # noqa: ANN401
-    """Compare our logits with the model's own.
+@torch.no_grad()
+def keeps_cache(model: Any) -> bool:  # noqa: ANN401
+    """Return whether a prompt that was read once can serve several rows by its keys and values.
 
-    Raises:
-        ConfigError: If they differ: the family does something to its logits that we know not of.
+    Tried on two rows, one of them padded on the left: each must go on as if it stood alone. Where
+    that fails (state-space models) answers are sampled by a `Rereader`, which a warning says.
     """
-    row = TokenRow([1], [2, 3])
     model.eval()
-    with torch.no_grad():
-        ours, _ = completion_logprobs(model, [row], with_entropy=False, packed=False)
-        ids = torch.tensor([[1, 2]], device=ours.device)
-        scores = torch.log_softmax(model(input_ids=ids).logits[0].float(), -1)
-    theirs = scores[[0, 1], [2, 3]].to(ours.device)
-    if not torch.allclose(ours, theirs, atol=_tolerance(model)):
-        family = model.config.model_type
-        raise ConfigError(
-            f"models of the family {family!r} alter their logits in a way that is not known here"
+    device = next(model.parameters()).device
+    ids, seen, positions = (part.to(device) for part in _two_rows())
+    try:
+        cache = DynamicCache(config=model.config)
+        _read(model, ids, seen, positions, cache)
+        works = holds_keys(cache, ids.shape[1]) and _goes_on(model, cache)
+    except FAMILY_ERRORS:
+        works = False
+    if not works:
+        warnings.warn(
+            f"{model.config.model_type!r} models are sampled without a KV cache here: each token"
+            " reads its whole sequence again, which is slow",
+            RuntimeWarning,
+            stacklevel=3,
         )
+    return works
+
+
+def _goes_on(model: Any, cache: DynamicCache) -> bool:  # noqa: ANN401
+    """Return whether a cache of `_two_rows` predicts what rows that stand alone do."""
+    device = next(model.parameters()).device
+    ids, seen, positions = (part.to(device) for part in _two_rows())
+    cache.batch_repeat_interleave(2)
+    cache = grow_in_place(cache)
+    cache.batch_select_indices(torch.tensor([1, 2], device=device))
+    seen, after = torch.cat([seen, seen[:, -1:]], 1), positions[:, -1:] + 1
+    ours = _read(model, ids[:, :1] + 2, seen, after, cache)
+    if next(model.parameters()).dtype != torch.float32:
+        return bool(ours.isfinite().all())  # experts are chosen otherwise when rounding differs
+    rows = [[*ids[i, seen[i, :-1].bool()].tolist(), int(ids[i, 0]) + 2] for i in range(2)]
+    for row, our in zip(rows, ours, strict=True):
+        alone = model(input_ids=torch.tensor([row], device=device), use_cache=False).logits[0, -1]
+        if not (our - alone).abs().max() <= CACHE_TOLERANCE * alone.abs().max():
+            return False
+    return True
 
 
 def packs_prompts(model: Any) -> bool:  # noqa: ANN401
@@ -72,7 +103,7 @@ def packs_prompts(model: Any) -> bool:  # noqa: ANN401
         except ValueError:  # its attention does more than ours knows of
             return False
         apart, _ = completion_logprobs(model, rows, with_entropy=False, packed=False)
-    return bool(torch.allclose(packed, apart, atol=_tolerance(model)))
+    return bool(torch.allclose(packed, apart, atol=tolerance_of(model)))
 
 
 def recorder_of(model: Any) -> GraphRecorder | None:  # noqa: ANN401
@@ -106,10 +137,10 @@ def decodes_statically(model: Any) -> bool:  # noqa: ANN401
             after = positions[:, -1:] + number
             theirs = _read(model, ids[:, number, None], seen, after, grows)
             difference = (step(ids[:, number]) - theirs).abs().max()
-            if not difference <= _tolerance(model) * theirs.abs().max():
+            if not difference <= tolerance_of(model) * theirs.abs().max():
                 return False
-    except (AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
-        return False  # nobody says what a family does with what it does not expect
+    except FAMILY_ERRORS:
+        return False
     return True
 
 
@@ -127,7 +158,7 @@ def reads_plainly(model: Any) -> bool:  # noqa: ANN401
         for number in range(3):
             theirs = _read(model, ids, seen, positions, grows)
             difference = (plain.read(ids, seen, positions, cache) - theirs).abs().max()
-            if not difference <= _tolerance(model) * theirs.abs().max():
+            if not difference <= tolerance_of(model) * theirs.abs().max():
                 return False
             ids, positions = ids[:, :1] + number, positions[:, -1:] + 1
             seen = torch.cat([seen, seen[:, -1:]], 1)
@@ -152,17 +183,3 @@ def _read(model: Any, ids: Tensor, seen: Tensor, positions: Tensor, cache: Dynam
         use_cache=True,
     ).logits[:, -1]
     return logits
-
-
-def _tolerance(model: nn.Module) -> float:
-    exact = next(model.parameters()).dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
-    return 1e-4 if exact else 0.05
-
-
-def without_dropout(model: nn.Module) -> None:
-    """Switch dropout off for good: the policy that is trained must be the one that was sampled."""
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = 0.0
-        if isinstance(getattr(module, "attention_dropout", None), float):
-            module.attention_dropout = 0.0  # type: ignore[assignment]

@@ -8,7 +8,7 @@ on a CPU models of a known layout are read in fewer operations.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from mlrl_learners.policies.fast_linear import packed_weights
 from mlrl_learners.policies.frozen_casts import frozen_casts
 from mlrl_learners.policies.graph_recorder import GraphRecorder
 from mlrl_learners.policies.plain_llama import PlainLlama
+from mlrl_learners.policies.rereading import Rereader
 from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens, greedy_tokens
 from mlrl_learners.policies.sharding import is_sharded
 from mlrl_learners.policies.static_decoding import (
@@ -60,6 +61,7 @@ def generate(
     adapters: AdapterRows | None = None,
     recorder: GraphRecorder | None = None,
     plain: bool = False,
+    rereads: bool = False,
 ) -> list[list[SampledTokens]]:
     """Draw `num_samples` answers to each prompt.
 
@@ -74,6 +76,7 @@ def generate(
         adapters: Which adapter answers each prompt, where the model has several.
         recorder: What makes graphs of steps, for a model that `decodes_statically`.
         plain: Whether the model `reads_plainly`: then it does, unless it has adapters or graphs.
+        rereads: Whether each step reads whole sequences: the model has no cache to go on from.
 
     Returns:
         For each prompt, in order, its answers.
@@ -85,18 +88,18 @@ def generate(
 
     def answer(ours: list[int]) -> dict[int, list[SampledTokens]]:
         answers: dict[int, list[SampledTokens]] = {}
-        batches = list(_prompt_batches(prompts, ours, max(1, max_rows // num_samples)))
+        batches = _prompt_batches(prompts, ours, max(1, max_rows // num_samples))
         if is_sharded(model):  # all processes must compute as often
             batches += [[]] * (max(exchange(len(batches))) - len(batches))
         num_rows = min(max_rows, len(ours) * num_samples)
-        reader = None
+        reader: PlainLlama | Rereader | None = Rereader(model) if rereads else None
         if plain and ours and not adapters and not recorder and PlainLlama.fits(model):
             reader = PlainLlama(model, num_rows)
         fast = _fast_weights(model, num_rows) if reader is None else contextlib.nullcontext()
         with fast, without_plans():
             for batch in batches:
                 if not batch:
-                    _Decoder(model, [[0]], 1, sampling, eos_ids).idle()
+                    _Decoder(model, [[0]], 1, sampling, eos_ids, plain=reader).idle()
                     continue
                 rows = _Decoder(
                     model,
@@ -118,10 +121,9 @@ def generate(
 
 def _prompt_batches(
     prompts: Sequence[Sequence[int]], ours: Sequence[int], size: int
-) -> Iterator[list[int]]:
+) -> list[list[int]]:
     by_length = sorted(ours, key=lambda i: (-len(prompts[i]), i))
-    for start in range(0, len(by_length), size):
-        yield by_length[start : start + size]
+    return [by_length[start : start + size] for start in range(0, len(by_length), size)]
 
 
 def _fast_weights(model: torch.nn.Module, num_rows: int) -> contextlib.AbstractContextManager[None]:
@@ -147,7 +149,7 @@ class _Decoder:
         eos_ids: Sequence[int],
         adapters: AdapterRows | None = None,
         recorder: GraphRecorder | None = None,
-        plain: PlainLlama | None = None,
+        plain: PlainLlama | Rereader | None = None,
     ) -> None:
         self.model, self.plain = model, plain
         self.sampling = sampling

@@ -3,10 +3,12 @@
 A folder of a checkpoint will do: an adapter in it is merged into the base that it names.
 """
 
+import contextlib
 import copy
 import difflib
 import json
 import logging
+import re
 import socket
 import urllib.request
 import warnings
@@ -20,6 +22,7 @@ import torch
 from mlrl_learners.errors import ConfigError, ModelNotFoundError, unknown_name
 from mlrl_learners.policies.adapters import BASE_FILE, WEIGHTS_FILE
 from mlrl_learners.policies.heap import keep_freed_memory
+from mlrl_learners.policies.model_checks import NEEDED, check_type
 from mlrl_learners.policies.smollm2 import SMOLLM2, smollm2_folder
 from mlrl_learners.policies.tiny import TINY_MODELS, tiny_model
 
@@ -49,8 +52,8 @@ def load_model(
 
     Raises:
         ModelNotFoundError: If nothing by that name can be loaded.
-        ConfigError: If dtype is unknown, this machine has no such device, or the model takes no
-            such options.
+        ConfigError: If dtype is unknown, this machine has no such device, the model takes no such
+            options, or it is no causal (decoder-only) language model.
     """
     if dtype not in DTYPES:
         raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
@@ -59,6 +62,7 @@ def load_model(
     if place.type == "cpu":
         keep_freed_memory()
     if isinstance(source, tuple):
+        check_type(source[0].config)
         model, tokenizer = copy.deepcopy(source[0]), source[1]
     elif str(source) in TINY_MODELS:
         model, tokenizer = tiny_model(family=TINY_MODELS[str(source)])
@@ -132,6 +136,7 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
         options = {"local_files_only": True, **options}
     shared = ("revision", "trust_remote_code", "token", "local_files_only")
     tokenizer_options = {key: options[key] for key in shared if key in options}
+    _check_type(name, tokenizer_options)
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, **tokenizer_options)
         model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **options)
@@ -143,6 +148,17 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise ConfigError(f"model_options {asked} do not fit {name!r}: {reason}") from error
     return model, tokenizer
+
+
+def _check_type(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse a folder or hub id of another kind of model before its weights are read."""
+    from transformers import AutoConfig
+
+    config = None
+    with contextlib.suppress(OSError, ValueError):  # there may be none, beside an adapter of peft
+        config = AutoConfig.from_pretrained(name, **options)
+    if config is not None:
+        check_type(config)
 
 
 def _is_hub_unreachable() -> bool:
@@ -158,7 +174,10 @@ def _is_hub_unreachable() -> bool:
     return False
 
 
-def _not_found(name: str, error: Exception) -> ModelNotFoundError:
+def _not_found(name: str, error: Exception) -> ConfigError | ModelNotFoundError:
+    if str(error).startswith("Unrecognized configuration class"):
+        kind = re.findall(r"\.(\w+)Config'", str(error))
+        return ConfigError(f"model {name!r} is of the kind {', '.join(kind)}; {NEEDED}")
     if Path(name).is_dir():
         reason = str(error).strip().splitlines()[0]
         return ModelNotFoundError(f"model folder {name!r} cannot be loaded: {reason}")

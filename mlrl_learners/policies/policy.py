@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from mlrl_learners.distributed import deal, world
-from mlrl_learners.errors import CheckpointError, ConfigError
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import (
     TokenRow,
     logprobs_and_states,
@@ -18,9 +18,10 @@ from mlrl_learners.functional.logprobs import (
     num_tokens,
     prompt_states,
 )
-from mlrl_learners.policies import families, sharding
+from mlrl_learners.policies import families, model_checks, sharding, weight_files
 from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
+from mlrl_learners.policies.dropout import use_evaluation_mode, without_dropout
 from mlrl_learners.policies.fast_linear import use_fast_linears
 from mlrl_learners.policies.generate import generate
 from mlrl_learners.policies.lean_layers import use_lean_layers
@@ -58,19 +59,21 @@ class Policy:
         self.precision = precision
         self.base: FrozenBase | None = None
         self.adapter: str | None = None
+        model_checks.check_is_causal(model)
         self.eos_ids = families.eos_ids(model, tokenizer)
-        families.without_dropout(model)
+        without_dropout(model)
         use_fast_linears(model)
         use_lean_layers(model)
         families.check_head(model)
         # Tried once and before any weights are loaded: a resumed run must do as it did before.
-        self.packs_prompts = families.packs_prompts(model)
+        self.rereads = not families.keeps_cache(model)
+        self.packs_prompts = not self.rereads and families.packs_prompts(model)
         self.recorder = families.recorder_of(model)
         with self._autocast():
             self.reads_plainly = families.reads_plainly(model)
         self.gradient_checkpointing = gradient_checkpointing
         if gradient_checkpointing:
-            model.gradient_checkpointing_enable({"use_reentrant": False})
+            model_checks.enable_checkpointing(model)
         self._family = type(model)  # which sharding changes
 
     def shard(self, device: str) -> None:
@@ -154,6 +157,7 @@ class Policy:
                 adapters=rows,
                 recorder=self.recorder,
                 plain=self.reads_plainly,
+                rereads=self.rereads,
             )
         texts = self.tokenizer.batch_decode(
             [list(answer.token_ids) for answers in sampled for answer in answers],
@@ -192,7 +196,7 @@ class Policy:
         entropy_gradient: bool = False,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what `logprobs` does, and the states at the ends of the prompts, `[B, H]`."""
-        self.model.train(self.gradient_checkpointing)  # it only acts in training mode
+        use_evaluation_mode(self.model, checkpointing=self.gradient_checkpointing)
         read = rows or [NOTHING]
         with self._computing():
             logprobs, entropy, states = sharding.compute(
@@ -210,7 +214,7 @@ class Policy:
 
     def prompt_states(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """Return the decoder's states at the ends of the prompts, `[B, H]`."""
-        self.model.train(self.gradient_checkpointing)
+        use_evaluation_mode(self.model, checkpointing=self.gradient_checkpointing)
         with self._computing():
             states = sharding.compute(
                 self.model,
@@ -254,12 +258,7 @@ class Policy:
         if self.base is not None:
             self.base.save(self.adapter, folder)
             return
-        if sharding.is_sharded(self.model):
-            weights = sharding.whole_weights(self.model)  # all take part, one of them writes
-            if weights:
-                self.model.save_pretrained(folder, state_dict=weights)
-        else:
-            self.model.save_pretrained(folder)
+        weight_files.save(self.model, folder)
         self.tokenizer.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
@@ -271,13 +270,7 @@ class Policy:
         if self.base is not None:
             self.base.load(self.adapter, folder)
             return
-        dtype = next(self.model.parameters()).dtype
-        try:
-            saved = self._family.from_pretrained(folder, dtype=dtype, local_files_only=True)
-            sharding.load_weights(self.model, saved.state_dict())
-        except (OSError, RuntimeError, ValueError) as error:
-            reason = str(error).splitlines()[0]
-            raise CheckpointError(f"weights in {str(folder)!r} do not fit: {reason}") from error
+        weight_files.load(self.model, self._family, folder)
 
     def _on_base(self, adapter: str | None) -> "Policy":
         """Return a policy on the same weights with another adapter."""
