@@ -12,7 +12,7 @@ published for teams of language models (arXiv 2601.21972).
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.returns import check_rewards, mean_by_sample, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
+from mlrl_learners.policies.optimizer import PolicyOptimizer
 from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
 
 __all__ = [
@@ -161,8 +162,7 @@ class ActorCritic(Team):
         rewarded = self.shaping.rewarded(rollouts)
         samples = self._samples(rewarded, self.critics.read(rewarded))
         metrics = group_metrics(list(rollout_groups(rewarded, self.config.gamma)))
-        for optimizer in (*self.optimizers.values(), *self.critics.optimizers.values()):
-            optimizer.clear()
+        self.begin_update()
         for name in self.optimizers:
             mine = [s for s in samples if self.policy_of[s.judgement.agent] == name]
             if mine:
@@ -183,6 +183,10 @@ class ActorCritic(Team):
         """
         super().load(path)
         self.critics.load(path / CRITICS_FOLDER)
+
+    def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
+        yield from super()._every_optimizer()
+        yield from self.critics.optimizers.values()
 
     def _samples(self, rollouts: Sequence[Rollout], reading: Reading) -> list[Sample]:
         config = self.config
@@ -227,7 +231,7 @@ class ActorCritic(Team):
                 stats["critic_grad_norm"] += self.critics.optimizers[name].step()
             stats["steps"] += 1
         stats = sum_numbers(stats)
-        metrics = policy_metrics(name, stats, config.epochs, self.optimizers[name].lr)
+        metrics = policy_metrics(name, stats, config.epochs, self.optimizers[name].last_lr)
         if has_head:
             metrics |= self.critics.metrics(name, [s.judgement for s in samples], stats)
         return metrics

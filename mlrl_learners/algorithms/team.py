@@ -212,6 +212,30 @@ class Team:
             restore(path / name / "optimizer.pt", optimizer.load_state_dict)
         restore(path / "generator.pt", self.generator.set_state)
 
+    def plan_updates(self, num_updates: int) -> None:
+        """Take note of how many updates the whole run has; learning rates fall over all of it.
+
+        Args:
+            num_updates: Those before a resume included.
+
+        Raises:
+            ConfigError: If a schedule would have steps at rate 0, or end within its warm-up.
+        """
+        for optimizer in self._every_optimizer():
+            optimizer.plan_updates(num_updates)
+
+    def begin_update(self) -> None:
+        """Forget gradients that a failed update left, and move all schedules on by an update.
+
+        Raises:
+            ConfigError: If nobody has said how long a falling schedule is, or it is over.
+        """
+        for optimizer in self._every_optimizer():
+            optimizer.begin_update()
+
+    def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
+        yield from self.optimizers.values()
+
     def _policy(self, agent: AgentID) -> Policy:
         if agent not in self.policy_of:
             raise unknown_name("agent", agent, self.agents)
