@@ -252,4 +252,17 @@ class Team:
                     f"tokens that the model of {agent!r} reads, got {self.config.max_new_tokens}"
                 )
             limit = min(limit or readable, readable)
-        return ChatFormat(policy.tokenizer, self.config.system_prompts.get(agent), limit)
+        chat = ChatFormat(policy.tokenizer, self.config.system_prompts.get(agent), limit)
+        if limit is not None and limit <= chat.num_fixed_tokens:
+            raise ConfigError(self._why_no_room(agent, limit, chat.num_fixed_tokens))
+        return chat
+
+    def _why_no_room(self, agent: AgentID, limit: int, needed: int) -> str:
+        """Say which option leaves a prompt without a token of its observation."""
+        whose = f"the system prompt and chat template of {agent!r}"
+        if limit == self.config.max_prompt_tokens:
+            return f"max_prompt_tokens must be above {needed}, the tokens of {whose}, got {limit}"
+        return (
+            f"max_new_tokens must leave more than {needed} tokens of what the model reads, those "
+            f"of {whose}, got {self.config.max_new_tokens}, which leaves {limit}"
+        )

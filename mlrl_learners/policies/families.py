@@ -8,6 +8,7 @@ from transformers.cache_utils import DynamicCache
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs
+from mlrl_learners.policies.chat import end_of_turn
 from mlrl_learners.policies.graph_recorder import GraphRecorder
 from mlrl_learners.policies.plain_llama import PlainLlama
 from mlrl_learners.policies.static_decoding import StaticStep, is_plain, without_plans
@@ -25,7 +26,7 @@ __all__ = [
 
 def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
     """Collect every id that ends an answer: chat models often have more than one."""
-    ids = {tokenizer.eos_token_id, model.config.eos_token_id}
+    ids = {tokenizer.eos_token_id, model.config.eos_token_id, end_of_turn(tokenizer)}
     if getattr(model, "generation_config", None) is not None:
         stated = model.generation_config.eos_token_id
         ids |= set(stated) if isinstance(stated, list) else {stated}

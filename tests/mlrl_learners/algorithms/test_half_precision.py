@@ -52,5 +52,5 @@ def test_masters_of_another_model_are_a_clear_error(tmp_path):
     state = torch.load(path, weights_only=True)
     state["masters"][0] = torch.zeros(3, 3)
     torch.save(state, path)
-    with pytest.raises(CheckpointError, match="optimizer.pt"):
+    with pytest.raises(CheckpointError, match=r"optimizer\.pt"):
         learner_of("bfloat16").load(tmp_path)
