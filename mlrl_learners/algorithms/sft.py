@@ -2,8 +2,9 @@
 
 Learns from files of episodes, and then no episode is played; without a file, from those of its own
 answers that earned enough (as in RAFT, arXiv 2304.06767). An answer in a file is text, whoever
-wrote it: its tokens are those of the model that learns, and it ends with that model's end of
-sequence unless it was cut. The loss is the mean over completion tokens of -log pi at temperature 1.
+wrote it: its tokens are those of the model that learns, and it ends as turns of that model's chat
+template do unless it was cut. The loss is the mean over completion tokens of -log pi at temperature
+1.
 """
 
 import functools

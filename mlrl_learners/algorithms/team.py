@@ -35,8 +35,8 @@ class TeamConfig(SamplingConfig, OptimizerConfig, WeightsConfig):
 
     Attributes:
         system_prompts: For each agent, what its model is told first; agents may be left out.
-        max_prompt_tokens: Longer prompts lose their middle, at least 0; 0 for what the model can
-            read.
+        max_prompt_tokens: Longer prompts lose the middle of their observation, more than the system
+            prompt and the chat template take; 0 for what the model can read.
         max_rows: Most answers that are decoded at once, at least 1.
         micro_batch_tokens: Most tokens of one forward pass in training, padding included.
     """
