@@ -81,7 +81,8 @@ def train(
     Args:
         env_id: A registered environment.
         learner: Improved in place.
-        iterations: How many updates the whole run has, those before a resume included.
+        iterations: How many updates the whole run has, those before a resume included; a learner
+            with `plan_updates` is told, so that its learning rate can fall over all of them.
         run_dir: Folder of the run; created.
         env_options: Arguments of `mlrl_envs.make`.
         rollout: How episodes are walked; by default as the learner wants it.
@@ -104,7 +105,8 @@ def train(
     Raises:
         RunDirError: If `run_dir` cannot be written, or holds another run.
         ConfigError: If a number is outside its range, the learner cannot learn from episodes that
-            are walked in this way, or there are several processes and it cannot share its work.
+            are walked in this way, its learning rate would be 0 before the end, or there are
+            several processes and it cannot share its work.
         PeerError: If another process of the run failed, ended, or did not answer in time.
         NumericsError: If a loss or gradient is not finite.
         InfraError: If infrastructure broke every episode of an iteration.
@@ -127,6 +129,8 @@ def train(
         _check_processes(learner)
         if hasattr(learner, "check_rollout"):
             learner.check_rollout(plan.rollout)
+        if hasattr(learner, "plan_updates"):
+            learner.plan_updates(plan.iterations)
         env = mlrl_envs.make(env_id, **plan.env_options)
         try:
             if hasattr(learner, "check_env"):

@@ -259,9 +259,11 @@ class Learner(Actor, Protocol):
     It may offer an attribute `rollout: RolloutConfig`, the way it wants episodes walked; the loop
     uses it unless the caller says otherwise. A method `check_rollout(rollout: RolloutConfig)` may
     refuse a way of walking by a `ConfigError`, before anything is played, and a method
-    `check_env(env)` an environment that lacks what its options build on. With an attribute
-    `offline` that is true it learns from files: no episode is played for it, and `update` is given
-    no rollouts.
+    `check_env(env)` an environment that lacks what its options build on. A method
+    `plan_updates(num_updates: int)` is told how many updates the whole run has, those before a
+    resume included, before anything is restored or written; it may raise a `ConfigError`. With an
+    attribute `offline` that is true it learns from files: no episode is played for it, and `update`
+    is given no rollouts.
     """
 
     def update(self, rollouts: Sequence[Rollout]) -> Mapping[str, float]:

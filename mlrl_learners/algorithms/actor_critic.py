@@ -12,7 +12,7 @@ published for teams of language models (arXiv 2601.21972).
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from mlrl_learners.functional.returns import check_rewards, mean_by_sample, roll
 from mlrl_learners.options import check_options
 from mlrl_learners.outcomes import has_artificial_limit
 from mlrl_learners.policies import ModelSource
+from mlrl_learners.policies.optimizer import PolicyOptimizer
 from mlrl_learners.types import AgentID, Completion, Node, Rollout, RolloutConfig
 
 __all__ = [
@@ -169,8 +170,7 @@ class ActorCritic(Team):
         reading = self.critics.read(rewarded, bootstrap=self.config.bootstrap_truncated)
         samples = self._samples(rewarded, reading)
         metrics = group_metrics(list(rollout_groups(rewarded, self.config.gamma)))
-        for optimizer in (*self.optimizers.values(), *self.critics.optimizers.values()):
-            optimizer.clear()
+        self.begin_update()
         for name in self.optimizers:
             mine = [s for s in samples if self.policy_of[s.judgement.agent] == name]
             if mine:
@@ -204,6 +204,10 @@ class ActorCritic(Team):
                 f"metadata['artificial_limit'] of {type(env).__name__} is not true: its limit ends "
                 "the task, so nothing can be earned behind it; leave bootstrap_truncated out"
             )
+
+    def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
+        yield from super()._every_optimizer()
+        yield from self.critics.optimizers.values()
 
     def _samples(self, rollouts: Sequence[Rollout], reading: Reading) -> list[Sample]:
         baselines = self._chain_baselines(rollouts, reading)
@@ -281,7 +285,7 @@ class ActorCritic(Team):
                 stats["critic_grad_norm"] += self.critics.optimizers[name].step()
             stats["steps"] += 1
         stats = sum_numbers(stats)
-        metrics = policy_metrics(name, stats, config.epochs, self.optimizers[name].lr)
+        metrics = policy_metrics(name, stats, config.epochs, self.optimizers[name].last_lr)
         if has_head:
             metrics |= self.critics.metrics(name, [s.judgement for s in samples], stats)
         return metrics

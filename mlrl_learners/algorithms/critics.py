@@ -215,7 +215,7 @@ class TeamCritics:
             old_values=[sample.old_value for sample in samples],
             targets=[sample.target for sample in samples],
             epochs=self.config.epochs,
-            lr=self.optimizers[name].lr,
+            lr=self.optimizers[name].last_lr,
         )
 
     def save(self, path: Path) -> None:

@@ -162,8 +162,8 @@ class Magrpo(Team):
             for sample in self._samples(group, deviation)
         ]
         metrics = group_metrics(groups)
+        self.begin_update()
         for name in self.optimizers:
-            self.optimizers[name].clear()
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
                 metrics |= self._update_policy(name, mine)
@@ -220,7 +220,7 @@ class Magrpo(Team):
             stats["grad_norm"] += self.optimizers[name].step()
             stats["steps"] += 1
         stats = sum_numbers(stats)
-        return policy_metrics(name, stats, self.config.epochs, self.optimizers[name].lr)
+        return policy_metrics(name, stats, self.config.epochs, self.optimizers[name].last_lr)
 
     def _teaches(self, sample: Sample) -> bool:
         if self.config.is_masked(sample.completion):

@@ -134,6 +134,7 @@ class Marlhf:
                 lr=config.reward_lr or learner.config.lr,
                 schedule="constant",
                 warmup_steps=0,
+                total_steps=0,
             ),
             micro_batch_tokens=learner.config.micro_batch_tokens,
             label_smoothing=config.label_smoothing,
@@ -174,6 +175,19 @@ class Marlhf:
         self.learner.check_rollout(rollout)
         if not self.config.episodes:
             check_choice(rollout)
+
+    def plan_updates(self, num_updates: int) -> None:
+        """Take note of how many updates the whole run has; the method's rates fall over all of it.
+
+        The reward model's rate is constant.
+
+        Args:
+            num_updates: Those before a resume included.
+
+        Raises:
+            ConfigError: If a schedule would have steps at rate 0, or end within its warm-up.
+        """
+        self.learner.plan_updates(num_updates)
 
     def act(
         self,

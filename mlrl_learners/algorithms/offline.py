@@ -71,7 +71,8 @@ class OfflineTeam(Team):
             agent: Whose model and format.
             read: What becomes the prompt.
             written: What follows; what looks like a special token in it is text.
-            end: Whether the end of sequence follows in turn; nothing may be left without.
+            end: Whether what ends a turn in the model's chat template follows (without one, the
+                end of sequence); nothing may be left without.
         """
         policy = self.policies[self.policy_of[agent]]
         clean = written.encode("utf-8", "replace").decode()  # lone surrogates have no tokens
@@ -79,7 +80,6 @@ class OfflineTeam(Team):
             clean, add_special_tokens=False, split_special_tokens=True
         )["input_ids"]
         if end:
-            stated = policy.tokenizer.eos_token_id
-            ids = [*ids, policy.eos_ids[0] if stated is None else stated]
+            ids = [*ids, policy.eos_ids[0] if policy.end_of_turn is None else policy.end_of_turn]
         tokens = tuple(ids[: self.config.max_new_tokens])
         return TokenRow(tuple(self._formats[agent].encode(read)), tokens)

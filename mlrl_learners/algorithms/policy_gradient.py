@@ -110,6 +110,11 @@ class PolicyGradientConfig(TeamConfig):
                 f"{self.overlong_penalty} for {self.overlong}"
             )
 
+    @property
+    def steps_per_update(self) -> int:
+        """Most optimizer steps that one update takes."""
+        return self.epochs * self.num_minibatches
+
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that there is what `credit` compares.
 

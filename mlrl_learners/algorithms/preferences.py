@@ -98,6 +98,11 @@ class MadpoConfig(TeamConfig):
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
 
+    @property
+    def steps_per_update(self) -> int:
+        """Most optimizer steps that one update takes."""
+        return self.epochs
+
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that there are answers to choose from, where they do not come from a file.
 
@@ -161,6 +166,7 @@ class Madpo(OfflineTeam):
             ConfigError: If a file cannot be learnt from.
         """
         check_rewards(rollouts)
+        self.begin_update()
         self._updates += 1
         metrics = group_metrics(list(rollout_groups(rollouts, self.config.gamma)))
         pairs = self._drawn() if self.offline else list(self._played(rollouts))
@@ -257,12 +263,11 @@ class Madpo(OfflineTeam):
         for name, mine in rows.items():
             if not mine:
                 continue
-            self.optimizers[name].clear()
             for batch, sums in self._row_sums(self.policies[name], mine):
                 weights = [each.sign * float(slopes[each.pair]) for each in batch]
                 (sums * sums.new_tensor(weights)).sum().backward()
-            metrics[f"{name}/lr"] = self.optimizers[name].lr
             metrics[f"{name}/grad_norm"] = self.optimizers[name].step()
+            metrics[f"{name}/lr"] = self.optimizers[name].last_lr
         return metrics
 
 

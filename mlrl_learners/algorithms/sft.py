@@ -2,8 +2,9 @@
 
 Learns from files of episodes, and then no episode is played; without a file, from those of its own
 answers that earned enough (as in RAFT, arXiv 2304.06767). An answer in a file is text, whoever
-wrote it: its tokens are those of the model that learns, and it ends with that model's end of
-sequence unless it was cut. The loss is the mean over completion tokens of -log pi at temperature 1.
+wrote it: its tokens are those of the model that learns, and it ends as turns of that model's chat
+template do unless it was cut. The loss is the mean over completion tokens of -log pi at temperature
+1.
 """
 
 import functools
@@ -117,6 +118,7 @@ class Sft(OfflineTeam):
             ConfigError: If a file cannot be learnt from.
         """
         check_rewards(rollouts)
+        self.begin_update()
         self._updates += 1
         rows = self._drawn() if self.offline else self._played(rollouts)
         metrics = group_metrics(list(rollout_groups(rollouts, gamma=1.0)))
@@ -178,7 +180,6 @@ class Sft(OfflineTeam):
         policy, optimizer = self.policies[name], self.optimizers[name]
         num_tokens = sum(len(row.token_ids) for row in rows)
         total = entropies = 0.0
-        optimizer.clear()
         for numbers in policy.micro_batches(rows, self.config.micro_batch_tokens):
             batch = [rows[number] for number in numbers]
             logprobs, entropy = policy.logprobs(batch, temperature=1.0)
@@ -187,11 +188,10 @@ class Sft(OfflineTeam):
             entropies += float(entropy.sum())
             loss.backward()
         sums = sum_numbers({"loss": total, "entropy": entropies})
-        lr = optimizer.lr
         return {
             f"{name}/loss": sums["loss"],
             f"{name}/grad_norm": optimizer.step(),
-            f"{name}/lr": lr,
+            f"{name}/lr": optimizer.last_lr,
             f"{name}/entropy": sums["entropy"] / num_tokens,
             f"{name}/tokens": float(num_tokens),
         }

@@ -35,8 +35,8 @@ class TeamConfig(SamplingConfig, OptimizerConfig, WeightsConfig):
 
     Attributes:
         system_prompts: For each agent, what its model is told first; agents may be left out.
-        max_prompt_tokens: Longer prompts lose their middle, at least 0; 0 for what the model can
-            read.
+        max_prompt_tokens: Longer prompts lose the middle of their observation, more than the system
+            prompt and the chat template take; 0 for what the model can read.
         max_rows: Most answers that are decoded at once, at least 1.
         micro_batch_tokens: Most tokens of one forward pass in training, padding included.
     """
@@ -221,6 +221,30 @@ class Team:
             restore(path / name / "optimizer.pt", optimizer.load_state_dict)
         restore(path / "generator.pt", self.generator.set_state)
 
+    def plan_updates(self, num_updates: int) -> None:
+        """Take note of how many updates the whole run has; learning rates fall over all of it.
+
+        Args:
+            num_updates: Those before a resume included.
+
+        Raises:
+            ConfigError: If a schedule would have steps at rate 0, or end within its warm-up.
+        """
+        for optimizer in self._every_optimizer():
+            optimizer.plan_updates(num_updates)
+
+    def begin_update(self) -> None:
+        """Forget gradients that a failed update left, and move all schedules on by an update.
+
+        Raises:
+            ConfigError: If nobody has said how long a falling schedule is, or it is over.
+        """
+        for optimizer in self._every_optimizer():
+            optimizer.begin_update()
+
+    def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
+        yield from self.optimizers.values()
+
     def _policy(self, agent: AgentID) -> Policy:
         if agent not in self.policy_of:
             raise unknown_name("agent", agent, self.agents)
@@ -237,4 +261,17 @@ class Team:
                     f"tokens that the model of {agent!r} reads, got {self.config.max_new_tokens}"
                 )
             limit = min(limit or readable, readable)
-        return ChatFormat(policy.tokenizer, self.config.system_prompts.get(agent), limit)
+        chat = ChatFormat(policy.tokenizer, self.config.system_prompts.get(agent), limit)
+        if limit is not None and limit <= chat.num_fixed_tokens:
+            raise ConfigError(self._why_no_room(agent, limit, chat.num_fixed_tokens))
+        return chat
+
+    def _why_no_room(self, agent: AgentID, limit: int, needed: int) -> str:
+        """Say which option leaves a prompt without a token of its observation."""
+        whose = f"the system prompt and chat template of {agent!r}"
+        if limit == self.config.max_prompt_tokens:
+            return f"max_prompt_tokens must be above {needed}, the tokens of {whose}, got {limit}"
+        return (
+            f"max_new_tokens must leave more than {needed} tokens of what the model reads, those "
+            f"of {whose}, got {self.config.max_new_tokens}, which leaves {limit}"
+        )

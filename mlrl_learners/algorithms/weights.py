@@ -34,7 +34,8 @@ class WeightsConfig(AdapterConfig):
         policies: For each agent, the name of its policy; those of one name share all they learn.
             Agents that are left out have one by their own name.
         frozen: Agents that play, but learn nothing.
-        dtype: Type of the weights: `"float32"`, `"bfloat16"` or `"float16"`.
+        dtype: Type of the weights: `"float32"`, `"bfloat16"` or `"float16"`; what is trained below
+            float32 has masters in it.
         precision: `"bf16"` computes under autocast over the weights as they are.
         device: `"auto"` (a GPU where there is one), or what `torch.device` takes.
         model_options: More arguments for `from_pretrained`: revision, attention, quantisation.

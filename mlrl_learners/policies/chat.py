@@ -1,14 +1,20 @@
 """From an observation to the token ids that a model reads.
 
-Covers chat templates with a system role, without one, and models with no template at all.
+Covers chat templates with a system role, without one, and models with no template at all. Special
+tokens come from the template and the user's own system prompt alone: what looks like one in an
+observation, which agents and data write, is tokenized as text.
 """
 
+import functools
+import re
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ChatFormat"]
+__all__ = ["ChatFormat", "end_of_turn"]
 
 CUT_MARK = "\n[...]\n"
+CONTENT = "\ue000"  # stands for a message while a template is rendered
+ANCHOR = "\n"
 
 
 @dataclass(frozen=True)
@@ -18,6 +24,7 @@ class ChatFormat:
     Attributes:
         tokenizer: A `transformers` tokenizer. Without a chat template the text is read as it is.
         system_prompt: Said first; put before the observation where the template has no system role.
+            What spells a special token in it is one.
         max_prompt_tokens: Longer prompts lose the middle of their observation; None for no limit.
     """
 
@@ -28,12 +35,83 @@ class ChatFormat:
     def encode(self, observation: str) -> list[int]:
         """Return the prompt's token ids, at least one, without padding."""
         text = observation.encode("utf-8", "replace").decode()  # lone surrogates have no tokens
-        ids = self._tokenize(self._render(text))
+        ids = self._ids(text)
         limit = self.max_prompt_tokens
         while limit is not None and len(ids) > limit and text:
             text = _cut_middle(text, keep_share=0.95 * limit / len(ids))
-            ids = self._tokenize(self._render(text))
-        return ids
+            ids = self._ids(text)
+        return ids or [self.tokenizer.bos_token_id or self.tokenizer.eos_token_id or 0]
+
+    @functools.cached_property
+    def num_fixed_tokens(self) -> int:
+        """Tokens of every prompt: those of the template and of the system prompt."""
+        return len(self._ids(""))
+
+    def _ids(self, text: str) -> list[int]:
+        rendered = self._render(text)
+        if not text.strip() or self._specials.find(rendered) == self._own_specials:
+            ids: list[int] = self.tokenizer(rendered, add_special_tokens=self._adds_specials)[
+                "input_ids"
+            ]
+            return ids
+        return self._ids_apart(text)
+
+    def _ids_apart(self, text: str) -> list[int]:
+        """Return the ids of a prompt whose observation is tokenized without special tokens."""
+        core = text.strip()  # templates may strip what is around it
+        before, _, after = text.partition(core)
+        first, *others = self._render(f"{before}{self._content}{after}").split(self._content)
+        ids = self._tokens(first) if first else []
+        for other in others:
+            ids += self._tokens(core, is_first=not ids, split_special_tokens=True)
+            ids += self._tokens(other, is_first=False)
+        start, end = self._frame()
+        return [*start, *ids, *end]
+
+    def _tokens(self, text: str, *, is_first: bool = True, **options: bool) -> list[int]:
+        """Return the ids of a part of a prompt, without what a tokenizer puts around a whole one.
+
+        Some tokenizers begin any text with a space. A line break before the part takes it.
+        """
+        first, both, alone = (
+            self.tokenizer(each, add_special_tokens=False, **options)["input_ids"]
+            for each in (ANCHOR, ANCHOR + text, text)
+        )
+        follows = not is_first and both[: len(first)] == first
+        found: list[int] = both[len(first) :] if follows else alone
+        return found
+
+    def _frame(self) -> tuple[list[int], list[int]]:
+        """Return what the tokenizer puts before and after a prompt, where no template does."""
+        if not self._adds_specials:
+            return [], []
+        whole, text = (
+            self.tokenizer("x", add_special_tokens=adds)["input_ids"] for adds in (True, False)
+        )
+        places = range(len(whole) - len(text) + 1)
+        start = next((at for at in places if whole[at : at + len(text)] == text), len(whole))
+        return whole[:start], whole[start + len(text) :]
+
+    @property
+    def _adds_specials(self) -> bool:
+        return self.tokenizer.chat_template is None  # a template writes its own
+
+    @functools.cached_property
+    def _specials(self) -> "_SpecialTokens":
+        return _SpecialTokens(self.tokenizer)
+
+    @functools.cached_property
+    def _own_specials(self) -> list[str]:
+        """What spells special tokens in every prompt, whatever the observation."""
+        return self._specials.find(self._render(self._content))
+
+    @functools.cached_property
+    def _content(self) -> str:
+        """A text that neither the template nor the system prompt has."""
+        content = CONTENT
+        while content in f"{self.tokenizer.chat_template} {self.system_prompt}":
+            content += CONTENT
+        return content
 
     def _render(self, text: str) -> str:
         if self.tokenizer.chat_template is None:
@@ -61,12 +139,52 @@ class ChatFormat:
         )
         return rendered
 
-    def _tokenize(self, rendered: str) -> list[int]:
-        has_template = self.tokenizer.chat_template is not None  # it writes its own special tokens
-        ids: list[int] = self.tokenizer(rendered, add_special_tokens=not has_template)["input_ids"]
-        if not ids:
-            ids = [self.tokenizer.bos_token_id or self.tokenizer.eos_token_id or 0]
-        return ids
+
+def end_of_turn(tokenizer: Any) -> int | None:  # noqa: ANN401 - transformers ships no types
+    """Return the id that ends an answer, or None where the tokenizer has none.
+
+    It is the first special token that the chat template puts after an assistant's message, which
+    the tokenizer's `eos_token` need not be; that token, where no special token follows.
+    """
+    from jinja2.exceptions import TemplateError
+
+    stated: int | None = tokenizer.eos_token_id
+    if tokenizer.chat_template is None:
+        return stated
+    messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": CONTENT}]
+    try:
+        rendered = tokenizer.apply_chat_template(messages, tokenize=False)
+    except TemplateError:
+        return stated
+    _, is_there, after = rendered.rpartition(CONTENT)
+    found = _SpecialTokens(tokenizer).find(after) if is_there else []
+    return tokenizer.convert_tokens_to_ids(found[0]) if found else stated
+
+
+class _SpecialTokens:
+    """What a tokenizer reads as special tokens when they are spelled in a text.
+
+    Args:
+        tokenizer: A `transformers` tokenizer.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:  # noqa: ANN401 - transformers ships no types
+        special = [each for each in tokenizer.added_tokens_decoder.values() if each.special]
+        names = {*tokenizer.all_special_tokens, *(each.content for each in special)} - {""}
+        longest_first = sorted(names, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(re.escape, longest_first))) if names else None
+        backend = getattr(tokenizer, "backend_tokenizer", None)
+        is_late = any(each.normalized for each in special)  # found in what is normalized already
+        self._normalizer = getattr(backend, "normalizer", None) if is_late else None
+
+    def find(self, text: str) -> list[str]:
+        """Return the special tokens that a text spells, as it is and once it is normalized."""
+        if self._pattern is None:
+            return []
+        found: list[str] = self._pattern.findall(text)
+        if self._normalizer is not None:
+            found += self._pattern.findall(self._normalizer.normalize_str(text))
+        return found
 
 
 def _cut_middle(text: str, *, keep_share: float) -> str:

@@ -9,6 +9,7 @@ from transformers.cache_utils import DynamicCache
 
 from mlrl_learners.functional.logprobs import TokenRow, completion_logprobs
 from mlrl_learners.policies.cache import grow_in_place, holds_keys
+from mlrl_learners.policies.chat import end_of_turn
 from mlrl_learners.policies.dropout import without_dropout
 from mlrl_learners.policies.graph_recorder import GraphRecorder
 from mlrl_learners.policies.model_checks import FAMILY_ERRORS, check_head, tolerance_of
@@ -31,7 +32,7 @@ CACHE_TOLERANCE = 0.01  # of the largest logit: a GPU may round to TF32; no mask
 
 def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
     """Collect every id that ends an answer: chat models often have more than one."""
-    ids = {tokenizer.eos_token_id, model.config.eos_token_id}
+    ids = {tokenizer.eos_token_id, model.config.eos_token_id, end_of_turn(tokenizer)}
     if getattr(model, "generation_config", None) is not None:
         stated = model.generation_config.eos_token_id
         ids |= set(stated) if isinstance(stated, list) else {stated}

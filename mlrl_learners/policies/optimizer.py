@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,78 +10,29 @@ from torch.distributed.tensor import DTensor
 
 from mlrl_learners.distributed import broadcast, exchange, is_main, sum_tensors, world
 from mlrl_learners.errors import ConfigError, NumericsError
+from mlrl_learners.policies.masters import MasterWeights
+from mlrl_learners.policies.schedule import OptimizerConfig, learning_rate_share, planned_steps
 from mlrl_learners.policies.sharding import piece_of, whole
 
 __all__ = ["OptimizerConfig", "PolicyOptimizer", "learning_rate_share"]
-
-Schedule = Literal["constant", "linear", "cosine"]
-
-
-@dataclass(frozen=True)
-class OptimizerConfig:
-    """How gradients become steps.
-
-    Attributes:
-        lr: Highest learning rate, above 0.
-        weight_decay: Decoupled weight decay, at least 0.
-        beta1: Decay of the mean of gradients, in [0, 1).
-        beta2: Decay of the mean of squared gradients, in [0, 1).
-        max_grad_norm: Gradients are scaled down to this norm, at least 0; 0 for no limit.
-        schedule: What the rate does after the warm-up: stay, or fall to 0 in a line or a cosine.
-        warmup_steps: Steps over which the rate rises from 0, at least 0.
-        total_steps: Steps after which a falling schedule reaches 0, above warmup_steps; unused by
-            `constant`.
-    """
-
-    lr: float = 1e-5
-    weight_decay: float = 0.0
-    beta1: float = 0.9
-    beta2: float = 0.99
-    max_grad_norm: float = 1.0
-    schedule: Schedule = "constant"
-    warmup_steps: int = 0
-    total_steps: int = 0
-
-    def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            ConfigError: If a value is outside its range.
-        """
-        if not self.lr > 0:
-            raise ConfigError(f"lr must be above 0, got {self.lr}")
-        for name in ("weight_decay", "max_grad_norm", "warmup_steps", "total_steps"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
-        for name in ("beta1", "beta2"):
-            if not 0 <= getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be in [0, 1), got {getattr(self, name)}")
-        if self.schedule not in ("constant", "linear", "cosine"):
-            raise ConfigError(f"schedule must be constant, linear or cosine, got {self.schedule!r}")
-        if self.schedule != "constant" and self.total_steps <= self.warmup_steps:
-            raise ConfigError(
-                f"total_steps must be above warmup_steps ({self.warmup_steps}) for the schedule "
-                f"{self.schedule!r}, got {self.total_steps}"
-            )
-
-
-def learning_rate_share(step: int, config: OptimizerConfig) -> float:
-    """Return which share of `lr` the step counted from 0 uses."""
-    if step < config.warmup_steps:
-        return (step + 1) / config.warmup_steps
-    if config.schedule == "constant":
-        return 1.0
-    span = config.total_steps - config.warmup_steps
-    done = min(1.0, (step - config.warmup_steps) / span)
-    return 1.0 - done if config.schedule == "linear" else 0.5 * (1.0 + math.cos(math.pi * done))
 
 
 class PolicyOptimizer:
     """Owns the optimizer state of some parameters.
 
+    Parameters in bfloat16 or float16 have masters in float32, which take the steps. A falling
+    schedule must be told how many updates there are (`plan_updates`), unless `total_steps` says it,
+    and when one begins (`begin_update`).
+
     Args:
         parameters: What is trained; frozen ones are left out.
         config: Rate, clipping, schedule.
+
+    Attributes:
+        parameters: Those that are trained.
+        num_steps: Steps of the schedule that are done, those that updates left out included.
+        num_updates: Updates that were begun.
+        last_lr: Learning rate of the last step that was taken; 0 before the first.
 
     Raises:
         ConfigError: If all of them are frozen.
@@ -94,14 +44,44 @@ class PolicyOptimizer:
         if not self.parameters:
             raise ConfigError("there is nothing to train: no weight of the model takes a gradient")
         broadcast([p.data for p in self.parameters if not isinstance(p, DTensor)])
-        self.num_steps = 0
+        self.num_steps = self.num_updates = 0
+        self.last_lr = 0.0
+        self._total_steps = config.total_steps
+        self._masters = MasterWeights(self.parameters)
+        self._trained = self._masters.trained
         self._adamw = torch.optim.AdamW(
-            self.parameters,
+            self._trained,
             lr=config.lr,
             betas=(config.beta1, config.beta2),
             weight_decay=config.weight_decay,
-            **_implementation(self.parameters),
+            **_implementation(self._trained),
         )
+
+    def plan_updates(self, num_updates: int) -> None:
+        """Take note of how many updates the whole run has, so that the rate falls over all of it.
+
+        Args:
+            num_updates: Those before a resume included.
+
+        Raises:
+            ConfigError: If the run has steps at rate 0, or ends within its warm-up.
+        """
+        self._total_steps = planned_steps(self.config, num_updates)
+
+    def begin_update(self) -> None:
+        """Forget gradients that a failed update left, and move the schedule on by an update.
+
+        Each update counts `config.steps_per_update` steps, however few of them it takes.
+
+        Raises:
+            ConfigError: If nobody has said how long a falling schedule is, or it is over.
+        """
+        self.clear()
+        done = self.num_updates * self.config.steps_per_update
+        if self.config.schedule != "constant" and done >= self._total_steps:
+            raise ConfigError(self._why_over())
+        self.num_steps = done
+        self.num_updates += 1
 
     def step(self) -> float:
         """Apply the accumulated gradients, clear them, and return their norm before clipping.
@@ -112,14 +92,17 @@ class PolicyOptimizer:
         Raises:
             NumericsError: If the norm is not finite; the parameters are left as they were.
         """
+        self._masters.read()
         self._sum_gradients()
         norm = self._clip()
         if not math.isfinite(norm):
             self.clear()
             raise NumericsError(f"the gradient norm is {norm}; lower lr or look at the rollouts")
+        self.last_lr = self.lr
         for group in self._adamw.param_groups:
-            group["lr"] = self.lr
+            group["lr"] = self.last_lr
         self._adamw.step()
+        self._masters.write()
         self.clear()
         self.num_steps += 1
         return norm
@@ -127,14 +110,15 @@ class PolicyOptimizer:
     def clear(self) -> None:
         """Forget accumulated gradients, as an update that failed half-way leaves them."""
         self._adamw.zero_grad(set_to_none=True)
+        self._masters.clear()
 
     def _clip(self) -> float:
         """Scale gradients down to the limit and return their norm before."""
         limit = self.config.max_grad_norm or math.inf
-        gradients = [p.grad for p in self.parameters if p.grad is not None]
+        gradients = [p.grad for p in self._trained if p.grad is not None]
         pieces = [each.to_local() for each in gradients if isinstance(each, DTensor)]
         if not pieces:
-            return float(torch.nn.utils.clip_grad_norm_(self.parameters, limit))
+            return float(torch.nn.utils.clip_grad_norm_(self._trained, limit))
         wholes = [each for each in gradients if not isinstance(each, DTensor)]
         here = sum(float(piece.double().square().sum()) for piece in pieces)
         norm = math.sqrt(
@@ -149,10 +133,10 @@ class PolicyOptimizer:
         """Sum over processes; what no process has a gradient of is left without one."""
         if world().size == 1:
             return
-        present = [parameter.grad is not None for parameter in self.parameters]
+        present = [parameter.grad is not None for parameter in self._trained]
         anywhere = [any(flags) for flags in zip(*exchange(present), strict=True)]
         gradients = []
-        for parameter, is_used in zip(self.parameters, anywhere, strict=True):
+        for parameter, is_used in zip(self._trained, anywhere, strict=True):
             if is_used and not isinstance(parameter, DTensor):  # those are summed in the backward
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
@@ -161,8 +145,15 @@ class PolicyOptimizer:
 
     @property
     def lr(self) -> float:
-        """Learning rate of the next step."""
-        return self.config.lr * learning_rate_share(self.num_steps, self.config)
+        """Learning rate of the next step.
+
+        Raises:
+            ConfigError: If nobody has said how long a falling schedule is.
+        """
+        if self.config.schedule != "constant" and not self._total_steps:
+            raise ConfigError(self._why_over())
+        share = learning_rate_share(self.num_steps, self.config, self._total_steps)
+        return self.config.lr * share
 
     def state_dict(self) -> dict[str, Any]:
         """Return everything `load_state_dict` needs to go on exactly here.
@@ -174,18 +165,45 @@ class PolicyOptimizer:
             number: {name: _on_the_first(value) for name, value in values.items()}
             for number, values in state["state"].items()
         }
-        return {"adamw": {**state, "state": moments}, "num_steps": self.num_steps}
+        masters = self._masters.by_number
+        return {
+            "adamw": {**state, "state": moments},
+            "masters": {number: _on_the_first(each.detach()) for number, each in masters.items()},
+            "num_steps": self.num_steps,
+            "num_updates": self.num_updates,
+        }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore what `state_dict` returned."""
+        """Restore what `state_dict` returned; the parameters must have been restored before.
+
+        A state from before there were masters is read: they start from the parameters.
+        """
         moments = {
-            number: {name: piece_of(value, self.parameters[number]) for name, value in mine.items()}
+            number: {name: piece_of(value, self._trained[number]) for name, value in mine.items()}
             for number, mine in state["adamw"]["state"].items()
         }
         self._adamw.load_state_dict({**state["adamw"], "state": moments})
         for group in self._adamw.param_groups:
-            group.update(_implementation(self.parameters))
+            group.update(_implementation(self._trained))
+        self._masters.load(state.get("masters", {}))
         self.num_steps = state["num_steps"]
+        begun = -(-self.num_steps // self.config.steps_per_update)
+        self.num_updates = state.get("num_updates", begun)
+
+    def _why_over(self) -> str:
+        """Say why there is no rate for another update."""
+        name = self.config.schedule
+        if not self._total_steps:
+            return (
+                f"the schedule {name!r} falls over a whole run, and nobody has said how long that "
+                "is: train with mlrl_learners.train, call plan_updates(...) before the first "
+                "update, or set total_steps"
+            )
+        return (
+            f"the schedule {name!r} is over after {self._total_steps} optimizer steps, "
+            f"{self.num_updates} updates: another would train at lr 0; plan_updates says how many "
+            "a longer run has"
+        )
 
 
 def _implementation(parameters: Sequence[nn.Parameter]) -> dict[str, Any]:

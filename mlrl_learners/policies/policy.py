@@ -21,6 +21,7 @@ from mlrl_learners.functional.logprobs import (
 from mlrl_learners.policies import families, model_checks, sharding, weight_files
 from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
+from mlrl_learners.policies.chat import end_of_turn
 from mlrl_learners.policies.dropout import use_evaluation_mode, without_dropout
 from mlrl_learners.policies.fast_linear import use_fast_linears
 from mlrl_learners.policies.generate import generate
@@ -42,6 +43,10 @@ class Policy:
         tokenizer: Its tokenizer.
         precision: `"bf16"` computes under bfloat16 autocast; the weights stay as they are.
         gradient_checkpointing: Recompute activations in the backward pass to save memory.
+
+    Attributes:
+        eos_ids: Every id that ends an answer.
+        end_of_turn: The one of them that answers of others are taught to end with, if there is one.
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class Policy:
         model_checks.check_is_causal(model)
         self.eos_ids = families.eos_ids(model, tokenizer)
         without_dropout(model)
+        self.end_of_turn = end_of_turn(tokenizer)
         use_fast_linears(model)
         use_lean_layers(model)
         families.check_head(model)

@@ -24,6 +24,7 @@ __all__ = ["ScriptedActor", "check_learner"]
 Answers = Sequence[Mapping[AgentID, Sequence[Completion]]]
 
 DEFAULT_AGENTS = ("first", "second")
+NUM_UPDATES = 2
 TEXTS = ("Describe a city in the clouds:", "", "def f(x):\n\treturn x  # naïve ☃", "word " * 50)
 
 
@@ -69,6 +70,8 @@ def check_learner(
     """
     learner = factory()
     _check_methods(learner)
+    if hasattr(learner, "plan_updates"):
+        learner.plan_updates(NUM_UPDATES)
     names = agents or tuple(getattr(learner, "agents", DEFAULT_AGENTS))
     observations = [dict.fromkeys(names, text) for text in TEXTS]
     _check_act(learner, observations)

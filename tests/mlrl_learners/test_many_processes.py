@@ -186,6 +186,31 @@ def test_a_run_in_pieces_is_resumed_by_another_number_of_processes(tmp_path, pro
     assert config["architectures"] == ["LlamaForCausalLM"]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_masters_of_weights_in_pieces_are_saved_whole_and_resumed_bit_by_bit(tmp_path):
+    options = {**GROUPS, "fsdp": True, "dtype": "bfloat16", "schedule": "linear"}
+    options |= {"total_steps": 8, "lr": 1e-5, "skip_equal_groups": False}
+    for folder, stops in (("whole", [4]), ("parts", [2, 4])):
+        for iterations in stops:
+            train = {"eval_every": 0, "checkpoint_every": 2}
+            run(
+                tmp_path / folder, [job("magrpo", iterations=iterations, train=train, **options)], 2
+            )
+    whole, parts = (tmp_path / folder / "magrpo" for folder in ("whole", "parts"))
+    assert distance(parameters(whole), parameters(parts)) == 0
+    found = [
+        torch.load(_last(each) / "learner/setup/optimizer.pt", weights_only=True)["masters"]
+        for each in (whole, parts)
+    ]
+    assert all(torch.equal(mine, found[1][number]) for number, mine in found[0].items())
+    weights = {
+        tuple(w.shape) for w in load_file(_last(whole) / "learner/setup/model.safetensors").values()
+    }
+    assert {tuple(master.shape) for master in found[0].values()} == weights
+    assert {master.dtype for master in found[0].values()} == {torch.float32}
+
+
 # One process of the run fails, by what the second argument says.
 TROUBLE = """
 import os, signal, sys

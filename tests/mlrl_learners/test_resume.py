@@ -101,7 +101,7 @@ def outcome(run_dir):
 
 
 GROUPS = {"group_size": 3, "max_new_tokens": 12, "lr": 1e-2}
-SCHEDULE = {"schedule": "cosine", "total_steps": 40, "warmup_steps": 3}
+SCHEDULE = {"schedule": "cosine", "warmup_steps": 3}
 RUNS = {
     "magrpo": ("magrpo", {**GROUPS, "num_minibatches": 2}),
     "adapters": ("magrpo", {**GROUPS, "lora_rank": 4, "kl_coef": 0.1}),

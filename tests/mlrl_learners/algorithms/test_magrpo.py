@@ -242,7 +242,7 @@ def test_an_update_that_failed_half_way_leaves_nothing_to_the_next():
         ({"model": {"left": "tiny-random"}}, r"model names none for the agents \['right'\]"),
         ({"system_prompts": {"lift": "x"}}, "unknown agent 'lift'; did you mean 'left'"),
         ({"dtype": "float31"}, "dtype must be one of"),
-        ({"schedule": "linear"}, "total_steps must be above warmup_steps"),
+        ({"schedule": "linear", "warmup_steps": 3, "total_steps": 2}, "total_steps must be above"),
     ],
 )
 def test_a_mistake_is_one_clear_line(options, message):

@@ -71,6 +71,17 @@ def test_only_an_answer_that_ended_is_taught_to_end(text, reason, num_tokens, ha
     assert row.token_ids.count(EOS) == int(has_end)
 
 
+def test_an_answer_ends_with_what_ends_a_turn_in_the_template(tmp_path):
+    """Released base models often have another `eos_token`."""
+    model, tokenizer = tiny_model()
+    tokenizer.add_special_tokens({"eos_token": "<|endoftext|>"})
+    model.resize_token_embeddings(len(tokenizer))
+    learner = make(model=(model, tokenizer), episodes=write(tmp_path / "e", episode("ab", "c")))
+    (row,) = learner.examples["left"]
+    assert row.token_ids[-1] == EOS != tokenizer.eos_token_id
+    assert {EOS, tokenizer.eos_token_id} <= set(learner.policies["left"].eos_ids)
+
+
 def test_a_cut_answer_of_nothing_is_no_example(tmp_path):
     learner = make(episodes=write(tmp_path / "e", episode("", "c", reason="length")))
     assert learner.examples["left"] == []

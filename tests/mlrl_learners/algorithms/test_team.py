@@ -354,8 +354,33 @@ def test_lengths_that_cannot_be_are_refused(options, message):
         make(**options)
 
 
-def test_one_token_of_a_prompt_is_room_enough():
-    assert make(max_new_tokens=4095).config.max_new_tokens == 4095
+TOKENS = 37  # of the template with the system prompt "be brief"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_prompt_tokens": 37}, "max_prompt_tokens must be above 37, .* 'right', got 37"),
+        ({"max_prompt_tokens": 25}, "max_prompt_tokens must be above 37, .* 'right', got 25"),
+        ({"max_new_tokens": 4059}, "must leave more than 37 .* 'right', got 4059, .* leaves 37"),
+        (
+            {"max_new_tokens": 4060, "max_prompt_tokens": 99},
+            "must leave more than 37 .* 'right', got 4060, .* leaves 36",
+        ),
+    ],
+)
+def test_a_limit_without_room_for_an_observation_names_agent_limit_and_need(options, message):
+    with pytest.raises(ConfigError, match=message):
+        make(system_prompts={"right": "be brief"}, **options)
+
+
+@pytest.mark.parametrize(
+    "options", [{"max_prompt_tokens": TOKENS + 1}, {"max_new_tokens": 4095 - TOKENS}]
+)
+def test_room_for_one_token_of_an_observation_is_enough(options):
+    learner = make(system_prompts={"right": "be brief"}, **options)
+    (answer,) = learner.act([{"right": "x"}]) if "max_prompt_tokens" in options else ({},)
+    assert not answer or len(answer["right"][0].prompt_ids) == TOKENS + 1
 
 
 def test_an_agent_called_like_a_file_of_ours_needs_another_name_for_its_policy():
