@@ -1,4 +1,7 @@
-"""`mlrl validate`: check the reference of every task, and that empty answers earn the floor."""
+"""`mlrl validate`: check the tasks of environments, or let learners play toys.
+
+Of an environment, the reference of every task must solve it, and empty answers earn the floor.
+"""
 
 import argparse
 import math
@@ -10,6 +13,7 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import DataNotFoundError
+from mlrl_learners.cli import validate_learner
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config import from_mapping
 from mlrl_learners.errors import ConfigError
@@ -18,7 +22,7 @@ from mlrl_learners.types import AgentID
 
 __all__ = ["SECTIONS", "Report", "Row", "add_arguments", "run", "validate"]
 
-SECTIONS: tuple[str, ...] = ("env",)
+SECTIONS: tuple[str, ...] = ("env", "learner")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,33 @@ class Report:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's options."""
-    parser.epilog = "Options of the environment can follow: --env.reward paper"
-    parser.add_argument("env", nargs="*", help="ids of environments; all of ours by default")
+    parser.epilog = (
+        "Options of the environment or the learner can follow: --env.reward paper, "
+        "--learner.turn_weights nodes"
+    )
+    parser.add_argument(
+        "env",
+        nargs="*",
+        help="ids of environments, all of ours by default; or the word learner and names of "
+        "learners, which play toys with a known optimum",
+    )
     parser.add_argument("--split", default="all", help="split to check; all by default")
     parser.add_argument("--batch-size", type=at_least(1), default=32, help="tasks scored at once")
+    parser.add_argument("--updates", type=at_least(1), default=40, help="updates on each toy")
+    parser.add_argument("--seeds", type=at_least(1), default=3, help="learners for each toy")
+    parser.add_argument(
+        "--gradient-rollouts",
+        type=at_least(0),
+        default=2000,
+        help="rollouts of a mean gradient; 0 measures none",
+    )
     parser.add_argument("--json", action="store_true", help="print every row as JSON")
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Check every task; the exit status is 1 if one fails, or if its data was not found."""
+    if arguments.env[:1] == ["learner"]:
+        return validate_learner.run(arguments, arguments.env[1:], overrides)
     env_ids = arguments.env or [name for name in mlrl_envs.registry if name.startswith("mlrl/")]
     if overrides and len(env_ids) > 1:
         raise ConfigError(f"{overrides[0]} is an option of one environment; name which one")

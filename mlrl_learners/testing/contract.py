@@ -1,14 +1,18 @@
-"""Tests for other people's learners: `check_learner`, and an actor that plays a script.
+"""The contract of a learner as a test, `check_learner`, and an actor that plays a script.
 
-The checks need neither torch nor an environment. They do not cover whether a learner learns.
+The checks need neither torch nor an environment. Whether a learner raises the return of toy tasks
+is checked on request.
 """
 
 import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from mlrl_envs.errors import ContractError
+from mlrl_learners.testing.learning import make_with_seed
+from mlrl_learners.testing.table import Effort, play_toys
 from mlrl_learners.types import (
     AgentID,
     Completion,
@@ -56,19 +60,28 @@ class ScriptedActor:
 
 
 def check_learner(
-    factory: Callable[[], Learner], *, agents: Sequence[AgentID] | None = None
+    factory: Callable[..., Learner],
+    *,
+    agents: Sequence[AgentID] | None = None,
+    learns: bool = False,
+    effort: Effort | None = None,
 ) -> None:
     """Check that a learner keeps the contract of `mlrl_learners.types.Learner`.
 
     Args:
-        factory: Makes the learner, the same one at each call. It is called a few times.
+        factory: Makes the learner, the same one at each call. It is called a few times, with a seed
+            if it takes an argument.
         agents: Agents it plays; by default its attribute `agents`, or `first` and `second`.
+        learns: Also play the toys of `mlrl_learners.testing.toys`, walked in every way that the
+            learner does not refuse, and check that the mean return over the seeds rises by at
+            least a tenth of the way to the best one. Some minutes with a small model.
+        effort: How much is played for that.
 
     Raises:
         ContractError: Naming the first promise that is broken. What the learner itself raises
             passes through.
     """
-    learner = factory()
+    learner = make_with_seed(factory, 0)
     _check_methods(learner)
     if hasattr(learner, "plan_updates"):
         learner.plan_updates(NUM_UPDATES)
@@ -82,6 +95,10 @@ def check_learner(
     _check_metrics(learner.update(equal), "update on groups of equal rewards")
     _check_act(learner, observations)
     _check_save(factory, learner, observations)
+    if learns:
+        effort = replace(effort or Effort(), rollouts=0)
+        for result in play_toys(type(learner).__name__, factory, names, effort=effort):
+            _require(not result.problem, result.problem)
 
 
 def _require(kept: bool, promise: str) -> None:
@@ -177,7 +194,7 @@ def _check_metrics(metrics: object, where: str) -> None:
 
 
 def _check_save(
-    factory: Callable[[], Learner],
+    factory: Callable[..., Learner],
     learner: Learner,
     observations: Sequence[Mapping[AgentID, str]],
 ) -> None:
@@ -187,7 +204,7 @@ def _check_save(
         before = _greedy(learner, observations)
         learner.save(path)
         _require(before == _greedy(learner, observations), "save changes nothing")
-        restored = factory()
+        restored = make_with_seed(factory, 0)
         restored.load(path)
     _require(
         before == _greedy(restored, observations),

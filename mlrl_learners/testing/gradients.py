@@ -23,7 +23,7 @@ from torch import Tensor
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.rollout import collect_rollouts
 from mlrl_learners.testing.toys import Toy, ToyEnv, expected_return, pick_of
-from mlrl_learners.types import AgentID, Rollout
+from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 if TYPE_CHECKING:
     from mlrl_learners.algorithms.team import Team
@@ -78,19 +78,27 @@ class Slopes:
         return math.hypot(*self.errors) / unit if unit else math.inf
 
 
-def play_toy(toy: Toy, learner: "Team", num_rollouts: int, *, seed: int = 0) -> Sequence[Rollout]:
-    """Play rollouts of a toy, walked as the learner wants it.
+def play_toy(
+    toy: Toy,
+    learner: "Team",
+    num_rollouts: int,
+    *,
+    walk: RolloutConfig | None = None,
+    seed: int = 0,
+) -> Sequence[Rollout]:
+    """Play rollouts of a toy.
 
     Args:
         toy: What is played.
         learner: Who plays.
         num_rollouts: Trees or chains.
+        walk: How they are walked; by default as the learner wants it.
         seed: Decides which joint actions chains go on from.
     """
     return collect_rollouts(
         [ToyEnv(toy, learner.agents) for _ in range(num_rollouts)],
         learner,
-        learner.rollout,
+        walk or learner.rollout,
         env_id=f"toy/{toy.name}-v0",
         task_options=[{} for _ in range(num_rollouts)],
         seeds=[seed * num_rollouts + number for number in range(num_rollouts)],
@@ -111,13 +119,20 @@ def update_gradient(learner: "Team", rollouts: Sequence[Rollout]) -> Tensor:
 
 
 def measure_slopes(
-    toy: Toy, learner: "Team", *, num_rollouts: int = 10_000, num_updates: int = 20, seed: int = 0
+    toy: Toy,
+    learner: "Team",
+    *,
+    walk: RolloutConfig | None = None,
+    num_rollouts: int = 10_000,
+    num_updates: int = 20,
+    seed: int = 0,
 ) -> Slopes:
     """Compare the mean gradient of a method over sampled rollouts with the exact one.
 
     Args:
         toy: What is played.
         learner: The method and its policies; their weights stay as they are.
+        walk: How rollouts are walked; by default as the learner wants it.
         num_rollouts: Trees or chains in all.
         num_updates: Updates that they are spread over; standard errors come from their spread.
         seed: Decides which joint actions chains go on from.
@@ -130,7 +145,7 @@ def measure_slopes(
     size = math.ceil(num_rollouts / num_updates)
     found = torch.stack(
         [
-            update_gradient(learner, play_toy(toy, learner, size, seed=seed + number))
+            update_gradient(learner, play_toy(toy, learner, size, walk=walk, seed=seed + number))
             for number in range(num_updates)
         ]
     )  # [updates, P]

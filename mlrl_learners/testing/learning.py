@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mlrl_learners.rollout import collect_rollouts, play_episodes
 from mlrl_learners.seeding import derive_seed
@@ -13,6 +12,7 @@ from mlrl_learners.types import Actor, AgentID, Learner, RolloutConfig
 
 __all__ = ["Gain", "make_with_seed", "mean_return", "train_on_toy"]
 
+POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 EPISODES = 200  # of an evaluation; the standard error of a return in [0, 1] is 0.035 at most
 
 
@@ -34,6 +34,7 @@ def train_on_toy(
     learner: Learner,
     agents: Sequence[AgentID],
     *,
+    walk: RolloutConfig | None = None,
     updates: int = 40,
     rollouts: int = 8,
     seed: int = 0,
@@ -42,13 +43,16 @@ def train_on_toy(
 
     Args:
         toy: What is played.
-        learner: Improved in place; its attribute `rollout` says how rollouts are walked.
+        learner: Improved in place.
         agents: Whom it plays.
+        walk: How rollouts are walked; by default as the learner wants it.
         updates: Updates in all.
         rollouts: Trees or chains an update.
         seed: Decides which joint actions chains go on from.
     """
-    config = getattr(learner, "rollout", None) or RolloutConfig()
+    config = walk or getattr(learner, "rollout", None) or RolloutConfig()
+    if hasattr(learner, "plan_updates"):
+        learner.plan_updates(updates)
     before = mean_return(toy, learner, agents, seed=seed)
     for number in range(updates):
         batch = collect_rollouts(
@@ -75,19 +79,19 @@ def mean_return(toy: Toy, actor: Actor, agents: Sequence[AgentID], *, seed: int 
 
 
 def make_with_seed(make: Callable[..., Learner], seed: int) -> Learner:
-    """Call a factory with a seed if it takes an argument; else let its random state move on.
+    """Call a factory with a seed if it takes one, else let the learner's random state move on.
 
-    A factory without arguments makes the same learner at each call. Answers to `seed` observations
-    are drawn and thrown away, so that each seed still sees other ones.
+    A factory takes a seed by the name `seed`, or as its only argument without a default. Others
+    make the same learner at each call: answers to `seed` observations are drawn and thrown away,
+    so that each seed still sees other ones.
     """
-    if any(_is_free(parameter) for parameter in inspect.signature(make).parameters.values()):
+    parameters = inspect.signature(make).parameters
+    if "seed" in parameters:
+        return make(seed=seed)
+    required = [each for each in parameters.values() if each.default is each.empty]
+    if len(required) == 1 and required[0].kind in POSITIONAL:
         return make(seed)
     learner = make()
     for _ in range(seed):
         learner.act([dict.fromkeys(getattr(learner, "agents", ("first", "second")), "")])
     return learner
-
-
-def _is_free(parameter: Any) -> bool:  # noqa: ANN401 - inspect.Parameter
-    """Return whether a parameter takes a positional argument."""
-    return parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
