@@ -39,7 +39,7 @@ from mlrl_learners.errors import CheckpointError, ConfigError
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.credit import with_rewards
 from mlrl_learners.functional.returns import check_rewards
-from mlrl_learners.options import check_names, check_options
+from mlrl_learners.options import check_names, check_options, check_unread
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.seeding import task_indices
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout, RolloutConfig
@@ -115,6 +115,12 @@ class MarlhfConfig:
                 raise ConfigError(f"{name} must be in [0, {high:g}), got {getattr(self, name)}")
         if not 0 <= self.gamma <= 1:
             raise ConfigError(f"gamma must be in [0, 1], got {self.gamma}")
+        if self.episodes:
+            reason = "episodes, whose turns are ranked undiscounted: leave it out"
+            check_unread(self, ("gamma",), reason)
+        elif self.held_out:
+            reason = "no episodes, since pairs just played are new: give a file as episodes"
+            check_unread(self, ("held_out",), reason)
 
 
 class Marlhf:
@@ -325,6 +331,8 @@ def make_marlhf(
     config = MarlhfConfig(**own)
     rest = {name: value for name, value in options.items() if name not in mine}
     _check_method_options(rest, config.method, mine)
+    if not config.episodes and rest.get("group_size") == 1:
+        check_choice(RolloutConfig(1))
     learner = FACTORIES[config.method](agents=agents, model=model, seed=seed, **rest, gamma=0.0)
     return Marlhf(learner, config, seed)
 
@@ -341,6 +349,11 @@ def _check_method_options(options: Mapping[str, Any], method: Method, mine: Iter
                 f"{name} is an option of {', '.join(WITH_CRITIC)}, got method {method}"
             )
     check_names(options, [*mine, *sorted(critics if method in WITH_CRITIC else groups)])
+    if "gae_lambda" in options:
+        raise ConfigError(
+            f"gae_lambda {options['gae_lambda']} means nothing for marlhf, whose scores are not "
+            "added up over turns: leave it out"
+        )
     if options.get("credit") == "outcome":
         raise ConfigError(
             "credit must be shared, difference or leave_one_out for marlhf, got outcome: a score "

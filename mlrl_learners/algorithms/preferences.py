@@ -37,7 +37,7 @@ from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
-from mlrl_learners.options import check_options
+from mlrl_learners.options import check_options, check_unread
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.types import (
     AgentID,
@@ -98,6 +98,9 @@ class MadpoConfig(TeamConfig):
             raise ConfigError(f"beta must be above 0, got {self.beta}")
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
+        if self.episodes:
+            reason = "episodes, from which pairs come and nothing is played: leave it out"
+            check_unread(self, ("joint_mode", "branching", "gamma"), reason)
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that there are answers to choose from, where they do not come from a file.
