@@ -17,7 +17,12 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
-from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint, write_checkpoint
+from mlrl_learners.checkpoint import (
+    check_resumable,
+    latest_checkpoint,
+    read_checkpoint,
+    write_checkpoint,
+)
 from mlrl_learners.distributed import exchange, is_main, together, world
 from mlrl_learners.errors import ConfigError, NumericsError, PeerError
 from mlrl_learners.interrupt import interruptible
@@ -103,6 +108,7 @@ def train(
 
     Raises:
         RunDirError: If `run_dir` cannot be written, or holds another run.
+        CheckpointError: If the run to go on with is of another version of the methods.
         ConfigError: If a number is outside its range, the learner cannot learn from episodes that
             are walked in this way, or there are several processes and it cannot share its work.
         PeerError: If another process of the run failed, ended, or did not answer in time.
@@ -127,6 +133,8 @@ def train(
         _check_processes(learner)
         if hasattr(learner, "check_rollout"):
             learner.check_rollout(plan.rollout)
+        if resume:  # before anything is written
+            check_resumable(Path(run_dir))
         env = mlrl_envs.make(env_id, **plan.env_options)
         try:
             folder = RunDir(

@@ -269,7 +269,7 @@ class Marlhf:
         try:
             state = json.loads((path / STATE_FILE).read_text())
             self._updates, self._seed = state["updates"], state["seed"]
-            self._is_pay_apart = bool(state["is_pay_apart"])
+            self._is_pay_apart = bool(state.get("is_pay_apart", False))
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointError(f"{str(path)!r} is of no reward model: {error}") from None
 
