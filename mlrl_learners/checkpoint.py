@@ -3,6 +3,9 @@
 A checkpoint is written beside its final place and renamed; what a killed writer left behind is
 removed by the next one. With several processes the first one writes, and all of them read: the
 folder must be on a disk that all of them see.
+
+A checkpoint says which version of the methods its run is trained with. Runs of another version can
+be played and evaluated, but not gone on with: half of such a run would be another method.
 """
 
 import json
@@ -16,11 +19,18 @@ from mlrl_learners.distributed import exchange, is_main
 from mlrl_learners.errors import CheckpointError, PeerError, RunDirError
 from mlrl_learners.types import Learner
 
-__all__ = ["latest_checkpoint", "read_checkpoint", "write_checkpoint"]
+__all__ = ["check_resumable", "latest_checkpoint", "read_checkpoint", "write_checkpoint"]
 
 PREFIX = "step_"
 PARTIAL_PREFIX = ".partial_"
 STATE_FILE = "state.json"
+VERSION_KEY = "version"
+VERSION = 2
+"""Grows where the same options train otherwise.
+
+1 (not written): rows of a tree weighed alike, losses were means over an answer's tokens.
+2: each row weighs the probability of reaching it, and losses are as the methods' papers have them.
+"""
 LEARNER_FOLDER = "learner"
 
 
@@ -41,7 +51,7 @@ def write_checkpoint(
     """
     final = run_dir / "checkpoints" / f"{PREFIX}{iteration}"
     if is_main():
-        _write(final, learner, {"iteration": iteration, **state})
+        _write(final, learner, {"iteration": iteration, **state, VERSION_KEY: VERSION})
         for _, old in _checkpoints(run_dir)[:-keep]:
             _remove(old)
     elif getattr(learner, "is_sharded", False):  # it takes all of them to put it together
@@ -57,18 +67,45 @@ def latest_checkpoint(run_dir: Path) -> Path | None:
     return exchange(found[-1][1] if found else None)[0]
 
 
+def check_resumable(run_dir: Path) -> None:
+    """Check that a run, if it has a checkpoint, is of this version of the methods.
+
+    Raises:
+        CheckpointError: If its last checkpoint is damaged, or of another version.
+    """
+    path = latest_checkpoint(run_dir)
+    if path is None:
+        return
+    version = _read_state(path).get(VERSION_KEY, 1)
+    if version != VERSION:
+        raise CheckpointError(
+            f"{str(path)!r} cannot be resumed: it is of version {version} of the methods, this is "
+            f"{VERSION}, which computes row weights, log-probabilities and losses of an update "
+            "differently; start a new run, with its weights if they are wanted (learner.model "
+            f"takes the folder {LEARNER_FOLDER}/AGENT of it); mlrl evaluate still reads it"
+        )
+
+
 def read_checkpoint(path: Path, learner: Learner) -> dict[str, object]:
-    """Load a checkpoint into the learner and return the state stored with it.
+    """Load a checkpoint, of whichever version, into the learner; return the state stored with it.
 
     Raises:
         CheckpointError: If there is none, or it is another learner's.
     """
+    state = _read_state(path)
+    state.pop(VERSION_KEY, None)
+    learner.load(path / LEARNER_FOLDER)
+    return state
+
+
+def _read_state(path: Path) -> dict[str, object]:
     try:
-        state: dict[str, object] = json.loads((path / STATE_FILE).read_text())
+        state = json.loads((path / STATE_FILE).read_text())
     except (OSError, ValueError) as error:
         fix = "" if is_main() else "; it must be on a disk that all processes see"
         raise CheckpointError(f"{str(path)!r} is no checkpoint: {error}{fix}") from error
-    learner.load(path / LEARNER_FOLDER)
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{str(path)!r} is no checkpoint: {STATE_FILE} holds no object")
     return state
 
 

@@ -6,7 +6,7 @@ The files are those of `mlrl collect` and `mlrl evaluate --episodes`. A torn las
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -47,12 +47,15 @@ class JointTurn:
         is_whole: For each agent, whether it ended its answer by itself.
         earned: Sum of the team's rewards of this turn and those after it, undiscounted; a team's
             reward is the mean over its agents.
+        earned_by: For each agent that answers or is paid in this turn, the sum of its own rewards
+            of this turn and those after it, undiscounted.
     """
 
     observations: Mapping[AgentID, str]
     actions: Mapping[AgentID, str]
     is_whole: Mapping[AgentID, bool]
     earned: float
+    earned_by: Mapping[AgentID, float] = field(default_factory=dict)
 
 
 def read_demonstrations(path: Path, filter_reward: float | None = None) -> list[Demonstration]:
@@ -122,6 +125,10 @@ def _joint_turns(episode: Mapping[str, Any]) -> list[JointTurn]:
             actions=turn["actions"],
             is_whole={agent: _is_whole(turn, agent) for agent in turn["actions"]},
             earned=math.fsum(rewards[number:]),
+            earned_by={
+                agent: math.fsum(later["rewards"].get(agent, 0.0) for later in turns[number:])
+                for agent in {**turn["actions"], **turn["rewards"]}
+            },
         )
         for number, turn in enumerate(turns)
     ]

@@ -7,7 +7,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from mlrl_learners.errors import ConfigError, unknown_name
 
-__all__ = ["accepts", "check_names", "check_options", "describe_type"]
+__all__ = ["accepts", "check_names", "check_options", "check_unread", "describe_type"]
 
 _WORDS = {int: "an int", float: "a number", bool: "true or false", str: "text"}
 
@@ -57,6 +57,25 @@ def check_names(options: Collection[str], known: Collection[str]) -> None:
     for option in options:
         if option not in known:
             raise unknown_name("option", option, known)
+
+
+def check_unread(config: object, names: Sequence[str], reason: str) -> None:
+    """Refuse options that were changed although another option makes that they are never read.
+
+    Args:
+        config: A dataclass, whose defaults say what was changed.
+        names: Fields that are not read.
+        reason: Which option makes it so, and what to do: the end of the message.
+
+    Raises:
+        ConfigError: Naming the first of them that is not as by default.
+    """
+    fields = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
+    for name in names:
+        factory, value = fields[name].default_factory, getattr(config, name)
+        default = fields[name].default if factory is dataclasses.MISSING else factory()
+        if value != default:
+            raise ConfigError(f"{name} {value} means nothing with {reason}")
 
 
 def describe_type(annotation: Any) -> str:  # noqa: ANN401 - type forms have no common type

@@ -246,17 +246,17 @@ _SINGLE_AGENT = "mlrl_learners.algorithms.single_agent"
 register(
     "grpo",
     f"{_SINGLE_AGENT}:make_grpo",
-    summary="one agent: magrpo with advantages over the group's deviation",
+    summary="one agent: magrpo over the deviation of the group, means over tokens, clipped ratios",
 )
 register(
     "rloo",
     f"{_SINGLE_AGENT}:make_rloo",
-    summary="one agent: marloo on whole answers, nothing clipped",
+    summary="one agent: marloo",
 )
 register(
     "reinforce_pp",
     f"{_SINGLE_AGENT}:make_reinforce_pp",
-    summary="one agent: mareinforce with advantages normalised over the batch",
+    summary="one agent: mareinforce normalised over the batch, all tokens alike, clipped ratios",
 )
 register(
     "ppo",

@@ -17,7 +17,12 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
-from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint, write_checkpoint
+from mlrl_learners.checkpoint import (
+    check_resumable,
+    latest_checkpoint,
+    read_checkpoint,
+    write_checkpoint,
+)
 from mlrl_learners.distributed import exchange, is_main, together, world
 from mlrl_learners.errors import ConfigError, NumericsError, PeerError
 from mlrl_learners.interrupt import interruptible
@@ -104,6 +109,7 @@ def train(
 
     Raises:
         RunDirError: If `run_dir` cannot be written, or holds another run.
+        CheckpointError: If the run to go on with is of another version of the methods.
         ConfigError: If a number is outside its range, the learner cannot learn from episodes that
             are walked in this way, its learning rate would be 0 before the end, or there are
             several processes and it cannot share its work.
@@ -131,6 +137,8 @@ def train(
             learner.check_rollout(plan.rollout)
         if hasattr(learner, "plan_updates"):
             learner.plan_updates(plan.iterations)
+        if resume:  # before anything is written
+            check_resumable(Path(run_dir))
         env = mlrl_envs.make(env_id, **plan.env_options)
         try:
             if hasattr(learner, "check_env"):

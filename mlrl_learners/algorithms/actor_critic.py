@@ -6,8 +6,9 @@ the clipped surrogate over the completion's tokens. `ippo`, `mappo`, `iac`, `maa
 settings of this one file.
 
 Sources: PPO (arXiv 1707.06347), IPPO (arXiv 2011.09533), MAPPO (arXiv 2103.01955), independent
-actor-critic (arXiv 1705.08926); value coefficient 0.6 and discount 0.9 of `iac` and `maac` as
-published for teams of language models (arXiv 2601.21972).
+actor-critic (arXiv 1705.08926); `iac` and `maac` for teams of language models (arXiv 2601.21972),
+as the library published with it, comlrl 1.4.3, computes them: the sum over an answer's tokens,
+nothing clipped, and a value loss of 0.6 (V - R)^2, which is 1.2 times our (V - R)^2 / 2.
 """
 
 import math
@@ -58,10 +59,11 @@ __all__ = [
 CRITICS_FOLDER = "critics"
 ONE_STEP: Mapping[str, Any] = {
     "gae_lambda": 0.0,
+    "loss": "sequence",
     "clip_low": 1.0,
     "clip_high": math.inf,
     "value_clip": math.inf,
-    "value_coef": 0.6,
+    "value_coef": 1.2,  # of (V - R)^2 / 2: the published 0.6 of (V - R)^2
     "epochs": 1,
 }
 

@@ -37,6 +37,7 @@ from mlrl_learners.distributed import gather, sum_numbers
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.losses import value_loss
+from mlrl_learners.options import check_unread
 from mlrl_learners.policies import ChatFormat, ModelSource
 from mlrl_learners.policies.critic import Critic
 from mlrl_learners.policies.optimizer import PolicyOptimizer
@@ -60,7 +61,7 @@ class CriticConfig(PolicyGradientConfig):
         critic_model: What critics with a model of their own start from; null for the actor's.
         critic_lr: Highest learning rate of the critics (of the heads, for `value_head`), above 0;
             null for `lr`.
-        value_coef: Weight of the value loss, at least 0.
+        value_coef: Weight of the value loss, which is half of a squared error, at least 0.
         value_clip: How far a value counts from what it was when the rollouts were played, above
             0; `inf` for no limit.
     """
@@ -90,6 +91,9 @@ class CriticConfig(PolicyGradientConfig):
                 raise ConfigError(f"{name} must be above 0, got {value}")
         if self.critic == "value_head" and self.critic_model is not None:
             raise ConfigError("a value_head has no model of its own: leave critic_model out")
+        if not self.value_coef:
+            reason = "value_coef 0, with which no critic learns: set value_coef above 0"
+            check_unread(self, ("critic_lr", "critic_model"), reason)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,14 @@ Each agent's answers to one prompt form a group; what an answer is worth is its 
 baseline of its group. `mareinforce`, `marloo` and `maremax` are the same file with another
 baseline.
 
-Sources: MAGRPO (arXiv 2508.04652); clipping as in PPO (arXiv 1707.06347).
+Unless told otherwise, the loss is as published: whole answers, the sum over their tokens, and
+ratios that nothing clips.
+
+Sources: MAGRPO (arXiv 2508.04652), and the library published with it, comlrl 1.4.3; RLOO
+(arXiv 2402.14740) for the leave-one-out baseline; clipping as in PPO (arXiv 1707.06347).
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,8 +39,9 @@ from mlrl_learners.functional.advantages import (
     pooled_deviation,
 )
 from mlrl_learners.functional.logprobs import TokenRow
+from mlrl_learners.functional.losses import LossKind
 from mlrl_learners.functional.returns import Group, check_rewards, rollout_groups
-from mlrl_learners.options import check_options
+from mlrl_learners.options import check_options, check_unread
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
 
@@ -53,17 +59,23 @@ __all__ = [
 class MagrpoConfig(PolicyGradientConfig):
     """What MAGRPO does with the answers; with a baseline, `group_size` is at least 2.
 
+    The loss `sequence` has no clip of its own here: `clip_low` and `clip_high` are 1 and `inf`.
+
     Attributes:
+        loss: `sequence`, `grpo`, `token_mean`, `dr_grpo` or `gspo`.
         baseline: What is subtracted from returns: `mean`, `none`, `leave_one_out` or `max`.
         normalize_std: Divide advantages by the standard deviation of an agent's groups, pooled over
             the nodes of a rollout; with `turn_weights: nodes` by that of each group alone.
+        std_epsilon: What is added to that deviation, above 0.
         normalize_batch: Shift and scale a policy's advantages to mean 0 and deviation 1 in each
             update.
         skip_equal_groups: Leave out answers whose advantage is 0 before any forward pass.
     """
 
+    loss: LossKind = "sequence"
     baseline: Baseline = "mean"
     normalize_std: bool = False
+    std_epsilon: float = 1e-4
     normalize_batch: bool = False
     skip_equal_groups: bool = True
 
@@ -78,7 +90,14 @@ class MagrpoConfig(PolicyGradientConfig):
             raise ConfigError(
                 f"baseline must be mean, none, leave_one_out or max, got {self.baseline!r}"
             )
-        self._check_group(self.group_size)
+        if not self.std_epsilon > 0:
+            raise ConfigError(f"std_epsilon must be above 0, got {self.std_epsilon}")
+        if not self.normalize_std:
+            check_unread(self, ("std_epsilon",), "normalize_std false: set normalize_std")
+
+    def own_clips(self) -> tuple[float, float]:
+        """Return how far ratios count in the loss where nothing is said."""
+        return (1.0, math.inf) if self.loss == "sequence" else super().own_clips()
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that there is what `credit` and `baseline` compare.
@@ -188,6 +207,7 @@ class Magrpo(Team):
             self.config.baseline,
             normalize_std=self.config.normalize_std,
             deviation=deviation,
+            epsilon=self.config.std_epsilon,
         )
         return [
             Sample(group.agent, completion, advantage, group.weight)

@@ -2,7 +2,9 @@
 
 In each update the reward model learns first, from pairs of joint answers ranked by what the team
 earned from there on: those that were just played, or those of a file. Then every joint answer that
-was played is paid its score, and any of the policy-gradient methods takes its step on that.
+was played is paid its score, and any of the policy-gradient methods takes its step on that. Where
+agents are not paid alike, each has a score of its own; whether they are is seen in what is ranked,
+and once they were not, scores stay apart.
 
 A score is of all that came of a joint answer, not of its own turn alone. So the method does not add
 up the scores of later turns: it is given a discount of 0, and `gamma` is that of the ranking. Nor
@@ -25,14 +27,19 @@ from typing import Any, Literal
 from mlrl_learners.algorithms import actor_critic, magrpo, single_agent
 from mlrl_learners.algorithms.actor_critic import ActorCritic, ActorCriticConfig
 from mlrl_learners.algorithms.magrpo import Magrpo, MagrpoConfig
-from mlrl_learners.algorithms.pairs import check_choice, ranked_steps, ranked_turns
+from mlrl_learners.algorithms.pairs import (
+    StepPair,
+    check_choice,
+    is_pay_shared,
+    ranked_steps,
+)
 from mlrl_learners.algorithms.reward_model import RewardModel, TextPair, joint_text
-from mlrl_learners.demonstrations import JointTurn
+from mlrl_learners.algorithms.turn_pairs import TurnPair, ranked_turns
 from mlrl_learners.errors import CheckpointError, ConfigError
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.credit import with_rewards
 from mlrl_learners.functional.returns import check_rewards
-from mlrl_learners.options import check_names, check_options
+from mlrl_learners.options import check_names, check_options, check_unread
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.seeding import task_indices
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout, RolloutConfig
@@ -108,6 +115,12 @@ class MarlhfConfig:
                 raise ConfigError(f"{name} must be in [0, {high:g}), got {getattr(self, name)}")
         if not 0 <= self.gamma <= 1:
             raise ConfigError(f"gamma must be in [0, 1], got {self.gamma}")
+        if self.episodes:
+            reason = "episodes, whose turns are ranked undiscounted: leave it out"
+            check_unread(self, ("gamma",), reason)
+        elif self.held_out:
+            reason = "no episodes, since pairs just played are new: give a file as episodes"
+            check_unread(self, ("held_out",), reason)
 
 
 class Marlhf:
@@ -126,6 +139,7 @@ class Marlhf:
         self.agents, self.rollout = learner.agents, learner.rollout
         self.policies = learner.policies
         self._seed, self._updates = seed, 0
+        self._is_pay_apart = False
         source = config.reward_model or next(iter(learner.sources.values()))
         self.reward_model = RewardModel(
             learner.weights.trained(FOLDER, source),
@@ -156,9 +170,9 @@ class Marlhf:
                 of these agents.
         """
         points = [
-            [TextPair(self._text_of(b), self._text_of(w), gap) for b, w, gap in point]
+            [self._text_pair_of_turns(pair) for pair in point]
             for point in ranked_turns(
-                Path(self.config.episodes), self.config.num_pairs, self.agents
+                Path(self.config.episodes), self.config.num_pairs, self.agents, own_answers=False
             )
         ]
         Random(self._seed).shuffle(points)  # noqa: S311 - reproducible on purpose
@@ -227,26 +241,35 @@ class Marlhf:
         return self.learner.update(self.rescored(rollouts)) | named
 
     def rescored(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
-        """Return the rollouts with the reward model's score as the reward of every joint answer."""
-        answers = [
-            (node, step)
-            for rollout in rollouts
-            for node in rollout.root.walk()
-            for step in node.steps
-        ]
-        scores = self.reward_model.scores([self._text(*each) for each in answers])
+        """Return the rollouts with the reward model's score as the reward of every joint answer.
+
+        It is the same for all agents, or each agent's own once they were seen not to be paid alike.
+        """
+        asked: dict[tuple[int, AgentID | None], str] = {}
+        for rollout in rollouts:
+            for node in rollout.root.walk():
+                for step in node.steps:
+                    for paid in step.rewards if self._is_pay_apart else (None,):
+                        asked[id(step), paid] = self._text(node, step, paid)
+        scores = self.reward_model.scores(list(asked.values()))
         if self.config.normalize_rewards:
             scores = normalize(scores)
-        score_of = {id(step): score for (_, step), score in zip(answers, scores, strict=True)}
-        return [
-            with_rewards(rollout, lambda _, step, __: score_of[id(step)]) for rollout in rollouts
-        ]
+        score_of = dict(zip(asked, scores, strict=True))
+
+        def score(_: Node, step: JointStep, agent: AgentID) -> float:
+            return score_of[id(step), agent if self._is_pay_apart else None]
+
+        return [with_rewards(rollout, score) for rollout in rollouts]
 
     def save(self, path: Path) -> None:
         """Write what the method writes, the reward model, and how many updates were made."""
         self.learner.save(path)
         self.reward_model.save(path / FOLDER)
-        state = {"updates": self._updates, "seed": self._seed}
+        state = {
+            "updates": self._updates,
+            "seed": self._seed,
+            "is_pay_apart": self._is_pay_apart,
+        }
         (path / STATE_FILE).write_text(json.dumps(state) + "\n")
 
     def load(self, path: Path) -> None:
@@ -260,6 +283,7 @@ class Marlhf:
         try:
             state = json.loads((path / STATE_FILE).read_text())
             self._updates, self._seed = state["updates"], state["seed"]
+            self._is_pay_apart = bool(state.get("is_pay_apart", False))
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointError(f"{str(path)!r} is of no reward model: {error}") from None
 
@@ -270,22 +294,35 @@ class Marlhf:
         return [known[i] for i in drawn], unknown
 
     def _played(self, rollouts: Sequence[Rollout]) -> tuple[list[TextPair], list[TextPair]]:
+        if not self._is_pay_apart:
+            self._is_pay_apart = not is_pay_shared(rollouts, gamma=self.config.gamma)
         pairs = list(self._pairs(rollouts))
         return pairs, pairs  # fresh ones have not been learnt from
 
     def _pairs(self, rollouts: Sequence[Rollout]) -> Iterator[TextPair]:
         config = self.config
-        for node, better, worse, gap in ranked_steps(
-            rollouts, gamma=config.gamma, num_pairs=config.num_pairs
+        for pair in ranked_steps(
+            rollouts, gamma=config.gamma, num_pairs=config.num_pairs, by_agent=self._is_pay_apart
         ):
-            yield TextPair(self._text(node, better), self._text(node, worse), gap)
+            yield self._text_pair(pair)
 
-    def _text(self, node: Node, step: JointStep) -> str:
+    def _text_pair(self, pair: StepPair) -> TextPair:
+        better, worse = (
+            self._text(pair.node, step, pair.agent) for step in (pair.better, pair.worse)
+        )
+        return TextPair(better, worse, pair.gap)
+
+    def _text(self, node: Node, step: JointStep, paid: AgentID | None) -> str:
         answers = {agent: node.completions[agent][k].text for agent, k in step.samples.items()}
-        return joint_text(node.observations, answers, self.agents)
+        return joint_text(node.observations, answers, self.agents, paid)
 
-    def _text_of(self, turn: JointTurn) -> str:
-        return joint_text(turn.observations, turn.actions, self.agents)
+    def _text_pair_of_turns(self, pair: TurnPair) -> TextPair:
+        self._is_pay_apart |= pair.agent is not None
+        better, worse = (
+            joint_text(turn.observations, turn.actions, self.agents, pair.agent)
+            for turn in (pair.better, pair.worse)
+        )
+        return TextPair(better, worse, pair.gap)
 
 
 def make_marlhf(
@@ -308,6 +345,8 @@ def make_marlhf(
     config = MarlhfConfig(**own)
     rest = {name: value for name, value in options.items() if name not in mine}
     _check_method_options(rest, config.method, mine)
+    if not config.episodes and rest.get("group_size") == 1:
+        check_choice(RolloutConfig(1))
     learner = FACTORIES[config.method](agents=agents, model=model, seed=seed, **rest, gamma=0.0)
     return Marlhf(learner, config, seed)
 
@@ -324,6 +363,11 @@ def _check_method_options(options: Mapping[str, Any], method: Method, mine: Iter
                 f"{name} is an option of {', '.join(WITH_CRITIC)}, got method {method}"
             )
     check_names(options, [*mine, *sorted(critics if method in WITH_CRITIC else groups)])
+    if "gae_lambda" in options:
+        raise ConfigError(
+            f"gae_lambda {options['gae_lambda']} means nothing for marlhf, whose scores are not "
+            "added up over turns: leave it out"
+        )
     if options.get("credit") == "outcome":
         raise ConfigError(
             "credit must be shared, difference or leave_one_out for marlhf, got outcome: a score "

@@ -23,6 +23,7 @@ from mlrl_learners.functional.losses import (
     token_weights,
 )
 from mlrl_learners.functional.reach import TurnWeights
+from mlrl_learners.options import check_unread
 from mlrl_learners.types import AgentID, Branching, Completion, JointMode, RolloutConfig
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
 ]
 
 Row = TypeVar("Row")
+GSPO_CLIPS = (3e-4, 4e-4)  # arXiv 2507.18071, section 5.1: of the mean of a whole answer's ratios
 
 
 @dataclass(frozen=True)
@@ -51,8 +53,10 @@ class PolicyGradientConfig(TeamConfig):
             libraries do, so that later turns of a tree count more than earlier ones.
         gamma: Discount a turn, in [0, 1].
         loss: `grpo`, `token_mean`, `dr_grpo`, `sequence` or `gspo`.
-        clip_low: The ratio counts down to 1 - clip_low, in [0, 1]; 1 for no limit.
-        clip_high: The ratio counts up to 1 + clip_high, at least 0; `inf` for no limit.
+        clip_low: The ratio counts down to 1 - clip_low, in [0, 1]; 1 for no limit, null for the
+            loss's own: 0.2, and 3e-4 for `gspo` (arXiv 2507.18071).
+        clip_high: The ratio counts up to 1 + clip_high, at least 0; `inf` for no limit, null for
+            the loss's own: 0.2, and 4e-4 for `gspo`.
         epochs: Passes over the same rollouts, at least 1.
         num_minibatches: Optimizer steps a pass, at least 1.
         credit: What of a joint answer's worth is put down to one agent's part: `shared`, all of
@@ -75,8 +79,8 @@ class PolicyGradientConfig(TeamConfig):
     turn_weights: TurnWeights = "reach"
     gamma: float = 1.0
     loss: LossKind = "grpo"
-    clip_low: float = 0.2
-    clip_high: float = 0.2
+    clip_low: float | None = None
+    clip_high: float | None = None
     epochs: int = 1
     num_minibatches: int = 1
     credit: Credit = "shared"
@@ -87,21 +91,23 @@ class PolicyGradientConfig(TeamConfig):
     kl_in: Literal["loss", "reward"] = "loss"
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check ranges, and that nothing is set that nothing reads.
 
         Raises:
-            ConfigError: If a value is outside its range.
+            ConfigError: If a value is outside its range, or another one makes it meaningless.
         """
         super().__post_init__()
         for name in ("group_size", "epochs", "num_minibatches"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
         for name in ("gamma", "clip_low"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ConfigError(f"{name} must be in [0, 1], got {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 1:
+                raise ConfigError(f"{name} must be in [0, 1], got {value}")
         for name in ("clip_high", "kl_coef"):
-            if not getattr(self, name) >= 0:
-                raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
+            value = getattr(self, name)
+            if value is not None and not value >= 0:
+                raise ConfigError(f"{name} must be at least 0, got {value}")
         if self.turn_weights not in ("reach", "nodes"):
             raise ConfigError(f"turn_weights must be reach or nodes, got {self.turn_weights!r}")
         if (self.overlong == "penalize") != (self.overlong_penalty > 0):
@@ -109,6 +115,23 @@ class PolicyGradientConfig(TeamConfig):
                 "overlong_penalty must be above 0 for overlong penalize, and 0 otherwise, got "
                 f"{self.overlong_penalty} for {self.overlong}"
             )
+        if not self.kl_coef:
+            check_unread(self, ("kl_estimator", "kl_in"), "kl_coef 0: set kl_coef above 0")
+        # A run's rollout section may cross answers that the learner's options do not.
+        self.check_rollout(RolloutConfig(self.group_size, "cross", self.branching))
+
+    @property
+    def clips(self) -> tuple[float, float]:
+        """How far ratios count, below and above 1: what was set, or else the loss's own."""
+        low, high = self.own_clips()
+        return (
+            low if self.clip_low is None else self.clip_low,
+            high if self.clip_high is None else self.clip_high,
+        )
+
+    def own_clips(self) -> tuple[float, float]:
+        """Return how far ratios count in the loss where nothing is said."""
+        return GSPO_CLIPS if self.loss == "gspo" else (0.2, 0.2)
 
     @property
     def steps_per_update(self) -> int:
@@ -203,6 +226,7 @@ def surrogate(
         stats: Its sums `clipped` and `tokens` grow.
     """
     rows = per_token(range(len(completions)), completions)
+    clip_low, clip_high = config.clips
     result = policy_loss(
         logprobs,
         _sampled(completions).to(logprobs.device),
@@ -210,8 +234,8 @@ def surrogate(
         per_token(weights, completions).to(logprobs.device),
         rows.to(logprobs.device),
         kind=config.loss,
-        clip_low=config.clip_low,
-        clip_high=config.clip_high,
+        clip_low=clip_low,
+        clip_high=clip_high,
     )
     stats["clipped"] += float(result.clipped)
     stats["tokens"] += float(len(rows))

@@ -3,8 +3,9 @@
 At every decision point the joint answers are ranked by the team's return; the best is paired with
 the worst, and so on inwards. The policy of a team is the product of its agents' policies, so the
 margin of a pair is the sum over agents of their log-ratios, and each agent is moved by how sure the
-whole team is. Pairs come from what the team plays (iterated, on-policy) or from a file of episodes
-in which the same prompts were answered more than once.
+whole team is. Where agents are not paid alike, each ranks its own answers by its own return, and a
+pair moves that agent alone. Pairs come from what the team plays (iterated, on-policy) or from a
+file of episodes in which the same prompts were answered more than once.
 
 Sources: DPO (arXiv 2305.18290); losses as in `mlrl_learners.functional.preferences`.
 """
@@ -26,17 +27,17 @@ from mlrl_learners.algorithms.pairs import (
     SignedRow,
     check_choice,
     played_pairs,
-    ranked_turns,
 )
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
+from mlrl_learners.algorithms.turn_pairs import TurnPair, ranked_turns
 from mlrl_learners.demonstrations import JointTurn
 from mlrl_learners.distributed import sum_tensors
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
-from mlrl_learners.options import check_options
+from mlrl_learners.options import check_options, check_unread
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.types import (
     AgentID,
@@ -97,6 +98,9 @@ class MadpoConfig(TeamConfig):
             raise ConfigError(f"beta must be above 0, got {self.beta}")
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
+        if self.episodes:
+            reason = "episodes, from which pairs come and nothing is played: leave it out"
+            check_unread(self, ("joint_mode", "branching", "gamma"), reason)
 
     @property
     def steps_per_update(self) -> int:
@@ -148,12 +152,10 @@ class Madpo(OfflineTeam):
             ConfigError: If the file is missing, holds no two answers that differ in worth, or none
                 of agents that learn.
         """
-        points = ranked_turns(Path(self.config.episodes), self.config.num_pairs, self.learning)
-        return [
-            Pair(self._rows_of_turn(better), self._rows_of_turn(worse), gap)
-            for point in points
-            for better, worse, gap in point
-        ]
+        points = ranked_turns(
+            Path(self.config.episodes), self.config.num_pairs, self.learning, own_answers=True
+        )
+        return [self._pair_of_turns(pair) for point in points for pair in point]
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
         """Take `epochs` optimizer steps a policy on pairs of the file, or of the rollouts.
@@ -183,18 +185,26 @@ class Madpo(OfflineTeam):
     def _drawn(self) -> list[Pair]:
         return [self.examples[i] for i in self.draw(len(self.examples), self.config.num_pairs)]
 
-    def _rows_of_turn(self, turn: JointTurn) -> dict[AgentID, TokenRow]:
+    def _pair_of_turns(self, pair: TurnPair) -> Pair:
+        agents = self.agents if pair.agent is None else (pair.agent,)
+        better, worse = (self._rows_of_turn(turn, agents) for turn in (pair.better, pair.worse))
+        return Pair(better, worse, pair.gap)
+
+    def _rows_of_turn(self, turn: JointTurn, agents: Sequence[AgentID]) -> dict[AgentID, TokenRow]:
         rows = {
             agent: self.row_of_text(
                 agent, turn.observations[agent], turn.actions[agent], end=turn.is_whole[agent]
             )
             for agent in turn.actions
-            if agent in self.agents
+            if agent in agents
         }
         return {agent: row for agent, row in rows.items() if row.token_ids}
 
     def _played(self, rollouts: Sequence[Rollout]) -> Iterator[Pair]:
-        return played_pairs(rollouts, gamma=self.config.gamma, num_pairs=self.config.num_pairs)
+        config = self.config
+        return played_pairs(
+            rollouts, gamma=config.gamma, num_pairs=config.num_pairs, agents=self.learning
+        )
 
     def _signed_rows(self, pairs: Sequence[Pair]) -> dict[str, list[SignedRow]]:
         rows: dict[str, list[SignedRow]] = {name: [] for name in self.policies}

@@ -1,7 +1,8 @@
 """A reward model: a scalar head on a language model that says how good a joint answer is.
 
 It reads what all agents read and what all of them wrote, as one text, and learns from pairs of
-joint answers to the same prompts of which one was preferred. Its scores have no unit and no zero:
+joint answers to the same prompts of which one was preferred. Where agents are not paid alike, the
+text ends with whose pay is judged. Its scores have no unit and no zero:
 only what they differ by, between answers to the same prompts, has been learnt.
 
 Source: the model of preferences is Bradley and Terry's, as in RLHF (arXiv 2203.02155).
@@ -45,11 +46,22 @@ class TextPair:
 
 
 def joint_text(
-    observations: Mapping[AgentID, str], answers: Mapping[AgentID, str], agents: Sequence[AgentID]
+    observations: Mapping[AgentID, str],
+    answers: Mapping[AgentID, str],
+    agents: Sequence[AgentID],
+    paid: AgentID | None = None,
 ) -> str:
-    """Return what all agents read, and then what they wrote, as one text in the order of agents."""
+    """Return what all agents read, and then what they wrote, as one text in the order of agents.
+
+    Args:
+        observations: What each agent read.
+        answers: What each agent wrote.
+        agents: Every agent, in order.
+        paid: Whose pay is judged, which the text then ends with; None for the team's.
+    """
     written = [f"[{agent}] answers:\n{answers[agent]}" for agent in agents if agent in answers]
-    return "\n\n".join([joint_observation(observations, agents), *written])
+    judged = [] if paid is None else [f"The pay of [{paid}]:"]
+    return "\n\n".join([joint_observation(observations, agents), *written, *judged])
 
 
 class RewardModel:

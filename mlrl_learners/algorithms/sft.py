@@ -22,7 +22,7 @@ from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.returns import check_rewards, joint_returns, rollout_groups
-from mlrl_learners.options import check_options
+from mlrl_learners.options import check_options, check_unread
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
 
@@ -60,6 +60,11 @@ class SftConfig(TeamConfig):
         for name in ("batch_size", "group_size"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if not self.episodes:
+            reason = (
+                "no episodes, since an update takes all that was played: give a file as episodes"
+            )
+            check_unread(self, ("batch_size",), reason)
 
 
 class Sft(OfflineTeam):

@@ -4,23 +4,23 @@ Sources: GRPO (arXiv 2402.03300), RLOO (arXiv 2402.14740), REINFORCE++ (arXiv 25
 PPO (arXiv 1707.06347), DPO (arXiv 2305.18290).
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from mlrl_learners.algorithms.actor_critic import ActorCritic, make_ippo
-from mlrl_learners.algorithms.magrpo import Magrpo, make_magrpo
+from mlrl_learners.algorithms.magrpo import Magrpo, make_magrpo, make_mareinforce, make_marloo
 from mlrl_learners.algorithms.preferences import Madpo, make_madpo
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import AgentID
 
 __all__ = ["make_dpo", "make_grpo", "make_ppo", "make_reinforce_pp", "make_rloo"]
 
-UNCLIPPED = {"clip_low": 1.0, "clip_high": math.inf}
+GRPO = {"loss": "grpo", "normalize_std": True}
+REINFORCE_PP = {"loss": "token_mean", "normalize_batch": True}
 
 
 def make_grpo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
-    """Build GRPO: the mean of the group as baseline, advantages over the group's deviation.
+    """Build GRPO: advantages over the group's deviation, each answer's mean over its tokens, clips.
 
     Options, here and below, are those of `make_magrpo`.
 
@@ -28,21 +28,19 @@ def make_grpo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: 
         ConfigError: If there are several agents; here and below.
     """
     _require_one(agents, "grpo", instead="magrpo")
-    return make_magrpo(agents=agents, **{"normalize_std": True, **options})
+    return make_magrpo(agents=agents, **{**GRPO, **options})
 
 
 def make_rloo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
     """Build RLOO: the mean of the others as baseline, whole answers, nothing clipped."""
     _require_one(agents, "rloo", instead="marloo")
-    preset = {"baseline": "leave_one_out", "loss": "sequence", **UNCLIPPED}
-    return make_magrpo(agents=agents, **{**preset, **options})
+    return make_marloo(agents=agents, **options)
 
 
 def make_reinforce_pp(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
     """Build REINFORCE++: no baseline but the batch, whose advantages are normalised together."""
     _require_one(agents, "reinforce_pp", instead="mareinforce")
-    preset = {"baseline": "none", "normalize_batch": True, "loss": "token_mean"}
-    return make_magrpo(agents=agents, **{**preset, **options})
+    return make_mareinforce(agents=agents, **{**REINFORCE_PP, **options})
 
 
 def make_ppo(*, agents: Sequence[AgentID], **options: Any) -> ActorCritic:  # noqa: ANN401

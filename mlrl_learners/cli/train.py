@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mlrl_envs
+from mlrl_learners.checkpoint import check_resumable
 from mlrl_learners.cli.actors import CONFIG_FILE, make_learner
 from mlrl_learners.cli.parser import print_json
 from mlrl_learners.config import RunConfig, load_config, to_mapping
@@ -65,6 +66,8 @@ def train_config(
     """Train as a configuration says; see `mlrl_learners.train` for what is raised."""
     if not resume and (run_dir / CONFIG_FILE).exists():  # before a model is loaded for nothing
         raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
+    if resume:
+        check_resumable(run_dir)
     exchange(None)  # only the first process writes, and not before all have looked
     if config.train.eval_every:  # a mistake there must not wait for the first evaluation
         options = {**config.env.options, "split": "eval", **config.train.eval_options}

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.functional.linear import linear
+from mlrl_learners.options import check_unread
 from mlrl_learners.policies.adapter_rows import AdapterMix, AdapterRows
 
 __all__ = ["AdapterConfig", "FrozenBase", "fingerprint"]
@@ -57,6 +58,8 @@ class AdapterConfig:
             raise ConfigError(f"lora_alpha must be at least 1, got {self.lora_alpha}")
         if self.lora_targets and not self.lora_rank:
             raise ConfigError(f"lora_targets {list(self.lora_targets)} need a lora_rank above 0")
+        if not self.lora_rank:
+            check_unread(self, ("lora_alpha",), "lora_rank 0: set lora_rank above 0")
 
 
 class FrozenBase:

@@ -1,6 +1,13 @@
+import json
+
 import pytest
 
-from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint, write_checkpoint
+from mlrl_learners.checkpoint import (
+    check_resumable,
+    latest_checkpoint,
+    read_checkpoint,
+    write_checkpoint,
+)
 from mlrl_learners.errors import CheckpointError, RunDirError
 
 
@@ -40,6 +47,46 @@ def test_what_was_written_is_read(tmp_path):
     learner = Notebook()
     state = read_checkpoint(latest_checkpoint(tmp_path), learner)
     assert (learner.word, state) == ("three", {"iteration": 3, "note": 1})
+
+
+def age(run_dir, version=None):
+    """Make the last checkpoint one of another version; of those before, files do not tell it."""
+    file = latest_checkpoint(run_dir) / "state.json"
+    state = json.loads(file.read_text())
+    state.pop("version")
+    file.write_text(json.dumps(state if version is None else {**state, "version": version}))
+
+
+def test_a_checkpoint_of_before_is_read_but_not_gone_on_with(tmp_path):
+    write_checkpoint(tmp_path, 3, Notebook("three"), {}, keep=2)
+    check_resumable(tmp_path)
+    age(tmp_path)
+    with pytest.raises(CheckpointError, match="is of version 1 of the methods, this is 2") as error:
+        check_resumable(tmp_path)
+    assert "learner.model" in str(error.value)
+    assert "\n" not in str(error.value)
+    learner = Notebook()
+    assert read_checkpoint(latest_checkpoint(tmp_path), learner) == {"iteration": 3}
+    assert learner.word == "three"
+
+
+def test_a_checkpoint_of_a_later_version_is_not_gone_on_with(tmp_path):
+    write_checkpoint(tmp_path, 1, Notebook("one"), {}, keep=1)
+    age(tmp_path, version=9)
+    with pytest.raises(CheckpointError, match="is of version 9 of the methods"):
+        check_resumable(tmp_path)
+
+
+def test_a_run_without_a_checkpoint_may_be_gone_on_with(tmp_path):
+    check_resumable(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3"])
+def test_a_damaged_state_is_no_checkpoint(text, tmp_path):
+    write_checkpoint(tmp_path, 1, Notebook("one"), {}, keep=1)
+    (latest_checkpoint(tmp_path) / "state.json").write_text(text)
+    with pytest.raises(CheckpointError, match="is no checkpoint"):
+        read_checkpoint(latest_checkpoint(tmp_path), Notebook())
 
 
 def test_a_checkpoint_is_not_there_before_it_is_complete(tmp_path):

@@ -70,6 +70,9 @@ def test_a_joint_turn_is_worth_what_the_team_earned_from_there_on(tmp_path):
     turns = [{**TURN, "rewards": {"a": 0.0, "b": 0.5}}, {**LATER, "rewards": {"a": 0.5}}]
     path = write(tmp_path / "e.jsonl", line(turns=turns))
     assert read_joint_turns(path) == [
-        JointTurn(TURN["observations"], {"a": "x", "b": "y"}, {"a": True, "b": True}, 0.5),
-        JointTurn(LATER["observations"], {"a": "z"}, {"a": False}, 0.25),
-    ]
+        JointTurn(
+            TURN["observations"], {"a": "x", "b": "y"}, {"a": True, "b": True}, 0.5,
+            {"a": 0.5, "b": 0.5},
+        ),
+        JointTurn(LATER["observations"], {"a": "z"}, {"a": False}, 0.25, {"a": 0.5}),
+    ]  # fmt: skip

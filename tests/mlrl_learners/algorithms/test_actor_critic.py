@@ -177,7 +177,7 @@ def test_the_presets_differ_by_what_their_names_say(make, toy, monkeypatch):
         found[name] = torch.cat(toy.gradients(learner, rollouts, monkeypatch)[:2])
     assert len({float(gradient.norm()) for gradient in found.values()}) == len(NAMES)
     config = make("iac").config
-    assert (config.gae_lambda, config.gamma, config.value_coef) == (0.0, 0.9, 0.6)
+    assert (config.gae_lambda, config.gamma, config.value_coef) == (0.0, 0.9, 1.2)
     assert math.inf in (config.clip_high, config.value_clip)
 
 

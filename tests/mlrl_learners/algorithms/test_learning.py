@@ -13,7 +13,7 @@ METHODS = {
     "magrpo": {},
     "mareinforce": {},
     "marloo": {},
-    "maremax": {"lr": 2e-2, "group_size": 8},
+    "maremax": {},
     "grpo": {},
     "rloo": {},
     "reinforce_pp": {},

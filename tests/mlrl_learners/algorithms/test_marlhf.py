@@ -66,7 +66,7 @@ def test_every_joint_answer_is_paid_its_score_and_nothing_else_changes(toy):
     for old, new in zip(rollouts, rescored, strict=True):
         for node, judged in zip(old.root.walk(), new.root.walk(), strict=True):
             assert judged.completions == node.completions
-            texts = [learner._text(node, step) for step in node.steps]
+            texts = [learner._text(node, step, None) for step in node.steps]
             scores = learner.reward_model.scores(texts)
             for step, score in zip(judged.steps, scores, strict=True):
                 assert step.rewards == dict.fromkeys(AGENTS, pytest.approx(score, abs=1e-6))

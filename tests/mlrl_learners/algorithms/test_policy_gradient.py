@@ -1,8 +1,11 @@
+import math
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlrl_learners.algorithms.magrpo import MagrpoConfig
 from mlrl_learners.algorithms.policy_gradient import (
     PolicyGradientConfig,
     answer_weights,
@@ -54,6 +57,43 @@ def test_a_surrogate_is_the_weighted_sum_of_ratio_times_advantage():
     loss = surrogate(torch.full((4,), -1.0), completions, [2.0, 4.0], weights, config, stats)
     assert float(loss) == pytest.approx(-3.0)
     assert stats == {"kl": 0.0, "clipped": 0.0, "tokens": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "clips"),
+    [
+        ({}, (0.2, 0.2)),
+        ({"loss": "sequence"}, (0.2, 0.2)),
+        ({"loss": "gspo"}, (3e-4, 4e-4)),
+        ({"loss": "gspo", "clip_low": 0.1}, (0.1, 4e-4)),
+        ({"clip_low": 0.0, "clip_high": 0.0}, (0.0, 0.0)),
+    ],
+)
+def test_ratios_count_as_far_as_was_said_or_as_the_loss_has_it(options, clips):
+    assert PolicyGradientConfig(**options).clips == clips
+
+
+@pytest.mark.parametrize(
+    ("options", "clips"),
+    [
+        ({}, (1.0, math.inf)),
+        ({"loss": "grpo"}, (0.2, 0.2)),
+        ({"loss": "gspo"}, (3e-4, 4e-4)),
+        ({"clip_high": 0.3}, (1.0, 0.3)),
+    ],
+)
+def test_the_published_loss_of_group_relative_methods_clips_nothing(options, clips):
+    config = MagrpoConfig(**options)
+    assert config.clips == clips
+    assert config.loss == options.get("loss", "sequence")
+
+
+def test_a_gspo_ratio_is_clipped_where_its_paper_clips_it():
+    weights, stats = [0.5], {"clipped": 0.0, "tokens": 0.0}
+    config = PolicyGradientConfig(loss="gspo")
+    logprobs = torch.full((2,), -1.0 + 1e-3)  # the answers were drawn at -1 a token
+    surrogate(logprobs, [answer(2)], [1.0], weights, config, stats)
+    assert stats["clipped"] > 0
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])

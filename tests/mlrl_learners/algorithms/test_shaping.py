@@ -136,8 +136,9 @@ def test_an_update_in_which_every_answer_was_cut_trains_no_masked_policy(name, t
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("estimator", ["k1", "k2", "k3"])
 def test_divergence_in_the_loss_equals_its_formula(name, estimator, toy, monkeypatch):
-    options = {"agents": ("solo",), "loss": "sequence", "kl_estimator": estimator}
-    plain, pulled = make(name, **options), make(name, kl_coef=0.7, **options)
+    options = {"agents": ("solo",), "loss": "sequence"}
+    plain = make(name, **options)
+    pulled = make(name, kl_coef=0.7, kl_estimator=estimator, **options)
     rollouts = toy.play(plain)
     reference = make(name, **options).policies["solo"]
     for learner in (plain, pulled):

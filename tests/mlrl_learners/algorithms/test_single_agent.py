@@ -27,6 +27,26 @@ def test_several_agents_are_told_which_learner_is_theirs(name):
         make(name, agents=("left", "right"))
 
 
+@pytest.mark.parametrize(
+    ("name", "team", "options"),
+    [
+        ("grpo", "magrpo", {"normalize_std": True, "loss": "grpo"}),
+        ("rloo", "marloo", {}),
+        ("reinforce_pp", "mareinforce", {"normalize_batch": True, "loss": "token_mean"}),
+        ("ppo", "ippo", {}),
+        ("dpo", "madpo", {}),
+    ],
+)
+def test_one_agent_is_updated_to_the_last_bit_as_by_the_name_for_teams(name, team, options, toy):
+    """What the two differ in, if anything, is what the table in docs/learners.md says."""
+    solo, teamed = make(name, lr=1e-3), make(team, lr=1e-3, **options)
+    assert solo.config == teamed.config
+    for learner in (solo, teamed):
+        learner.update(toy.play(learner))
+    parameters = [learner.policies["solo"].model.parameters() for learner in (solo, teamed)]
+    assert all(torch.equal(a, b) for a, b in zip(*parameters, strict=True))
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_an_unknown_option_is_named(name):
     with pytest.raises(UnknownNameError, match="unknown option 'group_sise'"):
@@ -51,7 +71,7 @@ def test_grpo_divides_by_the_deviation_of_each_group(toy, monkeypatch):
     rewards = [step.rewards["solo"] for step in rollout.root.steps]
     mean = sum(rewards) / len(rewards)
     std = math.sqrt(sum((reward - mean) ** 2 for reward in rewards) / len(rewards))
-    (plain,) = toy.gradients(make("magrpo"), [rollout], monkeypatch)
+    (plain,) = toy.gradients(make("magrpo", loss="grpo"), [rollout], monkeypatch)
     (grpo,) = toy.gradients(make("grpo"), [rollout], monkeypatch)
     assert torch.allclose(grpo, plain / (std + 1e-4), atol=1e-5)
 

@@ -263,6 +263,24 @@ class TestTrain:
         assert (status, result["iterations"]) == (0, 5)
         assert result["metrics"]["student/lessons"] == 5.0
 
+    def test_a_run_of_before_is_evaluated_but_not_resumed_and_left_as_it_is(
+        self, run_dir, capsys, monkeypatch
+    ):
+        state = max(run_dir.glob("checkpoints/step_*/state.json"))
+        kept = json.loads(state.read_text())
+        kept.pop("version")
+        state.write_text(json.dumps(kept))
+        before = {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
+        assert run_json(capsys, "evaluate", str(run_dir))[0] == 0
+        words = ["train", "--run-dir", str(run_dir), "--resume", "--train.iterations", "5"]
+        with monkeypatch.context() as patch:
+            patch.setattr("mlrl_learners.cli.train.make_learner", lambda _: pytest.fail("loaded"))
+            assert main(words) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "is of version 1 of the methods, this is 2" in line
+        after = {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
+        assert after == before
+
     def test_a_full_disk_is_status_1(self, preset, tmp_path, capsys):
         (tmp_path / "file").write_text("")
         assert main(["train", preset, "--run-dir", str(tmp_path / "file" / "run")]) == 1
