@@ -83,7 +83,8 @@ def _turn_of(record: Mapping[str, Any]) -> EpisodeTurn:
 
 
 def _completion(record: Mapping[str, Any], agent: AgentID) -> Completion:
-    ids = {name: tuple(record.get(name, {}).get(agent, ())) for name in _IDS}
+    prompt_ids, token_ids, logprobs = (tuple(record.get(name, {}).get(agent, ())) for name in _IDS)
     usage = Usage(record["prompt_tokens"][agent], record["tokens"][agent])
     reason = record["finish_reasons"][agent]
-    return Completion(record["actions"][agent], finish_reason=reason, usage=usage, **ids)
+    text = record["actions"][agent]
+    return Completion(text, prompt_ids, token_ids, logprobs, reason, usage)

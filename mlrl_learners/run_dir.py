@@ -85,10 +85,11 @@ class RunDir:
             self._append("failures", {"iteration": iteration, **dataclasses.asdict(failure)})
 
     def keep_rollouts(self, iteration: int, rollouts: Sequence[Rollout]) -> Path:
-        """Write rollouts with tokens and log-probabilities, for a look at a failed update."""
+        """Write rollouts with tokens, log-probabilities and nuclei, to look at a failed update."""
         name = f"rollouts_{iteration}.json"
         if is_main():
-            self._write(name, json.dumps([dataclasses.asdict(rollout) for rollout in rollouts]))
+            records = [dataclasses.asdict(rollout) for rollout in rollouts]
+            self._write(name, json.dumps(records, default=lambda array: array.tolist()))
         return self.path / name
 
     def _append(self, name: str, record: Mapping[str, object]) -> None:

@@ -7,9 +7,13 @@ Shape letters used throughout: `B` rows, `T` tokens, `G` samples a group, `N` ag
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from mlrl_learners.errors import ConfigError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "Actor",
@@ -23,6 +27,7 @@ __all__ = [
     "JointStep",
     "Learner",
     "Node",
+    "Nucleus",
     "Rollout",
     "RolloutConfig",
     "Spectator",
@@ -54,6 +59,23 @@ class Usage:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Nucleus:
+    """The token ids that each token of an answer was drawn from: what top-p and top-k left.
+
+    Attributes:
+        token_ids: The ids of all tokens, one token's after the other's, int32 `[M]`.
+        sizes: How many of `token_ids` belong to each token, at least 1, int32 `[T]`; the token
+            itself is one of them.
+        log_masses: Natural logarithm of the probability that each nucleus held in the whole
+            distribution, float32 `[T]`. Added to a log-probability, it gives that of the whole.
+    """
+
+    token_ids: "NDArray[np.int32]"
+    sizes: "NDArray[np.int32]"
+    log_masses: "NDArray[np.float32]"
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """One sampled answer; its tokens and log-probabilities travel with the text.
@@ -62,11 +84,13 @@ class Completion:
         text: Decoded answer, without special tokens.
         prompt_ids: Token ids the model read, padding excluded. Empty for actors without tokens.
         token_ids: Sampled ids, the end-of-sequence token included where it was sampled.
-        logprobs: Natural log-probability of each of `token_ids` under the temperature-scaled
-            distribution it was drawn from, before top-p or top-k truncation.
+        logprobs: Natural log-probability of each of `token_ids` under the distribution it was drawn
+            from: softmax(logits / temperature), renormalised over `nucleus` where there is one.
         finish_reason: `"stop"` when the model ended by itself, `"length"` when it was cut.
         usage: What it cost where its ids do not tell: counted by a server, or with the drafts
             that led to it.
+        nucleus: What each of `token_ids` was drawn from; None for the whole vocabulary. It takes
+            no part in comparisons, and files of runs and episodes leave it out.
     """
 
     text: str
@@ -75,6 +99,7 @@ class Completion:
     logprobs: tuple[float, ...] = ()
     finish_reason: FinishReason = "stop"
     usage: Usage | None = None
+    nucleus: Nucleus | None = field(default=None, compare=False, hash=False, repr=False)
 
     @property
     def cost(self) -> Usage:

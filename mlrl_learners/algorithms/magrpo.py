@@ -133,8 +133,8 @@ class Sample:
 
     @property
     def row(self) -> TokenRow:
-        """Prompt and completion tokens."""
-        return TokenRow(self.completion.prompt_ids, self.completion.token_ids)
+        """Prompt and completion tokens, and what they were drawn from."""
+        return TokenRow.sampled(self.completion)
 
 
 class Magrpo(Team):

@@ -238,14 +238,17 @@ class Madpo(OfflineTeam):
     def _row_sums(
         self, policy: Policy, rows: Sequence[SignedRow]
     ) -> Iterator[tuple[list[SignedRow], Tensor]]:
-        """Yield micro-batches and log pi of each of their rows, `[B]`."""
+        """Yield micro-batches and log pi of each of their rows, `[B]`.
+
+        What the policies played is scored at the temperature they played at; what a file holds was
+        not drawn from them, and is scored at temperature 1.
+        """
+        temperature = 1.0 if self.offline else self.config.temperature
         plain = [each.row for each in rows]
         for numbers in policy.micro_batches(plain, self.config.micro_batch_tokens):
             batch = [rows[number] for number in numbers]
             logprobs, _ = policy.logprobs(
-                [each.row for each in batch],
-                temperature=self.config.temperature,
-                with_entropy=False,
+                [each.row for each in batch], temperature=temperature, with_entropy=False
             )
             lengths = [len(each.row.token_ids) for each in batch]
             parts = logprobs.split(lengths)

@@ -3,6 +3,11 @@
 Every charge is taken off the reward of the turn in which the answer was given, so that returns,
 advantages and value targets of that turn and of those before it all know of it.
 
+Where tokens are drawn from nuclei, the divergence in the loss is that between the distributions
+renormalised over them, as is all that a gradient is taken of. The divergence in the reward is a
+number: it compares the whole distributions, as otherwise a nucleus of one token would cost nothing,
+however unlikely that token was at the start.
+
 Sources: the divergence in the reward as in RLHF (arXiv 2203.02155), in the loss as in GRPO
 (arXiv 2402.03300); leaving cut answers out, or charging for them, as in DAPO (arXiv 2503.14476).
 """
@@ -86,7 +91,9 @@ class Shaping:
         config = self._config
         with torch.no_grad():
             reference, _ = self._references[name].logprobs(
-                _rows(completions), temperature=config.temperature, with_entropy=False
+                [TokenRow.sampled(each) for each in completions],
+                temperature=config.temperature,
+                with_entropy=False,
             )
         kl = kl_estimate(logprobs, reference, config.kl_estimator)
         stats["kl_reference"] += float(kl.detach().sum())
@@ -112,13 +119,13 @@ class Shaping:
     ) -> dict[tuple[AgentID, Completion], float]:
         reference, config = self._references[name], self._config
         charges: dict[int, float] = {}
-        rows = _rows([answer for _, answer in given])
+        rows = [TokenRow(answer.prompt_ids, answer.token_ids) for _, answer in given]
         for numbers in reference.micro_batches(rows, config.micro_batch_tokens):
             expected, _ = reference.logprobs(
                 [rows[i] for i in numbers], temperature=config.temperature, with_entropy=False
             )
             answers = [given[i][1] for i in numbers]
-            sampled = expected.new_tensor([lp for answer in answers for lp in answer.logprobs])
+            sampled = expected.new_tensor([lp for each in answers for lp in _whole_logprobs(each)])
             kl = kl_estimate(sampled, expected, config.kl_estimator)
             parts = kl.split([len(rows[i].token_ids) for i in numbers])
             totals = [config.kl_coef * float(part.sum()) for part in parts]
@@ -126,8 +133,12 @@ class Shaping:
         return {given[i]: charge for i, charge in gather(charges).items()}
 
 
-def _rows(completions: Iterable[Completion]) -> list[TokenRow]:
-    return [TokenRow(each.prompt_ids, each.token_ids) for each in completions]
+def _whole_logprobs(answer: Completion) -> Sequence[float]:
+    """Return log-probabilities of an answer's tokens in the whole distribution it was cut from."""
+    if answer.nucleus is None:
+        return answer.logprobs
+    log_masses = answer.nucleus.log_masses.tolist()
+    return [lp + mass for lp, mass in zip(answer.logprobs, log_masses, strict=True)]
 
 
 def _answers(rollouts: Sequence[Rollout]) -> Iterable[tuple[AgentID, Completion]]:

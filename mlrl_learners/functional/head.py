@@ -2,9 +2,11 @@
 
 Logits are kept for the backward pass up to some memory; those of further chunks live only while
 they are worked on, and are computed again. Their gradient overwrites them, and the gradient of the
-head's weight is summed in place. The logits of a large batch never exist at once.
+head's weight is summed in place. The logits of a large batch never exist at once. Of tokens that
+were drawn from nuclei no other logits are computed than those of the nuclei, while these are small.
 """
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from mlrl_learners.functional.gathered import gathered_logits
 from mlrl_learners.functional.linear import product
+from mlrl_learners.functional.restriction import Restriction
 
 __all__ = ["head_logits", "head_logprobs"]
 
@@ -22,6 +26,7 @@ CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 1 << 30}  # of float32 logits
 KEPT_BYTES = 256 << 20  # 1,365 tokens of 49,152 logits, which take a quarter of the head's work
 CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 LOGIT_OPTIONS = ("logit_scale", "logits_scaling", *CAPS)
+GATHERED_SHARE = 1 / 256  # of the vocabulary in a nucleus: above, a product of all is as fast
 
 
 def head_logprobs(
@@ -32,6 +37,7 @@ def head_logprobs(
     *,
     with_entropy: bool,
     entropy_gradient: bool = False,
+    restriction: Restriction | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return log pi(target) at `temperature` for each hidden state, and the entropy there.
 
@@ -42,10 +48,34 @@ def head_logprobs(
         temperature: What logits are divided by.
         with_entropy: Compute the entropy; zeros otherwise.
         entropy_gradient: Let the gradient through it.
+        restriction: What the distributions are restricted to and renormalised over, of these very
+            targets; None for the whole vocabulary.
 
     Returns:
         Two float32 vectors `[T]`.
     """
+    if restriction is None:
+        logprobs, entropy = _whole_logprobs(model, hidden, targets, temperature, with_entropy)
+    else:
+        scores = _member_logits(model, hidden[restriction.restricted], restriction) / temperature
+        logprobs, entropy = restriction.logprobs(scores)
+        if len(restriction.free):
+            parts = _whole_logprobs(
+                model,
+                hidden[restriction.free],
+                targets[restriction.free],
+                temperature,
+                with_entropy,
+            )
+            logprobs = restriction.merge(logprobs, parts[0])
+            entropy = restriction.merge(entropy, parts[1])
+    return logprobs, entropy if entropy_gradient else entropy.detach()
+
+
+def _whole_logprobs(
+    model: nn.Module, hidden: Tensor, targets: Tensor, temperature: float, with_entropy: bool
+) -> tuple[Tensor, Tensor]:
+    """Return what `head_logprobs` does, of the whole vocabulary."""
     if _is_plain(model):
         weight = model.get_output_embeddings().weight  # type: ignore[operator]
         logprobs, entropy = _HeadLogprobs.apply(  # type: ignore[no-untyped-call]
@@ -70,7 +100,7 @@ def head_logprobs(
             for rows in _chunks(hidden, _text_config(model).vocab_size)
         ]
         logprobs, entropy = (torch.cat(parts) for parts in zip(*chunks, strict=True))
-    return logprobs, entropy if entropy_gradient else entropy.detach()
+    return logprobs, entropy
 
 
 def _is_plain(model: nn.Module) -> bool:
@@ -207,3 +237,27 @@ def head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
     for cap in filter(None, map(options.get, CAPS)):  # Gemma, RecurrentGemma, xLSTM
         logits = torch.tanh(logits / cap) * cap
     return logits
+
+
+def _member_logits(model: nn.Module, hidden: Tensor, restriction: Restriction) -> Tensor:
+    """Return the logits of the members of nuclei, float32 `[R, H] -> [M]`."""
+    plain, vocabulary = _is_plain(model), _text_config(model).vocab_size
+    if plain and len(restriction.ids) <= GATHERED_SHARE * vocabulary * len(hidden):
+        weight = model.get_output_embeddings().weight  # type: ignore[operator]
+        dtype = _operands(hidden[:1], weight[:1])[0].dtype
+        return gathered_logits(hidden, weight, restriction.owners, restriction.ids, dtype)
+    # A plain head keeps no logits for the backward pass: what it is given is all it needs.
+    read = _chosen_logits
+    if not plain:
+        read = functools.partial(checkpoint, _chosen_logits, use_reentrant=False)
+    chunks = []
+    for rows in _chunks(hidden, vocabulary):
+        members = restriction.members(rows)
+        owners = restriction.owners[members] - rows.start
+        chunks.append(read(model, hidden[rows], owners, restriction.ids[members]))
+    return torch.cat(chunks)
+
+
+def _chosen_logits(model: nn.Module, hidden: Tensor, owners: Tensor, ids: Tensor) -> Tensor:
+    """Return some of the logits of a chunk, `[C, H] -> [M]`."""
+    return _head_logits(model, hidden)[owners, ids].float()

@@ -5,13 +5,15 @@ A prompt is read once for all of its completions, and the head runs over complet
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
 
 from mlrl_learners.functional.head import head_logprobs
 from mlrl_learners.functional.pack_attention import attend_in_packs, can_attend_in_packs, grid_of
+from mlrl_learners.functional.restriction import Restriction
+from mlrl_learners.types import Completion, Nucleus
 
 __all__ = [
     "TokenRow",
@@ -28,10 +30,23 @@ MAX_KEYS_A_TOKEN = 3
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A prompt and the completion sampled for it, without padding; both hold at least one token."""
+    """A prompt and a completion of it, without padding; both hold at least one token.
+
+    Attributes:
+        prompt_ids: What is read first.
+        token_ids: The completion.
+        nucleus: What log-probabilities are renormalised over; None for the whole vocabulary. It
+            takes no part in comparisons.
+    """
 
     prompt_ids: Sequence[int]
     token_ids: Sequence[int]
+    nucleus: Nucleus | None = field(default=None, compare=False, hash=False, repr=False)
+
+    @classmethod
+    def sampled(cls, completion: Completion) -> "TokenRow":
+        """Return the row whose log-probabilities are of what the completion was drawn from."""
+        return cls(completion.prompt_ids, completion.token_ids, completion.nucleus)
 
 
 def micro_batches(
@@ -76,6 +91,8 @@ def completion_logprobs(
 ) -> tuple[Tensor, Tensor]:
     """Return log pi(token) at `temperature` for each completion token, and the entropy there.
 
+    Both are of the distribution over the token's nucleus, where its row has one.
+
     Packed, the rows that share a prompt become one sequence, prompt first and completions behind,
     under a mask that lets a completion see the prompt and itself: the prompt is read once.
     Unpacked, rows are padded on the right and no mask is passed: causal attention already keeps
@@ -114,6 +131,7 @@ def logprobs_and_states(
     """
     hidden = _completion_states(model.get_decoder(), rows, packed=packed)  # type: ignore[operator]
     targets = torch.tensor([token for row in rows for token in row.token_ids])
+    nuclei, completions = [row.nucleus for row in rows], [row.token_ids for row in rows]
     logprobs, entropy = head_logprobs(
         model,
         hidden,
@@ -121,6 +139,7 @@ def logprobs_and_states(
         temperature,
         with_entropy=with_entropy,
         entropy_gradient=entropy_gradient,
+        restriction=Restriction.of(nuclei, completions, hidden.device),
     )
     lengths = torch.tensor([len(row.token_ids) for row in rows], device=hidden.device)
     return logprobs, entropy, hidden[lengths.cumsum(0) - lengths]

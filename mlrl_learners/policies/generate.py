@@ -9,7 +9,6 @@ on a CPU models of a known layout are read in fewer operations.
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ from transformers.cache_utils import DynamicCache
 from mlrl_learners.distributed import exchange, spread
 from mlrl_learners.policies.adapter_rows import AdapterRows
 from mlrl_learners.policies.cache import grow_in_place
+from mlrl_learners.policies.drawn import DrawnTokens, SampledTokens
 from mlrl_learners.policies.fast_linear import packed_weights
 from mlrl_learners.policies.frozen_casts import frozen_casts
 from mlrl_learners.policies.graph_recorder import GraphRecorder
@@ -37,15 +37,6 @@ __all__ = ["SampledTokens", "generate"]
 
 ALIVE_SHARE = 0.75  # compacting copies the cache: worth it once a quarter of the rows have ended
 LOOK_STEPS = 16  # how often a GPU is waited for to see which rows have ended; divides ROOM_TOKENS
-
-
-@dataclass(frozen=True, slots=True)
-class SampledTokens:
-    """One answer as tokens; `ended` tells whether its last token is an end of sequence."""
-
-    token_ids: tuple[int, ...]
-    logprobs: tuple[float, ...]
-    ended: bool
 
 
 @torch.no_grad()
@@ -169,10 +160,7 @@ class _Decoder:
         self.width = int(lengths.max())
         self.rows = torch.arange(num_rows, device=self.device)  # [B], who is in the batch
         self.ended = torch.zeros(num_rows, dtype=torch.bool, device=self.device)  # [B]
-        shape = (num_rows, sampling.max_new_tokens)
-        self.tokens = torch.zeros(shape, dtype=torch.long, device=self.device)
-        self.logprobs = torch.zeros(shape, device=self.device)
-        self.counts = torch.full((num_rows,), sampling.max_new_tokens, device=self.device)
+        self.drawn = DrawnTokens(num_rows, sampling.max_new_tokens, self.eos_ids)
         self.static = self._static_step(recorder)
         if self.static is None and isinstance(self.cache, DynamicCache):
             self.cache = grow_in_place(self.cache)
@@ -187,12 +175,11 @@ class _Decoder:
         uniforms = None if uniforms is None else uniforms.to(self.device)
         for step in range(self.sampling.max_new_tokens):
             if uniforms is None:
-                tokens, logprobs = greedy_tokens(self.logits, self.sampling)
+                draw = greedy_tokens(self.logits, self.sampling)
             else:
-                tokens, logprobs = draw_tokens(
-                    self.logits, uniforms[self.rows, step], self.sampling
-                )
-            self._record(step, tokens, logprobs)
+                draw = draw_tokens(self.logits, uniforms[self.rows, step], self.sampling)
+            self.ended = self.drawn.add(step, self.rows, self.ended, draw)
+            tokens = draw.tokens
             if step + 1 == self.sampling.max_new_tokens:
                 break
             if step % _look_steps(self.device) == 0:
@@ -200,7 +187,7 @@ class _Decoder:
                     break
                 tokens = self._compact(step, tokens)
             self._advance(step, tokens)
-        return self._answers()
+        return self.drawn.answers()
 
     def _is_over(self) -> bool:
         """Return whether all rows have ended, in all processes where weights are in pieces."""
@@ -251,14 +238,6 @@ class _Decoder:
         columns = torch.arange(width + self.sampling.max_new_tokens, device=self.device)
         return (columns >= (width - lengths)[:, None]).long()
 
-    def _record(self, step: int, tokens: Tensor, logprobs: Tensor) -> None:
-        # Nothing here depends on how many rows have ended: a GPU would be waited for to know.
-        self.tokens[self.rows, step] = tokens.masked_fill(self.ended, 0)
-        self.logprobs[self.rows, step] = logprobs.masked_fill(self.ended, 0.0)
-        stops = (tokens[:, None] == self.eos_ids).any(-1) & ~self.ended
-        self.counts[self.rows] = self.counts[self.rows].masked_fill(stops, step + 1)
-        self.ended |= stops
-
     def _compact(self, step: int, tokens: Tensor) -> Tensor:
         """Let ended rows leave once enough of them have; return the tokens of those that stay."""
         if self.static is not None and self.static.room:
@@ -290,12 +269,3 @@ class _Decoder:
         mask = self.mask[:, : self.width + step + 1] if self.padded else None
         self.logits = self._read(tokens[:, None], mask, self.positions[:, None])
         self.positions = self.positions + 1
-
-    def _answers(self) -> list[SampledTokens]:
-        tokens, logprobs = self.tokens.tolist(), self.logprobs.tolist()
-        last = self.tokens.gather(1, self.counts[:, None] - 1).squeeze(-1)
-        ended = torch.isin(last, self.eos_ids).tolist()
-        return [
-            SampledTokens(tuple(tokens[row][:count]), tuple(logprobs[row][:count]), ended[row])
-            for row, count in enumerate(self.counts.tolist())
-        ]

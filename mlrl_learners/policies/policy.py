@@ -178,6 +178,7 @@ class Policy:
                     token_ids=answer.token_ids,
                     logprobs=answer.logprobs,
                     finish_reason="stop" if answer.ended else "length",
+                    nucleus=answer.nucleus,
                 )
                 for answer in answers
             ]

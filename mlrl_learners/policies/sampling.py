@@ -5,13 +5,14 @@ which other rows share its batch and of when they leave it.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from mlrl_learners.errors import ConfigError
 
-__all__ = ["SamplingConfig", "draw_tokens", "greedy_tokens"]
+__all__ = ["Draw", "NucleusBlock", "SamplingConfig", "draw_tokens", "greedy_tokens"]
 
 FIRST_CANDIDATES = 64
 
@@ -25,12 +26,16 @@ class SamplingConfig:
         temperature: What logits are divided by, above 0.
         top_p: Share of probability that the likeliest tokens must hold together, in (0, 1].
         top_k: Only the k likeliest tokens; 0 for all.
+        renormalize: Log-probabilities, sampled and trained, are those of the truncated distribution
+            that tokens are drawn from; false takes the whole distribution, as published libraries
+            do, which biases the gradient when top_p or top_k truncates.
     """
 
     max_new_tokens: int = 256
     temperature: float = 0.8
     top_p: float = 0.95
     top_k: int = 0
+    renormalize: bool = True
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -46,9 +51,52 @@ class SamplingConfig:
             raise ConfigError(f"top_p must be in (0, 1], got {self.top_p}")
         if self.top_k < 0:
             raise ConfigError(f"top_k must be 0 (all) or more, got {self.top_k}")
+        if not self.renormalize and not self.truncates:
+            raise ConfigError(
+                "renormalize false means nothing where tokens are drawn from the whole "
+                "distribution, with top_p 1 and top_k 0: leave it out, or truncate"
+            )
+
+    @property
+    def truncates(self) -> bool:
+        """Whether some tokens cannot be drawn."""
+        return self.top_p < 1 or self.top_k > 0
 
 
-def draw_tokens(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> tuple[Tensor, Tensor]:
+class NucleusBlock(NamedTuple):
+    """The nuclei of some rows of a batch, which have as many candidates each.
+
+    Attributes:
+        rows: Which rows, `[b]`.
+        candidates: Their likeliest token ids, likeliest first, int32 `[b, K]`.
+        sizes: How many of them are in the nucleus, `[b]`; 0 for a row whose nucleus is in another
+            block.
+    """
+
+    rows: Tensor
+    candidates: Tensor
+    sizes: Tensor
+
+
+class Draw(NamedTuple):
+    """One token a row.
+
+    Attributes:
+        tokens: Token ids, `[B]`.
+        logprobs: Their log-probabilities, `[B]`.
+        log_masses: Logarithm of the probability that each row's nucleus held, `[B]`; None where
+            log-probabilities are of the whole distribution.
+        nuclei: What each row was drawn from; every row has one nucleus in one of the blocks. Empty
+            where log-probabilities are of the whole distribution.
+    """
+
+    tokens: Tensor
+    logprobs: Tensor
+    log_masses: Tensor | None = None
+    nuclei: tuple[NucleusBlock, ...] = ()
+
+
+def draw_tokens(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> Draw:
     """Draw one token a row by inverting the cumulative distribution.
 
     Args:
@@ -57,26 +105,30 @@ def draw_tokens(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> tup
         config: Temperature and truncation.
 
     Returns:
-        Token ids `[B]`, and their log-probabilities `[B]` under softmax(logits / temperature):
-        before truncation, which is the distribution that is trained.
+        Tokens with their log-probabilities under softmax(logits / temperature), renormalised over
+        the nucleus unless the configuration says otherwise, and the nuclei.
     """
     scaled = logits.float() / config.temperature
     normalizer = torch.logsumexp(scaled, dim=-1, keepdim=True)  # [B, 1]
-    if config.top_p == 1.0 and config.top_k == 0:
+    if not config.truncates:
         cumulative = torch.exp(scaled - normalizer).double().cumsum(-1)  # [B, V]
-        tokens = _invert(cumulative, uniforms)
-    else:
-        tokens = _draw_truncated(scaled, normalizer, uniforms, config)
-    logprobs = (scaled.gather(-1, tokens[:, None]) - normalizer).squeeze(-1)
-    return tokens, logprobs
+        return Draw(*_with_logprobs(_invert(cumulative, uniforms), scaled, normalizer))
+    tokens, inside, nuclei = _draw_truncated(scaled, normalizer, uniforms, config, FIRST_CANDIDATES)
+    if not config.renormalize:
+        return Draw(*_with_logprobs(tokens, scaled, normalizer))
+    log_masses = (inside - normalizer).squeeze(-1)
+    return Draw(*_with_logprobs(tokens, scaled, inside), log_masses, tuple(nuclei))
 
 
-def greedy_tokens(logits: Tensor, config: SamplingConfig) -> tuple[Tensor, Tensor]:
-    """Return the likeliest token of each row and its log-probability, as `draw_tokens` does."""
+def greedy_tokens(logits: Tensor, config: SamplingConfig) -> Draw:
+    """Return the likeliest token of each row, and its log-probability in the whole distribution."""
     scaled = logits.float() / config.temperature
-    tokens = scaled.argmax(-1)
-    logprobs = scaled.gather(-1, tokens[:, None]).squeeze(-1) - torch.logsumexp(scaled, dim=-1)
-    return tokens, logprobs
+    normalizer = torch.logsumexp(scaled, dim=-1, keepdim=True)
+    return Draw(*_with_logprobs(scaled.argmax(-1), scaled, normalizer))
+
+
+def _with_logprobs(tokens: Tensor, scaled: Tensor, normalizer: Tensor) -> tuple[Tensor, Tensor]:
+    return tokens, (scaled.gather(-1, tokens[:, None]) - normalizer).squeeze(-1)
 
 
 def _draw_truncated(
@@ -84,44 +136,72 @@ def _draw_truncated(
     normalizer: Tensor,
     uniforms: Tensor,
     config: SamplingConfig,
-    num_candidates: int = FIRST_CANDIDATES,
-) -> Tensor:
+    num_candidates: int,
+) -> tuple[Tensor, Tensor, list[NucleusBlock]]:
     """Draw from the nucleus without sorting the vocabulary.
 
     A few likeliest tokens mostly hold `top_p`; for the rows where they do not, look at eight times
     as many. With top-k all k are needed: they are what the probabilities are shares of.
+
+    Returns:
+        Tokens `[B]`, the normalizers of the nuclei `[B, 1]`, and the nuclei.
     """
     vocabulary = scaled.shape[-1]
     limit = min(config.top_k or vocabulary, vocabulary)
     count = limit if config.top_k else min(num_candidates, limit)
     top, candidates = scaled.topk(count, dim=-1)  # [B, K], likeliest first
     cumulative = torch.exp(top - normalizer).double().cumsum(-1)  # [B, K]
-    tokens = _draw_candidate(candidates, cumulative, uniforms, config)
+    choice, sizes = _choose(cumulative, uniforms, config)
+    tokens = candidates.gather(-1, choice[:, None]).squeeze(-1)
+    outside = torch.arange(count, device=top.device) >= sizes[:, None]
+    inside = torch.logsumexp(top.masked_fill(outside, -torch.inf), dim=-1, keepdim=True)  # [B, 1]
+    nuclei = []
     if count < limit:
         short = torch.nonzero(cumulative[:, -1] < config.top_p).squeeze(-1)
         if len(short):
-            tokens[short] = _draw_truncated(
+            tokens[short], inside[short], wider = _draw_truncated(
                 scaled[short], normalizer[short], uniforms[short], config, count * 8
             )
-    return tokens
+            sizes[short] = 0
+            nuclei = [block._replace(rows=short[block.rows]) for block in wider]
+    # Thousands of candidates are cut to what is used; a GPU was waited for already to know them.
+    width = count if num_candidates == FIRST_CANDIDATES else int(sizes.max())
+    rows = torch.arange(len(tokens), device=tokens.device)
+    return tokens, inside, [NucleusBlock(rows, candidates[:, :width].int(), sizes), *nuclei]
 
 
-def _draw_candidate(
-    candidates: Tensor, cumulative: Tensor, uniforms: Tensor, config: SamplingConfig
-) -> Tensor:
-    """Draw one of the candidates `[B, K]` of each row, of which `top_p` are in the nucleus."""
-    total = cumulative[:, -1:]
+def _choose(cumulative: Tensor, uniforms: Tensor, config: SamplingConfig) -> tuple[Tensor, Tensor]:
+    """Choose one of the candidates of each row, of which the likeliest `top_p` are the nucleus.
+
+    Args:
+        cumulative: Probability of the candidates up to each, `[B, K]`.
+        uniforms: Numbers in [0, 1), `[B]`.
+        config: Truncation.
+
+    Returns:
+        The place of the chosen one and the size of the nucleus, `[B]` each.
+    """
     if config.top_k:
-        cumulative = cumulative / total  # top-p counts within the top-k, as is usual
-    inside = (cumulative < config.top_p).sum(-1, keepdim=True)  # the token that reaches p is in
-    last = inside.clamp(max=candidates.shape[-1] - 1)
-    nucleus = cumulative.gather(-1, last)
-    choice = _invert(cumulative / nucleus, uniforms)
-    choice = torch.minimum(choice, last.squeeze(-1))
-    return candidates.gather(-1, choice[:, None]).squeeze(-1)
+        cumulative = cumulative / cumulative[:, -1:]  # top-p counts within the top-k, as is usual
+    # The token that reaches p is in, or the one that reaches all there is: none without mass is.
+    enough = cumulative[:, -1:].clamp(max=config.top_p)
+    last = (cumulative < enough).sum(-1, keepdim=True)
+    return _invert(cumulative, uniforms, last), last.squeeze(-1) + 1
 
 
-def _invert(cumulative: Tensor, uniforms: Tensor) -> Tensor:
-    """Return the first index whose cumulative probability exceeds the uniform number."""
-    index = torch.searchsorted(cumulative, uniforms.double()[:, None], right=True).squeeze(-1)
-    return index.clamp(max=cumulative.shape[-1] - 1)
+def _invert(cumulative: Tensor, uniforms: Tensor, last: Tensor | None = None) -> Tensor:
+    """Return the first index whose share of the total, which is at `last`, exceeds the number.
+
+    Sums of rounded probabilities end a little below or above 1. The number counts in the sum that
+    was reached: otherwise the largest numbers pick whatever comes last, likely or not.
+
+    Args:
+        cumulative: Probability up to each index, `[B, K]`.
+        uniforms: Numbers in [0, 1), `[B]`.
+        last: The last index that may be chosen, `[B, 1]`; by default the last there is.
+    """
+    if last is None:
+        last = torch.full_like(uniforms, cumulative.shape[-1] - 1, dtype=torch.long)[:, None]
+    reached = uniforms.double()[:, None] * cumulative.gather(-1, last)
+    index = torch.searchsorted(cumulative, reached, right=True)
+    return torch.minimum(index, last).squeeze(-1)

@@ -160,6 +160,11 @@ def _check_completion(completion: Completion) -> None:
         all(math.isfinite(value) and value <= 1e-6 for value in completion.logprobs),
         "log-probabilities are finite and not above 0",
     )
+    nucleus = completion.nucleus
+    _require(
+        nucleus is None or len(nucleus.sizes) == len(completion.token_ids),
+        "a nucleus has one size a token",
+    )
     _require(
         completion.finish_reason in ("stop", "length"),
         f"finish_reason is stop or length, got {completion.finish_reason!r}",

@@ -2,13 +2,15 @@ import json
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mlrl_learners
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
+from mlrl_learners.run_dir import RunDir
 from mlrl_learners.testing import ScriptedActor
-from mlrl_learners.types import RolloutConfig
+from mlrl_learners.types import Completion, Node, Nucleus, Rollout, RolloutConfig
 
 
 class Fixed(ScriptedActor):
@@ -114,6 +116,16 @@ def test_a_numeric_failure_names_the_saved_rollouts(addition_env, tmp_path):
     with pytest.raises(NumericsError, match=r"iteration 2: the loss is nan; .*rollouts_2.json"):
         run(addition_env, tmp_path, Fixed(fail_at=2))
     assert len(json.loads((tmp_path / "rollouts_2.json").read_text())) == 2
+
+
+def test_rollouts_of_a_failed_update_are_kept_with_their_nuclei(tmp_path):
+    nucleus = Nucleus(np.int32([7, 8]), np.int32([2]), np.float32([-0.5]))
+    answer = Completion("x", (1,), (7,), (-0.1,), nucleus=nucleus)
+    rollout = Rollout("e", "t", ("a",), Node(0, {"a": "?"}, {"a": (answer,)}, ()))
+    folder = RunDir(tmp_path / "run", config={}, environment={}, resume=False)
+    (kept,) = json.loads(folder.keep_rollouts(1, [rollout]).read_text())
+    (found,) = kept["root"]["completions"]["a"]
+    assert found["nucleus"] == {"token_ids": [7, 8], "sizes": [2], "log_masses": [-0.5]}
 
 
 def test_broken_episodes_are_kept_apart_and_training_goes_on(addition_env, tmp_path):

@@ -91,7 +91,7 @@ def test_at_the_first_step_the_ratio_is_one(name, toy, monkeypatch):
     learner = make(name, temperature=0.7, top_p=0.9, **read_all)
     answers = [c for r in toy.play(learner) for group in r.root.completions.values() for c in group]
     for policy in learner.policies.values():
-        rows = [TokenRow(c.prompt_ids, c.token_ids) for c in answers]
+        rows = [TokenRow.sampled(c) for c in answers]
         now, _ = policy.logprobs(rows, temperature=0.7)
         then = torch.tensor([lp for c in answers for lp in c.logprobs])
         assert float((now.detach() - then).abs().max()) < 1e-4
@@ -265,7 +265,7 @@ def test_each_update_logs_what_each_agent_did(name, share, toy):
     metrics = learner.update(rollouts)
     for agent in TEAM:
         answers = [c for r in rollouts for c in r.root.completions[agent]]
-        rows = [TokenRow(c.prompt_ids, c.token_ids) for c in answers]
+        rows = [TokenRow.sampled(c) for c in answers]
         lengths = [len(c.token_ids) for c in answers]
         assert metrics[f"{agent}/completion_tokens"] == pytest.approx(sum(lengths) / len(lengths))
         cut = sum(c.finish_reason == "length" for c in answers)

@@ -197,6 +197,22 @@ def test_pairs_of_a_file_are_joint_answers_to_the_same_prompts(tmp_path):
     assert pair.gap == pytest.approx(0.8)
 
 
+@pytest.mark.parametrize("from_file", [True, False])
+def test_a_file_is_scored_at_temperature_1_and_what_is_played_at_its_own(from_file, tmp_path, toy):
+    file = write(tmp_path / "e", episode("good", "fine", 0.9), episode("bad", "poor", 0.1))
+    options = {"beta": 1.0, "temperature": 0.4, "use_reference": False}
+    learner = make(**options, **({"episodes": file} if from_file else {"num_pairs": 1}))
+    rollouts = [] if from_file else toy.play(learner, tasks=("one",))
+    (pair,) = learner.examples if from_file else learner._played(rollouts)
+    at = 1.0 if from_file else 0.4
+    better, worse = (
+        sum(slow_logprob(learner.policies[a], side[a], at).item() for a in AGENTS)
+        for side in (pair.better, pair.worse)
+    )
+    margin = learner.update(rollouts)["preferences/margin"]
+    assert margin == pytest.approx(better - worse, abs=1e-3)
+
+
 def test_a_file_without_a_choice_is_an_error(tmp_path):
     learner = make(episodes=write(tmp_path / "e", episode("a", "b", 0.1)))
     with pytest.raises(ConfigError, match=r"holds no two joint answers .* --samples 2 or more"):

@@ -135,7 +135,7 @@ def test_an_update_in_which_every_answer_was_cut_trains_no_masked_policy(name, t
 
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("estimator", ["k1", "k2", "k3"])
-def test_divergence_in_the_loss_equals_its_formula(name, estimator, toy, monkeypatch):
+def test_divergence_in_the_loss_equals_its_formula_over_nuclei(name, estimator, toy, monkeypatch):
     options = {"agents": ("solo",), "loss": "sequence"}
     plain = make(name, **options)
     pulled = make(name, kl_coef=0.7, kl_estimator=estimator, **options)
@@ -145,13 +145,17 @@ def test_divergence_in_the_loss_equals_its_formula(name, estimator, toy, monkeyp
         disturb(learner)
     answers = [c for rollout in rollouts for c in rollout.root.completions["solo"]]
     total = 0.0
-    for answer in answers:  # one row at a time, by the model's own logits
+    for answer in answers:  # one row at a time, by the model's own logits over each nucleus
 
         def slow(policy, answer=answer):
             ids = torch.tensor([[*answer.prompt_ids, *answer.token_ids]])
             start = len(answer.prompt_ids)
-            scores = policy.model(input_ids=ids).logits[0].log_softmax(-1)
-            return scores[range(start - 1, ids.shape[1] - 1), ids[0, start:]]
+            logits, found = policy.model(input_ids=ids).logits[0, start - 1 :], []
+            ends = answer.nucleus.sizes.cumsum().tolist()
+            for row, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
+                inside = logits[row, answer.nucleus.token_ids[first:last].tolist()]
+                found.append(logits[row, answer.token_ids[row]] - inside.logsumexp(-1))
+            return torch.stack(found)
 
         delta = slow(reference).detach() - slow(plain.policies["solo"])
         kl = {"k1": -delta, "k2": delta**2 / 2, "k3": delta.exp() - delta - 1}[estimator]
@@ -164,7 +168,7 @@ def test_divergence_in_the_loss_equals_its_formula(name, estimator, toy, monkeyp
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_divergence_in_the_reward_is_charged_answer_by_answer(name, toy):
+def test_divergence_in_the_reward_is_that_of_whole_distributions_answer_by_answer(name, toy):
     learner = make(name, kl_coef=0.5, kl_in="reward", kl_estimator="k1")
     disturb(learner)
     rollouts = toy.play(learner, reward=lambda *_: 0.0)
@@ -176,7 +180,8 @@ def test_divergence_in_the_reward_is_charged_answer_by_answer(name, toy):
                 answer = group[step.samples[agent]]
                 with torch.no_grad():
                     expected, _ = start.policies[agent].logprobs([_row(answer)], temperature=1.0)
-                kl = sum(answer.logprobs) - float(expected.sum())
+                played = sum(answer.logprobs) + float(answer.nucleus.log_masses.sum())
+                kl = played - float(expected.sum())
                 assert step.rewards[agent] == pytest.approx(-0.5 * kl, abs=1e-3)
 
 

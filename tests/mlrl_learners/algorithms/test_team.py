@@ -213,7 +213,7 @@ def test_sampled_and_trained_logprobs_agree_for_every_agent_of_a_mixed_batch(toy
 def _row(completion):
     from mlrl_learners.functional.logprobs import TokenRow
 
-    return TokenRow(completion.prompt_ids, completion.token_ids)
+    return TokenRow.sampled(completion)
 
 
 MIXED = {"left": "tiny-random", "right": "tiny-random-gpt2", "third": "tiny-random-gpt2"}

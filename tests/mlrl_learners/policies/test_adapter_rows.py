@@ -82,7 +82,7 @@ def test_autocast_samples_what_it_trains(make_policies):
 
     base, policy, _ = make_policies(precision="bf16")
     (answers, _) = complete(base, prompts_of(base)[:2], ["a", "b"], seed=0, num_samples=4)
-    rows = [TokenRow(c.prompt_ids, c.token_ids) for c in answers]
+    rows = [TokenRow.sampled(c) for c in answers]
     trained, _ = policy.logprobs(rows, temperature=0.7)
     sampled = torch.tensor([lp for c in answers for lp in c.logprobs])
     assert float((sampled - trained.detach()).abs().max()) < 0.3

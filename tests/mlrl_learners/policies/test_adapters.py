@@ -25,7 +25,7 @@ def sample(policy, adapters=None, num_samples=4):
 
 
 def rows_of(answers):
-    return [TokenRow(c.prompt_ids, c.token_ids) for group in answers for c in group]
+    return [TokenRow.sampled(c) for group in answers for c in group]
 
 
 def logprobs(policy, rows):

@@ -45,7 +45,7 @@ def test_sampled_and_trained_logprobs_agree_at_the_first_step(policy):
     answers = [c for group in sample(policy, prompts_of(policy)) for c in group]
     assert len({len(c.token_ids) for c in answers}) > 1  # mixed lengths
     sampled = torch.tensor([lp for c in answers for lp in c.logprobs])
-    rows = [TokenRow(c.prompt_ids, c.token_ids) for c in answers]
+    rows = [TokenRow.sampled(c) for c in answers]
     trained, _ = policy.logprobs(rows, temperature=0.7)
     assert float((sampled - trained.detach()).abs().max()) < 1e-4
 

@@ -247,7 +247,8 @@ def test_attention_is_not_planned_for_each_length_while_tokens_are_drawn(sample)
 
 
 @pytest.mark.usefixtures("rare_looks")
-def test_between_looks_nothing_waits_for_a_gpu(make_recorder):
+@pytest.mark.parametrize("options", [{}, {"top_k": 5}, {"top_k": 5, "renormalize": False}])
+def test_between_looks_nothing_waits_for_a_gpu(options, make_recorder):
     policy = policy_of()
     policy.model.get_output_embeddings().bias.data[policy.eos_ids[0]] = -20.0  # nothing ends
     policy.recorder = make_recorder()
@@ -262,7 +263,7 @@ def test_between_looks_nothing_waits_for_a_gpu(make_recorder):
                 waits.append(function)
             return function(*args, **(kwargs or {}))
 
-    sampling = SamplingConfig(max_new_tokens=LENGTH, top_p=1.0)
+    sampling = SamplingConfig(max_new_tokens=LENGTH, top_p=1.0, **options)
     with Watch():
         policy.complete([[1, 2, 3]], 2, sampling, generator=torch.Generator().manual_seed(0))
     assert len(waits) <= 6 + LENGTH // 8  # some for the prompts

@@ -4,12 +4,13 @@ import subprocess
 import sys
 from collections import defaultdict
 
+import numpy as np
 import pytest
 
 import mlrl_learners
 from mlrl_envs.errors import ContractError
 from mlrl_learners.testing import ScriptedActor, check_learner
-from mlrl_learners.types import Actor, Completion, Learner, RolloutConfig
+from mlrl_learners.types import Actor, Completion, Learner, Nucleus, RolloutConfig
 
 
 class Bandit:
@@ -97,6 +98,12 @@ def positive_logprobs(self, observations, *, num_samples=1, explore=True):
     return [{a: [completion] * num_samples for a in node} for node in observations]
 
 
+def lonely_nucleus(self, observations, *, num_samples=1, explore=True):
+    nucleus = Nucleus(np.ones(3, np.int32), np.ones(3, np.int32), np.zeros(3, np.float32))
+    completion = Completion("red", token_ids=(1,), logprobs=(0.0,), nucleus=nucleus)
+    return [{a: [completion] * num_samples for a in node} for node in observations]
+
+
 def nan_metrics(self, rollouts):
     return {"loss": float("nan")}
 
@@ -142,6 +149,7 @@ def test_a_learner_without_torch_passes():
         ({"act": out_of_order}, "in the order"),
         ({"act": lonely_tokens}, "one log-probability a token"),
         ({"act": positive_logprobs}, "not above 0"),
+        ({"act": lonely_nucleus}, "one size a token"),
         ({"update": nan_metrics}, "'loss': nan"),
         ({"update": nothing}, "returns a mapping"),
         ({"save": save_values_only}, "random state"),

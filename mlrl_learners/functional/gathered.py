@@ -1,0 +1,70 @@
+"""A few logits of each hidden state: products with some rows of the head's weight, not with all.
+
+A nucleus of 20 tokens in a vocabulary of 49,152 takes a thousandth of the multiplications, forward
+and backward. Gathering rows is slower work than a product of matrices: on a CPU the two take the
+same time at nuclei of 300 tokens.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["gathered_logits"]
+
+GATHERED_ROWS = 8192  # of the weight at a time: 19 MB of SmolLM2-135M's
+
+
+def gathered_logits(
+    hidden: Tensor, weight: Tensor, owners: Tensor, ids: Tensor, dtype: torch.dtype
+) -> Tensor:
+    """Return hidden[owners] . weight[ids] with gradients, float32 `[M]`.
+
+    Args:
+        hidden: `[R, H]`.
+        weight: `[V, H]`.
+        owners: Which hidden state each logit is of, `[M]`.
+        ids: Which row of the weight, `[M]`.
+        dtype: What both are rounded to before, and the sum after, as in a product of matrices.
+    """
+    result: Tensor = _GatheredLogits.apply(  # type: ignore[no-untyped-call]
+        hidden, weight, owners, ids, dtype
+    )
+    return result
+
+
+class _GatheredLogits(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,  # noqa: ANN401 - torch's
+        hidden: Tensor,
+        weight: Tensor,
+        owners: Tensor,
+        ids: Tensor,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        ctx.save_for_backward(hidden, weight, owners, ids)
+        sums = [
+            torch.linalg.vecdot(hidden[mine].to(dtype).float(), weight[those].to(dtype).float())
+            for mine, those in _parts(owners, ids)
+        ]
+        return torch.cat(sums).to(dtype).float()
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
+        hidden, weight, owners, ids = ctx.saved_tensors
+        for_hidden = torch.zeros_like(hidden, dtype=torch.float32)
+        for_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
+        scales = gradient[:, None].split(GATHERED_ROWS)
+        for (mine, those), scale in zip(_parts(owners, ids), scales, strict=True):
+            for_hidden.index_add_(0, mine, weight[those].float().mul_(scale))
+            if for_weight is not None:
+                part = hidden[mine].float().mul_(scale)
+                for_weight.index_add_(0, those, part.to(weight.dtype))
+        return for_hidden.to(hidden.dtype), for_weight, None, None, None
+
+
+def _parts(owners: Tensor, ids: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    return zip(owners.split(GATHERED_ROWS), ids.split(GATHERED_ROWS), strict=True)
