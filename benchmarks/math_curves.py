@@ -30,7 +30,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
     "reach": {},
     "nodes": {"turn_weights": "nodes", "renormalize": "false"},
 }
-ITERATIONS, TASKS, SFT_ITERATIONS, DEMONSTRATIONS = 12, 4, 30, 240
+ITERATIONS, TASKS, SFT_ITERATIONS, DEMONSTRATIONS = 12, 2, 30, 240
 COLORS = {"reach": "#1b6ca8", "nodes": "#c8553d"}
 LABELS = {"reach": "turn_weights: reach", "nodes": "turn_weights: nodes, as before"}
 

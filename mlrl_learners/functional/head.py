@@ -260,4 +260,4 @@ def _member_logits(model: nn.Module, hidden: Tensor, restriction: Restriction) -
 
 def _chosen_logits(model: nn.Module, hidden: Tensor, owners: Tensor, ids: Tensor) -> Tensor:
     """Return some of the logits of a chunk, `[C, H] -> [M]`."""
-    return _head_logits(model, hidden)[owners, ids].float()
+    return head_logits(model, hidden)[owners, ids].float()
