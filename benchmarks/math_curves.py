@@ -154,6 +154,8 @@ def _run(
     model: str = "smollm2-135m-instruct",
 ) -> None:
     """Train from a configuration file of its own; go on where an earlier run stopped."""
+    if (run_dir / "checkpoints" / f"step_{iterations}").exists():
+        return
     config = run_dir.with_suffix(".yaml")
     env = ", ".join(f"{key}: {value}" for key, value in ENV.items())
     learner = ", ".join(f"{key}: {value}" for key, value in options.items())
