@@ -2,7 +2,8 @@
 #
 #   make demo                 set up, train two agents on a real model, write a report;
 #                             typed again, it goes on where it stopped
-#   make test                 set up, lint, type-check, run every test, build the docs
+#   make test                 set up, lint, type-check, run the tests, build the docs
+#   make test-slow            train every combination of options: minutes on two cores
 #   make lint | docs | perf   parts of it; perf measures us against peers
 #   make clean                remove what the above made, runs apart
 #
@@ -22,7 +23,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint docs perf clean
+.PHONY: help setup demo test test-slow lint docs perf clean
 
 help:
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
@@ -49,6 +50,10 @@ demo: setup
 test: setup lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 	@$(MAKE) --no-print-directory docs
+
+# Every combination of which `test` takes a covering subset, on all cores.
+test-slow: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m exhaustive -n logical
 
 lint: setup
 	$(BIN)/ruff check .
