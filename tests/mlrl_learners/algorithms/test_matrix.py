@@ -58,6 +58,11 @@ class Case(NamedTuple):
         return {**SMALL, **WEIGHTS[self.weights], **KL[self.kl], **walk}
 
     @property
+    def keeps_copies(self):
+        """Whether there are copies of the starting weights; adapters have their base instead."""
+        return self.weights != "lora" and (self.kl != "no_kl" or self.method in ("madpo", "dpo"))
+
+    @property
     def refusals(self):
         """What the error may say; empty for a combination that trains."""
         found = []
@@ -191,6 +196,7 @@ def check(case, toy, folder):
     after = snapshot(whole)
     assert all(isinstance(value, float) and math.isfinite(value) for value in metrics.values())
     assert before.keys() == after.keys()
+    assert any(key.startswith("reference") for key in after) == case.keeps_copies, case
     changed = {key for key in after if not torch.equal(before[key], after[key])}
     assert changed == learnt(after, case).keys(), case
     resumed.load(folder / name(case))
