@@ -30,7 +30,7 @@ VARIANTS: Mapping[str, Mapping[str, str]] = {
     "reach": {},
     "nodes": {"turn_weights": "nodes", "renormalize": "false"},
 }
-ITERATIONS, TASKS, SFT_ITERATIONS, DEMONSTRATIONS = 12, 2, 30, 240
+ITERATIONS, TASKS, SFT_ITERATIONS, DEMONSTRATIONS = 10, 4, 30, 240
 COLORS = {"reach": "#1b6ca8", "nodes": "#c8553d"}
 LABELS = {"reach": "turn_weights: reach", "nodes": "turn_weights: nodes, as before"}
 
@@ -137,7 +137,7 @@ def _imitate(runs: Path) -> Path:
 def _train(variant: str, seed: int, run_dir: Path, model: Path) -> None:
     options = {
         "group_size": "3", "joint_mode": "aligned", "branching": "tree", "loss": "dr_grpo",
-        "share_weights": "true", "max_new_tokens": "48", "lr": "5e-5", "precision": "bf16",
+        "share_weights": "true", "max_new_tokens": "48", "lr": "2e-5", "precision": "bf16",
         **VARIANTS[variant],
     }  # fmt: skip
     evaluation = {"eval_every": ITERATIONS, "eval_tasks": 32, "tasks_per_iteration": TASKS}

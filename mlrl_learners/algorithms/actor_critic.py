@@ -20,7 +20,7 @@ from typing import Any
 
 from torch import Tensor
 
-from mlrl_learners.algorithms.critics import CriticConfig, TeamCritics, ValueSample
+from mlrl_learners.algorithms.critics import CriticConfig, TeamCritics
 from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
 from mlrl_learners.algorithms.policy_gradient import (
     answer_weights,
@@ -29,23 +29,20 @@ from mlrl_learners.algorithms.policy_gradient import (
     minibatches,
     per_token,
     surrogate,
+    total_weight,
 )
-from mlrl_learners.algorithms.reading import Reading
 from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
+from mlrl_learners.algorithms.turn_samples import Sample, turn_samples
 from mlrl_learners.distributed import sum_numbers
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import normalize
-from mlrl_learners.functional.credit import credited_values
-from mlrl_learners.functional.gae import TurnGae, chain_baselines
-from mlrl_learners.functional.logprobs import TokenRow
-from mlrl_learners.functional.reach import weighted_nodes
-from mlrl_learners.functional.returns import check_rewards, mean_by_sample, rollout_groups
+from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.options import check_options
 from mlrl_learners.outcomes import has_artificial_limit
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.policies.optimizer import PolicyOptimizer
-from mlrl_learners.types import AgentID, Completion, Node, Rollout, RolloutConfig
+from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 __all__ = [
     "ActorCritic",
@@ -108,28 +105,6 @@ class ActorCriticConfig(CriticConfig):
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One answer as it is trained on.
-
-    Attributes:
-        completion: The answer.
-        advantage: What it is credited with beyond what was expected.
-        judgement: What the critic expected, what it should have, and the weight of the node.
-        weight: Of each of its tokens in the policy's loss.
-    """
-
-    completion: Completion
-    advantage: float
-    judgement: ValueSample
-    weight: float = 0.0
-
-    @property
-    def row(self) -> TokenRow:
-        """Prompt and completion tokens, and what they were drawn from."""
-        return TokenRow.sampled(self.completion)
-
-
 class ActorCritic(Team):
     """Learns from how much better answers did than critics expected.
 
@@ -170,15 +145,17 @@ class ActorCritic(Team):
         check_rewards(rollouts)
         rewarded = self.shaping.rewarded(rollouts)
         reading = self.critics.read(rewarded, bootstrap=self.config.bootstrap_truncated)
-        samples = self._samples(rewarded, reading)
+        samples = turn_samples(rewarded, reading, self.config, self.learning)
         metrics = group_metrics(list(rollout_groups(rewarded, self.config.gamma)))
         self.begin_update()
         for name in self.optimizers:
             mine = [s for s in samples if self.policy_of[s.judgement.agent] == name]
             if mine:
-                metrics |= self._update_policy(name, mine)
+                weights = [sample.judgement.weight for sample in mine]
+                total = total_weight(rollouts, self.agents_of(name), weights, self.config)
+                metrics |= self._update_policy(name, mine, total)
         judgements = [sample.judgement for sample in samples]
-        return metrics | self.critics.update(judgements, self.generator)
+        return metrics | self.critics.update(judgements, rollouts, self.generator)
 
     def save(self, path: Path) -> None:
         """Write what a team writes, and its critics with their optimizers."""
@@ -211,75 +188,19 @@ class ActorCritic(Team):
         yield from super()._every_optimizer()
         yield from self.critics.optimizers.values()
 
-    def _samples(self, rollouts: Sequence[Rollout], reading: Reading) -> list[Sample]:
-        baselines = self._chain_baselines(rollouts, reading)
-        return [
-            sample
-            for number, rollout in enumerate(rollouts)
-            for node, weight in weighted_nodes(rollout.root, self.config.turn_weights)
-            for agent in node.completions
-            if agent in self.learning
-            for sample in self._samples_of(
-                node, agent, weight, reading, self._gae(rollout, reading), baselines[agent][number]
-            )
-        ]
-
-    def _samples_of(
-        self,
-        node: Node,
-        agent: AgentID,
-        weight: float,
-        reading: Reading,
-        gae: TurnGae,
-        baselines: Mapping[int, float],
-    ) -> list[Sample]:
-        """Return the samples of one agent's answers at one node."""
-        prompt = reading.prompt(agent, node.observations)
-        value = reading.value(agent, node.observations)
-        joint = gae.joint_advantages(node, agent, baselines)
-        credited = credited_values(node, agent, joint, self.config.credit)
-        return [
-            Sample(each, credit, ValueSample(agent, prompt, value, value + advantage, weight))
-            for each, credit, advantage in zip(
-                node.completions[agent],
-                mean_by_sample(node, agent, credited),
-                mean_by_sample(node, agent, joint),
-                strict=True,
-            )
-        ]
-
-    def _gae(self, rollout: Rollout, reading: Reading) -> TurnGae:
-        config = self.config
-        bootstrap = config.bootstrap_truncated and rollout.artificial_limit
-        return TurnGae(reading.value, config.gamma, config.gae_lambda, bootstrap)
-
-    def _chain_baselines(
-        self, rollouts: Sequence[Rollout], reading: Reading
-    ) -> dict[AgentID, list[dict[int, float]]]:
-        """Return for each agent and rollout, by turn, what chains expect to follow."""
-        if self.config.turn_weights == "nodes":
-            return {agent: [{} for _ in rollouts] for agent in self.learning}
-        return {
-            agent: chain_baselines(
-                rollouts, [self._gae(rollout, reading) for rollout in rollouts], agent
-            )
-            for agent in self.learning
-        }
-
-    def _update_policy(self, name: str, samples: list[Sample]) -> dict[str, float]:
+    def _update_policy(self, name: str, samples: list[Sample], total: float) -> dict[str, float]:
         config, policy = self.config, self.policies[name]
         has_head = config.critic == "value_head"
-        samples = _weighed(samples, config)
+        samples = _weighed(samples, config, total)
         if not has_head:  # a head learns from what the policy does not
             samples = [each for each in samples if not config.is_masked(each.completion)]
         if not samples:
             return {}
         stats: dict[str, float] = defaultdict(float)
-        total_weight = math.fsum(sample.judgement.weight for sample in samples)
         for minibatch in minibatches(samples, config, self.generator):
             rows = [sample.row for sample in minibatch]
             for places in policy.micro_batches(rows, config.micro_batch_tokens):
-                loss = self._loss(name, [minibatch[i] for i in places], total_weight, stats)
+                loss = self._loss(name, [minibatch[i] for i in places], total, stats)
                 # One minibatch of several is one mean: its share of the rows makes it whole.
                 (loss * (len(samples) / len(minibatch))).backward()
             stats["grad_norm"] += self.optimizers[name].step()
@@ -293,7 +214,7 @@ class ActorCritic(Team):
         return metrics
 
     def _loss(
-        self, name: str, batch: list[Sample], total_weight: float, stats: dict[str, float]
+        self, name: str, batch: list[Sample], total: float, stats: dict[str, float]
     ) -> Tensor:
         """Return these rows' part of the loss, that of a head on the same states included."""
         config, completions = self.config, [sample.completion for sample in batch]
@@ -316,7 +237,7 @@ class ActorCritic(Team):
         if config.critic == "value_head":
             values = self.critics.critics[name].of_states(states)
             judgements = [sample.judgement for sample in batch]
-            loss = loss + self.critics.loss(name, values, judgements, total_weight, stats)
+            loss = loss + self.critics.loss(name, values, judgements, total, stats)
         return loss
 
 
@@ -353,10 +274,11 @@ def make_maac(**options: Any) -> ActorCritic:  # noqa: ANN401 - see make_ippo
     return make_iac(**{"critic": "central", **options})
 
 
-def _weighed(samples: Sequence[Sample], config: ActorCriticConfig) -> list[Sample]:
+def _weighed(samples: Sequence[Sample], config: ActorCriticConfig, total: float) -> list[Sample]:
     """Give a policy's samples their weights, and advantages in the scale it is trained on."""
     node_weights = [sample.judgement.weight for sample in samples]
-    weights = answer_weights([sample.completion for sample in samples], config, node_weights)
+    completions = [sample.completion for sample in samples]
+    weights = answer_weights(completions, config, node_weights, total)
     advantages = [sample.advantage for sample in samples]
     if config.normalize_advantages:
         advantages = normalize(advantages, node_weights)

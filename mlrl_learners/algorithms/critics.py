@@ -9,7 +9,6 @@ Agents that share weights share the critic, as they share everything; those that
 none. Where policies are adapters, so are critics, on the base of the policy or of `critic_model`.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from mlrl_learners.algorithms.policy_gradient import (
     PolicyGradientConfig,
     check_finite,
     minibatches,
+    total_weight,
 )
 from mlrl_learners.algorithms.reading import (
     CENTRAL,
@@ -170,14 +170,26 @@ class TeamCritics:
         return Reading(self._inputs, prompts, values)
 
     def update(
-        self, samples: Sequence[ValueSample], generator: torch.Generator
+        self,
+        samples: Sequence[ValueSample],
+        rollouts: Sequence[Rollout],
+        generator: torch.Generator,
     ) -> dict[str, float]:
-        """Take the optimizer steps of the critics that have models of their own."""
+        """Take the optimizer steps of the critics that have models of their own.
+
+        Args:
+            samples: Every judgement of the update.
+            rollouts: What was played.
+            generator: Shuffles minibatches.
+        """
         metrics: dict[str, float] = {}
         for name, critic in self.critics.items():
             mine = [sample for sample in samples if self.critic_of[sample.agent] == name]
             if mine and critic.owns_trunk:
-                metrics |= self._update_one(name, mine, generator)
+                agents = [agent for agent, owner in self.critic_of.items() if owner == name]
+                weights = [sample.weight for sample in mine]
+                total = total_weight(rollouts, agents, weights, self.config)
+                metrics |= self._update_one(name, mine, total, generator)
         return metrics
 
     def loss(
@@ -185,7 +197,7 @@ class TeamCritics:
         name: str,
         values: Tensor,  # [B, V]
         batch: Sequence[ValueSample],
-        total_weight: float,
+        total: float,
         stats: dict[str, float],
     ) -> Tensor:
         """Return these rows' part of the mean value loss, times its coefficient.
@@ -194,7 +206,7 @@ class TeamCritics:
             name: Whose critic.
             values: What it says now, `[B, V]`.
             batch: The judgements, B of them.
-            total_weight: Sum of the weights of all judgements of the update.
+            total: What the mean over all judgements of the update divides by.
             stats: The statistics of the update; `value_loss` grows.
         """
         columns = torch.tensor([self._inputs.column(sample.agent) for sample in batch]).long()
@@ -205,7 +217,7 @@ class TeamCritics:
             self.config.value_clip,
         )
         weights = torch.tensor([sample.weight for sample in batch], device=values.device)
-        mean = (weights * losses).sum() / total_weight
+        mean = (weights * losses).sum() / total
         stats["value_loss"] += check_finite(mean, f"{name}'s critic")
         return self.config.value_coef * mean
 
@@ -270,10 +282,13 @@ class TeamCritics:
         return list(gather(answers).values())
 
     def _update_one(
-        self, name: str, samples: list[ValueSample], generator: torch.Generator
+        self,
+        name: str,
+        samples: list[ValueSample],
+        total: float,
+        generator: torch.Generator,
     ) -> dict[str, float]:
         stats: dict[str, float] = defaultdict(float)
-        total_weight = math.fsum(sample.weight for sample in samples)
         for minibatch in minibatches(samples, self.config, generator):
             rows = [sample.row for sample in minibatch]
             for places in self.critics[name].trunk.micro_batches(
@@ -281,7 +296,7 @@ class TeamCritics:
             ):
                 batch = [minibatch[i] for i in places]
                 values = self.critics[name].values([sample.prompt for sample in batch])
-                loss = self.loss(name, values, batch, total_weight, stats)
+                loss = self.loss(name, values, batch, total, stats)
                 (loss * (len(samples) / len(minibatch))).backward()
             stats["critic_grad_norm"] += self.optimizers[name].step()
             stats["steps"] += 1

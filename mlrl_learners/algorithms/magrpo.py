@@ -27,6 +27,7 @@ from mlrl_learners.algorithms.policy_gradient import (
     count_by_agent,
     minibatches,
     surrogate,
+    total_weight,
 )
 from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
@@ -185,7 +186,9 @@ class Magrpo(Team):
         for name in self.optimizers:
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
-                metrics |= self._update_policy(name, mine)
+                weights = [sample.node_weight for sample in mine]
+                total = total_weight(rollouts, self.agents_of(name), weights, config)
+                metrics |= self._update_policy(name, mine, total)
         return metrics
 
     def _deviations(self, groups: Sequence[Group]) -> list[float | None]:
@@ -214,13 +217,14 @@ class Magrpo(Team):
             for completion, advantage in zip(group.completions, advantages, strict=True)
         ]
 
-    def _update_policy(self, name: str, samples: list[Sample]) -> dict[str, float]:
+    def _update_policy(self, name: str, samples: list[Sample], total: float) -> dict[str, float]:
         if self.config.normalize_batch:
             samples = _normalized(samples)
         weights = answer_weights(
             [sample.completion for sample in samples],
             self.config,
             [sample.node_weight for sample in samples],
+            total,
         )
         keep = [i for i, sample in enumerate(samples) if self._teaches(sample)]
         if not keep:

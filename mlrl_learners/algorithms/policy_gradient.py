@@ -5,7 +5,7 @@ What is done to rewards before, and what holds a policy near where it started, i
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -22,9 +22,16 @@ from mlrl_learners.functional.losses import (
     policy_loss,
     token_weights,
 )
-from mlrl_learners.functional.reach import TurnWeights
+from mlrl_learners.functional.reach import TurnWeights, root_weight
 from mlrl_learners.options import check_unread
-from mlrl_learners.types import AgentID, Branching, Completion, JointMode, RolloutConfig
+from mlrl_learners.types import (
+    AgentID,
+    Branching,
+    Completion,
+    JointMode,
+    Rollout,
+    RolloutConfig,
+)
 
 __all__ = [
     "PolicyGradientConfig",
@@ -34,6 +41,7 @@ __all__ = [
     "minibatches",
     "per_token",
     "surrogate",
+    "total_weight",
 ]
 
 Row = TypeVar("Row")
@@ -166,6 +174,7 @@ def answer_weights(
     completions: Sequence[Completion],
     config: PolicyGradientConfig,
     node_weights: Sequence[float] | None = None,
+    total_weight: float | None = None,
 ) -> list[float]:
     """Return the weight of each answer's tokens in the loss of an update on these answers.
 
@@ -175,17 +184,31 @@ def answer_weights(
         completions: Every answer of the update.
         config: Which mean, and which answers are masked.
         node_weights: For each answer, the weight of its node; all alike by default.
+        total_weight: What means over answers divide by; by default the sum of the weights.
     """
     weights = token_weights(
         [len(completion.token_ids) for completion in completions],
         config.loss,
         row_weights=node_weights or [1.0] * len(completions),
         max_tokens=config.max_new_tokens,
+        total_weight=total_weight,
     )
     return [
         0.0 if config.is_masked(completion) else weight
         for completion, weight in zip(completions, weights, strict=True)
     ]
+
+
+def total_weight(
+    rollouts: Sequence[Rollout],
+    agents: Collection[AgentID],
+    node_weights: Sequence[float],
+    config: PolicyGradientConfig,
+) -> float:
+    """Return what means over the agents' answers divide by."""
+    if config.turn_weights == "nodes":
+        return math.fsum(node_weights)
+    return root_weight(rollouts, agents)
 
 
 def minibatches(

@@ -29,7 +29,7 @@ def group_advantages(
     - `mean`: R - mean(R)
     - `none`: R
     - `leave_one_out`: R - mean of the others = (G * R - sum(R)) / (G - 1); 0 when G = 1
-    - `max`: R - max(R)
+    - `max`: R - max(R), which is biased: the maximum depends on the answer itself
 
     Args:
         returns: One return an answer, at least one.
@@ -64,8 +64,8 @@ def pooled_deviation(groups: Sequence[Sequence[float]], weights: Sequence[float]
     """Return the root of the weighted mean of the groups' population variances.
 
     GRPO divides by the deviation of the answers to one task. Over several turns a deviation of its
-    own for each node would make a turn with small rewards as loud as one with large rewards; one
-    for all nodes of a rollout leaves their proportion as it is.
+    own for each node would give a turn with small rewards the same gradient as one with large
+    rewards; one deviation for all nodes of a rollout keeps their ratio.
 
     Args:
         groups: Returns of the answers to each prompt, at least one.

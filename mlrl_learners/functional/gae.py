@@ -54,31 +54,30 @@ class TurnGae:
     bootstrap: bool = False
 
     def joint_advantages(
-        self, node: Node, agent: AgentID, baselines: Mapping[int, float] | None = None
+        self, node: Node, agent: AgentID, baseline: float | None = None
     ) -> list[float]:
         """Return the advantage of each joint action played at `node`.
 
         Args:
             node: Where the joint actions were played.
             agent: Whose rewards count.
-            baselines: By turn, the expected A' after a joint action of a chain, from
-                `chain_baselines`. Where it is missing, A' is credited to all joint actions that
-                go on.
+            baseline: The expected A' after a joint action, independent of those at this node;
+                None credits the A' of a chain to all joint actions that go on.
         """
         here = self.value(agent, node.observations)
-        return [expected - here for expected in self._expected(node, agent, baselines or {})]
+        return [expected - here for expected in self._expected(node, agent, baseline)]
 
     def futures(self, node: Node, agent: AgentID) -> dict[int, float]:
         """Return the A' of each joint action that was walked further, by its number."""
-        return {number: each.advantage for number, each in self._walked(node, agent).items()}
+        return {number: each.advantage for number, each in self._walked(node, agent, 0.0).items()}
 
-    def _expected(self, node: Node, agent: AgentID, baselines: Mapping[int, float]) -> list[float]:
+    def _expected(self, node: Node, agent: AgentID, baseline: float | None) -> list[float]:
         """Return A + V(node) of each joint action."""
-        walked = self._walked(node, agent)
+        walked = self._walked(node, agent, baseline)
         advantages, other = share_futures(
             {number: future.advantage for number, future in walked.items()},
             count_going_on(node),
-            baselines.get(node.turn),
+            baseline,
         )
         value = _mean([future.value for future in walked.values()])
         expected = []
@@ -96,16 +95,17 @@ class TurnGae:
             )
         return expected
 
-    def _walked(self, node: Node, agent: AgentID) -> "dict[int, _Future]":
+    def _walked(self, node: Node, agent: AgentID, baseline: float | None) -> "dict[int, _Future]":
         """Return what comes after each joint action that was walked further, by its number."""
+        inner = None if baseline is None else 0.0  # any baseline leaves a mean without bias
         return {
-            number: self._entered(step.child, agent)
+            number: self._entered(step.child, agent, inner)
             for number, step in enumerate(node.steps)
             if step.child is not None
         }
 
-    def _entered(self, child: Node, agent: AgentID) -> "_Future":
-        expected = _mean(self._expected(child, agent, {}))  # no baseline changes a mean
+    def _entered(self, child: Node, agent: AgentID, baseline: float | None) -> "_Future":
+        expected = _mean(self._expected(child, agent, baseline))
         if agent not in child.observations:
             return _Future(expected, 0.0)
         value = self.value(agent, child.observations)

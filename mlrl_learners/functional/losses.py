@@ -41,15 +41,21 @@ class PolicyLoss:
 
 
 def token_weights(
-    lengths: Sequence[int], kind: LossKind, *, row_weights: Sequence[float], max_tokens: int
+    lengths: Sequence[int],
+    kind: LossKind,
+    *,
+    row_weights: Sequence[float],
+    max_tokens: int,
+    total_weight: float | None = None,
 ) -> list[float]:
     """Return the weight of each row's tokens in the loss.
 
-    With w the weight of a row and W the sum over the rows of the **whole** update, also those in
-    other micro-batches or filtered out:
+    With w the weight of a row and W the total weight of the **whole** update, rows in other
+    micro-batches or filtered out included:
 
     - `grpo`, `gspo`: w / (W * length), the mean over rows of the mean over tokens
-    - `token_mean`: w / sum of (w * length), every token alike (DAPO, arXiv 2503.14476)
+    - `token_mean`: w / sum of (w * length), every token alike (DAPO, arXiv 2503.14476); the sum
+      depends on what was sampled, which biases small updates
     - `dr_grpo`: w / (W * max_tokens), free of a length bias (arXiv 2503.20783)
     - `sequence`: w / W, the sum over tokens
 
@@ -58,6 +64,7 @@ def token_weights(
         kind: Which mean.
         row_weights: w of each row, at least 0; all 1 for rows that count alike.
         max_tokens: Longest completion that sampling allows.
+        total_weight: W; by default the sum of the rows' weights.
     """
     if kind == "token_mean":
         scales = [1.0] * len(lengths)
@@ -67,7 +74,7 @@ def token_weights(
             "dr_grpo": [float(max_tokens)] * len(lengths),
             "sequence": [1.0] * len(lengths),
         }.get(kind, [float(length) for length in lengths])
-        total = math.fsum(row_weights)
+        total = math.fsum(row_weights) if total_weight is None else total_weight
     return [w / (total * scale) for w, scale in zip(row_weights, scales, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """Weights of the nodes of a rollout tree, and shares of what follows a joint action. Torch-free.
 
-A tree goes on from every joint action, so turn t has (number of joint actions)^t nodes. Rows that
-all weigh 1 would count later turns that much more than earlier ones, and their sum would not be the
+A tree goes on from every joint action, so turn t has (number of joint actions)^t nodes. If all rows
+weighed 1, a later turn would count once for each of its nodes, and their sum would not be the
 gradient of the return. The policy gradient theorem weighs a state by the probability of reaching
 it. Of the n joint actions played at a node, k go on and w of these are walked (`w = k` in a tree,
 `w = 1` in a chain); a walked child stands for k / w of the n equally likely joint actions:
@@ -20,15 +20,16 @@ Horvitz and Thompson (1952).
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
-from mlrl_learners.types import JointStep, Node, Rollout
+from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
 __all__ = [
     "TurnWeights",
     "count_going_on",
     "other_rollouts_means",
+    "root_weight",
     "share_futures",
     "weighted_nodes",
 ]
@@ -52,6 +53,19 @@ def weighted_nodes(root: Node, kind: TurnWeights) -> Iterator[tuple[Node, float]
         kind: `reach` weighs a node by the probability of reaching it; `nodes` weighs all alike.
     """
     yield from _weighted(root, 1.0, kind)
+
+
+def root_weight(rollouts: Sequence[Rollout], agents: Collection[AgentID]) -> float:
+    """Return how many answers the agents gave, or might have given, at the roots.
+
+    A mean over answers divides by it. The sum of all weights would not do: it depends on how many
+    episodes go on, and so on the very actions whose gradient is estimated.
+    """
+    total = 0
+    for rollout in rollouts:
+        group_size = max(len(answers) for answers in rollout.root.completions.values())
+        total += group_size * sum(agent in agents for agent in rollout.agents)
+    return float(total)
 
 
 def share_futures(
@@ -79,7 +93,7 @@ def other_rollouts_means(rollouts: Sequence[Rollout], futures: Futures) -> list[
 
     Only nodes at which some joint action that goes on was not walked count: elsewhere nobody needs
     a baseline. The mean does not depend on the rollout it is a baseline for, so it adds no bias. A
-    turn that no other rollout has is left out.
+    turn that no other rollout has is left out; 0 is a baseline there.
     """
     sums: list[dict[int, float]] = []
     for number, rollout in enumerate(rollouts):

@@ -1,7 +1,7 @@
 """Returns over rollout trees, and the groups that advantages are taken within. Free of torch."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlrl_learners.errors import NumericsError
@@ -63,7 +63,7 @@ def check_rewards(rollouts: Sequence[Rollout]) -> None:
 
 
 def joint_returns(
-    node: Node, agent: AgentID, gamma: float, baselines: Mapping[int, float] | None = None
+    node: Node, agent: AgentID, gamma: float, baseline: float | None = None
 ) -> list[float]:
     """Return R_j = r_j + gamma * mean(child R) for each joint action j played at `node`.
 
@@ -74,11 +74,13 @@ def joint_returns(
         node: Where the joint actions were played.
         agent: Whose rewards are summed; one that has left earns nothing more.
         gamma: Discount a turn, in [0, 1].
-        baselines: By turn, what is expected to follow a joint action of a chain, estimated on
-            other rollouts. Where it is missing, what followed is credited to all joint actions
-            that go on.
+        baseline: What is expected to follow a joint action, independent of those at this node;
+            None credits what followed in a chain to all joint actions that go on.
     """
-    futures, other = _futures(node, agent, gamma, (baselines or {}).get(node.turn))
+    walked = _walked_values(node, agent, gamma, baseline)
+    futures, other = share_futures(walked, count_going_on(node), baseline)
+    left = {n: value for n, value in walked.items() if not goes_on(node.steps[n], agent)}
+    futures |= left  # nothing is left to be shared out
     returns = []
     for number, step in enumerate(node.steps):
         future = futures.get(number, other if goes_on(step, agent) else 0.0)
@@ -91,14 +93,14 @@ def sample_returns(
     agent: AgentID,
     gamma: float,
     credit: Credit = "shared",
-    baselines: Mapping[int, float] | None = None,
+    baseline: float | None = None,
 ) -> list[float]:
     """Return, for each of the agent's samples, the mean credit for the joint actions it is part of.
 
     In `aligned` mode that is the credit for the one joint action; in `cross` mode the mean over
     all the answers of its teammates.
     """
-    returns = joint_returns(node, agent, gamma, baselines)
+    returns = joint_returns(node, agent, gamma, baseline)
     return mean_by_sample(node, agent, credited_values(node, agent, returns, credit))
 
 
@@ -132,8 +134,10 @@ def rollout_groups(
     for number, rollout in enumerate(rollouts):
         for node, weight in weighted_nodes(rollout.root, turn_weights):
             for agent, completions in node.completions.items():
-                known = baselines[agent][number] if agent in baselines else None
-                returns = sample_returns(node, agent, gamma, credit, known)
+                baseline = None
+                if turn_weights == "reach":
+                    baseline = baselines[agent][number].get(node.turn, 0.0)
+                returns = sample_returns(node, agent, gamma, credit, baseline)
                 yield Group(agent, node.turn, tuple(completions), tuple(returns), weight, number)
 
 
@@ -141,26 +145,19 @@ def chain_baselines(
     rollouts: Sequence[Rollout], agent: AgentID, gamma: float
 ) -> list[dict[int, float]]:
     """Return for each rollout, by turn, what followed joint actions of the other chains."""
-    return other_rollouts_means(rollouts, lambda _, node: _walked_values(node, agent, gamma))
+    return other_rollouts_means(rollouts, lambda _, node: _walked_values(node, agent, gamma, 0.0))
 
 
-def _futures(
+def _walked_values(
     node: Node, agent: AgentID, gamma: float, baseline: float | None
-) -> tuple[dict[int, float], float]:
-    """Return what follows each walked joint action, and what follows each other one."""
-    walked = _walked_values(node, agent, gamma)
-    futures, other = share_futures(walked, count_going_on(node), baseline)
-    left = {n: value for n, value in walked.items() if not goes_on(node.steps[n], agent)}
-    return futures | left, other
-
-
-def _walked_values(node: Node, agent: AgentID, gamma: float) -> dict[int, float]:
+) -> dict[int, float]:
     """Return the value of each child, by the number of its joint action.
 
-    A value is a mean over joint actions, which no baseline changes.
+    The mean over joint actions is an unbiased value with any baseline, so it needs none but 0.
     """
+    inner = None if baseline is None else 0.0
     return {
-        number: _mean(joint_returns(step.child, agent, gamma))
+        number: _mean(joint_returns(step.child, agent, gamma, inner))
         for number, step in enumerate(node.steps)
         if step.child is not None
     }

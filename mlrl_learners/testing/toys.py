@@ -13,11 +13,14 @@ agents earn the same. Each toy fails learners with a particular defect:
 - `constant`: every joint action pays 1. The gradient is 0, and a policy should stay as it is.
 """
 
+import copy
 import itertools
+import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gymnasium.spaces import Text
 from pettingzoo import ParallelEnv
 
 from mlrl_learners.types import AgentID
@@ -95,6 +98,15 @@ class ToyEnv(ParallelEnv[AgentID, str, str]):
         self.possible_agents: list[AgentID] = list(agents)
         self.agents: list[AgentID] = []
         self._history: tuple[Picks, ...] = ()
+        self._space = Text(max_length=1000, min_length=0, charset=string.printable)
+
+    def observation_space(self, agent: AgentID) -> Text:  # noqa: ARG002 - alike for all
+        """Return the space of what agents read."""
+        return self._space
+
+    def action_space(self, agent: AgentID) -> Text:  # noqa: ARG002 - alike for all
+        """Return a space of texts; `step` takes any text."""
+        return self._space
 
     def reset(
         self,
@@ -122,8 +134,8 @@ class ToyEnv(ParallelEnv[AgentID, str, str]):
         )
 
     def __deepcopy__(self, memo: dict[int, object]) -> "ToyEnv":
-        clone = ToyEnv(self.toy, self.possible_agents)
-        clone.agents, clone._history = list(self.agents), self._history
+        clone = copy.copy(self)  # space and history never change
+        clone.agents = list(self.agents)
         return clone
 
     def _observations(self) -> dict[AgentID, str]:

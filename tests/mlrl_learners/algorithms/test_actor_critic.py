@@ -5,6 +5,7 @@ import torch
 
 import mlrl_learners
 from mlrl_learners.algorithms.actor_critic import ActorCritic, ActorCriticConfig
+from mlrl_learners.algorithms.turn_samples import turn_samples
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.testing import check_learner
 from mlrl_learners.types import Node, Rollout
@@ -124,7 +125,7 @@ def test_losses_equal_a_slow_reference(make, kind, toy):
 
 def targets_of(learner, rollouts):
     reading = learner.critics.read(rollouts, bootstrap=learner.config.bootstrap_truncated)
-    samples = learner._samples(rollouts, reading)
+    samples = turn_samples(rollouts, reading, learner.config, learner.learning)
     return [sample.judgement.target for sample in samples]
 
 

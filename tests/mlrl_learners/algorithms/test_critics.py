@@ -3,6 +3,7 @@ import math
 import pytest
 import torch
 
+from mlrl_learners.algorithms.turn_samples import turn_samples
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import tiny_model
 
@@ -60,7 +61,8 @@ def test_values_are_clipped_around_what_they_were_before_the_first_epoch(make, t
 def test_agents_keep_their_own_rewards_under_a_central_critic(make, toy):
     learner = make("mappo")
     rollouts = toy.play(learner, reward=lambda _, agent: float(agent == "left"))
-    samples = learner._samples(rollouts, learner.critics.read(rollouts))
+    reading = learner.critics.read(rollouts)
+    samples = turn_samples(rollouts, reading, learner.config, learner.learning)
     found = {sample.judgement.agent: sample.judgement.target for sample in samples}
     assert found == {"left": pytest.approx(1.0), "right": pytest.approx(0.0)}
 

@@ -8,6 +8,7 @@ import torch
 import mlrl_learners
 from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig, answer_weights
 from mlrl_learners.algorithms.shaping import Shaping
+from mlrl_learners.algorithms.turn_samples import turn_samples
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.types import Completion, Node, RolloutConfig
@@ -225,7 +226,8 @@ def test_credit_leaves_value_targets_alone(toy):
     for credit in ("shared", "difference", "leave_one_out"):
         learner = make("ippo", joint_mode="cross", group_size=3, credit=credit)
         rollouts = toy.play(learner)
-        samples = learner._samples(rollouts, learner.critics.read(rollouts))
+        reading = learner.critics.read(rollouts)
+        samples = turn_samples(rollouts, reading, learner.config, learner.learning)
         targets[credit] = [sample.judgement.target for sample in samples]
     assert targets["shared"] == targets["difference"] == targets["leave_one_out"]
 

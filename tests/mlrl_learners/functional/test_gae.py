@@ -167,7 +167,7 @@ def test_what_a_chain_walked_counts_for_the_joint_actions_that_it_stands_for():
             for number, step in enumerate(tree.steps)
         )
         chain = dataclasses.replace(tree, steps=steps)
-        found = TurnGae(value, 0.9, 0.8).joint_advantages(chain, "a", {0: 0.7})
+        found = TurnGae(value, 0.9, 0.8).joint_advantages(chain, "a", 0.7)
         totals = [total + each / 2 for total, each in zip(totals, found, strict=True)]
     assert totals == pytest.approx(expected)
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlrl_learners.functional.gae import TurnGae
 from mlrl_learners.functional.reach import weighted_nodes
 from mlrl_learners.functional.returns import joint_returns, rollout_groups
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
@@ -84,16 +85,60 @@ def test_nodes_may_weigh_all_alike(tree):
 def test_returns_of_a_chain_are_those_of_its_tree_in_expectation(tree, gamma, baseline):
     totals = [0.0] * len(tree.steps)
     for chance, chain in chains(tree):
-        found = joint_returns(chain, "a", gamma, dict.fromkeys(range(3), baseline))
+        found = joint_returns(chain, "a", gamma, baseline)
         totals = [total + chance * value for total, value in zip(totals, found, strict=True)]
     assert totals == pytest.approx(joint_returns(tree, "a", gamma), abs=1e-9)
+
+
+def leaving(stays):
+    """Two agents; b goes on, and earns 4, only after the first `stays` of three joint actions."""
+    last = JointStep({"a": 0, "b": 0}, {"a": 0.0, "b": 4.0}, {}, {}, True, False)
+    child = {
+        agents: Node(1, dict.fromkeys(agents, ""), {x: (Completion("x"),) for x in agents}, (
+            dataclasses.replace(last, samples=dict.fromkeys(agents, 0),
+                                rewards={x: last.rewards[x] for x in agents}),
+        ))
+        for agents in (("a", "b"), ("a",))
+    }  # fmt: skip
+    steps = tuple(
+        JointStep(
+            {"a": j, "b": j}, {"a": 0.0, "b": 0.0}, {}, {}, False, False,
+            child[("a", "b") if j < stays else ("a",)],
+        )
+        for j in range(3)
+    )  # fmt: skip
+    answers = tuple(map(Completion, "012"))
+    return Node(0, {"a": "", "b": ""}, {"a": answers, "b": answers}, steps)
+
+
+@pytest.mark.parametrize("stays", [1, 2])
+@pytest.mark.parametrize("estimate", ["returns", "advantages"])
+def test_chains_have_no_bias_where_an_agent_leaves_after_some_joint_actions(stays, estimate):
+    tree = leaving(stays)
+    totals = [0.0] * 3
+    for drawn in range(3):
+        steps = tuple(
+            step
+            if j == drawn
+            else dataclasses.replace(step, child=None, next_observations=step.child.observations)
+            for j, step in enumerate(tree.steps)
+        )
+        chain = dataclasses.replace(tree, steps=steps)
+        if estimate == "returns":
+            found = joint_returns(chain, "b", 1.0, 1.5)
+        else:
+            found = TurnGae(lambda *_: 0.0, 1.0, 1.0).joint_advantages(chain, "b", 1.5)
+        totals = [total + value / 3 for total, value in zip(totals, found, strict=True)]
+    assert totals == pytest.approx([4.0 if j < stays else 0.0 for j in range(3)])
+    parent = [sum(joint_returns(tree, "b", 1.0)) / 3]
+    assert parent == pytest.approx([sum(totals) / 3])
 
 
 @given(tree=trees(), gamma=st.floats(0, 1), baseline=st.floats(-5, 5))
 def test_no_baseline_changes_the_mean_return_of_a_chain(tree, gamma, baseline):
     for _, chain in chains(tree):
         plain = joint_returns(chain, "a", gamma)
-        found = joint_returns(chain, "a", gamma, dict.fromkeys(range(3), baseline))
+        found = joint_returns(chain, "a", gamma, baseline)
         assert sum(found) == pytest.approx(sum(plain), abs=1e-9)
 
 
@@ -124,11 +169,11 @@ def test_the_baseline_of_a_chain_is_what_followed_in_the_others():
     assert returns_at_the_start(rollouts, "reach") == [(-2.0, 4.0), (2.0, 8.0), (3.0, 3.0)]
 
 
-def test_a_single_chain_credits_what_followed_to_all_that_go_on():
-    assert returns_at_the_start([two_turns("x", 1.0, walked=0)], "reach") == [(1.0, 1.0)]
+def test_the_baseline_of_a_single_chain_is_0():
+    assert returns_at_the_start([two_turns("x", 1.0, walked=0)], "reach") == [(2.0, 0.0)]
 
 
-def test_so_do_all_chains_where_nodes_weigh_alike():
+def test_where_nodes_weigh_alike_what_followed_is_credited_to_all_that_go_on():
     rollouts = [two_turns("x", 1.0, walked=0), two_turns("y", 5.0, walked=1)]
     assert returns_at_the_start(rollouts, "nodes") == [(1.0, 1.0), (5.0, 5.0)]
 

@@ -1,0 +1,143 @@
+"""Mean gradients over sampled trees or chains against closed forms: 10,000 where it is exhaustive.
+
+The factor between them is what a baseline takes off: (G - 1) / G where the mean of a group contains
+the answer itself, else 1.
+"""
+
+import pytest
+import torch
+
+import mlrl_learners
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.testing.gradients import Slopes, measure_slopes, play_toy, update_gradient
+from mlrl_learners.testing.toy_model import toy_model
+from mlrl_learners.testing.toys import TOYS
+
+AGENTS = ("left", "right")
+SMALL = {
+    "max_new_tokens": 1,
+    "temperature": 1.0,
+    "top_p": 1.0,
+    "gamma": 1.0,
+    "group_size": 2,
+    "loss": "sequence",
+    "device": "cpu",
+    "max_rows": 2048,
+    "micro_batch_tokens": 256,
+}
+PLAIN = {"normalize_advantages": False, "epochs": 1, "gae_lambda": 1.0}
+# What each method's baseline makes of the gradient, with 2 answers a prompt.
+SCALES = {
+    "magrpo": 0.5,
+    "mareinforce": 1.0,
+    "marloo": 1.0,
+    "ippo": 1.0,
+    "mappo": 1.0,
+}
+WALKS = [(b, m) for b in ("tree", "chain") for m in ("aligned", "cross")]
+ROLLOUTS = [2000, pytest.param(10_000, marks=pytest.mark.exhaustive)]
+
+
+def make(name, branching="tree", joint_mode="aligned", agents=AGENTS, **options):
+    own = PLAIN if name in ("ippo", "mappo", "iac", "maac", "ppo") else {}
+    walk = {"branching": branching, "joint_mode": joint_mode}
+    return mlrl_learners.make(
+        name, agents=agents, model=toy_model(0), **{**SMALL, **own, **walk, **options}
+    )
+
+
+def assert_exact(slopes, scale, rollouts):
+    """Every slope is the exact one within 4 standard errors, which are small."""
+    bound = 0.08 * (10_000 / rollouts) ** 0.5
+    length = sum(value**2 for value in slopes.exact) ** 0.5
+    for exact, found, error in zip(slopes.exact, slopes.found, slopes.errors, strict=True):
+        assert found == pytest.approx(scale * exact, abs=4 * error + 1e-6)
+        assert error < bound * scale * length
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rollouts", ROLLOUTS)
+@pytest.mark.parametrize(("branching", "joint_mode"), WALKS)
+@pytest.mark.parametrize("name", SCALES)
+def test_the_mean_gradient_is_that_of_the_return(name, branching, joint_mode, rollouts):
+    toy = TOYS["doors"]  # episodes that end early, and answers that lead to different states
+    learner = make(name, branching, joint_mode)
+    slopes = measure_slopes(toy, learner, num_rollouts=rollouts)
+    assert_exact(slopes, SCALES[name], rollouts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rollouts", ROLLOUTS)
+@pytest.mark.parametrize(("branching", "joint_mode"), WALKS)
+@pytest.mark.parametrize("name", [*SCALES, "iac", "maac"])
+def test_a_turn_weighs_what_it_pays(name, branching, joint_mode, rollouts):
+    learner = make(name, branching, joint_mode)
+    slopes = measure_slopes(TOYS["late_cost"], learner, num_rollouts=rollouts)
+    assert_exact(slopes, SCALES.get(name, 1.0), rollouts)
+
+
+@pytest.mark.parametrize("branching", ["tree", "chain"])
+@pytest.mark.parametrize("name", ["mareinforce", "magrpo", "ippo"])
+def test_so_is_that_of_updates_on_one_rollout_each(name, branching):
+    """A divisor that depended on how episodes end would weigh those that end early more."""
+    learner = make(name, branching, agents=AGENTS[:1], group_size=2)
+    slopes = measure_slopes(TOYS["doors"], learner, num_rollouts=1500, num_updates=1500)
+    assert_exact(slopes, SCALES[name], 300)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("branching", ["tree", "chain"])
+def test_the_bias_of_the_best_of_a_group_as_a_baseline_is_bounded(branching):
+    """The maximum contains the answer itself; `docs/learners.md` gives the figures."""
+    learner = make("maremax", branching, group_size=4)
+    slopes = measure_slopes(TOYS["doors"], learner, num_rollouts=2000)
+    assert slopes.scale > 0
+    assert slopes.error < 0.5
+
+
+@pytest.mark.parametrize("name", ["grpo", "reinforce_pp", "rloo", "ppo"])
+def test_methods_for_one_agent_go_the_right_way(name):
+    learner = make(name, agents=AGENTS[:1], group_size=4)
+    slopes = measure_slopes(TOYS["late_cost"], learner, num_rollouts=1000)
+    assert slopes.error < 4 * slopes.standard_error + 0.05
+    assert slopes.scale > 0
+
+
+def test_nodes_that_weigh_alike_follow_another_gradient():
+    """4 answers a prompt: turn 1 counts 4 times, and 1 - 0.4 * 4 is below 0."""
+    learner = make("magrpo", turn_weights="nodes", group_size=4)
+    slopes = measure_slopes(TOYS["late_cost"], learner, num_rollouts=2000)
+    assert slopes.scale < 0
+    assert slopes.error == 2.0
+
+
+def test_constant_rewards_leave_a_gradient_of_noise_alone():
+    slopes = measure_slopes(TOYS["constant"], make("mareinforce"), num_rollouts=2000)
+    assert slopes.error < 4 * slopes.standard_error
+
+
+def test_a_measured_learner_stays_as_it_is():
+    learner = make("mappo")
+    parameters = [
+        p.clone() for o in (*learner.optimizers.values(), *learner.critics.optimizers.values())
+        for p in o.parameters
+    ]  # fmt: skip
+    gradient = update_gradient(learner, play_toy(TOYS["retry"], learner, 4))
+    after = [
+        p for o in (*learner.optimizers.values(), *learner.critics.optimizers.values())
+        for p in o.parameters
+    ]  # fmt: skip
+    assert float(gradient.abs().max()) > 0
+    assert all(torch.equal(a, b) for a, b in zip(parameters, after, strict=True))
+
+
+def test_sampling_that_has_no_exact_gradient_is_refused():
+    with pytest.raises(ConfigError, match=r"top_p 1 .* got 1, 1\.0, 0\.9 and 0"):
+        measure_slopes(TOYS["retry"], make("magrpo", top_p=0.9), num_rollouts=20)
+
+
+@pytest.mark.parametrize(
+    ("found", "error"), [((2.0, 4.0), 0.0), ((-1.0, -2.0), 2.0), ((2.0, -1.0), 2.0)]
+)
+def test_an_error_does_not_depend_on_the_scale_of_a_loss(found, error):
+    assert Slopes((1.0, 2.0), found, (0.0, 0.0)).error == pytest.approx(error)
