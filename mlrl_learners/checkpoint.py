@@ -82,7 +82,8 @@ def check_resumable(run_dir: Path) -> None:
             f"{str(path)!r} cannot be resumed: it is of version {version} of the methods, this is "
             f"{VERSION}, which computes row weights, log-probabilities and losses of an update "
             "differently; start a new run, with its weights if they are wanted (learner.model "
-            f"takes the folder {LEARNER_FOLDER}/AGENT of it); mlrl evaluate still reads it"
+            f"takes a folder in {LEARNER_FOLDER}, such as {LEARNER_FOLDER}/shared, or one named "
+            "like an agent); mlrl evaluate still reads it"
         )
 
 

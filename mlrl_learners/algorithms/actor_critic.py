@@ -146,7 +146,8 @@ class ActorCritic(Team):
         rewarded = self.shaping.rewarded(rollouts)
         reading = self.critics.read(rewarded, bootstrap=self.config.bootstrap_truncated)
         samples = turn_samples(rewarded, reading, self.config, self.learning)
-        metrics = group_metrics(list(rollout_groups(rewarded, self.config.gamma)))
+        groups = rollout_groups(rewarded, self.config.gamma, turn_weights="nodes")
+        metrics = group_metrics(list(groups))
         self.begin_update()
         for name in self.optimizers:
             mine = [s for s in samples if self.policy_of[s.judgement.agent] == name]

@@ -14,7 +14,7 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
     for agent in dict.fromkeys(group.agent for group in groups):
         mine = [group for group in groups if group.agent == agent]
         completions = [completion for group in mine for completion in group.completions]
-        equal = sum(min(group.returns) == max(group.returns) for group in mine)
+        equal = sum(group.is_flat for group in mine)
         cut = sum(completion.finish_reason == "length" for completion in completions)
         tokens = sum(len(completion.token_ids) for completion in completions)
         metrics[f"{agent}/completion_tokens"] = tokens / len(completions)

@@ -56,10 +56,10 @@ def run(arguments: argparse.Namespace, names: Sequence[str], overrides: Sequence
             for result in play_toys(name, make, agents, walks=walks, effort=effort):
                 results.append(result)
                 bar.update()
+        if not arguments.json:
+            print_table(HEADER, [_line(each) for each in results if each.learner == name])
     if arguments.json:
         print_json({"results": [result.to_json() for result in results]})
-    else:
-        print_table(HEADER, [_line(result) for result in results])
     return int(any(result.problem for result in results))
 
 

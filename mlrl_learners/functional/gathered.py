@@ -56,13 +56,17 @@ class _GatheredLogits(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401
         hidden, weight, owners, ids = ctx.saved_tensors
         for_hidden = torch.zeros_like(hidden, dtype=torch.float32)
-        for_weight = torch.zeros_like(weight) if ctx.needs_input_grad[1] else None
+        for_weight = None
+        if ctx.needs_input_grad[1]:  # in float32: a row may be added to a thousand times
+            for_weight = torch.zeros_like(weight, dtype=torch.float32)
         scales = gradient[:, None].split(GATHERED_ROWS)
         for (mine, those), scale in zip(_parts(owners, ids), scales, strict=True):
             for_hidden.index_add_(0, mine, weight[those].float().mul_(scale))
             if for_weight is not None:
                 part = hidden[mine].float().mul_(scale)
-                for_weight.index_add_(0, those, part.to(weight.dtype))
+                for_weight.index_add_(0, those, part)
+        if for_weight is not None:
+            for_weight = for_weight.to(weight.dtype)
         return for_hidden.to(hidden.dtype), for_weight, None, None, None
 
 

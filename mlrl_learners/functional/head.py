@@ -242,7 +242,9 @@ def head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
 def _member_logits(model: nn.Module, hidden: Tensor, restriction: Restriction) -> Tensor:
     """Return the logits of the members of nuclei, float32 `[R, H] -> [M]`."""
     plain, vocabulary = _is_plain(model), _text_config(model).vocab_size
-    if plain and len(restriction.ids) <= GATHERED_SHARE * vocabulary * len(hidden):
+    few = len(restriction.ids) <= GATHERED_SHARE * vocabulary * len(hidden)
+    # A GPU adds gradients of equal rows up in no fixed order, and is fast at the whole product.
+    if plain and few and hidden.device.type == "cpu":
         weight = model.get_output_embeddings().weight  # type: ignore[operator]
         dtype = _operands(hidden[:1], weight[:1])[0].dtype
         return gathered_logits(hidden, weight, restriction.owners, restriction.ids, dtype)

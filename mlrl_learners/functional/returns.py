@@ -35,6 +35,7 @@ class Group:
     Attributes:
         weight: Weight of the node, see `mlrl_learners.functional.reach`.
         rollout: Number of the rollout that the node is of.
+        is_flat: Whether all answers earned the same, what a chain walked credited to all.
     """
 
     agent: AgentID
@@ -43,6 +44,7 @@ class Group:
     returns: tuple[float, ...]
     weight: float = 1.0
     rollout: int = 0
+    is_flat: bool = False
 
 
 def check_rewards(rollouts: Sequence[Rollout]) -> None:
@@ -138,7 +140,18 @@ def rollout_groups(
                 if turn_weights == "reach":
                     baseline = baselines[agent][number].get(node.turn, 0.0)
                 returns = sample_returns(node, agent, gamma, credit, baseline)
-                yield Group(agent, node.turn, tuple(completions), tuple(returns), weight, number)
+                plain = returns
+                if baseline is not None and any(step.child is not None for step in node.steps):
+                    plain = sample_returns(node, agent, gamma, credit)
+                yield Group(
+                    agent,
+                    node.turn,
+                    tuple(completions),
+                    tuple(returns),
+                    weight,
+                    rollout=number,
+                    is_flat=min(plain) == max(plain),
+                )
 
 
 def chain_baselines(

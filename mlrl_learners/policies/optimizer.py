@@ -78,7 +78,8 @@ class PolicyOptimizer:
         """
         self.clear()
         done = self.num_updates * self.config.steps_per_update
-        if self.config.schedule != "constant" and done >= self._total_steps:
+        after = done + self.config.steps_per_update
+        if self.config.schedule != "constant" and after > self._total_steps:
             raise ConfigError(self._why_over())
         self.num_steps = done
         self.num_updates += 1

@@ -6,7 +6,7 @@ exactly. Those of a method are read off its mean gradient over many sampled roll
 squares on the vectors grad p. A method without bias has the exact slopes, up to one factor that its
 loss and its baseline choose.
 
-Covers learners of this package (a `Team` with `policies` and `optimizers`), with answers of one
+Covers the policy-gradient methods of this package, with answers of one
 token that are drawn at temperature 1 from the whole vocabulary.
 """
 
@@ -15,7 +15,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -26,7 +26,10 @@ from mlrl_learners.testing.toys import Toy, ToyEnv, expected_return, pick_of
 from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 if TYPE_CHECKING:
-    from mlrl_learners.algorithms.team import Team
+    from mlrl_learners.algorithms.actor_critic import ActorCritic
+    from mlrl_learners.algorithms.magrpo import Magrpo
+
+    PolicyGradientLearner = Magrpo | ActorCritic
 
 __all__ = ["Slopes", "measure_slopes", "play_toy", "update_gradient"]
 
@@ -80,7 +83,7 @@ class Slopes:
 
 def play_toy(
     toy: Toy,
-    learner: "Team",
+    learner: "PolicyGradientLearner",
     num_rollouts: int,
     *,
     walk: RolloutConfig | None = None,
@@ -105,8 +108,10 @@ def play_toy(
     ).rollouts
 
 
-def update_gradient(learner: "Team", rollouts: Sequence[Rollout]) -> Tensor:
-    """Return the direction in which an update on rollouts would raise the return; change nothing.
+def update_gradient(learner: "PolicyGradientLearner", rollouts: Sequence[Rollout]) -> Tensor:
+    """Return the direction in which an update on rollouts would raise the return.
+
+    Weights and schedules stay as they are; random states move on.
 
     Returns:
         Minus the gradient of the loss, all policies one after the other, `[P]`. With several
@@ -120,7 +125,7 @@ def update_gradient(learner: "Team", rollouts: Sequence[Rollout]) -> Tensor:
 
 def measure_slopes(
     toy: Toy,
-    learner: "Team",
+    learner: "PolicyGradientLearner",
     *,
     walk: RolloutConfig | None = None,
     num_rollouts: int = 10_000,
@@ -157,7 +162,7 @@ def measure_slopes(
     )
 
 
-def _check_sampling(learner: "Team") -> None:
+def _check_sampling(learner: "PolicyGradientLearner") -> None:
     config = learner.config
     if (config.max_new_tokens, config.temperature, config.top_p, config.top_k) != (1, 1.0, 1.0, 0):
         raise ConfigError(
@@ -166,7 +171,7 @@ def _check_sampling(learner: "Team") -> None:
         )
 
 
-def _exact_slopes(toy: Toy, learner: "Team") -> tuple[list[float], Tensor]:
+def _exact_slopes(toy: Toy, learner: "PolicyGradientLearner") -> tuple[list[float], Tensor]:
     """Return dJ/dp of each policy and text, and grad p, `[K, P]`."""
     chances: dict[Key, Tensor] = {}
     directions: list[Tensor] = []
@@ -185,7 +190,7 @@ def _exact_slopes(toy: Toy, learner: "Team") -> tuple[list[float], Tensor]:
     return [0.0 if slope is None else float(slope) for slope in found], torch.stack(directions)
 
 
-def _pick_chance(learner: "Team", name: str, prompt: tuple[int, ...]) -> Tensor:
+def _pick_chance(learner: "PolicyGradientLearner", name: str, prompt: tuple[int, ...]) -> Tensor:
     """Return the probability that a policy picks 1, a scalar with a gradient."""
     policy = learner.policies[name]
     logits = policy.model(input_ids=torch.tensor([prompt], device=policy.device)).logits[0, -1]
@@ -203,26 +208,31 @@ def _gradient(value: Tensor, weights: Sequence[torch.nn.Parameter]) -> Tensor:
     )
 
 
-def _weights(learner: "Team") -> list[torch.nn.Parameter]:
+def _weights(learner: "PolicyGradientLearner") -> list[torch.nn.Parameter]:
     return [w for optimizer in learner.optimizers.values() for w in optimizer.parameters]
 
 
 @contextlib.contextmanager
-def _recording(learner: "Team", total: Tensor) -> Iterator[None]:
+def _recording(learner: "PolicyGradientLearner", total: Tensor) -> Iterator[None]:
     """Add gradients up where optimizers would step, critics' included, which step nowhere."""
     start = 0
-    critics: Mapping[str, object] = getattr(getattr(learner, "critics", None), "optimizers", {})
+    critics: Mapping[str, Any] = getattr(getattr(learner, "critics", None), "optimizers", {})
+    counts = [
+        (optimizer, optimizer.num_updates, optimizer.num_steps)
+        for optimizer in (*learner.optimizers.values(), *critics.values())
+    ]
     for optimizer in learner.optimizers.values():
         length = sum(weight.numel() for weight in optimizer.parameters)
         optimizer.step = functools.partial(_record, optimizer, total[start : start + length])  # type: ignore[method-assign]
         start += length
     for critic in critics.values():
-        critic.step = functools.partial(_record, critic, None)  # type: ignore[attr-defined]
+        critic.step = functools.partial(_record, critic, None)
     try:
         yield
     finally:
-        for changed in (*learner.optimizers.values(), *critics.values()):
-            del changed.step  # type: ignore[attr-defined]
+        for optimizer, num_updates, num_steps in counts:
+            del optimizer.step
+            optimizer.num_updates, optimizer.num_steps = num_updates, num_steps
 
 
 def _record(optimizer: object, into: Tensor | None) -> float:

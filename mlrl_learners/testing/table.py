@@ -164,8 +164,8 @@ def _gradient(
     learner: Learner, toy: Toy, config: RolloutConfig, rollouts: int
 ) -> tuple[float | None, float | None]:
     """Return the error of the mean gradient and its standard error, where they can be measured."""
-    if not hasattr(learner, "optimizers") or not hasattr(learner, "prompt_ids"):
-        return None, None
+    if not hasattr(getattr(learner, "config", None), "turn_weights"):
+        return None, None  # it does not estimate the gradient of a return
     from mlrl_learners.testing.gradients import measure_slopes
 
     try:

@@ -84,7 +84,7 @@ def expected_return(toy: Toy, agents: Sequence[AgentID], chance: PickChance) -> 
     return _value(toy, tuple(agents), chance, ())
 
 
-class ToyEnv(ParallelEnv[AgentID, str, str]):
+class ToyEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # untyped
     """A toy as a PettingZoo parallel environment.
 
     Args:
