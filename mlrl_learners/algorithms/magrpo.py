@@ -101,10 +101,11 @@ class MagrpoConfig(PolicyGradientConfig):
         return (1.0, math.inf) if self.loss == "sequence" else super().own_clips()
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that there is what `credit` and `baseline` compare.
+        """Check that a walk has the answers that `credit` and `baseline` compare.
 
         Raises:
-            ConfigError: If there is not.
+            ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`,
+                `baseline` or `normalize_std` takes a group and there is one answer a prompt.
         """
         super().check_rollout(rollout)
         self._check_group(rollout.num_samples)

@@ -147,10 +147,11 @@ class PolicyGradientConfig(TeamConfig):
         return self.epochs * self.num_minibatches
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that there is what `credit` compares.
+        """Check that a walk has the joint answers that `credit` compares.
 
         Raises:
-            ConfigError: If there is not.
+            ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`
+                compares answers and there is one a prompt.
         """
         size = rollout.num_samples
         if self.credit == "difference" and (rollout.joint_mode != "cross" or size < 2):
