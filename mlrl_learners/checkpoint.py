@@ -26,7 +26,7 @@ PARTIAL_PREFIX = ".partial_"
 STATE_FILE = "state.json"
 VERSION_KEY = "version"
 VERSION = 2
-"""Grows where the same options train otherwise.
+"""Increases when the same options train differently.
 
 1 (not written): rows of a tree weighed alike, losses were means over an answer's tokens.
 2: each row weighs the probability of reaching it, and losses are as the methods' papers have them.

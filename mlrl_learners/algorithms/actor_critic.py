@@ -173,10 +173,10 @@ class ActorCritic(Team):
         self.critics.load(path / CRITICS_FOLDER)
 
     def check_env(self, env: Any) -> None:  # noqa: ANN401 - any PettingZoo parallel environment
-        """Check that the environment has what the options build on.
+        """Check that `bootstrap_truncated` finds an artificial turn limit.
 
         Raises:
-            ConfigError: If episodes are to be bootstrapped at a limit that is part of the task.
+            ConfigError: If it is set and the environment does not declare its limit artificial.
         """
         if self.config.bootstrap_truncated and not has_artificial_limit(env):
             raise ConfigError(

@@ -97,20 +97,21 @@ class MagrpoConfig(PolicyGradientConfig):
             check_unread(self, ("std_epsilon",), "normalize_std false: set normalize_std")
 
     def own_clips(self) -> tuple[float, float]:
-        """Return how far ratios count in the loss where nothing is said."""
+        """Return the clip range of the loss that applies where none is set."""
         return (1.0, math.inf) if self.loss == "sequence" else super().own_clips()
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that there is what `credit` and `baseline` compare.
+        """Check that a walk has the answers that `credit` and `baseline` compare.
 
         Raises:
-            ConfigError: If there is not.
+            ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`,
+                `baseline` or `normalize_std` takes a group and there is one answer a prompt.
         """
         super().check_rollout(rollout)
         self._check_group(rollout.num_samples)
 
     def _check_group(self, size: int) -> None:
-        """Refuse what makes the advantage of a lonely answer 0, or divides it by 0."""
+        """Refuse a baseline or deviation of a group of one answer."""
         if size < 2 and (self.baseline != "none" or self.normalize_std):
             what = f"baseline {self.baseline}" if self.baseline != "none" else "normalize_std"
             raise ConfigError(

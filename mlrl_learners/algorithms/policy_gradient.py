@@ -99,7 +99,7 @@ class PolicyGradientConfig(TeamConfig):
     kl_in: Literal["loss", "reward"] = "loss"
 
     def __post_init__(self) -> None:
-        """Check ranges, and that nothing is set that nothing reads.
+        """Check ranges, and that no option is set that has no effect.
 
         Raises:
             ConfigError: If a value is outside its range, or another one makes it meaningless.
@@ -138,7 +138,7 @@ class PolicyGradientConfig(TeamConfig):
         )
 
     def own_clips(self) -> tuple[float, float]:
-        """Return how far ratios count in the loss where nothing is said."""
+        """Return the clip range of the loss that applies where none is set."""
         return GSPO_CLIPS if self.loss == "gspo" else (0.2, 0.2)
 
     @property
@@ -147,10 +147,11 @@ class PolicyGradientConfig(TeamConfig):
         return self.epochs * self.num_minibatches
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that there is what `credit` compares.
+        """Check that a walk has the joint answers that `credit` compares.
 
         Raises:
-            ConfigError: If there is not.
+            ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`
+                compares answers and there is one a prompt.
         """
         size = rollout.num_samples
         if self.credit == "difference" and (rollout.joint_mode != "cross" or size < 2):

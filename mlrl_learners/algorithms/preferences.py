@@ -257,8 +257,8 @@ class Madpo(OfflineTeam):
     def _step(self, rows: Mapping[str, list[SignedRow]], reference: Tensor) -> dict[str, float]:
         """Take one step a policy.
 
-        The margin of a pair hangs on rows of all agents and of any micro-batch. So all margins come
-        first, without a gradient; dL/dh of each pair then weighs its rows, which is the same
+        The margin of a pair depends on rows of all agents and of any micro-batch. So all margins
+        come first, without a gradient; dL/dh of each pair then weighs its rows, which is the same
         gradient whatever is computed together.
         """
         margins = self._margins(self.policies, rows, len(reference)) - reference

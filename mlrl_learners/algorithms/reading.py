@@ -51,7 +51,7 @@ class CriticInputs:
         return self.agents.index(agent) if self.kind == "central" else 0
 
     def prompts(self, rollouts: Sequence[Rollout], *, bootstrap: bool = False) -> dict[Key, Prompt]:
-        """Return every question that rollouts raise and that somebody reads, once.
+        """Return the prompt of every text that a critic is asked about, each once.
 
         Args:
             rollouts: What was played.
@@ -73,7 +73,9 @@ class CriticInputs:
                     yield self.key(agent, node.observations), completions
                 for step in node.steps:
                     if step.truncated and not behind_limit:
-                        continue  # no critic is trained on what is read after an episode's end
+                        # Texts read after an episode's end are not asked about: critics are not
+                        # trained on them.
+                        continue
                     for agent in step.next_observations:
                         yield self.key(agent, step.next_observations), ()
 

@@ -221,7 +221,7 @@ def make_sft(
 
 
 def _question(agents: Sequence[AgentID], observation: str, actions: Mapping[AgentID, str]) -> str:
-    """Return what is read before the next observation is predicted: it hangs on all answers."""
+    """Return what is read before the next observation is predicted; it depends on all answers."""
     answers = [f"[{agent}]\n{actions[agent]}" for agent in agents if agent in actions]
     return "\n\n".join([observation, *answers, "What is read next?"])
 

@@ -241,7 +241,7 @@ class Team:
         """Forget gradients that a failed update left, and move all schedules on by an update.
 
         Raises:
-            ConfigError: If nobody has said how long a falling schedule is, or it is over.
+            ConfigError: If the length of a falling schedule is not known, or it is over.
         """
         for optimizer in self._every_optimizer():
             optimizer.begin_update()

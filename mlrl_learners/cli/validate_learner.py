@@ -25,7 +25,7 @@ __all__ = ["run"]
 
 AGENTS = ("left", "right")
 ONE_AGENT = ("grpo", "rloo", "reinforce_pp", "ppo", "dpo")
-# A toy is learnt in seconds with these, and its gradient is known. Each learner takes what it has.
+# With these a toy is learnt in seconds, and its gradient is known.
 OPTIONS: Mapping[str, Any] = {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0, "lr": 1e-2}
 HEADER = ("learner", "toy", "walk", "gradient error", "return before", "after", "best", "")
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, names: Sequence[str], overrides: Sequence
     results: list[ToyResult] = []
     for name in names:
         make, agents = _factory(name, overrides)
-        make(seed=0)  # a mistake in the options is told at once
+        make(seed=0)  # wrong options are reported before anything is played
         walks = accepted_walks(make, agents, effort.group_size)
         total = len(walks) * len(LEARNT_TOYS)
         with progress_bar(total=total, description=name, enabled=sys.stderr.isatty()) as bar:

@@ -135,14 +135,14 @@ def _attend(
     query: Tensor,  # [B, heads, S, D]
     key: Tensor,  # [B, fewer heads, S, D]
     value: Tensor,
-    attention_mask: Tensor | None,  # the grid says who sees whom
+    attention_mask: Tensor | None,  # the grid defines which positions attend
     scaling: float | None = None,
     dropout: float = 0.0,  # noqa: ARG001 - policies have none
     **options: Any,  # noqa: ANN401 - of the model's family
 ) -> tuple[Tensor, None]:
     """Attend as `transformers` asks an attention function to."""
     if attention_mask is not None:  # Doge adds what it has learned to a mask
-        raise ValueError("attention over packs knows no mask of the model's own")
+        raise ValueError("packed attention does not support a mask of the model's own")
     for name in UNKNOWN_OPTIONS:
         if options.get(name) is not None:
             raise ValueError(f"attention over packs knows no {name}")

@@ -91,8 +91,8 @@ def share_futures(
 def other_rollouts_means(rollouts: Sequence[Rollout], futures: Futures) -> list[dict[int, float]]:
     """Return for each rollout, by turn, the mean of `futures` over the other rollouts.
 
-    Only nodes at which some joint action that goes on was not walked count: elsewhere nobody needs
-    a baseline. The mean does not depend on the rollout it is a baseline for, so it adds no bias. A
+    Only nodes at which some joint action that goes on was not walked count: the others need no
+    baseline. The mean does not depend on the rollout it is a baseline for, so it adds no bias. A
     turn that no other rollout has is left out; 0 is a baseline there.
     """
     sums: list[dict[int, float]] = []

@@ -115,7 +115,7 @@ def _places_of_tokens(
         owners = np.repeat(np.array(tokens), nucleus.sizes)
         inside = np.flatnonzero(owners == nucleus.token_ids)
         if len(inside) != len(tokens):
-            raise ConfigError("a nucleus holds the token that was drawn from it once")
+            raise ConfigError("a nucleus must contain the sampled token exactly once")
         places.append(start + inside)
         start += len(owners)
     return np.concatenate(places)

@@ -166,7 +166,7 @@ def _walked_values(
 ) -> dict[int, float]:
     """Return the value of each child, by the number of its joint action.
 
-    The mean over joint actions is an unbiased value with any baseline, so it needs none but 0.
+    The mean over joint actions is unbiased with any baseline, so 0 is taken.
     """
     inner = None if baseline is None else 0.0
     return {

@@ -57,7 +57,7 @@ class DrawnTokens:
         Returns:
             Which of them have ended now, `[B]`.
         """
-        # Nothing here depends on how many rows have ended: a GPU would be waited for to know.
+        # Nothing here depends on how many rows have ended: reading that would wait for the GPU.
         self._tokens[rows, step] = draw.tokens.masked_fill(ended, 0)
         self._logprobs[rows, step] = draw.logprobs.masked_fill(ended, 0.0)
         if draw.log_masses is not None:

@@ -1,4 +1,4 @@
-"""Dropout off for good, whichever way a family has it: what is trained must be what was sampled.
+"""Dropout switched off in every model family, so that the policy trained is the one sampled.
 
 Families drop in three ways: by `nn.Dropout`, by a function whose rate is an attribute of a module
 (OPT, BLOOM) or of the configuration (Falcon), and by random numbers that a module draws while it is
@@ -16,7 +16,7 @@ __all__ = ["use_evaluation_mode", "without_dropout"]
 
 
 def without_dropout(model: nn.Module) -> None:
-    """Set every dropout rate of a model to 0, in place, and so in what is saved of it."""
+    """Set every dropout rate of a model and of its configuration to 0, in place."""
     for module in model.modules():
         if isinstance(module, _DropoutNd):
             module.p = 0.0

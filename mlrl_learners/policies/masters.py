@@ -55,7 +55,7 @@ class MasterWeights:
     def read(self) -> None:
         """Take over gradients, and weights that were written by others since `write`.
 
-        So whoever loads weights need not know of masters.
+        Code that loads weights therefore need not update the masters.
         """
         for number, parameter in self._parameters.items():
             master = self.by_number[number]

@@ -1,4 +1,4 @@
-"""What every model is tried for when it is loaded; one that cannot be trained here is refused.
+"""Checks of a model when it is loaded; a model that cannot be trained here is refused.
 
 Each refusal is a `ConfigError` of one line that names the family. The trials read a few tokens.
 """
@@ -23,7 +23,7 @@ __all__ = [
     "tolerance_of",
 ]
 
-# Nobody says what a family does with what it does not expect.
+# Families raise different errors for input they do not support.
 FAMILY_ERRORS = (
     AssertionError,
     AttributeError,
@@ -53,7 +53,7 @@ def check_type(config: Any) -> None:  # noqa: ANN401 - transformers ships no typ
 
 @torch.no_grad()
 def check_is_causal(model: Any) -> None:  # noqa: ANN401
-    """Try whether what stands behind a token leaves its state alone.
+    """Check that a token's state does not depend on the tokens after it.
 
     Training pads on the right and passes no mask, and so does `Rereader`.
 
@@ -87,7 +87,8 @@ def check_head(model: Any) -> None:  # noqa: ANN401
     """Compare our logits with the model's own.
 
     Raises:
-        ConfigError: If they differ: the family does something to its logits that we know not of.
+        ConfigError: If they differ: the family changes its logits in a way this package does not
+            implement.
     """
     model.eval()
     ours = _logprobs(model, [TokenRow([1], [2, 3])])
@@ -98,7 +99,7 @@ def check_head(model: Any) -> None:  # noqa: ANN401
     if not torch.allclose(ours, theirs, atol=tolerance_of(model)):
         family = model.config.model_type
         raise ConfigError(
-            f"models of the family {family!r} alter their logits in a way that is not known here"
+            f"the family {family!r} changes its logits in a way this package does not implement"
         )
 
 

@@ -74,7 +74,7 @@ class PolicyOptimizer:
         Each update counts `config.steps_per_update` steps, however few of them it takes.
 
         Raises:
-            ConfigError: If nobody has said how long a falling schedule is, or it is over.
+            ConfigError: If the length of a falling schedule is not known, or it is over.
         """
         self.clear()
         done = self.num_updates * self.config.steps_per_update
@@ -149,7 +149,7 @@ class PolicyOptimizer:
         """Learning rate of the next step.
 
         Raises:
-            ConfigError: If nobody has said how long a falling schedule is.
+            ConfigError: If the length of a falling schedule is not known.
         """
         if self.config.schedule != "constant" and not self._total_steps:
             raise ConfigError(self._why_over())
@@ -196,8 +196,8 @@ class PolicyOptimizer:
         name = self.config.schedule
         if not self._total_steps:
             return (
-                f"the schedule {name!r} falls over a whole run, and nobody has said how long that "
-                "is: train with mlrl_learners.train, call plan_updates(...) before the first "
+                f"the schedule {name!r} falls over a whole run, and its length is not known: "
+                "train with mlrl_learners.train, call plan_updates(...) before the first "
                 "update, or set total_steps"
             )
         return (

@@ -164,7 +164,7 @@ def _draw_truncated(
             )
             sizes[short] = 0
             nuclei = [block._replace(rows=short[block.rows]) for block in wider]
-    # Thousands of candidates are cut to what is used; a GPU was waited for already to know them.
+    # Thousands of candidates are cut to the largest nucleus; the GPU was waited for before that.
     width = count if num_candidates == FIRST_CANDIDATES else int(sizes.max())
     rows = torch.arange(len(tokens), device=tokens.device)
     return tokens, inside, [NucleusBlock(rows, candidates[:, :width].int(), sizes), *nuclei]
@@ -183,7 +183,8 @@ def _choose(cumulative: Tensor, uniforms: Tensor, config: SamplingConfig) -> tup
     """
     if config.top_k:
         cumulative = cumulative / cumulative[:, -1:]  # top-p counts within the top-k, as is usual
-    # The token that reaches p is in, or the one that reaches all there is: none without mass is.
+    # The nucleus ends with the token that reaches top_p, or the last token with probability above
+    # 0; tokens of probability 0 are never included.
     enough = cumulative[:, -1:].clamp(max=config.top_p)
     last = (cumulative < enough).sum(-1, keepdim=True)
     return _invert(cumulative, uniforms, last), last.squeeze(-1) + 1

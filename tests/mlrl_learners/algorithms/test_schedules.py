@@ -74,7 +74,7 @@ def test_a_run_that_would_end_at_rate_0_is_refused(name, options, steps):
 
 def test_a_falling_rate_without_a_plan_is_an_error_at_the_first_update(toy):
     learner = make("magrpo")
-    with pytest.raises(ConfigError, match="nobody has said how long"):
+    with pytest.raises(ConfigError, match="its length is not known"):
         learner.update(toy.play(learner))
 
 

@@ -153,7 +153,7 @@ def test_a_nucleus_of_another_number_of_tokens_is_an_error():
 
 
 def test_a_token_outside_of_its_nucleus_is_an_error():
-    with pytest.raises(ConfigError, match="holds the token that was drawn from it once"):
+    with pytest.raises(ConfigError, match="must contain the sampled token exactly once"):
         Restriction.of([nucleus_of([1], [1])], [[2]], torch.device("cpu"))
 
 

@@ -22,7 +22,7 @@ REFUSED = {
     "encoder-decoder": (AutoModelForSeq2SeqLM, "t5", T5, "'t5' is an encoder-decoder model"),
     "encoder": (AutoModelForMaskedLM, "bert", SIZES, "'bert' models let a token see what comes"),
     "headless": (AutoModel, "llama", SIZES, "'llama': LlamaModel has no language-model head"),
-    "own head": (AutoModelForCausalLM, "bert", {**SIZES, "is_decoder": True}, "'bert' alter their"),
+    "own head": (AutoModelForCausalLM, "bert", {**SIZES, "is_decoder": True}, "'bert' changes its"),
     "rescaled": (AutoModelForCausalLM, "rwkv", RWKV, "'rwkv' models change their weights"),
 }
 FOLDERS = {

@@ -135,9 +135,9 @@ def test_an_update_after_the_end_is_an_error_and_not_a_step_at_rate_0(schedule):
 @pytest.mark.parametrize("schedule", FALLING)
 def test_a_length_that_nobody_told_is_an_error_at_the_first_update(schedule):
     parameter, optimizer = make(schedule=schedule)
-    with pytest.raises(ConfigError, match=r"nobody has said how long.*plan_updates.*total_steps"):
+    with pytest.raises(ConfigError, match=r"its length is not known.*plan_updates.*total_steps"):
         update(parameter, optimizer)
-    with pytest.raises(ConfigError, match="nobody has said how long"):
+    with pytest.raises(ConfigError, match="its length is not known"):
         optimizer.step()
     assert parameter.tolist() == [1.0, 1.0]
 
