@@ -10,20 +10,18 @@ where they were. What came of them is kept in `benchmarks/math_curves.json` and 
 `docs/images/math_curves.svg`; the table is printed. Some hours on two cores.
 """
 
-import argparse
-import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlrl_learners.loggers import JsonlFile
+from benchmarks import curves
+from benchmarks.curves import Curve
 from mlrl_learners.statistics import mean
 
-__all__ = ["draw", "gather", "main", "table"]
+__all__ = ["draw", "main"]
 
-ROOT = Path(__file__).resolve().parents[1]
 ENV_ID = "mlrl/math-v0"
 ENV = {"max_turns": "2", "feedback": "diagnostics", "topics": "[arithmetic]", "levels": "[1]"}
 VARIANTS: Mapping[str, Mapping[str, str]] = {
@@ -34,72 +32,34 @@ ITERATIONS, TASKS, SFT_ITERATIONS, DEMONSTRATIONS = 10, 4, 30, 240
 COLORS = {"reach": "#1b6ca8", "nodes": "#c8553d"}
 LABELS = {"reach": "turn_weights: reach", "nodes": "turn_weights: nodes, as before"}
 
-Curve = dict[str, Any]
-"""One run: variant, seed, `returns` of training an iteration, `held_out` by iteration."""
+KEY = "rows"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Train what is left, gather, draw, and print the table."""
-    arguments = _parse(argv)
+    description = "Learning curves of trees of two turns."
+    arguments = curves.parse(argv, description, "math_curves", "runs/math")
     runs = [(variant, seed) for seed in arguments.seeds for variant in VARIANTS]
     if not arguments.gather_only:
         model = _imitate(arguments.runs)
         for variant, seed in runs:
             _train(variant, seed, arguments.runs / f"{variant}-{seed}", model)
-    curves = [gather(arguments.runs / f"{variant}-{seed}", variant, seed) for variant, seed in runs]
-    for curve in curves:
-        if not _is_whole(curve):
-            print(f"left out: {curve['variant']}, seed {curve['seed']}: not at its end yet")
-    curves = [curve for curve in curves if _is_whole(curve)]
-    arguments.out.write_text(json.dumps({"work": _work(), "runs": curves}, indent=1) + "\n")
-    draw(curves, arguments.picture)
-    print(table(curves))
+    found = [
+        curves.gather(arguments.runs / f"{variant}-{seed}", KEY, variant, seed)
+        for variant, seed in runs
+    ]
+    whole = curves.report(found, arguments, _work(), key=KEY, iterations=ITERATIONS, draw=draw)
+    print(curves.table(whole, KEY, LABELS, ITERATIONS))
     return 0
 
 
-def gather(run_dir: Path, variant: str, seed: int) -> Curve:
-    """Read the curve of one run: mean returns, of training rollouts and of held-out problems."""
-    return {
-        "variant": variant,
-        "seed": seed,
-        "returns": [
-            round(float(str(record["train/return"])), 4)
-            for record in JsonlFile(run_dir / "metrics.jsonl").records()
-        ],
-        "held_out": {
-            int(str(record["iteration"])): round(float(str(record["mean_return"])), 4)
-            for record in JsonlFile(run_dir / "evaluations.jsonl").records()
-        },
-    }
-
-
-def table(curves: Sequence[Curve]) -> str:
-    """Return a Markdown table: a row a variant, means over seeds with the least and the most."""
-    lines = [
-        "| rows | first 3 iterations | last 3 | held-out before | after | gain, by seed |",
-        "|---|---|---|---|---|---|",
-    ]
-    for variant, mine in _by_variant(curves).items():
-        before = [curve["held_out"][0] for curve in mine]
-        after = [curve["held_out"][ITERATIONS] for curve in mine]
-        cells = [
-            _spread([mean(curve["returns"][:3]) for curve in mine]),
-            _spread([mean(curve["returns"][-3:]) for curve in mine]),
-            _spread(before),
-            _spread(after),
-            ", ".join(f"{b - a:+.3f}" for a, b in zip(before, after, strict=True)),
-        ]
-        lines.append(f"| {LABELS[variant]} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def draw(curves: Sequence[Curve], picture: Path) -> None:
+def draw(found: Sequence[Curve], picture: Path) -> None:
     """Draw returns over iterations: the mean of the seeds, and a band from least to most."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
     axes = figure.subplots()
-    for variant, mine in _by_variant(curves).items():
+    for variant, mine in curves.grouped(found, KEY).items():
         columns = list(zip(*(curve["returns"] for curve in mine), strict=True))
         steps = [number + 1 for number in range(len(columns))]
         color = COLORS[variant]
@@ -176,10 +136,6 @@ def _mlrl(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "mlrl_learners", *words], check=True)
 
 
-def _is_whole(curve: Curve) -> bool:
-    return {0, ITERATIONS} <= set(curve["held_out"]) and len(curve["returns"]) == ITERATIONS
-
-
 def _work() -> dict[str, Any]:
     return {
         "env": ENV_ID,
@@ -191,26 +147,6 @@ def _work() -> dict[str, Any]:
         "variants": {name: dict(options) for name, options in VARIANTS.items()},
         "held_out": "32 problems, 1 sampled episode each",
     }
-
-
-def _by_variant(curves: Sequence[Curve]) -> dict[str, list[Curve]]:
-    names = dict.fromkeys(str(curve["variant"]) for curve in curves)
-    return {name: [curve for curve in curves if curve["variant"] == name] for name in names}
-
-
-def _spread(values: Sequence[float]) -> str:
-    return f"{mean(values):.3f} [{min(values):.3f}, {max(values):.3f}]"
-
-
-def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Learning curves of trees of two turns.")
-    parser.add_argument("--runs", type=Path, default=Path("runs/math"))
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--gather-only", action="store_true", help="train nothing")
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "math_curves.json")
-    picture = ROOT / "docs" / "images" / "math_curves.svg"
-    parser.add_argument("--picture", type=Path, default=picture)
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":
