@@ -153,7 +153,8 @@ class ActorCritic(Team):
             mine = [s for s in samples if self.policy_of[s.judgement.agent] == name]
             if mine:
                 weights = [sample.judgement.weight for sample in mine]
-                total = total_weight(rollouts, self.agents_of(name), weights, self.config)
+                agents = {sample.judgement.agent for sample in mine}
+                total = total_weight(rollouts, agents, weights, self.config)
                 metrics |= self._update_policy(name, mine, total)
         judgements = [sample.judgement for sample in samples]
         return metrics | self.critics.update(judgements, rollouts, self.generator)

@@ -186,7 +186,7 @@ class TeamCritics:
         for name, critic in self.critics.items():
             mine = [sample for sample in samples if self.critic_of[sample.agent] == name]
             if mine and critic.owns_trunk:
-                agents = [agent for agent, owner in self.critic_of.items() if owner == name]
+                agents = {sample.agent for sample in mine}
                 weights = [sample.weight for sample in mine]
                 total = total_weight(rollouts, agents, weights, self.config)
                 metrics |= self._update_one(name, mine, total, generator)

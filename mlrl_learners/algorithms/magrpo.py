@@ -188,7 +188,7 @@ class Magrpo(Team):
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
                 weights = [sample.node_weight for sample in mine]
-                total = total_weight(rollouts, self.agents_of(name), weights, config)
+                total = total_weight(rollouts, {each.agent for each in mine}, weights, config)
                 metrics |= self._update_policy(name, mine, total)
         return metrics
 

@@ -159,10 +159,6 @@ class Team:
             for observation, given in zip(observations, answers, strict=True)
         ]
 
-    def agents_of(self, policy: str) -> list[AgentID]:
-        """Return the agents that learn with a policy."""
-        return [agent for agent in self.learning if self.policy_of[agent] == policy]
-
     def prompt_ids(self, agent: AgentID, observation: str) -> list[int]:
         """Return the token ids that an agent's model reads for an observation.
 

@@ -56,7 +56,7 @@ def weighted_nodes(root: Node, kind: TurnWeights) -> Iterator[tuple[Node, float]
 
 
 def root_weight(rollouts: Sequence[Rollout], agents: Collection[AgentID]) -> float:
-    """Return how many answers the agents gave, or might have given, at the roots.
+    """Return how many answers the agents give at the roots, asked there or later.
 
     A mean over answers divides by it. The sum of all weights would not do: it depends on how many
     episodes go on, and so on the very actions whose gradient is estimated.
