@@ -4,7 +4,7 @@ Sources: GRPO (arXiv 2402.03300), RLOO (arXiv 2402.14740), REINFORCE++ (arXiv 25
 PPO (arXiv 1707.06347), DPO (arXiv 2305.18290).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mlrl_learners.algorithms.actor_critic import ActorCritic, make_ippo
@@ -25,46 +25,40 @@ def make_grpo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: 
     Options, here and below, are those of `make_magrpo`.
 
     Raises:
-        ConfigError: If there are several agents, or they are to share weights; here and below.
+        ConfigError: If there are several agents; here and below.
     """
-    _require_one(agents, options, "grpo", instead="magrpo")
+    _require_one(agents, "grpo", instead="magrpo")
     return make_magrpo(agents=agents, **{**GRPO, **options})
 
 
 def make_rloo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
     """Build RLOO: the mean of the others as baseline, whole answers, nothing clipped."""
-    _require_one(agents, options, "rloo", instead="marloo")
+    _require_one(agents, "rloo", instead="marloo")
     return make_marloo(agents=agents, **options)
 
 
 def make_reinforce_pp(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
     """Build REINFORCE++: no baseline but the batch, whose advantages are normalised together."""
-    _require_one(agents, options, "reinforce_pp", instead="mareinforce")
+    _require_one(agents, "reinforce_pp", instead="mareinforce")
     return make_mareinforce(agents=agents, **{**REINFORCE_PP, **options})
 
 
 def make_ppo(*, agents: Sequence[AgentID], **options: Any) -> ActorCritic:  # noqa: ANN401
     """Build PPO; options are those of `make_ippo`."""
-    _require_one(agents, options, "ppo", instead="ippo")
+    _require_one(agents, "ppo", instead="ippo")
     return make_ippo(agents=agents, **options)
 
 
 def make_dpo(*, agents: Sequence[AgentID], **options: Any) -> Madpo:  # noqa: ANN401
     """Build DPO; options are those of `make_madpo`."""
-    _require_one(agents, options, "dpo", instead="madpo")
+    _require_one(agents, "dpo", instead="madpo")
     return make_madpo(agents=agents, **options)
 
 
-def _require_one(
-    agents: Sequence[AgentID], options: Mapping[str, object], name: str, *, instead: str
-) -> None:
+def _require_one(agents: Sequence[AgentID], name: str, *, instead: str) -> None:
     if len(agents) != 1:
         named = ", ".join(agents)
         raise ConfigError(
             f"{name} trains one agent, got {len(agents)} ({named}): take {instead}, its "
             "form for teams, or an environment for one, such as mlrl/humaneval-v0 with num_aux=0"
-        )
-    if options.get("share_weights"):
-        raise ConfigError(
-            f"share_weights means nothing for {name}, which trains one agent: leave it out"
         )

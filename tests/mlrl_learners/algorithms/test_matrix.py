@@ -70,8 +70,6 @@ class Case(NamedTuple):
             found.append("unknown option 'kl_coef'")
         if self.method in SINGLES and self.weights == "frozen":
             found.append("frozen names every agent, left: nobody learns")
-        if self.method in SINGLES and self.weights == "shared":
-            found.append(f"share_weights means nothing for {self.method}")
         return found
 
 

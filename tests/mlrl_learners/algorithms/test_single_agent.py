@@ -47,15 +47,6 @@ def test_one_agent_is_updated_to_the_last_bit_as_by_the_name_for_teams(name, tea
     assert all(torch.equal(a, b) for a, b in zip(*parameters, strict=True))
 
 
-@pytest.mark.parametrize("name", [*NAMES, "dpo"])
-def test_one_agent_cannot_be_told_to_share_weights(name):
-    """The error comes before a model is looked for; `policies` still gives the policy a name."""
-    with pytest.raises(ConfigError, match=f"share_weights means nothing for {name}, which trains"):
-        mlrl_learners.make(name, agents=("solo",), model="no/such-model", share_weights=True)
-    assert set(make(name, policies={"solo": "x"}).policies) == {"x"}
-    assert set(make(name, share_weights=False).policies) == {"solo"}
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_an_unknown_option_is_named(name):
     with pytest.raises(UnknownNameError, match="unknown option 'group_sise'"):
