@@ -26,10 +26,10 @@ from mlrl_learners.algorithms.policy_gradient import (
     answer_weights,
     check_finite,
     count_by_agent,
+    mean_divisor,
     minibatches,
     per_token,
     surrogate,
-    total_weight,
 )
 from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
@@ -154,7 +154,7 @@ class ActorCritic(Team):
             if mine:
                 weights = [sample.judgement.weight for sample in mine]
                 agents = {sample.judgement.agent for sample in mine}
-                total = total_weight(rollouts, agents, weights, self.config)
+                total = mean_divisor(rollouts, agents, weights, self.config)
                 metrics |= self._update_policy(name, mine, total)
         judgements = [sample.judgement for sample in samples]
         return metrics | self.critics.update(judgements, rollouts, self.generator)

@@ -21,8 +21,8 @@ from mlrl_learners.algorithms.metrics import critic_metrics
 from mlrl_learners.algorithms.policy_gradient import (
     PolicyGradientConfig,
     check_finite,
+    mean_divisor,
     minibatches,
-    total_weight,
 )
 from mlrl_learners.algorithms.reading import (
     CENTRAL,
@@ -188,7 +188,7 @@ class TeamCritics:
             if mine and critic.owns_trunk:
                 agents = {sample.agent for sample in mine}
                 weights = [sample.weight for sample in mine]
-                total = total_weight(rollouts, agents, weights, self.config)
+                total = mean_divisor(rollouts, agents, weights, self.config)
                 metrics |= self._update_one(name, mine, total, generator)
         return metrics
 
@@ -305,5 +305,12 @@ class TeamCritics:
 
 def _format(critic: Critic, limit: int | None, system_prompt: str | None) -> ChatFormat:
     readable = critic.trunk.max_positions
-    limits = [each for each in (limit, readable) if each is not None]
-    return ChatFormat(critic.trunk.tokenizer, system_prompt, min(limits, default=None))
+    least = min((each for each in (limit, readable) if each is not None), default=None)
+    chat = ChatFormat(critic.trunk.tokenizer, system_prompt, least)
+    if least is not None and least <= chat.num_fixed_tokens:
+        raise ConfigError(
+            f"a critic must read more than {chat.num_fixed_tokens} tokens, those of its chat "
+            f"template and system prompt, and its prompts may have {least}: raise "
+            "max_prompt_tokens, or take a critic_model that reads longer prompts"
+        )
+    return chat

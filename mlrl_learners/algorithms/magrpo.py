@@ -25,9 +25,9 @@ from mlrl_learners.algorithms.policy_gradient import (
     answer_weights,
     check_finite,
     count_by_agent,
+    mean_divisor,
     minibatches,
     surrogate,
-    total_weight,
 )
 from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
@@ -188,7 +188,7 @@ class Magrpo(Team):
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
                 weights = [sample.node_weight for sample in mine]
-                total = total_weight(rollouts, {each.agent for each in mine}, weights, config)
+                total = mean_divisor(rollouts, {each.agent for each in mine}, weights, config)
                 metrics |= self._update_policy(name, mine, total)
         return metrics
 

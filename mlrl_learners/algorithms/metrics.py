@@ -1,4 +1,4 @@
-"""What the learners log at each update, by agent, by policy and by critic."""
+"""Metrics of an update, by agent, policy and critic."""
 
 import math
 from collections.abc import Mapping, Sequence

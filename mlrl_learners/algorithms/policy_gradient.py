@@ -1,4 +1,4 @@
-"""What policy-gradient methods share: how rollouts are walked, and the clipped surrogate.
+"""Options, row weights, minibatches and the clipped surrogate of policy-gradient methods.
 
 What is done to rewards before, and what holds a policy near where it started, is in
 `mlrl_learners.algorithms.shaping`. What an answer is worth is what tells the methods apart.
@@ -38,10 +38,10 @@ __all__ = [
     "answer_weights",
     "check_finite",
     "count_by_agent",
+    "mean_divisor",
     "minibatches",
     "per_token",
     "surrogate",
-    "total_weight",
 ]
 
 Row = TypeVar("Row")
@@ -175,7 +175,7 @@ def answer_weights(
     completions: Sequence[Completion],
     config: PolicyGradientConfig,
     node_weights: Sequence[float] | None = None,
-    total_weight: float | None = None,
+    total: float | None = None,
 ) -> list[float]:
     """Return the weight of each answer's tokens in the loss of an update on these answers.
 
@@ -185,14 +185,15 @@ def answer_weights(
         completions: Every answer of the update.
         config: Which mean, and which answers are masked.
         node_weights: For each answer, the weight of its node; all alike by default.
-        total_weight: What means over answers divide by; by default the sum of the weights.
+        total: What means over answers divide by, from `mean_divisor`; by default the sum of the
+            weights.
     """
     weights = token_weights(
         [len(completion.token_ids) for completion in completions],
         config.loss,
         row_weights=node_weights or [1.0] * len(completions),
         max_tokens=config.max_new_tokens,
-        total_weight=total_weight,
+        total_weight=total,
     )
     return [
         0.0 if config.is_masked(completion) else weight
@@ -200,13 +201,20 @@ def answer_weights(
     ]
 
 
-def total_weight(
+def mean_divisor(
     rollouts: Sequence[Rollout],
     agents: Collection[AgentID],
     node_weights: Sequence[float],
     config: PolicyGradientConfig,
 ) -> float:
-    """Return what means over the agents' answers divide by."""
+    """Return what means over the answers of some agents divide by.
+
+    Args:
+        rollouts: What was played.
+        agents: Those that answered and learn with one set of weights.
+        node_weights: For each of their answers, the weight of its node.
+        config: Whether nodes weigh their reach.
+    """
     if config.turn_weights == "nodes":
         return math.fsum(node_weights)
     return root_weight(rollouts, agents)

@@ -1,4 +1,4 @@
-"""What critics read of rollouts, and what they said of it.
+"""Prompts of critics, and the values that they return.
 
 Everything an agent read is asked about, and what would have been read where a line was cut.
 """

@@ -1,4 +1,4 @@
-"""What actor-critic methods train on: one sample an answer, with its advantage and value target."""
+"""Training samples of actor-critic methods: an answer, its advantage and its value target."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

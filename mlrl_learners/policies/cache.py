@@ -5,7 +5,8 @@ written in place into room reserved ahead.
 """
 
 from torch import Tensor
-from transformers.cache_utils import DynamicCache, DynamicLayer, LinearAttentionCacheLayerMixin
+from transformers import cache_utils
+from transformers.cache_utils import DynamicCache, DynamicLayer
 
 __all__ = ["grow_in_place", "holds_keys"]
 
@@ -68,5 +69,6 @@ def grow_in_place(cache: DynamicCache) -> DynamicCache:
 
 def holds_keys(cache: DynamicCache, num_tokens: int) -> bool:
     """Return whether every layer of a filled cache holds keys, and no state that padding is in."""
-    has_states = any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in cache.layers)
+    kinds = getattr(cache_utils, "LinearAttentionCacheLayerMixin", ())  # of later transformers
+    has_states = any(isinstance(layer, kinds) for layer in cache.layers)
     return not has_states and cache.get_seq_length() == num_tokens

@@ -1,4 +1,4 @@
-"""What a batch has drawn so far: tokens, their log-probabilities and the nuclei they came from.
+"""Sampled tokens of a batch, with their log-probabilities and nuclei.
 
 While tokens are drawn everything stays on the device, and nothing here waits for it.
 """

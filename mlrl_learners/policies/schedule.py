@@ -1,4 +1,4 @@
-"""How gradients become steps, and the learning rate of each step of a run."""
+"""Optimizer options, and learning-rate schedules over a run."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Whether a learner raises the return of a toy: expected returns before and after some updates."""
+"""Training on toys: mean returns before and after some updates."""
 
 import inspect
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What a learner does on the toys: gradient errors and returns, by toy and by way of walking."""
+"""Results of a learner on the toys: gradient errors and returns, by toy and walk."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass

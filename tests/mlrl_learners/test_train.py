@@ -70,6 +70,23 @@ def test_a_learner_refuses_a_way_of_walking_before_anything_is_played(addition_e
     assert not (tmp_path / "run").exists()
 
 
+def test_bootstrapping_at_a_limit_that_ends_the_task_is_refused_before_anything_is_written(
+    tmp_path,
+):
+    learner = mlrl_learners.make(
+        "ippo", agents=("setup", "story"), model="tiny-random", bootstrap_truncated=True
+    )
+    with pytest.raises(ConfigError, match=r"metadata\['artificial_limit'\] of .* is not true"):
+        mlrl_learners.train(
+            env_id="mlrl/story-v0",
+            env_options={"split": "sample"},
+            learner=learner,
+            iterations=1,
+            run_dir=tmp_path / "run",
+        )
+    assert not (tmp_path / "run").exists()
+
+
 def test_every_agents_tokens_a_second_are_logged_at_each_update(addition_env, tmp_path):
     run(addition_env, tmp_path)
     for record in lines(tmp_path / "metrics.jsonl"):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from mlrl_learners.algorithms.turn_samples import turn_samples
-from mlrl_learners.errors import CheckpointError
+from mlrl_learners.errors import CheckpointError, ConfigError
 from mlrl_learners.policies import tiny_model
 
 
@@ -116,3 +116,10 @@ def test_a_checkpoint_of_other_critics_is_refused(make, tmp_path):
     make("ippo").save(tmp_path)
     with pytest.raises(CheckpointError, match="central"):
         make("mappo").load(tmp_path)
+
+
+def test_a_critic_that_cannot_read_an_observation_is_refused(make):
+    model, tokenizer = tiny_model(5, hidden_size=16)
+    model.config.max_position_embeddings = 8
+    with pytest.raises(ConfigError, match=r"a critic must read more than .* tokens"):
+        make(critic_model=(model, tokenizer))
