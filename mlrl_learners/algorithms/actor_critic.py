@@ -23,14 +23,13 @@ from torch import Tensor
 from mlrl_learners.algorithms.critics import CriticConfig, TeamCritics
 from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
 from mlrl_learners.algorithms.policy_gradient import (
-    answer_weights,
     check_finite,
     count_by_agent,
-    mean_divisor,
     minibatches,
     per_token,
     surrogate,
 )
+from mlrl_learners.algorithms.row_weights import answer_weights, mean_divisor
 from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.turn_samples import Sample, turn_samples

@@ -21,7 +21,6 @@ from mlrl_learners.algorithms.metrics import critic_metrics
 from mlrl_learners.algorithms.policy_gradient import (
     PolicyGradientConfig,
     check_finite,
-    mean_divisor,
     minibatches,
 )
 from mlrl_learners.algorithms.reading import (
@@ -32,6 +31,7 @@ from mlrl_learners.algorithms.reading import (
     Prompt,
     Reading,
 )
+from mlrl_learners.algorithms.row_weights import mean_divisor
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.distributed import gather, sum_numbers
 from mlrl_learners.errors import ConfigError

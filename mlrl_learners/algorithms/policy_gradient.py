@@ -1,11 +1,11 @@
-"""Options, row weights, minibatches and the clipped surrogate of policy-gradient methods.
+"""Options, minibatches and the clipped surrogate of policy-gradient methods.
 
 What is done to rewards before, and what holds a policy near where it started, is in
 `mlrl_learners.algorithms.shaping`. What an answer is worth is what tells the methods apart.
 """
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -20,25 +20,21 @@ from mlrl_learners.functional.losses import (
     LossKind,
     kl_estimate,
     policy_loss,
-    token_weights,
 )
-from mlrl_learners.functional.reach import TurnWeights, root_weight
+from mlrl_learners.functional.reach import TurnWeights
 from mlrl_learners.options import check_unread
 from mlrl_learners.types import (
     AgentID,
     Branching,
     Completion,
     JointMode,
-    Rollout,
     RolloutConfig,
 )
 
 __all__ = [
     "PolicyGradientConfig",
-    "answer_weights",
     "check_finite",
     "count_by_agent",
-    "mean_divisor",
     "minibatches",
     "per_token",
     "surrogate",
@@ -169,55 +165,6 @@ class PolicyGradientConfig(TeamConfig):
     def is_masked(self, completion: Completion) -> bool:
         """Return whether an answer is left out of the policy's loss."""
         return self.overlong == "mask" and completion.finish_reason == "length"
-
-
-def answer_weights(
-    completions: Sequence[Completion],
-    config: PolicyGradientConfig,
-    node_weights: Sequence[float] | None = None,
-    total: float | None = None,
-) -> list[float]:
-    """Return the weight of each answer's tokens in the loss of an update on these answers.
-
-    That of a masked answer is 0, and all others weigh what they would beside it.
-
-    Args:
-        completions: Every answer of the update.
-        config: Which mean, and which answers are masked.
-        node_weights: For each answer, the weight of its node; all alike by default.
-        total: What means over answers divide by, from `mean_divisor`; by default the sum of the
-            weights.
-    """
-    weights = token_weights(
-        [len(completion.token_ids) for completion in completions],
-        config.loss,
-        row_weights=node_weights or [1.0] * len(completions),
-        max_tokens=config.max_new_tokens,
-        total_weight=total,
-    )
-    return [
-        0.0 if config.is_masked(completion) else weight
-        for completion, weight in zip(completions, weights, strict=True)
-    ]
-
-
-def mean_divisor(
-    rollouts: Sequence[Rollout],
-    agents: Collection[AgentID],
-    node_weights: Sequence[float],
-    config: PolicyGradientConfig,
-) -> float:
-    """Return what means over the answers of some agents divide by.
-
-    Args:
-        rollouts: What was played.
-        agents: Those that answered and learn with one set of weights.
-        node_weights: For each of their answers, the weight of its node.
-        config: Whether nodes weigh their reach.
-    """
-    if config.turn_weights == "nodes":
-        return math.fsum(node_weights)
-    return root_weight(rollouts, agents)
 
 
 def minibatches(

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
 from mlrl_learners.algorithms.policy_gradient import (
     PolicyGradientConfig,
-    answer_weights,
     check_finite,
     minibatches,
     per_token,
     surrogate,
 )
+from mlrl_learners.algorithms.row_weights import answer_weights
 from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.types import Completion
 

@@ -6,7 +6,10 @@ import pytest
 import torch
 
 import mlrl_learners
-from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig, answer_weights
+from mlrl_learners.algorithms.policy_gradient import (
+    PolicyGradientConfig,
+)
+from mlrl_learners.algorithms.row_weights import answer_weights
 from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.turn_samples import turn_samples
 from mlrl_learners.errors import ConfigError
