@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlrl_learners.figures.bootstrap import mean
 from mlrl_learners.loggers import JsonlFile
-from mlrl_learners.statistics import mean
 
 __all__ = ["Curve", "gather", "grouped", "parse", "report", "spread", "table"]
 

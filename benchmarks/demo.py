@@ -24,10 +24,10 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import mlrl_envs
 import mlrl_learners
-from mlrl_learners.checkpoint import latest_checkpoint
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.report import write_report
+from mlrl_learners.training.checkpoint import latest_checkpoint
 
 __all__ = ["DemoConfig", "main"]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks import curves
 from benchmarks.curves import Curve
-from mlrl_learners.statistics import mean
+from mlrl_learners.figures.bootstrap import mean
 
 __all__ = ["draw", "main"]
 

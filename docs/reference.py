@@ -14,12 +14,12 @@ from reference_markdown import docstring_as_markdown, fenced, options_table, tab
 
 import mlrl_envs
 import mlrl_learners
-from mlrl_learners import config
 from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
 from mlrl_learners.algorithms.marlhf import MarlhfConfig
 from mlrl_learners.algorithms.preferences import MadpoConfig
 from mlrl_learners.algorithms.sft import SftConfig
+from mlrl_learners.config import run
 
 __all__ = ["write_pages"]
 
@@ -72,8 +72,8 @@ def learners_page() -> str:
 def configuration_page() -> str:
     """Return the page of all configuration keys."""
     parts = ["# Configuration keys"]
-    for section in dataclasses.fields(config.RunConfig):
-        kind = get_type_hints(config.RunConfig)[section.name]
+    for section in dataclasses.fields(run.RunConfig):
+        kind = get_type_hints(run.RunConfig)[section.name]
         parts += [f"## {section.name}", _summary(kind), options_table(kind, f"{section.name}.")]
     return "\n\n".join(parts) + "\n"
 

@@ -11,14 +11,14 @@ is imported when it is first named.
 import importlib
 from types import ModuleType
 
-from mlrl_envs.aec import to_aec
-from mlrl_envs.base import TextParallelEnv
-from mlrl_envs.fingerprint import fingerprint
 from mlrl_envs.registration import make, make_vec, register, registry
-from mlrl_envs.stepping import step_many
+from mlrl_envs.shell.aec import to_aec
+from mlrl_envs.shell.env import TextParallelEnv
+from mlrl_envs.shell.fingerprint import fingerprint
+from mlrl_envs.shell.stepping import step_many
+from mlrl_envs.shell.vector import VectorEnv
 from mlrl_envs.testing import check_env
 from mlrl_envs.types import TextEnv
-from mlrl_envs.vector import VectorEnv
 
 __all__ = [
     "TextEnv",

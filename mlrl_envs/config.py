@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, TypeVar, cast
 
-from mlrl_envs.endpoint import Endpoint, as_endpoint
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.models.endpoint import Endpoint, as_endpoint
 
 __all__ = [
     "SHELL_OPTIONS",

@@ -18,11 +18,11 @@ from typing import Any
 
 import pettingzoo
 
-from mlrl_envs.aec import to_aec
-from mlrl_envs.base import TextParallelEnv
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.shell.aec import to_aec
+from mlrl_envs.shell.env import TextParallelEnv
+from mlrl_envs.shell.vector import VectorEnv
 from mlrl_envs.types import TextEnv
-from mlrl_envs.vector import VectorEnv
 
 __all__ = ["BUILT_IN", "ENTRY_POINT_GROUP", "EnvSpec", "make", "make_vec", "register", "registry"]
 

@@ -82,7 +82,7 @@ class MathTask(Task):
 
     Attributes:
         question: The problem as agents read it.
-        answer: The right number, written as `mlrl_envs.answers.format_number` writes it.
+        answer: The right number, written as `mlrl_envs.parsing.numbers.format_number` writes it.
         solution: A right way to it, a step a line.
     """
 

@@ -118,7 +118,7 @@ class ProgramRunner(Protocol):
 
 
 class TaskFamily(Protocol[TaskT]):
-    """A family of tasks as pure functions; `mlrl_envs.base` puts the PettingZoo shell around it.
+    """A family of tasks as pure functions, wrapped by `mlrl_envs.shell.env.TextParallelEnv`.
 
     Attributes:
         agents: Roles, in a fixed order.

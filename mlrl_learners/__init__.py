@@ -7,10 +7,10 @@
 Importing this package loads no model library; that happens when a learner with models is made.
 """
 
-from mlrl_learners.evaluate import EvaluationResult, evaluate
+from mlrl_learners.evaluation.evaluate import EvaluationResult, evaluate
 from mlrl_learners.registry import make, register, registry
 from mlrl_learners.testing import ScriptedActor, check_learner
-from mlrl_learners.train import TrainResult, train
+from mlrl_learners.training.loop import TrainResult, train
 
 __all__ = [
     "EvaluationResult",

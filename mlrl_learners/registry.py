@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from mlrl_learners.config.options import check_names
 from mlrl_learners.errors import ConfigError, unknown_name
-from mlrl_learners.options import check_names
 from mlrl_learners.types import AgentID, Learner
 
 __all__ = ["LearnerFactory", "LearnerSpec", "describe", "make", "register", "registry"]

@@ -14,9 +14,9 @@ from benchmarks.perf.common import Measurement, alternate, spread
 from benchmarks.perf.gpu_machine import bandwidth, product_flops, timed, wait
 from benchmarks.perf.stand_ins import stand_in
 from benchmarks.perf.work import Work
-from mlrl_learners.policies.graph_recorder import GraphRecorder
+from mlrl_learners.engine.cuda_graphs import GraphRecorder
+from mlrl_learners.engine.sampling import SamplingConfig
 from mlrl_learners.policies.policy import Policy
-from mlrl_learners.policies.sampling import SamplingConfig
 
 __all__ = [
     "HALF_BILLION",

@@ -31,7 +31,7 @@ def build(setup: dict[str, Any]) -> tuple[Any, Callable[..., Measurement]]:
     """Return the learner, and one step of it as the work of a round."""
     import mlrl_learners
     from benchmarks.perf.writers import Writers
-    from mlrl_learners.rollout import collect_rollouts
+    from mlrl_learners.play.rollout import collect_rollouts
     from mlrl_learners.types import RolloutConfig
 
     name, options = setup.pop("learner"), setup.pop("options", {})

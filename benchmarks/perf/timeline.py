@@ -21,7 +21,7 @@ import mlrl_learners
 from benchmarks.perf.common import PICTURES, hardware, print_figure, versions
 from benchmarks.perf.versus import model_folder
 from mlrl_envs.sandbox import Outcome, Program, Sandbox
-from mlrl_learners.rollout import collect_rollouts
+from mlrl_learners.play.rollout import collect_rollouts
 from mlrl_learners.types import RolloutConfig
 
 __all__ = ["Lanes", "draw", "main"]

@@ -108,7 +108,7 @@ def _ours(folder: str, rollouts: Sequence[Rollout]) -> Callable[[int], Measureme
 def _floor(folder: str, rollouts: Sequence[Rollout], *, fast: bool) -> Callable[[int], Measurement]:
     from transformers import AutoModelForCausalLM
 
-    from mlrl_learners.policies.fast_linear import use_fast_linears
+    from mlrl_learners.engine.onednn_layers import use_fast_linears
 
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     model.train()

@@ -12,8 +12,8 @@ import doctest
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 
-from mlrl_envs.parsing import FunctionNode, bound_names
-from mlrl_envs.syntax import parse_module
+from mlrl_envs.parsing.syntax import parse_module
+from mlrl_envs.parsing.text import FunctionNode, bound_names
 
 __all__ = ["PUBLIC_CASE", "class_examples", "public_case"]
 

@@ -21,9 +21,9 @@ from mlrl_envs.datasets.class_examples import class_examples, public_case
 from mlrl_envs.datasets.classeval_mends import CONTRADICTED, mended
 from mlrl_envs.datasets.sources import Row, Source, load_split
 from mlrl_envs.errors import InvalidDataError
-from mlrl_envs.methods import class_in, functions_in, is_incomplete, work_of
-from mlrl_envs.parsing import FunctionNode, bound_names
-from mlrl_envs.syntax import parse_module
+from mlrl_envs.parsing.syntax import parse_module
+from mlrl_envs.parsing.text import FunctionNode, bound_names
+from mlrl_envs.programs.methods import class_in, functions_in, is_incomplete, work_of
 from mlrl_envs.tasks import ClassTask, Method
 
 __all__ = ["SOURCE", "SPLITS", "UNCERTIFIED", "load_classeval", "parse_row"]

@@ -11,9 +11,9 @@ Source: K. Cobbe et al., "Training Verifiers to Solve Math Word Problems", arXiv
 import dataclasses
 import re
 
-from mlrl_envs.answers import format_number, read_number
 from mlrl_envs.datasets.sources import SAMPLE, Row, Source, load_split
 from mlrl_envs.errors import InvalidDataError
+from mlrl_envs.parsing.numbers import format_number, read_number
 from mlrl_envs.tasks import MathTask
 
 __all__ = ["SOURCE", "SPLITS", "load_gsm8k", "parse_row"]

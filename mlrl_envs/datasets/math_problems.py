@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from mlrl_envs.answers import format_number
 from mlrl_envs.datasets.draws import Draws
+from mlrl_envs.parsing.numbers import format_number
 from mlrl_envs.tasks import MathTask
 
 __all__ = ["LEVELS", "TOPICS", "make_problem", "make_problems"]

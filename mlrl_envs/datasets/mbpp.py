@@ -22,7 +22,7 @@ from typing import Any, Literal
 from mlrl_envs.datasets.problems import definitions, source_of
 from mlrl_envs.datasets.sources import Row, Source, load_split
 from mlrl_envs.errors import InvalidDataError
-from mlrl_envs.parsing import FunctionNode, parse_code
+from mlrl_envs.parsing.text import FunctionNode, parse_code
 from mlrl_envs.tasks import CodeTask
 
 __all__ = ["SLOW", "SOURCES", "SPLITS", "Variant", "load_mbpp", "parse_row"]

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from mlrl_envs.parsing import FunctionNode, bound_names
+from mlrl_envs.parsing.text import FunctionNode, bound_names
 
 __all__ = ["count_assertions", "definitions", "prelude_of", "solutions_in", "source_of"]
 

@@ -7,7 +7,7 @@ other, and each is told not to repeat what the other covers.
 Agents: `background`, `complementary`.
 Reward: grounded in (0, 1): what each text is worth by itself (0.3 + 0.3), and for both together
     0.2 ratio of lengths + 0.1 division of labour + 0.1 transitions, see
-    `mlrl_envs.rewards.writing`; paper in (0, 3), see `mlrl_envs.rewards.writing_paper`.
+    `mlrl_envs.rewards.writing.grounded`; paper in (0, 3), see `mlrl_envs.rewards.writing.paper`.
 Data: OpenMLRL/arXiv_abstract, abstracts of 100 to 300 words, CC0 1.0 (arXiv's metadata). A. Cohan
     et al., "A Discourse-Aware Attention Model for Abstractive Summarization of Long Documents",
     arXiv:1804.05685.
@@ -18,10 +18,10 @@ Version history:
 
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.datasets.arxiv import load_arxiv
 from mlrl_envs.envs.writing import Brief, WritingConfig, WritingFamily
-from mlrl_envs.rewards.arxiv import LEVELS, RULES
+from mlrl_envs.rewards.writing.arxiv import LEVELS, RULES
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 
 __all__ = ["BRIEF", "ENV_ID", "parallel_env"]
 

@@ -6,7 +6,7 @@ one programmer completes the whole class.
 
 Agents: `coder_1` ... `coder_N`; two by default.
 Reward: grounded in (0, 1): tests that the skeleton fails, all methods delivered, no overlap;
-    paper in (0, 6). See `mlrl_envs.rewards.class_completion`.
+    paper in (0, 6). See `mlrl_envs.rewards.coding.classes`.
 Data: ClassEval, 100 rows, 84 of them certified, MIT. X. Du et al., "ClassEval: A Manually-Crafted
     Benchmark for Evaluating LLMs on Class-level Code Generation", arXiv:2308.01861.
 
@@ -18,14 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlrl_envs.assignment import ASSIGNMENTS, assign
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.config import DataConfig, check_choice
 from mlrl_envs.datasets.classeval import load_classeval
-from mlrl_envs.envs.turns import with_history
+from mlrl_envs.envs.history import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.class_completion import score_grounded, score_paper
+from mlrl_envs.programs.assignment import ASSIGNMENTS, assign
+from mlrl_envs.rewards.coding.classes import score_grounded, score_paper
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import ClassTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 

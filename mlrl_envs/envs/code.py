@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from mlrl_envs.config import DataConfig
-from mlrl_envs.envs.turns import with_history
+from mlrl_envs.envs.history import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.code import score_attempts, score_grounded, score_paper
+from mlrl_envs.rewards.coding.functions import score_attempts, score_grounded, score_paper
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
@@ -62,7 +62,7 @@ class CodeConfig(DataConfig):
 
     Attributes:
         reward: `"grounded"`, `"paper"`, or `"attempts"`, the formula of a published single-agent
-            coder; see `mlrl_envs.rewards.code`.
+            coder; see `mlrl_envs.rewards.coding.functions`.
         max_turns: Joint actions an episode may have, at least 1.
         num_aux: Helpers beside the main function, 0 to 3; with 0 one agent works alone.
     """

@@ -6,7 +6,7 @@ set's tests. With `num_aux=0` main works alone.
 
 Agents: `aux` (`aux_1`, `aux_2` ... when there are several), `main`.
 Reward: grounded in (0, 1): 0.1 format + 0.7 tests + 0.2 cooperation; paper in (0, 4); attempts in
-    (-0.5, 2). See `mlrl_envs.rewards.code`.
+    (-0.5, 2). See `mlrl_envs.rewards.coding.functions`.
 Data: CoopHumanEval, 82 rows, Apache-2.0; 16 of them from HumanEval, MIT, so that the two share
     entry points. OpenMLRL, https://huggingface.co/datasets/OpenMLRL/CoopHumanEval. Seven rows whose
     tests contradict their docstring are in the split `all` only; see
@@ -18,9 +18,9 @@ Version history:
 
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.datasets.coophumaneval import load_coophumaneval
 from mlrl_envs.envs.code import CodeConfig, CodeFamily
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 
 __all__ = ["ENV_ID", "parallel_env"]
 

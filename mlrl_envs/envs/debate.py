@@ -8,7 +8,7 @@ Agents: `pro`, `con`. A reward an agent.
 Reward: grounded in (0, 1), by rules or by a language model; paper in (0, 2): an argument's score
     and, in the last turn, the score at the end in addition. `mode="cooperative"` pays each side
     its own score; `mode="zero_sum"` what it is ahead: the two rewards sum to 1 (grounded) or to 0
-    (paper, in (-2, 2)). See `mlrl_envs.rewards.debate` and `mlrl_envs.rewards.debate_judge`.
+    (paper, in (-2, 2)). See `mlrl_envs.rewards.debate.score` and `mlrl_envs.rewards.debate.judge`.
 Data: 24 propositions of our own writing with key points for both sides, which no agent reads.
 
 Version history:
@@ -19,15 +19,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.config import DataConfig, check_choice
 from mlrl_envs.datasets.debate import load_debate
-from mlrl_envs.endpoint import Endpoint, as_endpoint
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.parsing import shorten
-from mlrl_envs.rewards.debate import CON, PRO, DebateRules, score_grounded, score_paper
-from mlrl_envs.rewards.debate_judge import score_judged
+from mlrl_envs.models.endpoint import Endpoint, as_endpoint
+from mlrl_envs.parsing.text import shorten
+from mlrl_envs.rewards.debate.judge import score_judged
+from mlrl_envs.rewards.debate.score import CON, PRO, DebateRules, score_grounded, score_paper
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import DebateTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 

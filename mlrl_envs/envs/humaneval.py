@@ -5,7 +5,7 @@ program is run against the data set's tests. With `num_aux=0` main works alone.
 
 Agents: `aux` (`aux_1`, `aux_2` ... when there are several), `main`.
 Reward: grounded in (0, 1): 0.1 format + 0.7 tests + 0.2 cooperation; paper in (0, 4); attempts in
-    (-0.5, 2). See `mlrl_envs.rewards.code`.
+    (-0.5, 2). See `mlrl_envs.rewards.coding.functions`.
 Data: HumanEval, 164 rows, MIT. M. Chen et al., "Evaluating Large Language Models Trained on Code",
     arXiv:2107.03374.
 
@@ -15,9 +15,9 @@ Version history:
 
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.datasets.humaneval import load_humaneval
 from mlrl_envs.envs.code import CodeConfig, CodeFamily
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 
 __all__ = ["ENV_ID", "parallel_env"]
 

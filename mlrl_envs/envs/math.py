@@ -8,7 +8,7 @@ agree, and with `communication="broadcast"` reads the other's working. `num_solv
 
 Agents: `solver`, `verifier`; or `solver_1` ... `solver_N`. One reward for the team.
 Reward: grounded in (0, 1): 0.6 solver + 0.4 verifier, or 0.6 vote + 0.4 answers; paper in
-    (-0.3, 1), or (-0.3, 1.2) where steps are required. See `mlrl_envs.rewards.math`.
+    (-0.3, 1), or (-0.3, 1.2) where steps are required. See `mlrl_envs.rewards.math.score`.
 Data: by default made from a seed (arithmetic, algebra, word problems, several steps; three levels),
     which needs nothing; with `source="gsm8k"` the 8792 rows of GSM8K, MIT. K. Cobbe et al.,
     "Training Verifiers to Solve Math Word Problems", arXiv:2110.14168.
@@ -23,15 +23,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.config import DataConfig, check_choice
 from mlrl_envs.datasets.gsm8k import load_gsm8k
 from mlrl_envs.datasets.math import load_problems
 from mlrl_envs.datasets.math_problems import LEVELS, TOPICS
-from mlrl_envs.envs.turns import with_history
+from mlrl_envs.envs.history import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.math import MathRules, score_grounded, score_paper
+from mlrl_envs.rewards.math.score import MathRules, score_grounded, score_paper
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import MathTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 

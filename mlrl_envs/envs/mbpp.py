@@ -5,7 +5,7 @@ each; the joint program is run against the data set's tests. With `num_aux=0` ma
 
 Agents: `aux` (`aux_1`, `aux_2` ... when there are several), `main`.
 Reward: grounded in (0, 1): 0.1 format + 0.7 tests + 0.2 cooperation; paper in (0, 4); attempts in
-    (-0.5, 2). See `mlrl_envs.rewards.code`.
+    (-0.5, 2). See `mlrl_envs.rewards.coding.functions`.
 Data: MBPP, 974 rows (`variant="full"`) or 427 revised ones (`variant="sanitized"`), CC BY 4.0.
     J. Austin et al., "Program Synthesis with Large Language Models", arXiv:2108.07732.
 
@@ -16,10 +16,10 @@ Version history:
 from dataclasses import dataclass
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.mbpp import Variant, load_mbpp
 from mlrl_envs.envs.code import CodeConfig, CodeFamily
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 
 __all__ = ["ENV_ID", "MbppConfig", "parallel_env"]
 

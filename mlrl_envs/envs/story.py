@@ -4,7 +4,7 @@ Both read a creative prompt and write at once, blind to each other.
 
 Agents: `setup`, `story`.
 Reward: grounded in (0, 1): length, continuity and relevance behind a gate of prose quality; paper
-    in (0, scale): the ratio of the lengths alone. See `mlrl_envs.rewards.story`.
+    in (0, scale): the ratio of the lengths alone. See `mlrl_envs.rewards.writing.story`.
 Data: twenty prompts of our own, or the caller's.
 
 Version history:
@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.config import FamilyConfig, check_number
 from mlrl_envs.datasets.story import load_story
-from mlrl_envs.envs.turns import with_history
+from mlrl_envs.envs.history import with_history
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.story import score_grounded, score_paper
+from mlrl_envs.rewards.writing.story import score_grounded, score_paper
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import StoryTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 

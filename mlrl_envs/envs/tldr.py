@@ -5,7 +5,7 @@ Both read the post and write at once, blind to each other.
 Agents: `summary`, `elaboration`.
 Reward: grounded in (0, 1): what each text is worth by itself (0.25 + 0.35), and for both together
     0.2 ratio of lengths + 0.1 more distinct words + 0.1 transitions, see
-    `mlrl_envs.rewards.writing`; paper in (0, 3), see `mlrl_envs.rewards.writing_paper`.
+    `mlrl_envs.rewards.writing.grounded`; paper in (0, 3), see `mlrl_envs.rewards.writing.paper`.
 Data: trl-lib/tldr, CC BY 4.0. M. Völske et al., "TL;DR: Mining Reddit to Learn Automatic
     Summarization", 2017; N. Stiennon et al., "Learning to Summarize from Human Feedback",
     arXiv:2009.01325.
@@ -16,10 +16,10 @@ Version history:
 
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.datasets.tldr import load_tldr
 from mlrl_envs.envs.writing import Brief, WritingConfig, WritingFamily
-from mlrl_envs.rewards.tldr import LEVELS, RULES
+from mlrl_envs.rewards.writing.tldr import LEVELS, RULES
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 
 __all__ = ["BRIEF", "ENV_ID", "parallel_env"]
 

@@ -8,10 +8,10 @@ import json
 from collections.abc import Sequence
 
 from mlrl_envs.config import FamilyConfig
-from mlrl_envs.envs.turns import MAX_QUOTED_CHARS
+from mlrl_envs.envs.history import MAX_QUOTED_CHARS
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.parsing import shorten
-from mlrl_envs.rewards.tools import made_calls
+from mlrl_envs.parsing.text import shorten
+from mlrl_envs.rewards.tools.score import made_calls
 from mlrl_envs.tasks import ToolTask
 from mlrl_envs.tools.toolbox import describe_tools
 from mlrl_envs.types import AgentID, Turn

@@ -8,7 +8,7 @@ answer of `solver` counts. An episode ends when it is right.
 Agents: `researcher`, `solver`.
 Reward: grounded in (0, 1): a right answer that rests on what the tools have shown, without waste;
     paper: +0.3 for a call of a required tool, less for others, and the answer. See
-    `mlrl_envs.rewards.tools`.
+    `mlrl_envs.rewards.tools.score`.
 Data: 30 questions and 8 samples of our own over an archive of 42 invented documents, Apache-2.0.
 
 Version history:
@@ -22,14 +22,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from mlrl_envs.base import TextParallelEnv, build_env
 from mlrl_envs.config import DataConfig, check_number, checked_path
 from mlrl_envs.datasets.tools import load_corpus, load_tools
 from mlrl_envs.envs.tool_prompts import first_prompt, with_results
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.tool_checks import Rules
-from mlrl_envs.rewards.tools import score_grounded, score_paper
+from mlrl_envs.rewards.tools.checks import Rules
+from mlrl_envs.rewards.tools.score import score_grounded, score_paper
+from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import ToolTask
 from mlrl_envs.tools.search import Index
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlrl_envs.config import DataConfig
-from mlrl_envs.envs.turns import with_history
+from mlrl_envs.envs.history import with_history
 from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.rouge import check_rouge
-from mlrl_envs.rewards.writing import Rules, score_grounded
-from mlrl_envs.rewards.writing_paper import MAX_REWARD, Levels, score_paper
+from mlrl_envs.rewards.prose.rouge import check_rouge
+from mlrl_envs.rewards.writing.grounded import Rules, score_grounded
+from mlrl_envs.rewards.writing.paper import MAX_REWARD, Levels, score_paper
 from mlrl_envs.tasks import WritingTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 

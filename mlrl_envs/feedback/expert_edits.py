@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mlrl_envs.endpoint import Endpoint, Messages
 from mlrl_envs.feedback import diagnostics
-from mlrl_envs.parsing import shorten
+from mlrl_envs.models.endpoint import Endpoint, Messages
+from mlrl_envs.parsing.text import shorten
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, TaskFamily, Turn
 
 __all__ = ["AdvisedFamily", "feedback"]

@@ -6,7 +6,7 @@ import re
 import sys
 
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.sandbox.plan import free_names
+from mlrl_envs.sandbox.judge.plan import free_names
 from mlrl_envs.sandbox.program import OPERATORS, Style
 
 __all__ = ["infer_dunders", "infer_entry_points", "infer_style"]

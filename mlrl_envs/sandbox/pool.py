@@ -14,11 +14,11 @@ from dataclasses import asdict, astuple
 from typing import Any
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
-from mlrl_envs.sandbox.handle import WorkerHandle, WorkerLostError
 from mlrl_envs.sandbox.probing import host_tier, remember_tier
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, Status, Tier
 from mlrl_envs.sandbox.session import Reply, Script, Session
-from mlrl_envs.sandbox.session_pool import SessionPool
+from mlrl_envs.sandbox.sessions.session_pool import SessionPool
+from mlrl_envs.sandbox.worker.handle import WorkerHandle, WorkerLostError
 
 __all__ = ["Sandbox"]
 

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-from mlrl_envs.sandbox.handle import WorkerHandle
 from mlrl_envs.sandbox.program import Limits, Tier
+from mlrl_envs.sandbox.worker.handle import WorkerHandle
 
 __all__ = ["Layer", "Probe", "host_tier", "probe", "remember_tier"]
 

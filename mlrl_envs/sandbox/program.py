@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
-from mlrl_envs.syntax import parse_module
+from mlrl_envs.parsing.syntax import parse_module
 
 __all__ = ["Assurance", "Limits", "Outcome", "Program", "Status", "Style", "TestRecord", "Tier"]
 

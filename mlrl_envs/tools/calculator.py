@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlrl_envs.errors import InfraError
-from mlrl_envs.syntax import parse_module
+from mlrl_envs.parsing.syntax import parse_module
 
 __all__ = ["FUNCTIONS", "CalculatorError", "calculate", "format_value"]
 

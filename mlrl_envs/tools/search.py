@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlrl_envs.parsing import words
+from mlrl_envs.parsing.text import words
 
 __all__ = ["Document", "Index"]
 

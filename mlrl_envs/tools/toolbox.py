@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlrl_envs.parsing import printable, shorten
+from mlrl_envs.parsing.text import printable, shorten
 from mlrl_envs.tools.calculator import CalculatorError, calculate
 from mlrl_envs.tools.calls import ToolCall
 from mlrl_envs.tools.search import Index

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from mlrl_envs.endpoint import Endpoint, Reply
+from mlrl_envs.models.endpoint import Endpoint, Reply
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import AgentID, Completion, Usage
 

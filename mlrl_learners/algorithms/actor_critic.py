@@ -29,18 +29,18 @@ from mlrl_learners.algorithms.policy_gradient import (
     per_token,
     surrogate,
 )
+from mlrl_learners.algorithms.reward_terms import Shaping
 from mlrl_learners.algorithms.row_weights import answer_weights, mean_divisor
-from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.turn_samples import Sample, turn_samples
-from mlrl_learners.distributed import sum_numbers
+from mlrl_learners.config.options import check_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
-from mlrl_learners.options import check_options
-from mlrl_learners.outcomes import has_artificial_limit
+from mlrl_learners.play.steps import has_artificial_limit
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.policies.optimizer import PolicyOptimizer
+from mlrl_learners.processes.work_sharing import sum_numbers
 from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 __all__ = [

@@ -17,13 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from mlrl_learners.algorithms.metrics import critic_metrics
-from mlrl_learners.algorithms.policy_gradient import (
-    PolicyGradientConfig,
-    check_finite,
-    minibatches,
-)
-from mlrl_learners.algorithms.reading import (
+from mlrl_learners.algorithms.critic_inputs import (
     CENTRAL,
     CriticInputs,
     CriticKind,
@@ -31,17 +25,19 @@ from mlrl_learners.algorithms.reading import (
     Prompt,
     Reading,
 )
+from mlrl_learners.algorithms.metrics import critic_metrics
+from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig, check_finite, minibatches
 from mlrl_learners.algorithms.row_weights import mean_divisor
 from mlrl_learners.algorithms.team import Team
-from mlrl_learners.distributed import gather, sum_numbers
+from mlrl_learners.config.options import check_unread
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.losses import value_loss
-from mlrl_learners.options import check_unread
 from mlrl_learners.policies import ChatFormat, ModelSource
 from mlrl_learners.policies.critic import Critic
 from mlrl_learners.policies.optimizer import PolicyOptimizer
 from mlrl_learners.policies.states import restore
+from mlrl_learners.processes.work_sharing import gather, sum_numbers
 from mlrl_learners.types import AgentID, Rollout
 
 __all__ = ["CriticConfig", "TeamCritics", "ValueSample"]

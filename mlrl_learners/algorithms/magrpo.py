@@ -27,10 +27,11 @@ from mlrl_learners.algorithms.policy_gradient import (
     minibatches,
     surrogate,
 )
+from mlrl_learners.algorithms.reward_terms import Shaping
 from mlrl_learners.algorithms.row_weights import answer_weights, mean_divisor
-from mlrl_learners.algorithms.shaping import Shaping
 from mlrl_learners.algorithms.team import Team
-from mlrl_learners.distributed import sum_numbers
+from mlrl_learners.config.options import check_options, check_unread
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import (
     Baseline,
@@ -38,11 +39,10 @@ from mlrl_learners.functional.advantages import (
     normalize,
     pooled_deviation,
 )
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.losses import LossKind
 from mlrl_learners.functional.returns import Group, check_rewards, rollout_groups
-from mlrl_learners.options import check_options, check_unread
 from mlrl_learners.policies import ModelSource
+from mlrl_learners.processes.work_sharing import sum_numbers
 from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
 
 __all__ = [

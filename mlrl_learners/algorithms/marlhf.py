@@ -27,19 +27,14 @@ from mlrl_learners.algorithms import actor_critic, magrpo, single_agent
 from mlrl_learners.algorithms.actor_critic import ActorCritic
 from mlrl_learners.algorithms.magrpo import Magrpo
 from mlrl_learners.algorithms.marlhf_config import MarlhfConfig, Method, check_method_options
-from mlrl_learners.algorithms.pairs import (
-    StepPair,
-    check_choice,
-    is_pay_shared,
-    ranked_steps,
-)
+from mlrl_learners.algorithms.pairs import StepPair, check_choice, is_pay_shared, ranked_steps
 from mlrl_learners.algorithms.reward_model import RewardModel, TextPair, joint_text
 from mlrl_learners.algorithms.turn_pairs import TurnPair, ranked_turns
+from mlrl_learners.config.options import check_options
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.credit import with_rewards
 from mlrl_learners.functional.returns import check_rewards
-from mlrl_learners.options import check_options
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.seeding import task_indices
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout, RolloutConfig

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
+from mlrl_learners.config.options import check_names, check_unread
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.options import check_names, check_unread
 from mlrl_learners.policies import ModelSource
 
 __all__ = ["MarlhfConfig", "Method", "check_method_options"]

@@ -1,7 +1,7 @@
 """Options, minibatches and the clipped surrogate of policy-gradient methods.
 
 What is done to rewards before, and what holds a policy near where it started, is in
-`mlrl_learners.algorithms.shaping`. What an answer is worth is what tells the methods apart.
+`mlrl_learners.algorithms.reward_terms`. What an answer is worth is what tells the methods apart.
 """
 
 import math
@@ -13,23 +13,12 @@ import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.team import TeamConfig
+from mlrl_learners.config.options import check_unread
 from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.functional.credit import Credit
-from mlrl_learners.functional.losses import (
-    KlEstimator,
-    LossKind,
-    kl_estimate,
-    policy_loss,
-)
+from mlrl_learners.functional.losses import KlEstimator, LossKind, kl_estimate, policy_loss
 from mlrl_learners.functional.reach import TurnWeights
-from mlrl_learners.options import check_unread
-from mlrl_learners.types import (
-    AgentID,
-    Branching,
-    Completion,
-    JointMode,
-    RolloutConfig,
-)
+from mlrl_learners.types import AgentID, Branching, Completion, JointMode, RolloutConfig
 
 __all__ = [
     "PolicyGradientConfig",

@@ -22,30 +22,19 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.metrics import group_metrics
 from mlrl_learners.algorithms.offline import OfflineTeam
-from mlrl_learners.algorithms.pairs import (
-    Pair,
-    SignedRow,
-    check_choice,
-    played_pairs,
-)
+from mlrl_learners.algorithms.pairs import Pair, SignedRow, check_choice, played_pairs
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.algorithms.turn_pairs import TurnPair, ranked_turns
-from mlrl_learners.demonstrations import JointTurn
-from mlrl_learners.distributed import sum_tensors
+from mlrl_learners.config.options import check_options, check_unread
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
-from mlrl_learners.options import check_options, check_unread
 from mlrl_learners.policies import ModelSource, Policy
-from mlrl_learners.types import (
-    AgentID,
-    Branching,
-    JointMode,
-    Rollout,
-    RolloutConfig,
-)
+from mlrl_learners.processes.work_sharing import sum_tensors
+from mlrl_learners.runs.demonstrations import JointTurn
+from mlrl_learners.types import AgentID, Branching, JointMode, Rollout, RolloutConfig
 
 __all__ = ["Madpo", "MadpoConfig", "make_madpo"]
 

@@ -17,13 +17,13 @@ from mlrl_learners.algorithms.metrics import group_metrics
 from mlrl_learners.algorithms.offline import OfflineTeam
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
-from mlrl_learners.demonstrations import Demonstration, read_demonstrations
-from mlrl_learners.distributed import sum_numbers
+from mlrl_learners.config.options import check_options, check_unread
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError, unknown_name
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.returns import check_rewards, joint_returns, rollout_groups
-from mlrl_learners.options import check_options, check_unread
 from mlrl_learners.policies import ModelSource
+from mlrl_learners.processes.work_sharing import sum_numbers
+from mlrl_learners.runs.demonstrations import Demonstration, read_demonstrations
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
 
 __all__ = ["Sft", "SftConfig", "make_sft"]

@@ -19,11 +19,11 @@ from mlrl_learners.algorithms.weights import (
     load_policy,
     policy_sources,
 )
-from mlrl_learners.distributed import start, world
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.policies import ChatFormat, ModelSource, Policy, SamplingConfig
 from mlrl_learners.policies.optimizer import OptimizerConfig, PolicyOptimizer
 from mlrl_learners.policies.states import restore
+from mlrl_learners.processes.work_sharing import start, world
 from mlrl_learners.types import AgentID, Completion, RolloutConfig
 
 __all__ = ["Team", "TeamConfig", "load_policy"]
@@ -77,7 +77,7 @@ class Team:
         seed: Decides everything that is sampled.
 
     Attributes:
-        shares_work: Several processes learn one team, see `mlrl_learners.distributed`.
+        shares_work: Several processes learn one team, see `mlrl_learners.processes.work_sharing`.
         policy_of: For each agent, the name of its policy.
         policies: By name.
         optimizers: By name of a policy; those that are frozen have none.

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mlrl_learners.algorithms.pairs import is_same
-from mlrl_learners.demonstrations import JointTurn, read_joint_turns
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.preferences import largest_gap_pairs
+from mlrl_learners.runs.demonstrations import JointTurn, read_joint_turns
 from mlrl_learners.types import AgentID
 
 __all__ = ["TurnPair", "ranked_turns"]

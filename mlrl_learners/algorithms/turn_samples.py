@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mlrl_learners.algorithms.critic_inputs import Reading
 from mlrl_learners.algorithms.critics import ValueSample
-from mlrl_learners.algorithms.reading import Reading
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.functional.credit import credited_values
 from mlrl_learners.functional.gae import TurnGae, chain_baselines
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.functional.reach import weighted_nodes
 from mlrl_learners.functional.returns import mean_by_sample
 from mlrl_learners.types import AgentID, Completion, Node, Rollout

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from mlrl_learners.distributed import world
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.policies import ModelSource, Policy, load_model
 from mlrl_learners.policies.adapters import AdapterConfig
+from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.types import AgentID
 
 __all__ = ["Weights", "WeightsConfig", "assign_policies", "load_policy", "policy_sources"]

@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mlrl_learners.bench.statistics import (
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.comparisons import (
     mean_interval,
     paired_p_value,
     probability_interval,
     probability_of_improvement,
 )
-from mlrl_learners.errors import ConfigError
-from mlrl_learners.statistics import mean
 
 __all__ = ["compare"]
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import mlrl_envs
 from mlrl_learners.bench.suite import Entry, Suite
-from mlrl_learners.playing import Job, plan_jobs
+from mlrl_learners.play.jobs import Job, plan_jobs
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import Actor, AgentID
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from mlrl_learners.bench.run import Played, RunSettings
 from mlrl_learners.bench.schemas import check_result
-from mlrl_learners.bench.statistics import interquartile_mean, iqm_interval, mean_interval
 from mlrl_learners.bench.suite import Suite
 from mlrl_learners.bench.transcripts import pack, published, read_episodes, sha256_of
 from mlrl_learners.errors import ConfigError, RunDirError
-from mlrl_learners.provenance import describe_environment
-from mlrl_learners.statistics import mean, pass_at_k
+from mlrl_learners.figures.bootstrap import mean, pass_at_k
+from mlrl_learners.figures.comparisons import interquartile_mean, iqm_interval, mean_interval
+from mlrl_learners.runs.provenance import describe_environment
 
 __all__ = [
     "FORMAT",

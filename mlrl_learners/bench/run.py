@@ -18,9 +18,9 @@ from mlrl_learners.bench.plan import ActorSource, Batch, Unit, plan_entry
 from mlrl_learners.bench.suite import Entry, Suite
 from mlrl_learners.errors import ConfigError, NoReferenceError
 from mlrl_learners.loggers import JsonlFile
-from mlrl_learners.playing import play_jobs, sampling_from
+from mlrl_learners.play.jobs import play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
-from mlrl_learners.records import episode_record
+from mlrl_learners.runs.records import episode_record
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import Actor, Episode, FailedEpisode
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import MlrlError
+from mlrl_learners.config.options import check_options
+from mlrl_learners.config.yaml import parse_yaml
 from mlrl_learners.errors import ConfigError, unknown_name
-from mlrl_learners.options import check_options
-from mlrl_learners.yaml12 import parse_yaml
 
 __all__ = ["Budget", "Entry", "Suite", "env_options", "load_suite", "suite_files", "suite_of"]
 

@@ -28,8 +28,8 @@ from mlrl_learners.cli import (
     validate,
 )
 from mlrl_learners.cli.parser import Parser, split_words
-from mlrl_learners.config import known_keys
-from mlrl_learners.distributed import is_main, world
+from mlrl_learners.config.overrides import split_overrides
+from mlrl_learners.config.run import known_keys
 from mlrl_learners.errors import (
     CheckpointError,
     ConfigError,
@@ -38,7 +38,7 @@ from mlrl_learners.errors import (
     RunDirError,
     unknown_name,
 )
-from mlrl_learners.overrides import split_overrides
+from mlrl_learners.processes.work_sharing import is_main, world
 
 __all__ = ["build_parser", "main"]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from mlrl_envs.endpoint import as_endpoint
+from mlrl_envs.models.endpoint import as_endpoint
 from mlrl_learners.actors import (
     DiscussionActor,
     EndpointActor,
@@ -20,12 +20,12 @@ from mlrl_learners.actors import (
     ReferenceActor,
     SingleActor,
 )
-from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.cli.parser import printable
-from mlrl_learners.config import LearnerConfig, RunConfig, load_config
+from mlrl_learners.config.run import LearnerConfig, RunConfig, load_config
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.registry import make
 from mlrl_learners.testing import ScriptedActor
+from mlrl_learners.training.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.types import Actor, AgentID, Learner
 
 __all__ = [

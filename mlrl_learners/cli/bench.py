@@ -13,8 +13,8 @@ from mlrl_learners.bench.run import RunSettings, play_suite
 from mlrl_learners.bench.suite import load_suite, suite_files
 from mlrl_learners.cli.bench_actors import NamedActor
 from mlrl_learners.cli.parser import at_least, print_json, print_table
-from mlrl_learners.overrides import split_overrides
-from mlrl_learners.yaml12 import parse_value
+from mlrl_learners.config.overrides import split_overrides
+from mlrl_learners.config.yaml import parse_value
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 

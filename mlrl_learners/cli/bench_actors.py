@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlrl_learners.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.cli.actors import (
     CONFIG_FILE,
     SCRIPTS,
@@ -23,8 +22,9 @@ from mlrl_learners.cli.actors import (
     run_of,
     unwrapped,
 )
-from mlrl_learners.config import load_config
+from mlrl_learners.config.run import load_config
 from mlrl_learners.errors import CheckpointError, ConfigError
+from mlrl_learners.training.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.types import Actor, AgentID
 
 __all__ = ["NamedActor"]

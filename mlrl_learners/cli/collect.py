@@ -8,8 +8,8 @@ from pathlib import Path
 import mlrl_envs
 from mlrl_learners.cli.actors import make_actor, options_of
 from mlrl_learners.cli.parser import at_least, print_json
-from mlrl_learners.collect import CollectionResult, collect
-from mlrl_learners.config import from_mapping
+from mlrl_learners.config.run import from_mapping
+from mlrl_learners.evaluation.collect import CollectionResult, collect
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 

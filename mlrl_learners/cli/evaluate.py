@@ -16,11 +16,11 @@ from mlrl_learners.cli.actors import (
     unwrapped,
 )
 from mlrl_learners.cli.parser import at_least, print_json, print_table
-from mlrl_learners.config import RunConfig, from_mapping, load_config, to_mapping
+from mlrl_learners.config.run import RunConfig, from_mapping, load_config, to_mapping
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
-from mlrl_learners.evaluate import EvaluationResult, evaluate
+from mlrl_learners.evaluation.evaluate import EvaluationResult, evaluate
 from mlrl_learners.loggers import JsonlFile
-from mlrl_learners.records import episode_record
+from mlrl_learners.runs.records import episode_record
 from mlrl_learners.types import Actor, AgentID, Episode
 
 __all__ = ["SECTIONS", "add_arguments", "run"]

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from mlrl_learners.cli.parser import print_json
-from mlrl_learners.export import export
+from mlrl_learners.interop.export import export
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mlrl_envs.sandbox import probe
 from mlrl_learners.cli.parser import print_json, print_table
-from mlrl_learners.provenance import describe_environment
+from mlrl_learners.runs.provenance import describe_environment
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 

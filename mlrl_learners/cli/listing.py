@@ -8,7 +8,7 @@ import mlrl_envs
 from mlrl_envs.errors import MlrlError
 from mlrl_learners.cli.actors import SUMMARIES
 from mlrl_learners.cli.parser import print_json, print_table
-from mlrl_learners.config import presets
+from mlrl_learners.config.run import presets
 from mlrl_learners.registry import registry
 
 __all__ = ["SECTIONS", "add_arguments", "run"]

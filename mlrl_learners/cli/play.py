@@ -8,9 +8,9 @@ from typing import Any
 import mlrl_envs
 from mlrl_learners.cli.actors import make_actor, options_of
 from mlrl_learners.cli.parser import at_least, print_json, printable
-from mlrl_learners.config import from_mapping
-from mlrl_learners.records import episode_record
-from mlrl_learners.rollout import play_episodes
+from mlrl_learners.config.run import from_mapping
+from mlrl_learners.play.rollout import play_episodes
+from mlrl_learners.runs.records import episode_record
 from mlrl_learners.types import Actor, Episode, EpisodeTurn
 
 __all__ = ["SECTIONS", "add_arguments", "run"]

@@ -20,7 +20,7 @@ from mlrl_learners.bench.run import EPISODES
 from mlrl_learners.bench.suite import env_options
 from mlrl_learners.bench.transcripts import read_episodes
 from mlrl_learners.cli.parser import print_json, print_table
-from mlrl_learners.config import from_mapping
+from mlrl_learners.config.run import from_mapping
 from mlrl_learners.errors import ConfigError, RunDirError
 
 __all__ = ["SECTIONS", "add_arguments", "run"]

@@ -15,7 +15,7 @@ import mlrl_envs
 from mlrl_envs.errors import DataNotFoundError
 from mlrl_learners.cli import validate_learner
 from mlrl_learners.cli.parser import at_least, print_json, print_table
-from mlrl_learners.config import from_mapping
+from mlrl_learners.config.run import from_mapping
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.types import AgentID

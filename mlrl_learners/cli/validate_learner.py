@@ -7,18 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mlrl_learners.cli.parser import print_json, print_table
-from mlrl_learners.config import from_mapping
+from mlrl_learners.config.run import from_mapping
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.registry import make as make_learner
 from mlrl_learners.registry import registry
-from mlrl_learners.testing.table import (
-    LEARNT_TOYS,
-    Effort,
-    ToyResult,
-    accepted_walks,
-    play_toys,
-)
+from mlrl_learners.testing.table import LEARNT_TOYS, Effort, ToyResult, accepted_walks, play_toys
 from mlrl_learners.types import AgentID, Learner
 
 __all__ = ["run"]

@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any
 
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.figures.bootstrap import mean
 from mlrl_learners.interop.tasks import as_dataset, make_counted
-from mlrl_learners.statistics import mean
 from mlrl_learners.types import AgentID
 
 __all__ = ["TeamView"]

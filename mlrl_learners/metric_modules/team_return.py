@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import datasets
 import evaluate
 
-from mlrl_learners.figures import figures_of
-from mlrl_learners.records import parse_episode
+from mlrl_learners.figures.means import figures_of
+from mlrl_learners.runs.records import parse_episode
 
 DESCRIPTION = """\
 Mean team return, the share of solved episodes, what each agent earned and what each part of the

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_envs.errors import MlrlError
+from mlrl_learners.config.yaml import parse_yaml
 from mlrl_learners.monitor.index import EpisodeIndex
 from mlrl_learners.monitor.metrics_table import MetricsTable
 from mlrl_learners.monitor.query import Source
-from mlrl_learners.yaml12 import parse_yaml
 
 __all__ = ["Library", "MonitoredRun"]
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from mlrl_learners.report.records import Turn, branch_turn, played_turn
+from mlrl_learners.runs.reader import Turn, branch_turn, played_turn
 
 __all__ = [
     "UNREADABLE",

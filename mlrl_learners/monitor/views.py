@@ -11,7 +11,7 @@ from mlrl_learners.monitor.query import Query
 from mlrl_learners.monitor.stored import UNREADABLE, levels
 from mlrl_learners.report import render_report
 from mlrl_learners.report.html import tag
-from mlrl_learners.report.records import read_run
+from mlrl_learners.runs.reader import read_run
 
 __all__ = ["PAGES", "Asked", "NotThereError", "charts_stamp"]
 

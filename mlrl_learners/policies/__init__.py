@@ -2,10 +2,10 @@
 
 from transformers.utils import logging
 
+from mlrl_learners.engine.sampling import SamplingConfig
 from mlrl_learners.policies.chat import ChatFormat
 from mlrl_learners.policies.loading import ModelSource, load_model
 from mlrl_learners.policies.policy import Policy
-from mlrl_learners.policies.sampling import SamplingConfig
 from mlrl_learners.policies.tiny import tiny_model
 
 logging.disable_progress_bar()  # one bar a weight file, in the middle of a run's own

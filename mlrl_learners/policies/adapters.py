@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from mlrl_learners.config.options import check_unread
+from mlrl_learners.engine.adapter_rows import AdapterMix, AdapterRows
+from mlrl_learners.engine.kernels.onednn import linear
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
-from mlrl_learners.functional.linear import linear
-from mlrl_learners.options import check_unread
-from mlrl_learners.policies.adapter_rows import AdapterMix, AdapterRows
 
 __all__ = ["AdapterConfig", "FrozenBase", "fingerprint"]
 

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ChatFormat", "end_of_turn"]
+__all__ = ["ChatFormat", "end_of_turn", "eos_ids"]
 
 CUT_MARK = "\n[...]\n"
 CONTENT = "\ue000"  # stands for a message while a template is rendered
@@ -159,6 +159,15 @@ def end_of_turn(tokenizer: Any) -> int | None:  # noqa: ANN401 - transformers sh
     _, is_there, after = rendered.rpartition(CONTENT)
     found = _SpecialTokens(tokenizer).find(after) if is_there else []
     return tokenizer.convert_tokens_to_ids(found[0]) if found else stated
+
+
+def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
+    """Collect every id that ends an answer: chat models often have more than one."""
+    ids = {tokenizer.eos_token_id, model.config.eos_token_id, end_of_turn(tokenizer)}
+    if getattr(model, "generation_config", None) is not None:
+        stated = model.generation_config.eos_token_id
+        ids |= set(stated) if isinstance(stated, list) else {stated}
+    return tuple(sorted(int(number) for number in ids if isinstance(number, int)))
 
 
 class _SpecialTokens:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from mlrl_learners.policies.sharding import piece_of
+from mlrl_learners.engine.sharding import piece_of
 
 __all__ = ["MasterWeights"]
 

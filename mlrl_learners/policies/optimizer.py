@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from mlrl_learners.distributed import broadcast, exchange, is_main, sum_tensors, world
+from mlrl_learners.engine.sharding import piece_of, whole
 from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.policies.masters import MasterWeights
 from mlrl_learners.policies.schedule import OptimizerConfig, learning_rate_share, planned_steps
-from mlrl_learners.policies.sharding import piece_of, whole
+from mlrl_learners.processes.work_sharing import broadcast, exchange, is_main, sum_tensors, world
 
 __all__ = ["OptimizerConfig", "PolicyOptimizer", "learning_rate_share"]
 

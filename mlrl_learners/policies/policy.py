@@ -9,24 +9,25 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from mlrl_learners.distributed import deal, world
-from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.logprobs import (
+from mlrl_learners.engine import families, model_checks, sharding
+from mlrl_learners.engine.adapter_rows import AdapterRows
+from mlrl_learners.engine.decoding import generate
+from mlrl_learners.engine.dropout import use_evaluation_mode, without_dropout
+from mlrl_learners.engine.logprobs import (
     TokenRow,
     logprobs_and_states,
     micro_batches,
     num_tokens,
     prompt_states,
 )
-from mlrl_learners.policies import families, model_checks, sharding, weight_files
-from mlrl_learners.policies.adapter_rows import AdapterRows
+from mlrl_learners.engine.onednn_layers import use_fast_linears
+from mlrl_learners.engine.recomputing_layers import use_lean_layers
+from mlrl_learners.engine.sampling import SamplingConfig
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.policies import weight_files
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
-from mlrl_learners.policies.chat import end_of_turn
-from mlrl_learners.policies.dropout import use_evaluation_mode, without_dropout
-from mlrl_learners.policies.fast_linear import use_fast_linears
-from mlrl_learners.policies.generate import generate
-from mlrl_learners.policies.lean_layers import use_lean_layers
-from mlrl_learners.policies.sampling import SamplingConfig
+from mlrl_learners.policies.chat import end_of_turn, eos_ids
+from mlrl_learners.processes.work_sharing import deal, world
 from mlrl_learners.types import Completion
 
 __all__ = ["Policy", "Precision"]
@@ -65,7 +66,7 @@ class Policy:
         self.base: FrozenBase | None = None
         self.adapter: str | None = None
         model_checks.check_is_causal(model)
-        self.eos_ids = families.eos_ids(model, tokenizer)
+        self.eos_ids = eos_ids(model, tokenizer)
         without_dropout(model)
         self.end_of_turn = end_of_turn(tokenizer)
         use_fast_linears(model)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from mlrl_learners.engine import sharding
 from mlrl_learners.errors import CheckpointError
-from mlrl_learners.policies import sharding
 
 __all__ = ["load", "save"]
 

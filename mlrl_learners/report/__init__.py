@@ -9,7 +9,6 @@ from pathlib import Path
 
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.report.html import page, tag
-from mlrl_learners.report.records import Run, read_run
 from mlrl_learners.report.sections import (
     configuration,
     curves,
@@ -18,6 +17,7 @@ from mlrl_learners.report.sections import (
     played,
     training_samples,
 )
+from mlrl_learners.runs.reader import Run, read_run
 
 __all__ = ["render_report", "write_report"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from mlrl_learners.report.charts import number
 from mlrl_learners.report.html import Child, Html, tag
 from mlrl_learners.report.panels import Curves, Held, draw_panels
-from mlrl_learners.report.records import Episode, Evaluation, Run
 from mlrl_learners.report.transcripts import Side, compare
+from mlrl_learners.runs.reader import Episode, Evaluation, Run
 
 __all__ = ["configuration", "curves", "evaluation_groups", "headline", "played", "training_samples"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from mlrl_learners.report.charts import number
 from mlrl_learners.report.highlight import highlight
 from mlrl_learners.report.html import Html, tag
-from mlrl_learners.report.records import Episode, Turn
+from mlrl_learners.runs.reader import Episode, Turn
 
 __all__ = ["Side", "compare", "prose", "reads", "verdict", "writes"]
 

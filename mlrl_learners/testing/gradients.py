@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.rollout import collect_rollouts
+from mlrl_learners.play.rollout import collect_rollouts
 from mlrl_learners.testing.toys import Toy, ToyEnv, expected_return, pick_of
 from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 

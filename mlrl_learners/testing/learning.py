@@ -4,9 +4,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.rollout import collect_rollouts, play_episodes
+from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.play.rollout import collect_rollouts, play_episodes
 from mlrl_learners.seeding import derive_seed
-from mlrl_learners.statistics import mean
 from mlrl_learners.testing.toys import Toy, ToyEnv
 from mlrl_learners.types import Actor, AgentID, Learner, RolloutConfig
 

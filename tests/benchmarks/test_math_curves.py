@@ -37,7 +37,7 @@ def test_every_run_is_a_configuration_of_its_own(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(math_curves, "_mlrl", lambda *words: asked.append(words))
     math_curves._train("nodes", 3, tmp_path / "nodes-3", tmp_path / "model")
-    from mlrl_learners.config import load_config
+    from mlrl_learners.config.run import load_config
 
     config = load_config(str(tmp_path / "nodes-3.yaml"))
     assert asked == [

@@ -8,7 +8,7 @@ import pytest
 
 import mlrl_envs
 import mlrl_learners
-from mlrl_learners.config import known_keys
+from mlrl_learners.config.run import known_keys
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 OURS = [name for name in mlrl_envs.registry if name.startswith("mlrl/")]

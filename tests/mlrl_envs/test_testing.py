@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 import mlrl_envs
-from mlrl_envs.base import TextParallelEnv
 from mlrl_envs.errors import ContractError, InfraError
+from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.spaces import UnicodeText
 from mlrl_envs.testing import JUNK_TEXTS
 

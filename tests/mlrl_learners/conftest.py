@@ -2,11 +2,14 @@ import contextlib
 import json
 
 import pytest
+import torch
 from pettingzoo import ParallelEnv
 
 import mlrl_envs
 import mlrl_learners
 from mlrl_envs.errors import InfraError, InvalidArgumentError
+from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
+from mlrl_learners.policies.adapters import AdapterConfig
 from mlrl_learners.testing import ScriptedActor
 
 ENV_ID = "test/addition-v0"
@@ -97,3 +100,70 @@ def student(monkeypatch):
     monkeypatch.setattr(mlrl_learners.registry, "_registered", dict(registered))
     mlrl_learners.register("student", Student, summary="learns to add")
     return "student"
+
+
+def stir(policy, seed=0):
+    """Give an adapter something to say."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in policy.parameters():
+            weight.copy_(0.3 * torch.randn(weight.shape, generator=generator))
+
+
+def make_policies(names=("a", "b"), *, family="llama", seed=0, stirred=True, **options):
+    """Return a base alone and policies with adapters on it; they end now and then."""
+    model, tokenizer = tiny_model(seed, family=family)
+    head = torch.nn.Linear(model.config.hidden_size, len(tokenizer))
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        head.weight.copy_(torch.randn(head.weight.shape, generator=generator) * 0.4)
+        head.bias.zero_()
+        head.bias[tokenizer.eos_token_id] = 4.0
+    model.lm_head = head
+    config = {name: options.pop(name) for name in list(options) if name.startswith("lora_")}
+    base = Policy(model, tokenizer, **options)
+    base.freeze(AdapterConfig(**{"lora_rank": 3, "lora_alpha": 3, **config}), "tiny")
+    policies = [base.with_adapter(name, seed) for name in names]
+    for number, policy in enumerate(policies if stirred else ()):
+        stir(policy, number + 1)
+    return base, *policies
+
+
+@pytest.fixture(scope="session", name="make_policies")
+def _make_policies():
+    return make_policies
+
+
+@pytest.fixture(scope="session", name="stir")
+def _stir():
+    return stir
+
+
+TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]
+
+
+def sample(policy, *, seed=0, num_samples=3, length=40, **options):
+    """Answer prompts of three lengths."""
+    prompts = [ChatFormat(tiny_model()[1]).encode(text) for text in TEXTS]
+    sampling = SamplingConfig(max_new_tokens=length, temperature=0.7, top_p=0.95)
+    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    return policy.complete(prompts, num_samples, sampling, generator=generator, **options)
+
+
+def compare(ours, theirs, tolerance=1e-4):
+    """Check that answers are the same; return their lengths."""
+    ours, theirs = ([c for group in side for c in group] for side in (ours, theirs))
+    assert [c.token_ids for c in ours] == [c.token_ids for c in theirs]
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine.logprobs == pytest.approx(other.logprobs, abs=tolerance)
+    return [len(c.token_ids) for c in ours]
+
+
+@pytest.fixture(scope="session", name="sample")
+def _sample():
+    return sample
+
+
+@pytest.fixture(scope="session", name="compare")
+def _compare():
+    return compare

@@ -3,7 +3,7 @@
 import pytest
 
 import mlrl_learners
-from mlrl_learners.config import load_config
+from mlrl_learners.config.run import load_config
 from mlrl_learners.errors import ConfigError
 
 GROUPS = ["magrpo", "mareinforce", "marloo", "maremax"]

@@ -10,7 +10,7 @@ import torch
 import mlrl_learners
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
 from mlrl_learners.cli.train import train_config
-from mlrl_learners.config import PRESETS, load_config, presets
+from mlrl_learners.config.run import PRESETS, load_config, presets
 from mlrl_learners.functional.losses import value_loss
 
 SMALL_OPTIONS = {"max_new_tokens": "4", "group_size": "2"}

@@ -19,8 +19,8 @@ from mlrl_learners.bench.rescore import rescore
 from mlrl_learners.bench.results import figures_of, overall_of, read_result, read_transcripts
 from mlrl_learners.bench.suite import Entry, Suite, load_suite, suite_files, suite_of
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.playing import plan_jobs
-from mlrl_learners.statistics import mean
+from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.play.jobs import plan_jobs
 
 __all__ = ["check_submission"]
 

@@ -12,7 +12,8 @@ import torch
 from benchmarks.perf import scaling, story_curve
 from benchmarks.perf.__main__ import FIGURES
 from benchmarks.perf.stand_ins import ListDataset, stand_in
-from mlrl_learners.policies import SamplingConfig, sampling
+from mlrl_learners.engine import sampling
+from mlrl_learners.policies import SamplingConfig
 from mlrl_learners.types import Completion
 
 SMALL = ["--smoke", "--rounds", "1", "--max-new-tokens", "4"]

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from mlrl_envs.assignment import assign
 from mlrl_envs.datasets.class_examples import class_examples, public_case
 from mlrl_envs.datasets.classeval import SPLITS, UNCERTIFIED, load_classeval, parse_row
 from mlrl_envs.datasets.classeval_mends import CONTRADICTED, mended
 from mlrl_envs.datasets.sources import SAMPLES
 from mlrl_envs.errors import InvalidDataError, UnknownNameError
-from mlrl_envs.methods import class_in, functions_in, is_incomplete
-from mlrl_envs.syntax import parse_module
+from mlrl_envs.parsing.syntax import parse_module
+from mlrl_envs.programs.assignment import assign
+from mlrl_envs.programs.methods import class_in, functions_in, is_incomplete
 
 FILE = Path(os.environ.get("MLRL_DATA_DIR", "")) / "ClassEval.jsonl"
 needs_data = pytest.mark.skipif(not FILE.is_file(), reason="needs MLRL_DATA_DIR/ClassEval.jsonl")

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import pytest
 
-from mlrl_envs.answers import read_number
 from mlrl_envs.datasets.math import SIZES, load_problems
 from mlrl_envs.datasets.math_problems import LEVELS, TOPICS, make_problem, make_problems
 from mlrl_envs.errors import UnknownNameError
-from mlrl_envs.rewards.working import equations, is_backed
+from mlrl_envs.parsing.numbers import read_number
+from mlrl_envs.rewards.math.equations import equations, is_backed
 
 OPTIONS = {"seed": 0, "topics": tuple(TOPICS), "levels": LEVELS}
 PROBLEMS_SHA256 = "40022a6b589db11659f126507058eecfc7d52ce4d796994358aa7b481b61124f"

@@ -3,8 +3,8 @@ import json
 import pytest
 
 import mlrl_envs
-from mlrl_envs.endpoint import Endpoint
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
+from mlrl_envs.models.endpoint import Endpoint
 
 
 def _env(**options):

@@ -3,8 +3,8 @@ import re
 import pytest
 
 import mlrl_envs
-from mlrl_envs.answers import read_number
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
+from mlrl_envs.parsing.numbers import read_number
 
 VARIANTS = [
     {},

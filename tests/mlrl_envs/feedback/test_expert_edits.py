@@ -3,8 +3,8 @@ import pickle
 import pytest
 
 import mlrl_envs
-from mlrl_envs.endpoint import Endpoint
 from mlrl_envs.errors import EndpointError, InvalidArgumentError, UnknownNameError
+from mlrl_envs.models.endpoint import Endpoint
 
 TEXTS = {"setup": "A fox waits in the snow.", "story": "The fox waited all night."}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mlrl_envs.sandbox import Limits, Sandbox
-from mlrl_envs.sandbox.syscalls import NUMBERS
+from mlrl_envs.sandbox.jail.syscalls import NUMBERS
 
 TESTS = """
 def check(candidate):

@@ -7,12 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mlrl_envs.sandbox import (
-    Limits,
-    Program,
-    Sandbox,
-    infer_entry_points,
-)
+from mlrl_envs.sandbox import Limits, Program, Sandbox, infer_entry_points
 
 PATIENT = Limits(wall_seconds=200, load_seconds=30, test_seconds=100, cpu_seconds=200)
 # Rows of ClassEval whose tests fail outside too, with the standard library only.

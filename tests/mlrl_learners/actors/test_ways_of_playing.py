@@ -11,8 +11,8 @@ from mlrl_learners.actors import (
     SingleActor,
 )
 from mlrl_learners.errors import ConfigError, NoReferenceError, UnknownNameError
-from mlrl_learners.evaluate import evaluate
-from mlrl_learners.rollout import play_episodes
+from mlrl_learners.evaluation.evaluate import evaluate
+from mlrl_learners.play.rollout import play_episodes
 from mlrl_learners.types import Actor, Completion, Usage
 
 WAYS = [SingleActor, PipelineActor, DiscussionActor]

@@ -8,7 +8,7 @@ import torch
 from pettingzoo import ParallelEnv
 
 import mlrl_learners
-from mlrl_learners.rollout import collect_rollouts
+from mlrl_learners.play.rollout import collect_rollouts
 
 
 class Letters(ParallelEnv):

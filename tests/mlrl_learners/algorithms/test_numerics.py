@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import NumericsError
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.types import Node
 
 TEAM, SOLO = ("left", "right"), ("solo",)

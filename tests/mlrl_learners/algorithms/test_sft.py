@@ -4,8 +4,8 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.policies import tiny_model
 from mlrl_learners.testing import check_learner
 

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import mlrl_learners
-from mlrl_learners.functional.head import head_logprobs
-from mlrl_learners.functional.logprobs import TokenRow
+from mlrl_learners.engine.drawn_tokens import DrawnTokens
+from mlrl_learners.engine.kernels.head import head_logprobs
+from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine.sampling import SamplingConfig, draw_tokens
 from mlrl_learners.functional.restriction import Restriction
-from mlrl_learners.policies.drawn import DrawnTokens
-from mlrl_learners.policies.sampling import SamplingConfig, draw_tokens
 
 NUM_TOKENS = 40
 

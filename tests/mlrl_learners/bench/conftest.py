@@ -69,7 +69,7 @@ def make_suite():
 @pytest.fixture
 def quick(monkeypatch):
     """Intervals of few draws: that they follow is checked, not how wide they are."""
-    statistics = pytest.importorskip("mlrl_learners.bench.statistics")
+    statistics = pytest.importorskip("mlrl_learners.figures.comparisons")
     monkeypatch.setattr(statistics, "RESAMPLES", 9)
 
 

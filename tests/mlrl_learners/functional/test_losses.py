@@ -5,12 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_learners.functional.losses import (
-    kl_estimate,
-    policy_loss,
-    token_weights,
-    value_loss,
-)
+from mlrl_learners.functional.losses import kl_estimate, policy_loss, token_weights, value_loss
 
 KINDS = ["grpo", "token_mean", "dr_grpo", "sequence", "gspo"]
 MAX_TOKENS = 10

@@ -9,7 +9,7 @@ import pytest
 
 import mlrl_learners
 from mlrl_learners.cli.train import train_config
-from mlrl_learners.config import from_mapping
+from mlrl_learners.config.run import from_mapping
 
 ITERATIONS = 3
 COORDINATES = {"iteration", "seconds"}  # what a line of the run directory has beside metrics

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from mlrl_envs.errors import UnknownNameError
-from mlrl_learners.evaluate import evaluate
+from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.metric_modules import METRICS, metric_path
-from mlrl_learners.records import episode_record
+from mlrl_learners.runs.records import episode_record
 from mlrl_learners.testing import ScriptedActor
 
 LOAD = """

@@ -2,7 +2,7 @@ import pytest
 
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.monitor.stored import Summary, levels, summarise, written
-from mlrl_learners.run_dir import rollout_record
+from mlrl_learners.runs.directory import rollout_record
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
 AGENTS = ("aux", "main")

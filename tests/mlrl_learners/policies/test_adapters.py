@@ -3,8 +3,8 @@ import contextlib
 import pytest
 import torch
 
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import CheckpointError, ConfigError, UnknownNameError
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
 from mlrl_learners.policies.adapters import AdapterConfig, fingerprint
 

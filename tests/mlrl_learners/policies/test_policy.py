@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import CheckpointError
-from mlrl_learners.functional.logprobs import TokenRow
 from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
 
 TEXTS = ["hi", "a much longer prompt that needs padding <|im_end|> inside", "mid one"]

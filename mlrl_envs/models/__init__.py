@@ -1,0 +1,1 @@
+"""Clients of language models that environments ask; the only place that talks to models."""

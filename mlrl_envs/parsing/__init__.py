@@ -1,0 +1,1 @@
+"""Parsers of model text: code, numbers and syntax trees."""

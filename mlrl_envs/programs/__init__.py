@@ -1,0 +1,1 @@
+"""Assembly of the answers of several agents into one program."""

@@ -1,0 +1,147 @@
+"""Joint actions of the coding families to one program: pure, and found in the syntax tree.
+
+Program = the problem's imports and helper functions + what each agent may contribute, helpers
+first, the main function last. An answer contributes its imports, functions, classes and
+assignments; anything else at module level is left out. A name belongs to one agent: only `aux`
+defines `aux`, only `main` the entry point, and nobody the problem's own helpers. An answer must
+define its function: a bare body, or the continuation of the prompt, is none.
+
+What it does not cover: running the program, and whether it is right.
+"""
+
+import ast
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from mlrl_envs.parsing.syntax import parse_module
+from mlrl_envs.parsing.text import (
+    FunctionNode,
+    bound_names,
+    extract_code,
+    find_function,
+    parse_code,
+    unparse,
+)
+from mlrl_envs.tasks import CodeTask
+from mlrl_envs.types import AgentID
+
+__all__ = ["Answer", "JointProgram", "assemble", "read_answer", "replace_function"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one agent contributes.
+
+    Attributes:
+        name: The function it was asked for.
+        statements: Its contribution, empty where it has none.
+        function: The definition of `name`, or None if it is missing.
+        error: Why the answer does not parse; empty where it does.
+        dropped: Names that it tried to bind although they belong to others.
+    """
+
+    name: str
+    statements: tuple[ast.stmt, ...] = ()
+    function: FunctionNode | None = None
+    error: str = ""
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class JointProgram:
+    """The joint action, assembled.
+
+    Attributes:
+        answers: What each agent contributes, helpers first.
+        source: The whole program, or None if the entry point is missing or it does not parse.
+        error: Why it does not parse, if so.
+    """
+
+    answers: Mapping[AgentID, Answer]
+    source: str | None
+    error: str = ""
+
+
+def assemble(
+    task: CodeTask, functions: Mapping[AgentID, str], actions: Mapping[AgentID, str]
+) -> JointProgram:
+    """Assemble one program of a joint action.
+
+    Args:
+        task: The problem.
+        functions: The function each agent owns, in the order of the program.
+        actions: What each agent wrote.
+    """
+    owned = {*functions.values(), *task.helper_names}
+    answers = {
+        agent: read_answer(actions[agent], name, reserved=owned - {name})
+        for agent, name in functions.items()
+    }
+    if any(a.function is None for a in answers.values() if a.name == task.entry_point):
+        return JointProgram(answers, None)
+    statements = [node for answer in answers.values() for node in answer.statements]
+    # An import from __future__ has to come first, whoever wrote it.
+    head = unparse([node for node in statements if _is_future(node)])
+    rest = unparse([node for node in statements if not _is_future(node)])
+    source = "\n\n".join(filter(None, [head, task.prelude, rest])) + "\n"
+    parsed = parse_code(source)
+    return JointProgram(answers, source if parsed.tree else None, parsed.error)
+
+
+def read_answer(text: str, name: str, *, reserved: AbstractSet[str] = frozenset()) -> Answer:
+    """Find in a text the function `name` and what belongs to it.
+
+    Args:
+        text: What an agent wrote.
+        name: The function it was asked for.
+        reserved: Names that it must not bind; statements that do are left out.
+    """
+    code = extract_code(text, name)
+    if code.tree is None:
+        return Answer(name, error=code.error)
+    offered = [node for node in code.tree.body if _contributes(node)]
+    kept = tuple(node for node in offered if not bound_names(node) & reserved)
+    if unparse(kept) is None:
+        return Answer(name, error="nested too deeply")
+    bound = {taken for node in offered for taken in bound_names(node)}
+    function = find_function(kept, name)
+    return Answer(name, kept, function, dropped=tuple(sorted(bound & reserved)))
+
+
+def replace_function(
+    program: str, name: str, replacement: str, *, keep_as: str | None = None
+) -> str | None:
+    """Return the program with its top-level function `name` replaced by other source.
+
+    Args:
+        program: Source that parses.
+        name: The function to replace.
+        replacement: Source that takes its place.
+        keep_as: Keep the original under this name, in front of the replacement.
+    """
+    parsed = parse_code(program)
+    if parsed.tree is None:
+        return None
+    statements: list[ast.stmt] = []
+    for node in parsed.tree.body:
+        if not (isinstance(node, FunctionNode) and node.name == name):
+            statements.append(node)
+            continue
+        if keep_as is not None:
+            node.name = keep_as
+            statements.append(node)
+        statements += parse_module(replacement).body
+    return unparse(statements)
+
+
+def _contributes(statement: ast.stmt) -> bool:
+    if isinstance(statement, FunctionNode | ast.ClassDef | ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(statement, ast.Assign):
+        return all(isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)
+    return isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+
+
+def _is_future(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"

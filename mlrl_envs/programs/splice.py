@@ -1,0 +1,185 @@
+"""Methods that several coders wrote, put into one class: pure, and found in the syntax tree.
+
+The skeleton is the program; an answer contributes its author's own methods and nothing else. What
+decides how a method is reached stays the skeleton's: its place, name, decorators, `async`, and its
+parameters where their names agree; so do base classes, attributes and complete methods. What else
+an answer carries at module or class level (imports, helpers, a class of its own, other people's
+methods) is left out and named. Imports, functions and classes inside a method stay.
+
+What it does not cover: running the program, and whether it is right.
+"""
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlrl_envs.parsing.syntax import parse_module
+from mlrl_envs.parsing.text import FunctionNode, unparse
+from mlrl_envs.programs.methods import (
+    FoundMethods,
+    class_in,
+    find_methods,
+    functions_in,
+    method_key,
+    work_of,
+)
+from mlrl_envs.tasks import ClassTask, Work
+from mlrl_envs.types import AgentID
+
+__all__ = ["ClassAnswer", "MergedClass", "merge", "read_answer", "splice"]
+
+# Annotations may name what only the author's own imports would bind: they are never evaluated.
+_HEAD = parse_module("from __future__ import annotations").body[0]
+# Where the skeleton has no decorators, an answer may say that its method takes no `self`.
+KEPT_DECORATORS = ("staticmethod", "classmethod")
+_DEPTH: tuple[Work, ...] = ("nothing", "constant", "real")
+
+
+@dataclass(frozen=True)
+class ClassAnswer:
+    """What one coder contributes.
+
+    Attributes:
+        own: The methods it was asked for.
+        methods: By name, those it delivered.
+        stubs: Those it wrote without the work that they need.
+        strays: Methods of the task that it wrote although they are others'; they are not used.
+        dropped: What else stood in the answer, a short label each.
+        errors: Where the answer does not parse.
+    """
+
+    own: tuple[str, ...]
+    methods: Mapping[str, FunctionNode]
+    stubs: Mapping[str, FunctionNode]
+    strays: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MergedClass:
+    """The joint action, merged.
+
+    Attributes:
+        answers: What each coder contributes, in their order.
+        source: The whole program, or None if nothing was delivered or it cannot be written.
+        error: Why it cannot be written, if so.
+    """
+
+    answers: Mapping[AgentID, ClassAnswer]
+    source: str | None
+    error: str = ""
+
+
+def merge(
+    task: ClassTask,
+    owners: Mapping[AgentID, Sequence[str]],
+    actions: Mapping[AgentID, str],
+    *,
+    with_stubs: bool = False,
+) -> MergedClass:
+    """Merge a joint action into the skeleton.
+
+    Args:
+        task: The class.
+        owners: The methods of each coder.
+        actions: What each coder wrote.
+        with_stubs: Whether stubs take their place too.
+    """
+    answers = {agent: read_answer(task, own, actions[agent]) for agent, own in owners.items()}
+    methods: dict[str, FunctionNode] = {}
+    for answer in answers.values():
+        methods |= answer.methods if not with_stubs else {**answer.methods, **answer.stubs}
+    if not methods:
+        return MergedClass(answers, None)
+    source = splice(task.skeleton, task.class_name, methods)
+    return MergedClass(answers, source, "" if source else "nested too deeply")
+
+
+def read_answer(task: ClassTask, own: Sequence[str], text: str) -> ClassAnswer:
+    """Find in a text the methods `own` of a task, and what else it holds."""
+    found = find_methods(text, task.class_name)
+    needed = {method.name: method.work for method in task.methods}
+    written = _named(found, own)
+    # A body that does less than its method needs: nothing, or the same whatever it is given.
+    mine = {name: written[name] for name in own if name in written}
+    stubs = {name: node for name, node in mine.items() if _is_less(node, needed[name])}
+    strays = [name for name in written if name in needed and name not in own]
+    others = [f"method {name}" for name in written if name not in needed]
+    return ClassAnswer(
+        tuple(own),
+        {name: node for name, node in mine.items() if name not in stubs},
+        stubs,
+        tuple(strays),
+        (*others, *found.others),
+        tuple(found.errors),
+    )
+
+
+def splice(skeleton: str, class_name: str, methods: Mapping[str, FunctionNode]) -> str | None:
+    """Return the skeleton with these methods in place of its own of the same names.
+
+    Args:
+        skeleton: Source that parses and defines the class.
+        class_name: The class.
+        methods: What takes the place of its methods, by `method_key`; strangers are ignored.
+
+    Returns:
+        The source, or None if it nests too deeply to be written.
+    """
+    tree = parse_module(skeleton)
+    target = class_in(tree, class_name)
+    if target is None:
+        return skeleton
+    places = functions_in(target)
+    target.body = [
+        _fitted(methods[method_key(node)], node)
+        if isinstance(node, FunctionNode)
+        and method_key(node) in methods
+        and places[method_key(node)] is node
+        else node
+        for node in target.body
+    ]
+    if not any(isinstance(node, ast.ImportFrom) and _is_head(node) for node in tree.body):
+        documented = ast.get_docstring(tree) is not None
+        tree.body.insert(int(documented), _HEAD)
+    source = unparse(tree.body)
+    return None if source is None else source + "\n"
+
+
+def _is_head(node: ast.ImportFrom) -> bool:
+    names = [alias.name for alias in node.names]
+    return node.module == "__future__" and names == ["annotations"]
+
+
+def _named(found: FoundMethods, own: Sequence[str]) -> dict[str, FunctionNode]:
+    # `def size(self, value)` without its decorator is the setter where its author owns that only.
+    named: dict[str, FunctionNode] = {}
+    for key, function in found.methods.items():
+        meant = [name for name in own if name.split(".")[0] == key]
+        named[meant[0] if key not in own and len(meant) == 1 else key] = function
+    return named
+
+
+def _is_less(function: FunctionNode, needed: Work) -> bool:
+    return _DEPTH.index(work_of(function)) < _DEPTH.index(needed)
+
+
+def _fitted(method: FunctionNode, place: FunctionNode) -> FunctionNode:
+    is_async = isinstance(method, ast.AsyncFunctionDef) or isinstance(place, ast.AsyncFunctionDef)
+    kind = ast.AsyncFunctionDef if is_async else ast.FunctionDef
+    fields: dict[str, Any] = {name: getattr(method, name, None) for name in method._fields}
+    fitted = ast.copy_location(kind(**fields), method)
+    fitted.name = place.name
+    fitted.decorator_list = place.decorator_list or [
+        node for node in method.decorator_list if ast.unparse(node) in KEPT_DECORATORS
+    ]
+    if _parameter_names(method) == _parameter_names(place):
+        fitted.args = copy.deepcopy(place.args)
+    return fitted
+
+
+def _parameter_names(function: FunctionNode) -> list[str]:
+    return [node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)]

@@ -1,0 +1,143 @@
+"""What a main function does with its helpers, by the syntax tree: never by text or comments.
+
+It does not cover calls through another name (`g = aux; g(x)`), nor whether the result matters:
+`mlrl_envs.programs.repacking` and `mlrl_envs.rewards.coding.cooperation` find that out.
+"""
+
+import ast
+from collections.abc import Iterator
+from typing import Literal
+
+from mlrl_envs.parsing.text import FunctionNode
+from mlrl_envs.programs.assembly import Answer
+
+__all__ = ["Usage", "is_thin_wrapper", "looks_inside", "usage_of"]
+
+Usage = Literal["missing", "uncalled", "ignored", "wrapped", "used"]
+
+# By these a program can see that it is run again, and behave.
+_INSIDE_NAMES = frozenset(
+    ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "__import__", "__builtins__")
+)
+_INSIDE_MODULES = frozenset(("builtins", "gc", "importlib", "inspect", "traceback"))
+_INSIDE_ATTRIBUTES = frozenset(
+    (
+        *("_getframe", "_current_frames", "modules", "settrace", "setprofile", "exc_info"),
+        *(
+            "__code__",
+            "__closure__",
+            "__globals__",
+            "__defaults__",
+            "__qualname__",
+            "__traceback__",
+        ),
+        *(
+            "tb_frame",
+            "f_back",
+            "f_locals",
+            "f_globals",
+            "f_code",
+            "__subclasses__",
+            "__builtins__",
+        ),
+    )
+)
+
+
+def usage_of(main: Answer, name: str) -> Usage:
+    """Say what the answer `main` does with the helper `name`."""
+    if main.function is None:
+        return "missing"
+    if _rebinds(main, name) or not any(_is_call(node, name) for node in _nodes(main)):
+        return "uncalled"
+    if is_thin_wrapper(main.function, name):
+        return "wrapped"
+    return "ignored" if _ignores(main, name) else "used"
+
+
+def is_thin_wrapper(main: FunctionNode, name: str) -> bool:
+    """Return whether `main` only returns `name(...)`, or assigns it and returns that variable."""
+    body = _working(main)
+    if not body or not isinstance(body[-1], ast.Return):
+        return False
+    returned = body[-1].value
+    if len(body) == 1:
+        return _is_call(returned, name)
+    target, value = _assignment(body[0])
+    return (
+        len(body) == 2
+        and _is_call(value, name)
+        and isinstance(returned, ast.Name)
+        and returned.id == target
+    )
+
+
+def looks_inside(answer: Answer) -> bool:
+    """Return whether an answer names something by which it could see how it is run."""
+    return any(_is_inside(node) for node in _nodes(answer))
+
+
+def _is_inside(node: ast.AST) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in _INSIDE_NAMES
+    if isinstance(node, ast.Attribute):
+        return node.attr in _INSIDE_ATTRIBUTES
+    if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in _INSIDE_MODULES:
+        return True
+    if isinstance(node, ast.alias):
+        return node.name.split(".")[0] in _INSIDE_MODULES | _INSIDE_ATTRIBUTES
+    return False
+
+
+def _nodes(answer: Answer) -> Iterator[ast.AST]:
+    for statement in answer.statements:
+        yield from ast.walk(statement)
+
+
+def _working(function: FunctionNode) -> list[ast.stmt]:
+    # Docstrings, bare constants, `pass` and imports do no work of their own.
+    return [
+        node
+        for node in function.body
+        if not isinstance(node, ast.Pass | ast.Import | ast.ImportFrom)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+    ]
+
+
+def _is_call(node: ast.AST | None, name: str) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+
+
+def _assignment(statement: ast.AST) -> tuple[str, ast.expr | None]:
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0]
+        return (target.id, statement.value) if isinstance(target, ast.Name) else ("", None)
+    if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+        return statement.target.id, statement.value
+    return "", None
+
+
+def _rebinds(main: Answer, name: str) -> bool:
+    return any(_binds(node, name) for node in _nodes(main))
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    if isinstance(node, FunctionNode | ast.ClassDef):
+        return node.name == name
+    if isinstance(node, ast.Name):
+        return node.id == name and not isinstance(node.ctx, ast.Load)
+    if isinstance(node, ast.alias):
+        return (node.asname or node.name) == name
+    return isinstance(node, ast.arg) and node.arg == name
+
+
+def _ignores(main: Answer, name: str) -> bool:
+    # Ignored: every call is a statement of its own, or goes to variables that are never read.
+    nodes = list(_nodes(main))
+    read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    wasted = 0
+    for node in nodes:
+        target, value = _assignment(node)
+        bare = isinstance(node, ast.Expr) and _is_call(node.value, name)
+        wasted += bare or (_is_call(value, name) and target not in read)
+    return wasted == sum(_is_call(node, name) for node in nodes)

@@ -1,0 +1,210 @@
+"""Scores of class completion: the published formula, and a grounded reward in [0, 1].
+
+Paper (0 to 6): 2 x assigned methods that parse / incomplete methods + 4 x tests passed / tests run
+- methods written by more than one coder / methods. A program that does not load scores 0, and so
+does a joint action without any method, which has nothing to be merged. With two coders the sum is
+never negative; with more it ends at 0.
+
+Grounded: tests x (0.9 + 0.1 x methods delivered / methods) - 0.2 x overlap, never below 0. With k
+of n test methods passed, of which the untouched skeleton passes k0, tests = (k - k0) / (n - k0), so
+that what passes by itself is not paid. A stub is not delivered and not run: a body that does
+nothing, or returns the same whatever it is given, where the reference does more. Overlap is the
+share of the methods that somebody wrote to whom they were not assigned.
+
+k of n counts the data set's own test methods; examples of docstrings run first in the same program,
+for feedback only. `solved` asks for all of them, and for every method. What is not covered: a body
+that hides its being constant, which earns the tests that expect this constant.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mlrl_envs.programs.splice import MergedClass, merge, splice
+from mlrl_envs.rewards.coding.class_checks import class_checks
+from mlrl_envs.rewards.turn_gain import pay_gain
+from mlrl_envs.tasks import ClassTask
+from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score
+
+if TYPE_CHECKING:
+    from mlrl_envs.sandbox import Outcome, Program
+
+__all__ = ["Owners", "score_grounded", "score_paper"]
+
+Owners = Mapping[AgentID, Sequence[str]]
+TESTS, DELIVERED, OVERLAP = 0.9, 0.1, 0.2
+PARSED, PASSED = 2.0, 4.0
+PATIENCE = 30.0  # seconds for a program whose reference needs several for one test
+
+
+@dataclass(frozen=True)
+class Run:
+    """A joint action, merged and run.
+
+    Attributes:
+        merged: What was merged.
+        loaded: Whether the sandbox could load it.
+        passed: Hidden test methods that passed, k.
+        total: Hidden test methods, n.
+        public: For each public test that was run, why it failed, or None.
+        error: Why it cannot be written or loaded; empty if it can.
+    """
+
+    merged: MergedClass
+    loaded: bool = False
+    passed: int = 0
+    total: int = 1
+    public: tuple[str | None, ...] = ()
+    error: str = ""
+
+
+def score_grounded(
+    attempts: Sequence[Attempt[ClassTask]], owners: Sequence[Owners], sandbox: ProgramRunner
+) -> list[Score]:
+    """Score attempts by the grounded formula.
+
+    Args:
+        attempts: What was played.
+        owners: For each attempt, the methods of each coder.
+        sandbox: Runs the programs, and the untouched skeletons of those that pass some test.
+    """
+    runs = _run_all(attempts, owners, sandbox, with_stubs=False)
+    free = _passed_untouched(
+        [a.task for a, r in zip(attempts, runs, strict=True) if r.passed], sandbox
+    )
+    return [
+        _grounded(attempt, run, free.get(attempt.task.task_id, 0))
+        for attempt, run in zip(attempts, runs, strict=True)
+    ]
+
+
+def score_paper(
+    attempts: Sequence[Attempt[ClassTask]], owners: Sequence[Owners], sandbox: ProgramRunner
+) -> list[Score]:
+    """Score attempts by the published formula; arguments as in `score_grounded`."""
+    runs = _run_all(attempts, owners, sandbox, with_stubs=True)
+    return [
+        _score(attempt, run, dict.fromkeys(run.merged.answers, _paper(attempt.task, run)))
+        for attempt, run in zip(attempts, runs, strict=True)
+    ]
+
+
+def _run_all(
+    attempts: Sequence[Attempt[ClassTask]],
+    owners: Sequence[Owners],
+    sandbox: ProgramRunner,
+    *,
+    with_stubs: bool,
+) -> list[Run]:
+    merged = [
+        merge(attempt.task, share, attempt.actions, with_stubs=with_stubs)
+        for attempt, share in zip(attempts, owners, strict=True)
+    ]
+    runs = [Run(program, error=program.error) for program in merged]
+    runnable = [index for index, program in enumerate(merged) if program.source is not None]
+    programs = [_to_run(attempts[index].task, merged[index].source or "") for index in runnable]
+    outcomes = sandbox.run_many(programs) if programs else []
+    for index, outcome in zip(runnable, outcomes, strict=True):
+        runs[index] = _read_outcome(attempts[index].task, merged[index], outcome)
+    return runs
+
+
+def _passed_untouched(tasks: Sequence[ClassTask], sandbox: ProgramRunner) -> dict[str, int]:
+    """Return how many hidden tests each skeleton passes as it is."""
+    unique = {task.task_id: task for task in tasks}
+    programs = [
+        _to_run(task, _untouched(task.skeleton, task.class_name)) for task in unique.values()
+    ]
+    outcomes = sandbox.run_many(programs) if programs else []
+    nothing = MergedClass({}, None)
+    return {
+        name: _read_outcome(task, nothing, outcome).passed
+        for (name, task), outcome in zip(unique.items(), outcomes, strict=True)
+    }
+
+
+@lru_cache(maxsize=1024)
+def _untouched(skeleton: str, class_name: str) -> str:
+    return splice(skeleton, class_name, {}) or ""
+
+
+def _to_run(task: ClassTask, source: str) -> "Program":
+    from mlrl_envs.sandbox import Limits, Program
+
+    patient = Limits(wall_seconds=PATIENCE, test_seconds=PATIENCE, cpu_seconds=PATIENCE)
+    return Program(
+        source=source,
+        tests=task.tests,
+        style="unittest",
+        entry_points=(task.class_name,),
+        helpers=task.helpers,
+        dunders=task.dunders,
+        assurance="shared" if task.shared else "split",
+        limits=patient if task.patient else None,
+    )
+
+
+def _read_outcome(task: ClassTask, merged: MergedClass, outcome: "Outcome") -> Run:
+    num_public = len(task.public_tests)
+    loaded = outcome.status != "load_error" and any(
+        not record.error.startswith("not reached") for record in outcome.tests
+    )
+    return Run(
+        merged,
+        loaded=loaded,
+        passed=sum(record.passed for record in outcome.tests[num_public:]),
+        total=max(task.num_hidden_tests, 1),
+        public=tuple(
+            None if record.passed else record.error for record in outcome.tests[:num_public]
+        ),
+        # How a hidden test ended is nobody's business, so errors of later phases stay here.
+        error="" if loaded else outcome.error,
+    )
+
+
+def _grounded(attempt: Attempt[ClassTask], run: Run, free: int) -> Score:
+    answers = run.merged.answers
+    needed = [method.name for method in attempt.task.methods if method.work != "nothing"]
+    delivered = sum(name in answer.methods for answer in answers.values() for name in needed)
+    strays = {name for answer in answers.values() for name in answer.strays}
+    gained = max(run.passed - free, 0) / max(run.total - free, 1)
+    parts = {
+        "tests": TESTS * gained,
+        "delivered": DELIVERED * gained * delivered / max(len(needed), 1),
+    }
+    overlap = OVERLAP * len(strays) / len(attempt.task.methods)
+    parts["overlap"] = 0.0 - min(overlap, sum(parts.values()))
+    paid = {agent: pay_gain(parts, attempt.turns, agent) for agent in answers}
+    return _score(attempt, run, paid)
+
+
+def _paper(task: ClassTask, run: Run) -> dict[str, float]:
+    answers = run.merged.answers.values()
+    written = Counter(
+        name for answer in answers for name in (*answer.methods, *answer.stubs, *answer.strays)
+    )
+    parsed = sum(len(answer.methods) + len(answer.stubs) for answer in answers)
+    parts = {
+        "parsed": PARSED * run.loaded * parsed / len(task.methods),
+        "tests": PASSED * run.passed / run.total,
+    }
+    overlap = sum(count > 1 for count in written.values()) / len(task.methods)
+    return {**parts, "overlap": 0.0 - min(overlap, sum(parts.values()))}
+
+
+def _score(
+    attempt: Attempt[ClassTask], run: Run, components: Mapping[AgentID, Mapping[str, float]]
+) -> Score:
+    answers = run.merged.answers
+    needed = {method.name for method in attempt.task.methods if method.work != "nothing"}
+    delivered = {name for answer in answers.values() for name in answer.methods}
+    solved = run.passed == run.total and needed <= delivered
+    diagnostics: dict[AgentID, dict[str, Json]] = {
+        agent: class_checks(
+            attempt.task, answers, agent, public=run.public, solved=solved, error=run.error
+        )
+        for agent in answers
+    }
+    return Score(components, solved, diagnostics)

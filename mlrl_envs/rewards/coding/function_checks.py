@@ -1,0 +1,121 @@
+"""Public facts about a coded answer, for feedback: what was found, what parses, what passed.
+
+Of the hidden tests one bit is told, whether all of them passed; an agent could infer it from the
+episode going on. Error texts come from public tests only, are cut, and hold no addresses.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mlrl_envs.parsing.text import printable, shorten
+from mlrl_envs.programs.assembly import Answer, JointProgram
+from mlrl_envs.programs.usage import Usage, usage_of
+from mlrl_envs.tasks import CodeTask
+from mlrl_envs.types import AgentID, Json
+
+__all__ = ["PublicResult", "code_checks"]
+
+MAX_ERROR_CHARS = 300
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
+
+_USAGE: Mapping[Usage, tuple[str, str]] = {
+    "missing": ("not called", "there is no main function that could call it."),
+    "uncalled": ("not called", "unused: call it and build on what it returns."),
+    "ignored": ("called", "misused: it is called, but what it returns is never used."),
+    "wrapped": (
+        "called",
+        "thin wrapper: your function only passes its result on; do part of the work yourself.",
+    ),
+    "used": ("called", "fine: its result is used."),
+}
+
+
+@dataclass(frozen=True)
+class PublicResult:
+    """A public test that was run.
+
+    Attributes:
+        test: Its source.
+        passed: Whether it passed.
+        error: Why it did not.
+    """
+
+    test: str
+    passed: bool
+    error: str = ""
+
+
+def code_checks(
+    task: CodeTask,
+    program: JointProgram,
+    agent: AgentID,
+    *,
+    public: Sequence[PublicResult],
+    solved: bool,
+    error: str,
+) -> dict[str, Json]:
+    """Return the diagnostics of one agent: a list of checks under the key `checks`."""
+    answer = program.answers[agent]
+    main = next(a for a in program.answers.values() if a.name == task.entry_point)
+    checks = [_found(answer), _syntax(answer)]
+    if error:
+        checks.append(_check("program", "does not load", passed=False, details=[_clean(error)]))
+    checks += [_public_tests(task, public), _hidden_tests(solved=solved)]
+    if answer is main:
+        helpers = [a for a in program.answers.values() if a is not main]
+        checks += [_use(main, helper) for helper in helpers]
+    return {"checks": checks}
+
+
+def _found(answer: Answer) -> Json:
+    found = answer.function is not None
+    details = [] if found else [f"define a function named {answer.name} in one ```python block."]
+    if answer.dropped:
+        names = ", ".join(answer.dropped)
+        details.append(f"left out, because they are not yours to define: {names}.")
+    status = "FOUND" if found else "MISSING"
+    return _check(f"function {answer.name}", status, passed=found, details=details)
+
+
+def _syntax(answer: Answer) -> Json:
+    details = [_clean(answer.error)] if answer.error else []
+    status = "wrong" if answer.error else "right"
+    return _check("syntax", status, passed=not answer.error, details=details)
+
+
+def _public_tests(task: CodeTask, public: Sequence[PublicResult]) -> Json:
+    total = len(task.public_tests)
+    passed = sum(result.passed for result in public)
+    if total == 0:
+        return _check("public tests", "this problem has none", passed=True)
+    share = {0: "none", total: "all"}.get(passed, str(passed))
+    details = [
+        f"{result.test}  # {_clean(result.error) or 'failed'}"
+        for result in public
+        if not result.passed
+    ]
+    return _check(
+        "public tests", f"{share} of {total} passed", passed=passed == total, details=details
+    )
+
+
+def _hidden_tests(*, solved: bool) -> Json:
+    return _check("hidden tests", "all passed" if solved else "not all passed", passed=solved)
+
+
+def _use(main: Answer, helper: Answer) -> Json:
+    usage = usage_of(main, helper.name)
+    status, detail = _USAGE[usage]
+    details = [detail]
+    if helper.function is None:
+        details.append(f"your teammate did not deliver {helper.name}.")
+    return _check(f"use of {helper.name}", status, passed=usage == "used", details=details)
+
+
+def _check(name: str, status: str, *, passed: bool, details: Sequence[str] = ()) -> Json:
+    return {"name": name, "passed": passed, "status": status, "details": list(details)}
+
+
+def _clean(error: str) -> str:
+    return printable(shorten(_ADDRESS.sub("0x...", " ".join(error.split())), MAX_ERROR_CHARS))

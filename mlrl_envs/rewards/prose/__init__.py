@@ -1,0 +1,1 @@
+"""Measures of English prose that several rewards share."""

@@ -1,0 +1,96 @@
+"""Manners of writing that no honest text needs: templates, repeats, stuffing, capitals, lists.
+
+`manner` multiplies shares in [0, 1], each 1 for the texts that people write: of a hundred real
+posts, summaries and abstracts at most five lose anything by any of them, and then little. Prose
+itself is judged by `mlrl_envs.rewards.prose.quality`; these are what gets past it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from mlrl_envs.rewards.prose.document import MAX_CHARS, distinct_runs, read, tokens_of, words_of
+from mlrl_envs.rewards.prose.english import CONTENT, FUNCTION_WORDS, SENTENCE_END, outline_of
+from mlrl_envs.rewards.prose.quality import clean_length, ramp
+from mlrl_envs.rewards.prose.transitions import LINK_HEADS, opens_with_transition
+
+__all__ = ["manner"]
+
+FEW = 3  # fewer sentences, or content words, show no habit
+_BREAK = re.compile(r"(?<=[.!?])\s+")
+_ITEM = re.compile(r"(?:[-*+\u2022#>|]|\d+[.)]\s)")
+_END = outline_of([SENTENCE_END])
+_ALIKE = bytes.maketrans(CONTENT, CONTENT[:1] * len(CONTENT))  # content words are all the same
+# They point back, so that a text which begins with one has lost its beginning.
+_POINTERS = frozenset(("he", "she", "it", "they", "this", "these", "those", "his", "her", "their"))
+_OPENERS = frozenset(
+    ("after", "although", "as", "because", "before", "even", "given", "if", "in", "like", "since")
+) | frozenset(("though", "unlike", "unless", "until", "when", "whereas", "while", "despite"))
+
+
+def manner(text: str, links: int) -> float:
+    """Return how far a text keeps clear of these manners, in [0, 1].
+
+    Args:
+        text: What an agent wrote.
+        links: How many of its words belong to transitions.
+    """
+    text = text[:MAX_CHARS]
+    words = words_of(text)
+    if not words:
+        return 0.0
+    return (
+        _templates(read(text).outline)
+        * _repeats(text, len(words))
+        * _favourite(words)
+        * ramp(links / len(words), 0.25, 0.1)
+        * _starts(_BREAK.split(text.strip()))
+        * _layout(text)
+    )
+
+
+def _templates(outline: bytes) -> float:
+    # "The dog of the house is in the yard. The bone of the cat is in the tree.": content words
+    # changed, everything else the same.
+    shape = outline.translate(_ALIKE, _END)
+    size = len(shape) - 6
+    shapes = {shape[start : start + 7] for start in range(size)}
+    return ramp(len(shapes) / size, 0.4, 0.85) if shapes else 1.0
+
+
+def _repeats(text: str, size: int) -> float:
+    if size < 4 or len(distinct_runs(text, 3)) == size - 2:  # nor are four words repeated then
+        return 1.0
+    return ramp(1.0 - len(distinct_runs(text, 4)) / (size - 3), 0.3, 0.05)
+
+
+def _favourite(words: Sequence[str]) -> float:
+    content = Counter([word for word in words if word not in FUNCTION_WORDS])
+    if len(content) <= FEW:
+        return 1.0
+    return ramp((max(content.values()) - 1) / content.total(), 0.35, 0.15)
+
+
+def _starts(sentences: Sequence[str]) -> float:
+    # Transitions at the head of every sentence; and of the first, where they link nothing.
+    heads = list(map(_opens_with_link, sentences))
+    stuffed = ramp(sum(heads) / len(heads), 1.2, 0.6) if len(heads) >= FEW else 1.0
+    first = sentences[0].lower().split(maxsplit=1)
+    lost = heads[0] or (bool(first) and first[0] in _POINTERS)
+    return stuffed * (0.93 if lost else 1.0)
+
+
+def _opens_with_link(sentence: str) -> bool:
+    words = sentence.lower().split(maxsplit=5)[:5]
+    first = words[0].rstrip(",;:") if words else ""
+    if first not in LINK_HEADS or first in _OPENERS:
+        return False
+    return opens_with_transition([word.rstrip(",;:") for word in words])
+
+
+def _layout(text: str) -> float:
+    tokens = tokens_of(text)
+    shouted = sum(len(token) > 1 for token in filter(str.isupper, tokens)) / max(len(tokens), 1)
+    lines = [line.lstrip() for line in text.splitlines() if line.strip()]
+    items = sum(_ITEM.match(line) is not None for line in lines) / max(len(lines), 1)
+    return ramp(shouted, 0.6, 0.25) * (1.0 - 0.3 * items) * (clean_length(text) / len(text))

@@ -1,0 +1,234 @@
+"""Scores of agents with tools: the published formula, and a grounded reward in [0, 1].
+
+Paper, a turn: +0.3 for each call of a tool that the task requires, -0.1 for each of another,
+-0.2 for each of an unknown one, -0.1 for each malformed one, for a message of words with neither
+call nor answer, and for an empty one where the team does nothing; and if there is an answer 0.5 c +
+0.3 |required and used| / |required| + 0.2 (1 - turn / max_turns) c, with c = 1 if it is right and
+turns counted from 1. Calls over the cap of a turn are not made and count nothing. Repeating one
+call pays again and again.
+
+Grounded: economy * (0.4 c g + 0.4 c g e + 0.2 e). c is 1 if the answer of this turn is right; g
+halves with every wrong answer before; e is the share of the task's evidence that calls have shown
+so far. A call is evidence by what it does: a search finds the document, a calculation or a program
+works with the task's numbers and shows the result. Where the task has a twin (its files with other
+numbers) a program must show the twin's result when it is run there. Economy falls by 0.02 for each
+call that shows nothing new and 0.05 for each that fails or repeats another, to no less than 0.4.
+What agents write about results counts for nothing. See `mlrl_envs.rewards.turn_gain` for several
+turns.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from mlrl_envs.rewards.tools.checks import Played, Rules, tool_diagnostics
+from mlrl_envs.rewards.tools.evidence import CHANGING, Case, Made, Shown, find_evidence, is_right
+from mlrl_envs.rewards.turn_gain import pay_gain
+from mlrl_envs.tasks import ToolTask
+from mlrl_envs.tools.calls import Message, ToolCall, read_message
+from mlrl_envs.tools.toolbox import Request, Result, in_workspace, run_requests
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
+
+if TYPE_CHECKING:
+    from mlrl_envs.sandbox import Call
+
+__all__ = ["made_calls", "score_grounded", "score_paper"]
+
+ANSWER, GROUNDS, EVIDENCE = 0.4, 0.4, 0.2
+IDLE_COST, FAULT_COST, LEAST_ECONOMY = 0.02, 0.05, 0.4
+REQUIRED, OTHER, UNKNOWN, MALFORMED = 0.3, -0.1, -0.2, -0.1
+REFUSED = Result("refused", "not made: over the number of calls of a turn")
+NOT_MADE = ("malformed", "unknown", "refused")
+
+
+def score_grounded(
+    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
+) -> list[Score]:
+    """Score attempts by the grounded formula, all calls as one batch.
+
+    Raises:
+        InfraError: If the sandbox fails.
+    """
+    played = _play(attempts, rules, sandbox)
+    shown = find_evidence(
+        [
+            Case(a.task, _history(a), _calls_before(a), play.made, _shown_before(a))
+            for a, play in zip(attempts, played, strict=True)
+        ],
+        rules.seconds,
+        sandbox,
+    )
+    return [
+        _grounded(attempt, play, evidence, rules)
+        for attempt, play, evidence in zip(attempts, played, shown, strict=True)
+    ]
+
+
+def score_paper(
+    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
+) -> list[Score]:
+    """Score attempts by the published formula, all calls as one batch."""
+    return [
+        _paper(attempt, played, rules)
+        for attempt, played in zip(attempts, _play(attempts, rules, sandbox), strict=True)
+    ]
+
+
+def made_calls(turn: Turn) -> list[Made]:
+    """Return the calls of a turn that was played, in the order in which they were made."""
+    made: list[Made] = []
+    for agent, action in turn.actions.items():
+        noted = turn.score.diagnostics[agent]["calls"]
+        assert isinstance(noted, list)  # noqa: S101  our own diagnostics
+        for call, note in zip(read_message(action).calls, noted, strict=True):
+            made.append(Made(agent, call, Result(note["status"], note["result"])))
+    return made
+
+
+def _play(
+    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
+) -> list[Played]:
+    messages = [
+        {agent: read_message(action) for agent, action in attempt.actions.items()}
+        for attempt in attempts
+    ]
+    requests = [
+        Request(_history(attempt), _admitted(read, rules.max_calls), rules.seconds)
+        for attempt, read in zip(attempts, messages, strict=True)
+    ]
+    results = run_requests(requests, rules.index, sandbox)
+    return [
+        Played(read, _with_refused(read, row, rules.max_calls))
+        for read, row in zip(messages, results, strict=True)
+    ]
+
+
+def _admitted(
+    messages: Mapping[AgentID, Message], most: int
+) -> tuple[tuple[AgentID, ToolCall], ...]:
+    return tuple((agent, call) for agent, read in messages.items() for call in read.calls[:most])
+
+
+def _with_refused(
+    messages: Mapping[AgentID, Message], results: Sequence[Result], most: int
+) -> tuple[Made, ...]:
+    made = iter(results)
+    return tuple(
+        Made(agent, call, next(made) if place < most else REFUSED)
+        for agent, read in messages.items()
+        for place, call in enumerate(read.calls)
+    )
+
+
+def _history(attempt: Attempt[ToolTask]) -> tuple["Call", ...]:
+    """Return what was done in the team's workspace before a joint action."""
+    from mlrl_envs.sandbox import Call, Reply, remembered
+
+    history = [Call("write", path, text) for path, text in attempt.task.files]
+    for made in _calls_before(attempt):
+        if made.call.name in CHANGING and made.result.status not in NOT_MADE:
+            reply = Reply(made.result.status, "")  # type: ignore[arg-type]  # it is one of these
+            history += remembered(in_workspace(made.agent, made.call), reply)
+    return tuple(history)
+
+
+def _calls_before(attempt: Attempt[ToolTask]) -> tuple[Made, ...]:
+    return tuple(made for turn in attempt.turns for made in made_calls(turn))
+
+
+def _shown_before(attempt: Attempt[ToolTask]) -> frozenset[int]:
+    """Return the evidence that earlier turns have shown, by its place in the task."""
+    if not attempt.turns:
+        return frozenset()
+    diagnostics = next(iter(attempt.turns[-1].score.diagnostics.values()))
+    shown = diagnostics["evidence"]
+    assert isinstance(shown, list)  # noqa: S101  our own diagnostics
+    return frozenset(int(place) for place in shown)
+
+
+def _grounded(attempt: Attempt[ToolTask], played: Played, shown: Shown, rules: Rules) -> Score:
+    answer = played.messages[rules.speaker].answer
+    right = is_right(answer, attempt.task.answer)
+    share = len(shown.places) / len(attempt.task.evidence)
+    trust = 0.5 ** _wrong_before(attempt, rules)
+    cost = _cost_before(attempt) + _cost_now(attempt, played, shown)
+    economy = max(LEAST_ECONOMY, 1.0 - cost)
+    parts = {
+        "answer": ANSWER * right * trust * economy,
+        "grounds": GROUNDS * right * trust * share * economy,
+        "evidence": EVIDENCE * share * economy,
+    }
+    paid = {agent: pay_gain(parts, attempt.turns, agent) for agent in attempt.actions}
+    return Score(paid, right, tool_diagnostics(played, rules, right, shown=shown, cost=cost))
+
+
+def _wrong_before(attempt: Attempt[ToolTask], rules: Rules) -> int:
+    return sum(
+        (read := read_message(turn.actions[rules.speaker])).answer is not None
+        or bool(read.answer_error)
+        for turn in attempt.turns
+    )
+
+
+def _cost_before(attempt: Attempt[ToolTask]) -> float:
+    if not attempt.turns:
+        return 0.0
+    return float(next(iter(attempt.turns[-1].score.diagnostics.values()))["cost"])  # type: ignore[arg-type]
+
+
+def _cost_now(attempt: Attempt[ToolTask], played: Played, shown: Shown) -> float:
+    """Return what the calls of this turn take from the economy."""
+    before = set(map(_key, _calls_before(attempt)))
+    cost = 0.0
+    for number, made in enumerate(played.made):
+        if number in shown.by_call:
+            pass
+        elif made.result.status != "ok" or _key(made) in before:
+            cost += FAULT_COST
+        else:
+            cost += IDLE_COST
+        before.add(_key(made))
+    return round(cost, 6)
+
+
+def _key(made: Made) -> tuple[str, str]:
+    # Listing and reading files again shows what a teammate has changed, so the result counts too.
+    return made.call.name, f"{sorted(made.call.parameters.items(), key=str)} {made.result.text}"
+
+
+def _paper(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> Score:
+    required = set(attempt.task.required_tools)
+    answer = played.messages[rules.speaker].answer
+    right = is_right(answer, attempt.task.answer)
+    made = (*_calls_before(attempt), *played.made)
+    used = {one.call.name for one in made if one.result.status not in NOT_MADE}
+    parts = {
+        "calls": math.fsum(_paper_call(one, required) for one in played.made),
+        "format": MALFORMED * _count_bad_messages(attempt, played, rules),
+    }
+    if answer is not None:
+        turn = len(attempt.turns) + 1
+        parts["answer"] = 0.5 * right
+        parts["required_tools"] = 0.3 * len(required & used) / len(required)
+        parts["early"] = 0.2 * (1 - turn / rules.max_turns) * right
+    paid = dict.fromkeys(attempt.actions, parts)
+    return Score(paid, right, tool_diagnostics(played, rules, right))
+
+
+def _count_bad_messages(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> int:
+    # Who has nothing to do may be silent while a teammate acts.
+    acts = any(one.result.status not in NOT_MADE for one in played.made)
+    is_idle = not acts and played.messages[rules.speaker].answer is None
+    return sum(
+        not read.calls and read.answer is None and (is_idle or bool(attempt.actions[agent].strip()))
+        for agent, read in played.messages.items()
+    )
+
+
+def _paper_call(made: Made, required: set[str]) -> float:
+    status = made.result.status
+    if status == "refused":
+        return 0.0
+    if status in ("unknown", "malformed"):
+        return UNKNOWN if status == "unknown" else MALFORMED
+    return REQUIRED if made.call.name in required else OTHER

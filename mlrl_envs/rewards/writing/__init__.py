@@ -1,0 +1,1 @@
+"""Rewards of the writing environments: stories, summaries and introductions."""

@@ -1,0 +1,96 @@
+"""The constants of both rewards for `mlrl/arxiv-v0`: background, and methods with implications.
+
+The formulas are in `paper.py` and `grounded.py` beside this file. Division is
+how far apart the two texts stand: the first should speak of what is known, open and wanted, the
+second of what is done, found and implied, and they should not use the same words throughout.
+"""
+
+from collections.abc import Sequence
+
+from mlrl_envs.rewards.prose.english import FUNCTION_WORDS
+from mlrl_envs.rewards.prose.quality import ramp, stem
+from mlrl_envs.rewards.prose.word_cache import Kept
+from mlrl_envs.rewards.writing.grounded import Part, Rules, Text
+from mlrl_envs.rewards.writing.paper import Levels, Trapezoid, jaccard
+
+__all__ = ["LEVELS", "RULES"]
+
+LEVELS = Levels(
+    least_tokens=128,
+    most_tokens=256,
+    length=Trapezoid(0.8, 1.3, 1.6, 2.0),
+    vocabulary=Trapezoid(0.5, 0.7, 1.3, 1.7),
+    shared_full=0.23,
+    reads_both=True,
+)
+
+
+def _stems(text: str) -> frozenset[str]:
+    return frozenset(stem(word) for word in text.split())
+
+
+# How introductions speak of the state of a field, and how they speak of the work itself.
+_BACKGROUND = _stems(
+    "attempt aim although attention background believed believe central challenge challenging "
+    "complex concern controversial crucial debate debated decade decades difficult difficulty "
+    "earlier essential established fundamental gap goal historically history important importance "
+    "interest known lack largely limited literature little long mostly motivate motivated "
+    "motivation necessary need needed often open poorly previous previously prior problem puzzle "
+    "question remain remains researchers scientists serious studied traditional traditionally "
+    "typically unclear understand understanding understood unknown usual usually view widely years"
+)
+_WORK = _stems(
+    "agree algorithm analyse analyze analysis application applied apply approach author authors "
+    "calculate calculated compare compared computed conclude confirm consequence construct data "
+    "demonstrate derive derived develop developed employ estimate evaluate evidence examine "
+    "experiment experiments find findings fit found future implication implications imply implies "
+    "improve improves indicate introduce introduced investigate measure measured measurement "
+    "method methodology methods model obtain obtained perform practice predict predicts procedure "
+    "proof propose proposed prove proves record recorded result results reveal sample simulation "
+    "show shows simulate suggest suggests support technique test tested train trained use used "
+    "using validate"
+)
+
+
+_STEMS = Kept(stem)
+
+
+def _stance(found: Sequence[str]) -> float:
+    # From -1, all about the work, to 1, all about the background.
+    stems = set(map(_STEMS.__getitem__, found))
+    background, work = len(stems & _BACKGROUND), len(stems & _WORK)
+    return (background - work) / (background + work + 2)
+
+
+def _roles(background: Text, complementary: Text) -> float:
+    apart = _stance(background.words) - _stance(complementary.words)
+    bags = (set(text.words) - FUNCTION_WORDS for text in (background, complementary))
+    return ramp(apart, 0.0, 0.6) * ramp(jaccard(*bags), 0.6, 0.3)
+
+
+# A background says much that its abstract does not; two abstracts share 12 % of their content
+# words (95th percentile).
+RULES = Rules(
+    parts=(
+        Part(
+            weight=0.3,
+            least_words=110,
+            most_words=256,
+            faith=(0.1, 0.55),
+            phrases=0.07,
+            coverage=50,
+        ),
+        Part(
+            weight=0.3,
+            least_words=128,
+            most_words=280,
+            faith=(0.12, 0.7),
+            phrases=0.15,
+            coverage=80,
+        ),
+    ),
+    length=LEVELS.length,
+    division=_roles,
+    kinds=4,
+    reads_both=True,
+)

@@ -1,0 +1,48 @@
+"""The constants of both rewards for `mlrl/tldr-v0`: a brief summary, and a detailed one.
+
+The formulas are in `paper.py` and `grounded.py` beside this file. Division is
+the published rule of vocabulary: the elaboration should have twice as many distinct words.
+"""
+
+from mlrl_envs.rewards.writing.grounded import Part, Rules, Text
+from mlrl_envs.rewards.writing.paper import Levels, Trapezoid
+
+__all__ = ["LEVELS", "RULES"]
+
+LEVELS = Levels(
+    least_tokens=8,
+    most_tokens=256,
+    length=Trapezoid(1.1, 1.6, 3.2, 5.0),
+    vocabulary=Trapezoid(1.3, 2.0),
+    shared_full=0.03,
+    reads_both=False,
+)
+
+
+def _vocabulary(summary: Text, elaboration: Text) -> float:
+    distinct = len(set(summary.words))
+    ratio = len(set(elaboration.words)) / distinct if distinct else 0.0
+    return LEVELS.vocabulary(ratio) or 0.0
+
+
+# Human summaries of posts share 37 to 92 % of their content words with the post (5th and 95th
+# percentile), those of another post at most 44 % (95th).
+RULES = Rules(
+    parts=(
+        Part(
+            weight=0.25, least_words=12, most_words=70, faith=(0.25, 0.85), phrases=0.1, coverage=18
+        ),
+        Part(
+            weight=0.35,
+            least_words=36,
+            most_words=220,
+            faith=(0.25, 0.8),
+            phrases=0.2,
+            coverage=48,
+        ),
+    ),
+    length=LEVELS.length,
+    division=_vocabulary,
+    kinds=2,
+    reads_both=False,
+)

@@ -1,0 +1,1 @@
+"""The candidate process, which runs the untrusted program."""

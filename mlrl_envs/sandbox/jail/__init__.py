@@ -1,0 +1,1 @@
+"""Confinement of processes: namespaces, Landlock, seccomp and resource limits."""

@@ -1,0 +1,1 @@
+"""The judge process, which runs the trusted tests."""

@@ -1,0 +1,1 @@
+"""Long-lived interpreters with files, for tools."""

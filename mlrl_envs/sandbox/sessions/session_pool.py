@@ -1,0 +1,197 @@
+"""Workers that play sessions: each holds one live workspace, and knows which history it has played.
+
+Usable from many threads. What a worker holds is a cache: losing it costs a replay, nothing else.
+"""
+
+import hashlib
+import json
+import threading
+import weakref
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple
+from itertools import chain
+from typing import Any
+
+from mlrl_envs.errors import InfraError, InvalidArgumentError
+from mlrl_envs.sandbox.probing import host_tier, remember_tier
+from mlrl_envs.sandbox.program import Limits
+from mlrl_envs.sandbox.session import LOST, Call, Reply, Script, remembered
+from mlrl_envs.sandbox.wire import frames
+from mlrl_envs.sandbox.worker.handle import GRACE_SECONDS, WorkerHandle, WorkerLostError
+
+__all__ = ["SessionPool"]
+
+ATTEMPTS = 2
+START = b""
+Key = bytes
+
+
+class SessionHandle(WorkerHandle):
+    """A worker that plays sessions.
+
+    Attributes:
+        key: Which history its workspace has played; None if that is not known.
+    """
+
+    key: Key | None = None
+
+    def play(self, history: Sequence[Call], calls: Sequence[Call], seconds: float) -> list[Reply]:
+        """Play calls up to the first that loses its interpreter.
+
+        Raises:
+            WorkerLostError: If the worker dies under it.
+            InfraError: If this host cannot give a session files.
+        """
+        keys = _keys(history)
+        begin = keys.index(self.key) if self.key in keys else None
+        script = {
+            "fresh": begin is None,
+            "history": [astuple(call) for call in history[begin or 0 :]],
+            "calls": [astuple(call) for call in calls],
+            "seconds": seconds,
+        }
+        self.key = None
+        patience = (2 * len(history) + len(calls)) * seconds + GRACE_SECONDS
+        try:
+            frames.send(self.link.fileno(), json.dumps(script).encode())
+            answer = self._receive(patience)
+        except (OSError, frames.FrameError) as error:
+            raise WorkerLostError(str(error)) from error
+        if "infra" in answer:
+            raise InfraError(answer["infra"])
+        replies = [Reply(*reply) for reply in answer["replies"]]
+        if not any(reply.status in LOST for reply in replies):
+            kept = chain.from_iterable(map(remembered, calls, replies))
+            self.key = _keys(tuple(kept), keys[-1])[-1]
+        return replies
+
+
+class SessionPool:
+    """Plays scripts in as many workers as may run at once.
+
+    Args:
+        workers: Sessions that are played at once.
+        limits: What each may use; `test_seconds` is the time limit of one call.
+        settings: How far the host must confine.
+    """
+
+    def __init__(self, workers: int, limits: Limits, settings: dict[str, Any]) -> None:
+        self._limits = limits
+        self._settings = {**settings, "sessions": True}
+        self._lock = threading.Lock()
+        self._slots = threading.BoundedSemaphore(workers)
+        self._free: list[SessionHandle] = []
+        self._workers = workers
+        self._all: set[SessionHandle] = set()
+        self._threads: ThreadPoolExecutor | None = None
+        self._finalizer = weakref.finalize(self, close_all, self._all)
+
+    def play_many(self, scripts: Sequence[Script]) -> list[list[Reply]]:
+        """Play scripts, one reply a call; the order is kept.
+
+        Raises:
+            InfraError: If no worker can be started, or this host gives sessions no files.
+        """
+        if len(scripts) < 2 or self._workers == 1:
+            return [self.play(script) for script in scripts]
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(self._workers, "mlrl-session")
+            threads = self._threads
+        futures = [threads.submit(self.play, script) for script in scripts]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()
+
+    def play(self, script: Script) -> list[Reply]:
+        """Play one script."""
+        seconds = self._limits.test_seconds if script.seconds is None else script.seconds
+        if seconds <= 0:
+            raise InvalidArgumentError(f"seconds must be positive, got {seconds!r}")
+        history, left, replies = script.history, script.calls, list[Reply]()
+        while left:
+            # A lost cell ends a round: what it left half-done must not be seen by what follows.
+            played = self._play_round(history, left, seconds)
+            done, left = left[: len(played)], left[len(played) :]
+            replies += played
+            history += tuple(chain.from_iterable(map(remembered, done, played)))
+        return replies
+
+    def close(self) -> None:
+        """End every worker."""
+        with self._lock:
+            threads, self._threads = self._threads, None
+        if threads is not None:
+            threads.shutdown(wait=True)
+        with self._lock:
+            self._free.clear()
+            close_all(self._all)
+
+    def abandon(self) -> None:
+        """In a forked child: leave the parent's workers to the parent."""
+        self._finalizer.detach()
+        for worker in self._all:
+            worker.abandon()
+
+    def _play_round(
+        self, history: tuple[Call, ...], calls: tuple[Call, ...], seconds: float
+    ) -> list[Reply]:
+        with self._slots:
+            for _attempt in range(ATTEMPTS):
+                worker = self._take(history)
+                try:
+                    replies = worker.play(history, calls, seconds)
+                except WorkerLostError as error:
+                    self._drop(worker)
+                    reason = str(error)
+                    continue
+                except BaseException:
+                    self._drop(worker)
+                    raise
+                with self._lock:
+                    self._free.append(worker)
+                return replies
+        return [Reply("died", f"its worker was lost: {reason}")]
+
+    def _take(self, history: tuple[Call, ...]) -> SessionHandle:
+        """Return the free worker that has played most of a history, or the one longest unused."""
+        keys = _keys(history)
+        with self._lock:
+            for key in reversed(keys):
+                for worker in self._free:
+                    if worker.key == key:
+                        self._free.remove(worker)
+                        return worker
+            if len(self._all) >= self._workers and self._free:
+                return self._free.pop(0)
+        worker = SessionHandle(self._limits, {**self._settings, **host_tier()})
+        remember_tier(worker.greeting)
+        with self._lock:
+            self._all.add(worker)
+        return worker
+
+    def _drop(self, worker: SessionHandle) -> None:
+        with self._lock:
+            self._all.discard(worker)
+        worker.close()
+
+
+def close_all(workers: set[SessionHandle]) -> None:
+    """End workers: first hang up on all, then wait for each."""
+    for worker in workers:
+        worker.hang_up()
+    for worker in workers:
+        worker.close()
+    workers.clear()
+
+
+def _keys(calls: Sequence[Call], key: Key = START) -> list[Key]:
+    """Return a digest of every beginning of a list of calls, the empty one first."""
+    keys = [key]
+    for call in calls:
+        text = json.dumps(astuple(call)).encode()
+        keys.append(hashlib.sha256(keys[-1] + text).digest())
+    return keys

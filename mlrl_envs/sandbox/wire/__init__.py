@@ -1,0 +1,1 @@
+"""The protocol between processes of the sandbox: frames, values and text."""

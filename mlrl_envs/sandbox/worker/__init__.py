@@ -1,0 +1,1 @@
+"""Worker processes: start, supervision, deadlines and verdicts."""

@@ -1,0 +1,148 @@
+"""The owner's end of one worker process: start it, give it a job, notice its death."""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+from mlrl_envs.errors import InfraError, InvalidArgumentError
+from mlrl_envs.sandbox.judge.stateless_tests import is_plain
+from mlrl_envs.sandbox.program import Limits, Outcome, Program, TestRecord
+from mlrl_envs.sandbox.wire import frames
+from mlrl_envs.sandbox.worker.allowance import Allowance
+
+__all__ = ["WorkerHandle", "WorkerLostError"]
+
+REPLY_CAP = 256 << 20
+START_SECONDS = 30.0
+GRACE_SECONDS = 15.0
+# The worker imports these modules without the package around them, which would load gymnasium.
+BOOTSTRAP = """
+import sys, types
+sys.path[:] = [p for p in sys.path if p]
+for name, path in (("mlrl_envs", sys.argv[1]), ("mlrl_envs.sandbox", sys.argv[1] + "/sandbox")):
+    module = types.ModuleType(name)
+    module.__path__ = [path]
+    sys.modules[name] = module
+from mlrl_envs.sandbox.worker.worker import main
+main(int(sys.argv[2]))
+"""
+KEPT_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")
+
+
+class WorkerLostError(Exception):
+    """The worker died under a job: killed from outside, most likely."""
+
+
+class WorkerHandle:
+    """A running worker.
+
+    Raises:
+        InfraError: If it cannot be started.
+    """
+
+    def __init__(self, limits: Limits, settings: dict[str, Any]) -> None:
+        self._patience = limits.wall_seconds + GRACE_SECONDS
+        ours, theirs = socket.socketpair()
+        package = str(Path(__file__).parents[2])
+        command = [sys.executable, "-s", "-S", "-c", BOOTSTRAP, package, str(theirs.fileno())]
+        environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+        try:
+            self.process = subprocess.Popen(  # noqa: S603  our own interpreter and module
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=None if os.environ.get("MLRL_SANDBOX_DEBUG") else subprocess.DEVNULL,
+                env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "LD_BIND_NOW": "1", **environment},
+                cwd="/",
+            )
+        except OSError as error:
+            ours.close()
+            raise InfraError(f"a sandbox worker cannot be started: {error}") from error
+        finally:
+            theirs.close()
+        self.link = ours
+        self.greeting = self._greet(settings)
+
+    def run(self, program: Program, limits: Limits) -> Outcome:
+        """Run one program under these limits.
+
+        Raises:
+            WorkerLostError: If the worker dies under it.
+            InvalidArgumentError: If the program's helpers raise.
+            InfraError: If the worker cannot fork.
+        """
+        job = {
+            "source": program.source,
+            "tests": program.tests,
+            "helpers": program.helpers,
+            "style": program.style,
+            "entry_points": program.entry_points,
+            "assurance": program.assurance,
+            "dunders": program.dunders,
+        }
+        try:
+            own = b"+" if is_plain(program.tests, program.helpers) else b"-"
+            allowed = Allowance(*astuple(limits)).pack()
+            frames.send(self.link.fileno(), own + allowed + json.dumps(job).encode())
+            fields = self._receive(limits.wall_seconds + GRACE_SECONDS)
+        except (OSError, frames.FrameError) as error:
+            raise WorkerLostError(str(error)) from error
+        if "fault" in fields:
+            raise InvalidArgumentError(str(fields["fault"]))
+        if "infra" in fields:
+            raise InfraError(str(fields["infra"]))
+        fields["tests"] = tuple(TestRecord(*record) for record in fields["tests"])
+        return Outcome(**fields, assurance=program.assurance)
+
+    def close(self) -> None:
+        """Hang up and wait until the worker and everything below it is gone."""
+        self.hang_up()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.link.close()
+
+    def hang_up(self) -> None:
+        """Tell the worker to end, and wake a thread that may still be reading."""
+        with contextlib.suppress(OSError):
+            self.link.shutdown(socket.SHUT_RDWR)
+
+    def abandon(self) -> None:
+        """Forget a worker that belongs to the parent process, after a fork."""
+        self.link.close()
+        self.process.returncode = 0
+
+    def _greet(self, settings: dict[str, Any]) -> dict[str, Any]:
+        try:
+            frames.send(self.link.fileno(), json.dumps(settings).encode())
+            greeting = self._receive(START_SECONDS)
+        except (OSError, frames.FrameError, WorkerLostError) as error:
+            with contextlib.suppress(OSError):
+                self.process.kill()
+            self.close()
+            raise InfraError(f"a sandbox worker died while starting: {error}") from error
+        if "ready" not in greeting:
+            self.close()
+            raise InfraError(f"a sandbox worker cannot be confined: {greeting.get('error')}")
+        return greeting
+
+    def _receive(self, seconds: float) -> dict[str, Any]:
+        waiting = select.poll()  # unlike select, it takes descriptors beyond 1,023
+        waiting.register(self.link, select.POLLIN)
+        if not waiting.poll(seconds * 1000):
+            raise WorkerLostError(f"no word for {seconds:g} s")
+        frame = frames.receive(self.link.fileno(), REPLY_CAP)
+        if frame is None:
+            raise WorkerLostError("it hung up")
+        fields: dict[str, Any] = json.loads(frame)
+        return fields

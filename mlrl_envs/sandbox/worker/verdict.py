@@ -1,0 +1,144 @@
+"""From the board and the two processes' ends to an outcome: pure, and the only place that decides.
+
+Precedence: what the kernel killed the candidate for, then the deadlines, then what the judge saw,
+then the records. `passed` needs the judge's own word that it came to the end.
+"""
+
+import os
+import signal
+from collections import Counter
+from typing import Any, NamedTuple
+
+from mlrl_envs.sandbox.judge.board import FINISHED, Board, Record
+from mlrl_envs.sandbox.wire.text import clean_output
+from mlrl_envs.sandbox.worker.allowance import Allowance
+
+__all__ = ["Ended", "verdict_of"]
+
+NO_CREDIT = ("hostile", "protocol_violation")
+BROKEN = "the tests run to their end"
+TEXTS = {
+    "hostile": "the program made a forbidden system call",
+    "protocol_violation": "the program broke the protocol",
+    "died": "the program died",
+    "cpu_limit": "the program used up its processor time",
+    "memory": "the program ran out of memory",
+}
+
+
+class Ended(NamedTuple):
+    """How both processes ended.
+
+    Attributes:
+        late: Name of the limit that passed, or "".
+        judge: Wait status, processor seconds and resident KiB of the judge.
+        candidate: The same of the candidate.
+        output: The candidate's standard output.
+        seconds: Wall time of the run.
+        allowed: The limits of this program.
+    """
+
+    late: str
+    judge: tuple[int, float, int]
+    candidate: tuple[int, float, int]
+    output: bytes
+    seconds: float
+    allowed: Allowance
+
+
+def verdict_of(board: Board, ended: Ended) -> dict[str, Any]:
+    """Return an outcome's fields, or the key "infra" or "fault" if there is none to give."""
+    if ended.judge[0] == -1 or ended.candidate[0] == -1:
+        return {"infra": "a process could not be forked"}
+    phase, count, passed, records, notes = board.read()
+    if "fault" in notes:
+        return {"fault": notes["fault"]}
+    finished = phase == FINISHED
+    status, error = _ending(ended, finished=finished, notes=notes)
+    names = _strings(notes.get("names"))
+    interrupted = "" if finished else _interrupted(board.current, names, notes)
+    if interrupted:
+        records.append((interrupted, False, error or TEXTS["died"]))
+        count += 1
+    records += _unreached(records, notes.get("plan"), error or str(notes.get("broken", "")))
+    total = _total(count, len(records), notes, finished=finished)
+    if "broken" in notes and passed == total:  # every assertion held, yet the tests raised
+        records.append((BROKEN, False, str(notes["broken"])))
+        total += 1
+    if not status:
+        status = "passed" if finished and passed == total and total > 0 else "failed"
+        error = str(notes.get("broken", ""))
+        if status == "failed" and notes.get("memory_error"):
+            status, error = "memory", TEXTS["memory"]
+    if status in NO_CREDIT:
+        passed, records = 0, [(name, False, TEXTS[status]) for name, _held, _error in records]
+    return {
+        "status": status,
+        "passed": passed,
+        "total": total,
+        "tests": records,
+        "stdout": clean_output(ended.output, ended.allowed.output_bytes),
+        "seconds": ended.seconds,
+        "cpu_seconds": ended.candidate[1],
+        "memory_mib": ended.candidate[2] / 1024,
+        "error": error,
+    }
+
+
+def _strings(noted: object) -> list[str]:
+    return [str(item) for item in noted] if isinstance(noted, list) else []
+
+
+def _ending(ended: Ended, *, finished: bool, notes: dict[str, Any]) -> tuple[str, str]:
+    """Return the status that overrides the records, with its text; "" if they decide."""
+    killed = os.WTERMSIG(ended.candidate[0]) if os.WIFSIGNALED(ended.candidate[0]) else 0
+    if killed == signal.SIGSYS:
+        return "hostile", TEXTS["hostile"]
+    if ended.late:
+        limit = getattr(ended.allowed, ended.late)
+        return "timeout", f"no answer within {limit:g} s"
+    noted = notes.get("ending")
+    if noted is None:
+        return ("", "") if finished else ("died", "the tests broke off")
+    status, error = str(noted[0]), str(noted[1])
+    if status == "died":
+        status = _cause_of_death(ended, killed)
+    return status, error if status == "load_error" else TEXTS.get(status, error)
+
+
+def _cause_of_death(ended: Ended, killed: int) -> str:
+    _status, seconds, _resident = ended.candidate
+    if killed == signal.SIGXCPU:
+        return "cpu_limit"
+    if killed == signal.SIGKILL and seconds >= ended.allowed.cpu_seconds:
+        return "cpu_limit"
+    return "died"
+
+
+def _interrupted(place: int, names: list[str], notes: dict[str, Any]) -> str:
+    """Return the name of the test that was running when the judge was stopped."""
+    known = names or _strings(notes.get("plan"))
+    return known[place] if 0 <= place < len(known) else ""
+
+
+def _unreached(records: list[Record], plan: Any, error: str) -> list[Record]:  # noqa: ANN401
+    """Return failed records for planned tests that never ran."""
+    if plan is None:
+        return []
+    ran = Counter(name for name, _held, _error in records)
+    reason = f"not reached; {error}" if error else "not reached"
+    missing: list[Record] = []
+    for name in plan:
+        if ran[name] > 0:
+            ran[name] -= 1
+        else:
+            missing.append((name, False, reason))
+    return missing
+
+
+def _total(count: int, listed: int, notes: dict[str, Any], *, finished: bool) -> int:
+    """Return n: as planned, or what ran and one more if it broke off before its end."""
+    if notes.get("plan") is not None:
+        return max(count, len(notes["plan"]))
+    complete = finished and "ending" not in notes
+    return max(count, listed) if complete else max(count, listed) + 1

@@ -1,0 +1,1 @@
+"""The PettingZoo wrapper around task families, and batched stepping."""

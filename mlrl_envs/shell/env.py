@@ -1,0 +1,268 @@
+"""The PettingZoo shell around a pure task family: seeding, turn counting and the five dicts.
+
+State is the task, the turns played and a random generator, nothing else; that is what makes an
+environment cheap to copy, to pickle, to step in batches and to rescore. What it does not cover:
+prompts, rewards and feedback, which belong to the family.
+"""
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+from gymnasium import logger
+from pettingzoo import ParallelEnv
+
+from mlrl_envs.config import SHELL_OPTIONS, FamilyConfig, build_config, check_choice
+from mlrl_envs.errors import ResetNeededError, unknown_name
+from mlrl_envs.feedback.expert_edits import AdvisedFamily
+from mlrl_envs.models.endpoint import as_endpoint
+from mlrl_envs.parsing.text import printable
+from mlrl_envs.shell.arguments import checked_actions, checked_index, checked_seed
+from mlrl_envs.shell.infos import info_of
+from mlrl_envs.shell.runner import choose_sandbox
+from mlrl_envs.shell.transcript import transcript
+from mlrl_envs.spaces import UnicodeText
+from mlrl_envs.types import (
+    AgentID,
+    Attempt,
+    Info,
+    ProgramRunner,
+    StepResult,
+    Task,
+    TaskFamily,
+    Turn,
+)
+
+__all__ = ["RenderMode", "TextParallelEnv", "build_env"]
+
+RenderMode = Literal["ansi", "human"]
+ConfigT = TypeVar("ConfigT", bound=FamilyConfig)
+
+
+class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # PettingZoo is untyped
+    """A PettingZoo parallel environment whose observations and actions are plain `str`.
+
+    Args:
+        family: The tasks, and how they are observed and scored.
+        env_id: Id under which the environment is registered.
+        sandbox: Runs the programs of agents; None for the one the process shares.
+        limits: What each program may use in the shared sandbox; None for the defaults.
+        render_mode: `"ansi"` makes `render` return a transcript, `"human"` makes it print one.
+    """
+
+    def __init__(
+        self,
+        family: TaskFamily[Any],
+        *,
+        env_id: str,
+        sandbox: ProgramRunner | None = None,
+        limits: object = None,
+        render_mode: RenderMode | None = None,
+    ) -> None:
+        if render_mode is not None:
+            check_choice("render mode", render_mode, ("ansi", "human"))
+        self.family = family
+        self.sandbox = choose_sandbox(sandbox, limits)
+        self.render_mode = render_mode
+        self.metadata: dict[str, Any] = {
+            "name": env_id,
+            "render_modes": ["ansi", "human"],
+            "is_parallelizable": True,
+        }
+        self.possible_agents: list[AgentID] = list(family.agents)
+        self.state_space = UnicodeText(max_length=10_000_000)
+        self._spaces = {
+            agent: (UnicodeText(), UnicodeText(max_length=4_000_000)) for agent in family.agents
+        }
+        self._np_random: np.random.Generator | None = None
+        self._task: Task | None = None
+        self._turns: tuple[Turn, ...] = ()
+
+    @property
+    def agents(self) -> list[AgentID]:
+        """Agents that act next: all of them during an episode, none outside one."""
+        return list(self.possible_agents) if self._task is not None and not self._over else []
+
+    @property
+    def num_tasks(self) -> int:
+        """Rows in this split."""
+        return len(self.family.tasks)
+
+    @property
+    def max_turns(self) -> int:
+        """Joint actions an episode may have."""
+        return self.family.max_turns
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Lowest and highest reward of one turn."""
+        return self.family.reward_range
+
+    @property
+    def task(self) -> Task:
+        """The current task; it holds what agents must not see."""
+        return self._current_task()
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The turns played so far in this episode."""
+        return self._turns
+
+    def action_space(self, agent: AgentID) -> UnicodeText:
+        """Return the space of what `agent` may write."""
+        return self._agent_spaces(agent)[0]
+
+    def observation_space(self, agent: AgentID) -> UnicodeText:
+        """Return the space of what `agent` may read."""
+        return self._agent_spaces(agent)[1]
+
+    def reset(
+        self, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[dict[AgentID, str], dict[AgentID, Info]]:
+        """Begin an episode.
+
+        Args:
+            seed: Starts the random draw of tasks anew; None goes on with the current one.
+            options: `{"task_index": i}` or `{"task_id": "..."}` choose the task; other keys are
+                ignored, as PettingZoo asks.
+
+        Returns:
+            What each agent reads, and its info at turn 0.
+
+        Raises:
+            InvalidArgumentError: If the index is out of range, or no task has that id.
+        """
+        if seed is not None or self._np_random is None:
+            self._np_random = np.random.default_rng(checked_seed(seed))
+        self._task = self.family.tasks[self._choose_task(dict(options or {}))]
+        self._turns = ()
+        return self._observations(), self._infos()
+
+    def step(self, actions: Mapping[AgentID, str]) -> StepResult:
+        """Play one joint action.
+
+        Args:
+            actions: One text an agent. Any text is fair; a bad one scores low.
+
+        Returns:
+            Observations, rewards, terminations, truncations and infos, by agent.
+
+        Raises:
+            ResetNeededError: If there is no running episode.
+            InvalidActionError: If an agent is missing or unknown, or an action is no `str`.
+            InfraError: If the sandbox fails, or an expert cannot be asked; the environment is
+                then as it was before.
+        """
+        attempt = self.attempt(actions)
+        (score,) = self.family.score([attempt], self.sandbox)
+        return self.advance(Turn(attempt.actions, score))
+
+    def attempt(self, actions: Mapping[AgentID, str]) -> Attempt[Any]:
+        """Check a joint action and return it as something to be scored; changes nothing."""
+        task = self._current_task()
+        if self._over:
+            raise ResetNeededError("the episode is over: call reset before step")
+        return Attempt(task, self._turns, checked_actions(actions, self.possible_agents))
+
+    def advance(self, turn: Turn) -> StepResult:
+        """Append a scored turn and return what `step` returns."""
+        self._turns = (*self._turns, turn)
+        truncated = self._over and not turn.score.solved
+        agents = self.possible_agents
+        return (
+            self._observations(),
+            {agent: turn.score.reward(agent) for agent in agents},
+            dict.fromkeys(agents, turn.score.solved),
+            dict.fromkeys(agents, truncated),
+            self._infos(),
+        )
+
+    def reference_actions(self) -> dict[AgentID, str] | None:
+        """Return a right joint action for the current task, or None where the data has none."""
+        reference = self.family.reference(self._current_task())
+        return None if reference is None else dict(reference)
+
+    def state(self) -> str:
+        """Return the joint observation, for critics that see what all agents see."""
+        observations = self._observations()
+        return "\n\n".join(f"[{agent}]\n{observations[agent]}" for agent in self.possible_agents)
+
+    def render(self) -> str | None:
+        """Return the episode so far as a transcript (`ansi`), or print it (`human`)."""
+        if self.render_mode is None:
+            logger.warn("render was called without a render_mode; pass one to make")
+            return None
+        text = transcript(self.metadata["name"], self.family, self._current_task(), self._turns)
+        if self.render_mode == "ansi":
+            return text
+        print(text)
+        return None
+
+    def close(self) -> None:
+        """Release nothing: the sandbox outlives the environment. Safe to call twice."""
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "TextParallelEnv":
+        # Task, turns, family and sandbox never change, so copies share them.
+        clone = copy.copy(self)
+        memo[id(self)] = clone
+        clone.metadata = copy.deepcopy(self.metadata, memo)
+        clone.possible_agents = list(self.possible_agents)
+        clone.state_space = copy.deepcopy(self.state_space, memo)
+        clone._spaces = copy.deepcopy(self._spaces, memo)  # noqa: SLF001  our own clone
+        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  our own clone
+        return clone
+
+    @property
+    def _over(self) -> bool:
+        solved = bool(self._turns) and self._turns[-1].score.solved
+        return solved or len(self._turns) >= self.family.max_turns
+
+    def _current_task(self) -> Task:
+        if self._task is None:
+            raise ResetNeededError("there is no episode yet: call reset first")
+        return self._task
+
+    def _agent_spaces(self, agent: AgentID) -> tuple[UnicodeText, UnicodeText]:
+        if agent not in self._spaces:
+            raise unknown_name("agent", agent, self._spaces)
+        return self._spaces[agent]
+
+    def _choose_task(self, options: dict[str, Any]) -> int:
+        tasks = self.family.tasks
+        if "task_index" in options:
+            return checked_index(options["task_index"], len(tasks))
+        if "task_id" in options:
+            ids = [task.task_id for task in tasks]
+            if options["task_id"] not in ids:
+                raise unknown_name("task_id", options["task_id"], ids)
+            return ids.index(options["task_id"])
+        assert self._np_random is not None  # noqa: S101  reset sets it first
+        return int(self._np_random.integers(len(tasks)))
+
+    def _observations(self) -> dict[AgentID, str]:
+        task = self._current_task()
+        return {
+            agent: printable(self.family.observe(task, self._turns, agent))
+            for agent in self.possible_agents
+        }
+
+    def _infos(self) -> dict[AgentID, Info]:
+        task = self._current_task()
+        return {agent: info_of(task, self._turns, agent) for agent in self.possible_agents}
+
+
+def build_env(
+    env_id: str,
+    config_type: type[ConfigT],
+    family_of: Callable[[ConfigT], TaskFamily[Any]],
+    options: Mapping[str, Any],
+) -> TextParallelEnv:
+    """Build an environment of ours from keywords: the shell's own, and those of its family."""
+    shell = {name: options[name] for name in SHELL_OPTIONS if name in options}
+    rest = {name: value for name, value in options.items() if name not in SHELL_OPTIONS}
+    config = build_config(config_type, rest)
+    family = family_of(config)
+    if config.expert is not None:
+        family = AdvisedFamily(family, as_endpoint(config.expert))
+    return TextParallelEnv(family, env_id=env_id, **shell)

@@ -1,0 +1,113 @@
+"""Many environments stepped at once, in this process, scored as one batch.
+
+Gymnasium's own vector classes pass observations through fixed-size shared memory, which cuts and
+pads text; here an observation stays a `str`. Episodes are not restarted by themselves: an
+environment that is done waits for `reset`, and takes an empty joint action until then.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.shell.stepping import step_many
+from mlrl_envs.types import AgentID, Info, TextEnv
+
+__all__ = ["VectorEnv", "VectorStep"]
+
+Seeds = int | Sequence[int | None] | None
+Options = Mapping[str, Any] | Sequence[Mapping[str, Any] | None] | None
+VectorStep = tuple[
+    list[dict[AgentID, str]],
+    list[dict[AgentID, float]],
+    list[dict[AgentID, bool]],
+    list[dict[AgentID, bool]],
+    list[dict[AgentID, Info]],
+]
+
+
+class VectorEnv:
+    """A list of parallel environments behind one `reset` and one `step`.
+
+    Args:
+        envs: The environments; they belong to this object from now on.
+    """
+
+    def __init__(self, envs: Sequence[TextEnv]) -> None:
+        if not envs:
+            raise InvalidArgumentError("num_envs must be at least 1, got 0")
+        self.envs = list(envs)
+
+    @property
+    def num_envs(self) -> int:
+        """How many environments there are."""
+        return len(self.envs)
+
+    @property
+    def possible_agents(self) -> list[AgentID]:
+        """Agents of every environment."""
+        return list(self.envs[0].possible_agents)
+
+    @property
+    def agents(self) -> list[list[AgentID]]:
+        """For each environment, the agents that act next."""
+        return [list(env.agents) for env in self.envs]
+
+    def reset(
+        self, seed: Seeds = None, options: Options = None
+    ) -> tuple[list[dict[AgentID, str]], list[dict[AgentID, Info]]]:
+        """Begin an episode in every environment.
+
+        Args:
+            seed: A list gives each environment its own; an int seeds the i-th with `seed + i`.
+            options: One mapping for all, or a list with one for each.
+
+        Returns:
+            Observations and infos, one mapping an environment.
+        """
+        seeds = self._spread_seed(seed)
+        spread = self._spread_options(options)
+        results = [
+            env.reset(seed=s, options=o) for env, s, o in zip(self.envs, seeds, spread, strict=True)
+        ]
+        return [observations for observations, _ in results], [infos for _, infos in results]
+
+    def step(self, actions: Sequence[Mapping[AgentID, str]]) -> VectorStep:
+        """Play one joint action in every environment; see `mlrl_envs.step_many`.
+
+        Args:
+            actions: One mapping an environment, empty where the episode is over.
+
+        Returns:
+            Observations, rewards, terminations, truncations and infos, each a list of mappings.
+        """
+        results = step_many(self.envs, actions)
+        observations, rewards, terminations, truncations, infos = (
+            list(column) for column in zip(*results, strict=True)
+        )
+        return observations, rewards, terminations, truncations, infos
+
+    def close(self) -> None:
+        """Close every environment."""
+        for env in self.envs:
+            env.close()
+
+    def _spread_seed(self, seed: Seeds) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + index for index in range(self.num_envs)]
+        return self._one_each("seed", list(seed))
+
+    def _spread_options(self, options: Options) -> Sequence[dict[str, Any] | None]:
+        if options is None or isinstance(options, Mapping):
+            return [None if options is None else dict(options)] * self.num_envs
+        return self._one_each("options", [None if o is None else dict(o) for o in options])
+
+    def _one_each(self, name: str, values: list[Any]) -> list[Any]:
+        if len(values) != self.num_envs:
+            raise InvalidArgumentError(
+                f"{name} must have {self.num_envs} entries, one an environment, got {len(values)}"
+            )
+        return values

@@ -1,0 +1,1 @@
+"""Configuration of runs: YAML, overrides and option checks."""

@@ -1,0 +1,1 @@
+"""Model execution: decoding, log-probabilities, KV caches, kernels and devices."""

@@ -1,0 +1,1 @@
+"""Numeric kernels: language-model head, attention, normalisation and matrix products."""

@@ -1,0 +1,1 @@
+"""Evaluation of actors, and collection of episodes."""

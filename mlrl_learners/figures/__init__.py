@@ -1,0 +1,1 @@
+"""Statistics of episodes: means, bootstrap intervals and comparisons."""

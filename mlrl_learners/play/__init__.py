@@ -1,0 +1,1 @@
+"""Episodes and rollout trees: an actor plays environments."""

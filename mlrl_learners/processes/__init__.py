@@ -1,0 +1,1 @@
+"""Training in several processes: the process group and how work is shared."""

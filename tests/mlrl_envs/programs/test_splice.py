@@ -1,0 +1,266 @@
+import ast
+import textwrap
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlrl_envs.datasets.classeval import load_classeval
+from mlrl_envs.programs.methods import class_in, functions_in
+from mlrl_envs.programs.splice import merge, read_answer, splice
+from mlrl_envs.tasks import ClassTask, Method
+
+SKELETON = '''import math
+
+
+class Base:
+    def hello(self):
+        return "hello"
+
+
+class Thing(Base):
+    """A thing."""
+
+    unit = "m"
+
+    def __init__(self, size=1):
+        self._size = size
+
+    @property
+    def size(self):
+        """Its size."""
+
+    @size.setter
+    def size(self, value):
+        """Change it."""
+
+    @staticmethod
+    def double(x):
+        """Twice x."""
+
+    async def wait(self, times, limit=3):
+        """Wait."""
+
+    def grow(self, by=1):
+        raise NotImplementedError
+'''
+NAMES = ("size", "size.setter", "double", "wait", "grow")
+
+
+def _task(skeleton=SKELETON, names=NAMES):
+    methods = tuple(Method(name, 10, 2, "real", "") for name in names)
+    return ClassTask("t", skeleton, "Thing", methods, (), "", 1)
+
+
+def _fenced(code):
+    return f"```python\n{textwrap.dedent(code)}\n```"
+
+
+def _spliced(answer, own=NAMES):
+    merged = merge(_task(), {"coder_1": own}, {"coder_1": _fenced(answer)})
+    return merged, functions_in(class_in(ast.parse(merged.source), "Thing"))
+
+
+def test_own_methods_take_the_place_of_the_skeletons():
+    merged, methods = _spliced("def grow(self, by=1):\n    self._size += by")
+    assert ast.unparse(methods["grow"]) == "def grow(self, by=1):\n    self._size += by"
+    assert list(methods) == ["__init__", *NAMES]
+    assert merged.answers["coder_1"].dropped == ()
+
+
+def test_rest_of_the_skeleton_stays():
+    merged, methods = _spliced("def grow(self, by=1): self._size += by")
+    thing = class_in(ast.parse(merged.source), "Thing")
+    assert ast.unparse(thing.bases[0]) == "Base"
+    assert ast.unparse(methods["__init__"]).endswith("self._size = size")
+    for kept in ("import math", "class Base", "unit = 'm'", "A thing.", "return 'hello'"):
+        assert kept in merged.source
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "first_lines"),
+    [
+        ("def double(x): return 2 * x", "double", ["@staticmethod", "def double(x):"]),
+        ("@print\ndef double(x): return 2 * x", "double", ["@staticmethod", "def double(x):"]),
+        ("@property\ndef size(self): return self._size", "size", ["@property", "def size(self):"]),
+        (
+            "@size.setter\ndef size(self, value): self._size = value",
+            "size.setter",
+            ["@size.setter", "def size(self, value):"],
+        ),
+        (
+            "async def wait(self, times, limit=3): return times",
+            "wait",
+            ["async def wait(self, times, limit=3):"],
+        ),
+        (
+            "def wait(self, times, limit=3): return times",
+            "wait",
+            ["async def wait(self, times, limit=3):"],
+        ),
+        (
+            "@staticmethod\ndef grow(by=1): return by",
+            "grow",
+            ["@staticmethod", "def grow(by=1):"],
+        ),
+        ("@lambda f: 1\ndef grow(self, by=1): return by", "grow", ["def grow(self, by=1):"]),
+        ("@size.setter\n@print\ndef grow(self, by): return by", "grow.setter", None),
+    ],
+)
+def test_decorators_and_async_are_the_skeletons(answer, name, first_lines):
+    answer_of = read_answer(_task(), NAMES, _fenced(answer))
+    if first_lines is None:
+        assert answer_of.dropped == (f"method {name}",)
+        return
+    _, methods = _spliced(answer)
+    assert ast.unparse(methods[name]).split("\n")[: len(first_lines)] == first_lines
+
+
+def test_defaults_and_annotations_of_the_same_parameters_are_the_skeletons():
+    _, methods = _spliced("def grow(self, by: Nowhere = exit()) -> np.array:\n    return by")
+    assert ast.unparse(methods["grow"].args) == "self, by=1"
+
+
+def test_other_parameter_names_are_the_answers():
+    _, methods = _spliced("def grow(self, step=2): return step")
+    assert ast.unparse(methods["grow"].args) == "self, step=2"
+
+
+def test_annotations_are_never_evaluated():
+    merged, _ = _spliced("def grow(self, step: Nowhere) -> NoSuchName: return step")
+    exec(compile(merged.source, "merged", "exec"), {"__name__": "merged"})
+
+
+def test_imports_functions_and_classes_inside_a_method_stay():
+    code = (
+        "def grow(self, by=1):\n    import re\n\n    class Step:\n        pass\n\n"
+        "    def inner(x):\n        return x + by\n\n    return inner(self._size)"
+    )
+    _, methods = _spliced(code)
+    assert [type(node).__name__ for node in methods["grow"].body] == [
+        "Import",
+        "ClassDef",
+        "FunctionDef",
+        "Return",
+    ]
+
+
+def test_everything_beside_the_own_methods_is_left_out_and_named():
+    code = """
+    import os
+    os.abort()
+    class Base: pass
+    class Thing(Base, metaclass=type):
+        unit = "km"
+        def __init__(self): self.hacked = True
+        def __eq__(self, other): return True
+        def grow(self, by=1): return by
+        def _helper(self): return 1
+    """
+    merged, methods = _spliced(code, own=("grow",))
+    assert "abort" not in merged.source
+    assert "hacked" not in merged.source
+    assert set(methods) == {"__init__", *NAMES}
+    assert merged.answers["coder_1"].dropped == (
+        "method __init__",
+        "method __eq__",
+        "method _helper",
+        "import os",
+        "os.abort()",
+        "class Base",
+        "decorators and keywords of class Thing",
+        "unit = 'km'",
+    )
+
+
+def test_methods_of_others_are_not_used():
+    actions = {
+        "coder_1": _fenced("def grow(self, by=1): return by\ndef double(x): return 'stolen' + x"),
+        "coder_2": _fenced("def double(x): return 2 * x"),
+    }
+    merged = merge(_task(), {"coder_1": ("grow",), "coder_2": ("double",)}, actions)
+    assert merged.answers["coder_1"].strays == ("double",)
+    assert merged.answers["coder_2"].strays == ()
+    assert "stolen" not in merged.source
+    assert "2 * x" in merged.source
+
+
+def test_stubs_are_left_out_unless_asked_for():
+    actions = {"coder_1": _fenced("def grow(self, by=1): return 77\ndef double(x): return 2 * x")}
+    merged = merge(_task(), {"coder_1": NAMES}, actions)
+    assert list(merged.answers["coder_1"].stubs) == ["grow"]
+    assert "77" not in merged.source
+    assert "77" in merge(_task(), {"coder_1": NAMES}, actions, with_stubs=True).source
+
+
+def test_setter_without_its_decorator_is_taken_for_what_its_author_owns():
+    text = _fenced("def size(self, value): self._size = value")
+    assert list(read_answer(_task(), ("size.setter",), text).methods) == ["size.setter"]
+    assert read_answer(_task(), ("grow",), text).strays == ("size",)
+
+
+def test_nothing_delivered_makes_no_program():
+    merged = merge(_task(), {"coder_1": NAMES}, {"coder_1": "Not today."})
+    assert merged.source is None
+    assert merged.error == ""
+
+
+def test_too_deep_a_body_is_an_error_of_its_author():
+    deep = "def grow(self, by=1):\n    return " + "-" * 5_000 + "by"
+    merged = merge(_task(), {"coder_1": NAMES}, {"coder_1": _fenced(deep)})
+    assert merged.source is None
+    assert merged.answers["coder_1"].errors
+
+
+TASKS = load_classeval("sample")
+texts = st.text(st.characters(exclude_categories=()), max_size=200) | st.builds(
+    "```python\n{}def {}(self, {}):\n    {}\n```".format,
+    st.sampled_from(["", "@staticmethod\n", "@x.setter\n", "class Inventory:\n  ", "async "]),
+    st.sampled_from(["add", "mean", "total", "limit", "__init__", "é"]),
+    st.sampled_from(["", "x", "*a, **k", "x=1, /", "x: int = 2", "\x00"]),
+    st.sampled_from(["pass", "return x", "return self", "yield x", "break", "\ud800", "x = '''"]),
+)
+
+
+@given(st.sampled_from(TASKS), st.lists(texts, min_size=2, max_size=2))
+def test_any_text_is_merged_and_the_skeleton_survives(task, answers):
+    names = [method.name for method in task.methods]
+    owners = {"coder_1": names[::2], "coder_2": names[1::2]}
+    merged = merge(task, owners, dict(zip(owners, answers, strict=True)))
+    if merged.source is None:
+        return
+    before = class_in(ast.parse(task.skeleton), task.class_name)
+    after = class_in(ast.parse(merged.source), task.class_name)
+    assert [ast.dump(node) for node in after.bases] == [ast.dump(node) for node in before.bases]
+    old, new = functions_in(before), functions_in(after)
+    assert list(old) == list(new)
+    for name, place in old.items():
+        if place.decorator_list or name not in names:
+            assert [*map(ast.unparse, new[name].decorator_list)] == [
+                *map(ast.unparse, place.decorator_list)
+            ]
+        if name not in names:
+            assert ast.dump(new[name]) == ast.dump(place)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.class_name)
+def test_splicing_twice_is_splicing_once(task):
+    methods = {method.name: ast.parse(method.reference).body[0] for method in task.methods}
+    once = splice(task.skeleton, task.class_name, methods)
+    assert splice(once, task.class_name, methods) == once
+    assert splice(once, task.class_name, {}) == once
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.class_name)
+def test_completed_skeleton_is_the_solution(task):
+    methods = {method.name: ast.parse(method.reference).body[0] for method in task.methods}
+    spliced = functions_in(
+        class_in(ast.parse(splice(task.skeleton, task.class_name, methods)), task.class_name)
+    )
+    for method in task.methods:
+        assert ast.unparse(spliced[method.name]) == method.reference
+
+
+def test_docstring_of_a_module_stays_in_front():
+    source = splice('"""Text."""\nimport re\n\nclass A:\n    pass', "A", {})
+    assert source.startswith('"""Text."""\nfrom __future__ import annotations\nimport re\n')

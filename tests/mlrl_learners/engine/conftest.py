@@ -1,0 +1,85 @@
+"""CUDA graphs without CUDA: operations are recorded and replayed on a CPU."""
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from mlrl_learners.engine.cuda_graphs import GraphRecorder
+
+
+class Tape(TorchDispatchMode):
+    """Writes down operations and the tensors they work on; nothing they changed stays changed."""
+
+    WAITING = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default)
+
+    def __init__(self):
+        super().__init__()
+        self.calls, self.changed = [], []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function in self.WAITING:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        kwargs = kwargs or {}
+        arguments = function._schema.arguments
+        for argument, value in zip(arguments, args, strict=False):
+            if argument.alias_info is not None and argument.alias_info.is_write:
+                self.changed.append((value, value.clone()))
+        result = function(*args, **kwargs)
+        self.calls.append((function, args, kwargs, result))
+        return result
+
+    def __exit__(self, *error):
+        super().__exit__(*error)
+        for tensor, value in reversed(self.changed):
+            tensor.copy_(value)
+
+    def play(self):
+        """Do the operations again, on the same memory: Python code is not asked."""
+        for function, args, kwargs, result in self.calls:
+            again = function(*args, **kwargs)
+            places = {t.untyped_storage().data_ptr() for t in tensors_in((args, kwargs))}
+            for old, new in zip(tensors_in(result), tensors_in(again), strict=True):
+                if old.untyped_storage().data_ptr() not in places:
+                    old.copy_(new)
+
+
+def tensors_in(tree):
+    leaves = torch.utils._pytree.tree_leaves(tree)
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and not leaf.is_mkldnn]
+
+
+class TapeRecorder(GraphRecorder):
+    """Does on a CPU what CUDA graphs do on a GPU."""
+
+    def __init__(self, *, fails=False):
+        super().__init__(torch.device("cpu"))
+        self.fails, self.warm_ups, self.recordings, self.replays = fails, 0, 0, 0
+
+    def warm_up(self, work, *, last):
+        self.warm_ups += 1
+        return work()
+
+    def _capture(self, work):
+        if self.fails:
+            raise RuntimeError("CUDA error: out of memory\nsome more")
+        self.recordings += 1
+        tape = Tape()
+        with tape:
+            result = work()
+
+        def replay():
+            self.replays += 1
+            tape.play()
+            return result
+
+        return replay
+
+
+@pytest.fixture(scope="session", name="make_recorder")
+def _make_recorder():
+    return TapeRecorder
+
+
+@pytest.fixture(scope="session", name="make_tape")
+def _make_tape():
+    return Tape

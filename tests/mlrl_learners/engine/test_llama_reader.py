@@ -1,0 +1,218 @@
+"""What is read in fewer operations is what the model's own forward pass makes of it."""
+
+import importlib
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+
+from mlrl_learners.engine import llama_reader
+from mlrl_learners.engine.families import reads_plainly
+from mlrl_learners.engine.kernels.onednn import has_onednn
+from mlrl_learners.engine.llama_reader import PlainLlama
+from mlrl_learners.engine.onednn_layers import use_fast_linears
+from mlrl_learners.policies import Policy, tiny_model
+
+generate = importlib.import_module("mlrl_learners.engine.decoding")
+pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
+
+LENGTH = 40
+SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 256,
+}
+FAMILIES = {
+    "llama": {"num_key_value_heads": 2},
+    "llama, biases": {"num_key_value_heads": 4, "attention_bias": True, "mlp_bias": True},
+    "llama, stretched": {
+        "num_key_value_heads": 1,
+        "rope_parameters": {
+            "rope_type": "llama3",
+            "rope_theta": 10000.0,
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 64,
+        },
+    },
+    "mistral": {"num_key_value_heads": 2, "sliding_window": None},
+    "qwen2": {"num_key_value_heads": 2, "tie_word_embeddings": True},
+    "qwen3": {"num_key_value_heads": 1, "head_dim": 16},
+}
+OTHERS = {
+    "mistral": {"num_key_value_heads": 2, "sliding_window": 4},
+    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
+    "gemma": {"num_key_value_heads": 2, "head_dim": 8},
+    "phi": {},
+    "mistral, told otherwise": {
+        "num_key_value_heads": 2,
+        "sliding_window": 16,
+        "layer_types": ["full_attention"] * 2,
+    },
+}
+
+
+def model_of(family, **options):
+    """A model whose biases and norms are not those that change nothing."""
+    _, tokenizer = tiny_model()
+    tokens = {f"{kind}_token_id": tokenizer.eos_token_id for kind in ("eos", "pad")}
+    options = {**SIZES, **tokens, "vocab_size": len(tokenizer), "bos_token_id": None, **options}
+    torch.manual_seed(0)
+    model = AutoModelForCausalLM.from_config(CONFIG_MAPPING[family.split(",")[0]](**options))
+    with torch.no_grad():
+        for name, weight in model.named_parameters():
+            if weight.dim() == 1:
+                weight.add_(torch.randn(weight.shape) * (0.3 if "norm" in name else 0.1))
+            else:
+                weight.mul_(4.0)
+    return model.eval(), tokenizer
+
+
+def policy_of(family="llama", **options):
+    return Policy(*model_of(family, **FAMILIES[family]), **options)
+
+
+@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_plain_reading_draws_the_tokens_that_the_models_own_forward_pass_does(
+    family, seed, monkeypatch, sample, compare
+):
+    monkeypatch.setattr(llama_reader, "ROOM_TOKENS", 7)  # a cache that grows several times
+    policy = policy_of(family)
+    assert policy.reads_plainly
+    plain = sample(policy, seed=seed)
+    policy.reads_plainly = False
+    compare(plain, sample(policy, seed=seed))
+
+
+def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch, sample, compare):
+    monkeypatch.setattr(llama_reader, "ROOM_TOKENS", 5)
+    policy = policy_of()
+    policy.eos_ids = (*policy.eos_ids, *range(0, 200, 9))
+    plain = sample(policy)
+    policy.reads_plainly = False
+    lengths = compare(plain, sample(policy))
+    assert len(set(lengths)) > 2
+
+
+def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it(sample, compare):
+    compare(sample(policy_of()), sample(policy_of(), max_rows=3))
+
+
+def test_the_forward_pass_of_the_model_is_not_asked(monkeypatch, sample):
+    policy = policy_of()
+    monkeypatch.setattr(type(policy.model), "forward", None)
+    sample(policy)
+
+
+def test_weights_are_read_as_they_are_when_sampling_begins(sample, compare):
+    policy = policy_of()
+    before = sample(policy, seed=None)
+    with torch.no_grad():
+        policy.model.model.layers[1].self_attn.k_proj.weight.mul_(-1.0)
+        policy.model.model.norm.weight.mul_(-1.0)
+    after = sample(policy, seed=None)
+    assert after != before
+    policy.reads_plainly = False
+    compare(after, sample(policy, seed=None))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_under_autocast_plain_reading_is_as_near_to_float32_as_the_models_own(family):
+    model, _ = model_of(family, **FAMILIES[family])
+    ids = torch.arange(1, 25).view(2, 12)
+    positions = torch.arange(12).expand(2, 12)
+    with torch.no_grad():
+        exact = model(input_ids=ids).logits[:, -1]
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            plain = PlainLlama(model, 2)
+            ours = plain.read(ids, None, positions, plain.cache())
+            theirs = model(input_ids=ids).logits[:, -1]
+    assert ours.dtype == theirs.dtype == torch.bfloat16
+    errors = [(half.float() - exact).abs().mean() for half in (ours, theirs)]
+    assert errors[0] < 1.5 * errors[1]
+    assert errors[0] < 0.05 * exact.abs().mean()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_weights_in_bfloat16_are_read_plainly(family):
+    model, _ = model_of(family, **FAMILIES[family])
+    assert reads_plainly(model.to(torch.bfloat16))
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_other_layouts_are_left_to_their_own_forward_pass(family):
+    assert not reads_plainly(model_of(family, **OTHERS[family])[0])
+
+
+def scale_layers(model):
+    layer = model.model.layers[0]
+    twice = type(layer).forward
+    layer.__class__ = type(
+        "Twice",
+        (type(layer),),
+        {"forward": lambda self, x, **options: twice(self, x, **options) * 2},
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        scale_layers,
+        lambda model: setattr(model.model, "norm", torch.nn.RMSNorm(32)),
+        lambda model: setattr(model.model.layers[0].mlp, "gate_proj", None),
+    ],
+)
+def test_a_model_that_does_something_else_is_found_out(change):
+    model, _ = model_of("llama", **FAMILIES["llama"])
+    assert reads_plainly(model)
+    change(model)
+    assert PlainLlama.fits(model)
+    assert not reads_plainly(model)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: setattr(model.config, "_attn_implementation", "eager"),
+        lambda model: model.half(),
+        lambda model: model.model.layers[1].register_forward_hook(lambda *states: states[-1]),
+        lambda model: model.register_forward_pre_hook(lambda *_: None),
+        lambda model: setattr(model.model.layers[0].mlp, "forward", torch.nn.functional.silu),
+        lambda model: model.lm_head.half(),
+        lambda model: setattr(model.model.layers[0].mlp, "up_proj", torch.nn.Sequential()),
+    ],
+)
+def test_what_it_does_not_know_is_left_to_the_model(change):
+    model, _ = model_of("llama", **FAMILIES["llama"])
+    use_fast_linears(model)
+    assert PlainLlama.fits(model)
+    change(model)
+    assert not PlainLlama.fits(model)
+
+
+def test_adapters_are_left_to_the_model(make_policies, monkeypatch, sample):
+    monkeypatch.setattr(generate, "PlainLlama", None)  # it would fail
+    policy, *_ = make_policies(["a", "b"])
+    assert policy.reads_plainly
+    sample(policy, adapters=["b", "a", "b"], length=3)
+
+
+def test_a_large_copy_is_not_made(monkeypatch):
+    monkeypatch.setattr(llama_reader, "MAX_PACKED_BYTES", 10_000)
+    assert not PlainLlama.fits(model_of("llama", **FAMILIES["llama"])[0])
+
+
+def test_a_bias_of_one_of_several_layers_is_added():
+    model, _ = model_of("llama", **FAMILIES["llama"])
+    model.model.layers[0].self_attn.v_proj.bias = torch.nn.Parameter(torch.ones(16))
+    assert reads_plainly(model)
+
+
+def test_parts_that_another_model_has_not_are_no_error():
+    model, tokenizer = model_of("llama", **FAMILIES["llama"])
+    model.model.norm = torch.nn.RMSNorm(32)
+    assert not Policy(model, tokenizer).reads_plainly

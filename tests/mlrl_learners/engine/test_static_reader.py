@@ -1,0 +1,287 @@
+"""Decoding at shapes that never change is decoding: CUDA graphs are played back on a CPU here."""
+
+import importlib
+import math
+
+import pytest
+import torch
+from transformers import CONFIG_MAPPING, AutoModelForCausalLM
+
+from mlrl_learners.engine import static_reader
+from mlrl_learners.engine.families import decodes_statically
+from mlrl_learners.engine.frozen_casts import frozen_casts
+from mlrl_learners.engine.static_reader import RECORDED_STEPS, WARM_UPS
+from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
+
+generate = importlib.import_module("mlrl_learners.engine.decoding")
+
+LENGTH = 40
+SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 256,
+}
+FAMILIES = {
+    "llama": {"num_key_value_heads": 2},
+    "qwen2": {"num_key_value_heads": 2},
+    "qwen3": {"num_key_value_heads": 1, "head_dim": 8},
+    "gpt_neox": {},
+    "phi": {},
+    "gpt2": {"n_embd": 32, "n_layer": 2, "n_head": 4},
+}
+OTHERS = {
+    "mistral": {"num_key_value_heads": 2, "sliding_window": 4},
+    "bloom": {},
+    "mamba": {"state_size": 4},
+}
+
+
+def model_of(family, **options):
+    _, tokenizer = tiny_model()
+    tokens = {f"{kind}_token_id": tokenizer.eos_token_id for kind in ("eos", "pad")}
+    options = {**SIZES, **tokens, "vocab_size": len(tokenizer), "bos_token_id": None, **options}
+    torch.manual_seed(0)
+    return AutoModelForCausalLM.from_config(CONFIG_MAPPING[family](**options)), tokenizer
+
+
+def policy_of(family="llama", **options):
+    """A policy whose answers vary, and end now and then."""
+    model, tokenizer = model_of(family, **FAMILIES[family])
+    head = model.get_output_embeddings()
+    head = torch.nn.Linear(head.in_features, len(tokenizer))
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        head.weight.copy_(torch.randn(head.weight.shape, generator=generator) * 0.4)
+        head.bias.zero_()
+        head.bias[tokenizer.eos_token_id] = 2.5
+    model.set_output_embeddings(head)
+    return Policy(model, tokenizer, **options)
+
+
+@pytest.fixture
+def small_room(monkeypatch):
+    """Room for so few tokens that steps are built anew several times."""
+    monkeypatch.setattr(generate, "ROOM_TOKENS", RECORDED_STEPS)
+
+
+@pytest.fixture
+def rare_looks(monkeypatch):
+    """Look for rows that have ended as rarely as on a GPU."""
+    monkeypatch.setattr(generate, "_look_steps", lambda device: 8)
+
+
+@pytest.mark.usefixtures("small_room", "rare_looks")
+@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_replayed_steps_draw_the_same_tokens_as_a_cache_that_grows(
+    family, seed, make_recorder, sample, compare
+):
+    policy = policy_of(family)
+    grown = sample(policy, seed=seed)
+    policy.recorder = make_recorder()
+    lengths = compare(sample(policy, seed=seed), grown)
+    assert seed is None or len(set(lengths)) > 1  # rows ended at different times
+    assert policy.recorder.recordings > 1
+    assert (
+        policy.recorder.replays > policy.recorder.warm_ups == WARM_UPS * policy.recorder.recordings
+    )
+
+
+@pytest.mark.usefixtures("small_room")
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_rows_keep_their_adapter_when_others_leave(
+    family, make_policies, make_recorder, sample, compare
+):
+    policy, *_ = make_policies(["a", "b"], family=family)
+    adapters = ["b", None, "a"]
+    grown = sample(policy, adapters=adapters)
+    policy.recorder = make_recorder()
+    lengths = compare(sample(policy, adapters=adapters), grown)
+    assert len(set(lengths)) > 1
+    assert policy.recorder.replays
+
+
+@pytest.mark.usefixtures("small_room")
+def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it(make_recorder, sample, compare):
+    policy = policy_of()
+    policy.recorder = make_recorder()
+    compare(sample(policy), sample(policy, max_rows=3))
+
+
+@pytest.mark.usefixtures("small_room")
+def test_ended_rows_leave_when_the_room_is_used_up(make_recorder, sample):
+    policy, batches = policy_of(), []
+    policy.model.register_forward_pre_hook(
+        lambda _, args, kwargs: batches.append(len(kwargs["input_ids"])), with_kwargs=True
+    )
+    policy.recorder = make_recorder()
+    lengths = [len(c.token_ids) for group in sample(policy) for c in group]
+    alive = [sum(length > RECORDED_STEPS * n for length in lengths) for n in (0, 1, 2)]
+    expected = [3]  # prompts, then warm-ups and one recording of each room
+    for rows, left in zip(alive, (LENGTH, LENGTH - 16, LENGTH - 32), strict=True):
+        expected += [rows] * (WARM_UPS + 1 if left > RECORDED_STEPS else max(lengths) - 33)
+    assert batches == expected
+
+
+def test_few_tokens_are_not_worth_a_recording(make_recorder, sample, compare):
+    policy = policy_of()
+    grown = sample(policy, length=RECORDED_STEPS - 1)
+    policy.recorder = make_recorder()
+    compare(sample(policy, length=RECORDED_STEPS - 1), grown)
+    assert policy.recorder.warm_ups == policy.recorder.recordings == 0
+
+
+@pytest.mark.usefixtures("small_room")
+def test_a_recording_that_fails_costs_a_warning_and_no_tokens(make_recorder, sample, compare):
+    policy = policy_of()
+    grown = sample(policy)
+    policy.recorder = make_recorder(fails=True)
+    with pytest.warns(RuntimeWarning, match="without CUDA graphs.*out of memory$") as said:
+        compare(sample(policy, max_rows=3), grown)
+    assert len(said) == 1
+    assert policy.recorder.warm_ups == WARM_UPS  # it is not tried again
+
+
+def test_a_model_that_waits_for_the_gpu_is_not_recorded(make_recorder, sample, compare):
+    policy = policy_of()
+    grown = sample(policy)
+    policy.model.model.register_forward_hook(lambda *_: torch.ones(2).sum().item() and None)
+    policy.recorder = make_recorder()
+    with pytest.warns(RuntimeWarning, match="not permitted when stream is capturing"):
+        compare(sample(policy), grown)
+    assert not policy.recorder.usable
+
+
+@pytest.fixture(params=["trained", "frozen"])
+def half_policy(request, monkeypatch):
+    """A policy under autocast, whose weights are laid out as on a GPU."""
+    monkeypatch.setattr(generate, "_fast_weights", lambda model, _: frozen_casts(model))
+    policy = policy_of(precision="bf16")
+    policy.model.requires_grad_(request.param == "trained")
+    return policy
+
+
+@pytest.mark.usefixtures("small_room")
+def test_under_autocast_replayed_steps_are_those_that_were_recorded(
+    half_policy, make_recorder, sample
+):
+    half_policy.recorder = make_recorder()
+    recorded = sample(half_policy)
+    assert half_policy.recorder.replays
+    half_policy.recorder.record = lambda work: None  # the same steps, never replayed
+    assert sample(half_policy) == recorded
+
+
+@pytest.mark.usefixtures("small_room")
+def test_under_autocast_fixed_shapes_change_no_more_than_is_rounded(
+    half_policy, make_recorder, sample
+):
+    half_policy.recorder = make_recorder()
+    recorded = sample(half_policy)
+    half_policy.recorder = None
+    pairs = [
+        pair
+        for ours, theirs in zip(recorded, sample(half_policy), strict=True)
+        for mine, other in zip(ours, theirs, strict=True)
+        for pair in zip(mine.logprobs, other.logprobs, strict=False)
+        if mine.token_ids == other.token_ids
+    ]
+    assert len(pairs) > LENGTH
+    assert max(abs(mine - other) for mine, other in pairs) < 0.1
+
+
+def test_keys_cast_when_they_are_written_are_those_cast_when_they_are_read(
+    half_policy, make_recorder, monkeypatch, sample
+):
+    half_policy.recorder = make_recorder()
+    early = sample(half_policy)
+
+    def keep_type(states, length):
+        rows, heads, width, size = states.shape
+        buffer = torch.zeros(rows, heads, length, size, dtype=states.dtype)
+        buffer[:, :, :width] = states
+        return buffer
+
+    monkeypatch.setattr(static_reader, "_with_room", keep_type)
+    assert sample(half_policy) == early
+
+
+def test_keys_lie_in_the_type_that_attention_reads_them_in(make_recorder, monkeypatch, sample):
+    kept = []
+    policy = policy_of(precision="bf16")
+    policy.recorder = make_recorder()
+    update = generate.StaticStep.__call__
+    monkeypatch.setattr(
+        generate.StaticStep,
+        "__call__",
+        lambda step, tokens: kept.append(step._cache.layers[0]) or update(step, tokens),
+    )
+    sample(policy)
+    assert {kept[0].keys.dtype, kept[0].values.dtype} == {torch.bfloat16}
+    assert kept[0] is kept[-1]  # the same memory from the first step to the last
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_hidden_columns_weigh_nothing_and_kernels_may_scale_what_hides_them(dtype):
+    hidden = torch.tensor(static_reader.HIDDEN, dtype=dtype).float()
+    scaled = (hidden * math.log2(math.e)).to(dtype)  # what exp2 is taken of
+    assert torch.isfinite(scaled)
+    assert torch.exp2(scaled.float() + 10_000) == 0.0  # beside any score there is
+
+
+def test_attention_is_not_planned_for_each_length_while_tokens_are_drawn(sample):
+    policy, planned = policy_of(), []
+    policy.model.register_forward_pre_hook(
+        lambda *_: planned.append(torch.backends.cuda.cudnn_sdp_enabled())
+    )
+    sample(policy, length=3)
+    assert decodes_statically(policy.model)
+    assert set(planned) == {False}
+    assert torch.backends.cuda.cudnn_sdp_enabled()
+
+
+@pytest.mark.usefixtures("rare_looks")
+@pytest.mark.parametrize("options", [{}, {"top_k": 5}, {"top_k": 5, "renormalize": False}])
+def test_between_looks_nothing_waits_for_a_gpu(options, make_recorder):
+    policy = policy_of()
+    policy.model.get_output_embeddings().bias.data[policy.eos_ids[0]] = -20.0  # nothing ends
+    policy.recorder = make_recorder()
+    waits = []
+
+    class Watch(torch.utils._python_dispatch.TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function in (
+                torch.ops.aten._local_scalar_dense.default,
+                torch.ops.aten.nonzero.default,
+            ):
+                waits.append(function)
+            return function(*args, **(kwargs or {}))
+
+    sampling = SamplingConfig(max_new_tokens=LENGTH, top_p=1.0, **options)
+    with Watch():
+        policy.complete([[1, 2, 3]], 2, sampling, generator=torch.Generator().manual_seed(0))
+    assert len(waits) <= 6 + LENGTH // 8  # some for the prompts
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_most_families_decode_statically(family):
+    model, _ = model_of(family, **FAMILIES[family])
+    assert decodes_statically(model)
+    assert decodes_statically(model.to(torch.bfloat16))
+    model.config._attn_implementation = "eager"
+    assert not decodes_statically(model)
+
+
+@pytest.mark.parametrize("family", OTHERS)
+def test_families_that_lay_out_their_cache_otherwise_do_not(family):
+    assert not decodes_statically(model_of(family, **OTHERS[family])[0])
+
+
+def test_rows_are_looked_for_when_the_room_is_used_up():
+    assert static_reader.ROOM_TOKENS % generate.LOOK_STEPS == 0
+
+
+def test_nothing_is_recorded_on_a_cpu():
+    assert policy_of().recorder is None
