@@ -1,38 +1,54 @@
-"""Hashes that tell whether two results were scored alike: of the tasks, and of the code."""
+"""Fingerprints: hashes that tell whether two results were scored on the same tasks and rules."""
 
 import functools
 import hashlib
-from pathlib import Path
 from typing import Any
 
+from mlrl_envs.shell.definitions import reachable
 from mlrl_envs.shell.env import TextParallelEnv
 
 __all__ = ["fingerprint"]
 
+# Processes of the sandbox import its modules by name, so all of them decide a verdict.
+_WHOLE = ("mlrl_envs.sandbox",)
+# The wrapper, clients of models and error messages have no part in a score. Golden files guard
+# the wrapper.
+_EXCLUDED = ("mlrl_envs.shell", "mlrl_envs.models", "mlrl_envs.errors")
 
-def fingerprint(env: Any) -> dict[str, str]:  # noqa: ANN401  anybody's environment
+
+def fingerprint(env: Any) -> dict[str, str]:  # noqa: ANN401  any environment
     """Return SHA-256 hashes of what decides a score.
 
+    The scorer's hash covers the syntax trees of all definitions that the class of the task family
+    reaches: its methods, its options and their defaults, prompts, rewards, feedback, and the
+    sandbox if it runs programs. Comments, docstrings, annotations of functions, and the place of a
+    definition in files do not change it.
+
     Args:
-        env: An environment. A stranger's has no hashes.
+        env: An environment.
 
     Returns:
-        `data`: of every task of the split, in order; `scorer`: of every source file of
-        `mlrl_envs`.
+        `data`: the hash of every task of the split, in order; `scorer`: the hash of the code. An
+        empty mapping for environments that are not a `TextParallelEnv`.
     """
     if not isinstance(env, TextParallelEnv):
         return {}
     digest = hashlib.sha256()
     for task in env.family.tasks:
         digest.update(repr(task).encode("utf-8", "surrogatepass"))
-    return {"data": digest.hexdigest(), "scorer": _code_hash()}
+    family: Any = env.family
+    while type(family).__module__.startswith("mlrl_envs.models."):  # wraps another family
+        family = family.family
+    return {"data": digest.hexdigest(), "scorer": _scorer_hash(*_place(family))}
+
+
+def _place(family: object) -> tuple[str, str]:
+    """Return the module of a family's class, and the name of its top-level definition there."""
+    return type(family).__module__, type(family).__qualname__.split(".", maxsplit=1)[0]
 
 
 @functools.cache
-def _code_hash() -> str:
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
+def _scorer_hash(module: str, name: str) -> str:
+    packages = ("mlrl_envs", module.split(".", maxsplit=1)[0])
+    found = reachable(module, name, packages=packages, whole=_WHOLE, excluded=_EXCLUDED)
+    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()
