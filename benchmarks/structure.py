@@ -142,7 +142,7 @@ def figures(modules: dict[str, Module], stop: str | None = None) -> dict[str, in
         f"functions over {MAX_FUNCTION_LINES} lines": sum(
             (node.end_lineno or 0) - node.lineno >= MAX_FUNCTION_LINES for node in functions
         ),
-        "repeated helpers": len(repeated_functions(modules)),
+        "repeated functions": len(repeated_functions(modules)),
         "lines": sum(m.lines for m in modules.values()),
     }
 
@@ -158,16 +158,20 @@ def repeated_classes(modules: dict[str, Module]) -> dict[str, list[str]]:
 
 
 def repeated_functions(modules: dict[str, Module]) -> list[list[str]]:
-    """Return functions with equal bodies (docstrings apart) of at least two statements."""
+    """Return functions and methods of equal signature and body; docstrings and names apart."""
     found: dict[str, list[str]] = {}
     for module in modules.values():
-        for node in module.tree.body:
+        for node in ast.walk(module.tree):
             if isinstance(node, ast.FunctionDef):
                 body = node.body[1:] if ast.get_docstring(node) else node.body
-                if len(body) > 1:
+                if body and not _is_ellipsis(body[0]):
                     key = "\n".join([ast.dump(node.args), *map(ast.dump, body)])
                     found.setdefault(key, []).append(f"{module.name}:{node.name}")
     return [names for names in found.values() if len(names) > 1]
+
+
+def _is_ellipsis(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _is_function(node: ast.AST) -> bool:
