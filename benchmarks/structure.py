@@ -119,7 +119,12 @@ def figures(modules: dict[str, Module], stop: str | None = None) -> dict[str, in
         m.name.split(".")[0] for m in modules.values() if m.path.parent.name in PACKAGES
     )
     importers = Counter(name for targets in graph.values() for name in targets)
-    functions = [n for m in modules.values() for n in ast.walk(m.tree) if _is_function(n)]
+    functions = [
+        node
+        for m in modules.values()
+        for node in ast.walk(m.tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     pairs = {(_package(a), _package(b)) for a, targets in graph.items() for b in targets}
     return {
         "modules": len(modules),
@@ -172,10 +177,6 @@ def repeated_functions(modules: dict[str, Module]) -> list[list[str]]:
 
 def _is_ellipsis(node: ast.stmt) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-
-
-def _is_function(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _package(module: str) -> str:
