@@ -1,7 +1,7 @@
-"""The `unittest` style: every test method is one record.
+"""Tests in `unittest` style, with one record per test method.
 
-`unittest` is imported when the first such tests arrive, because every process forked from one
-that holds it costs more.
+`unittest` is imported when the first such tests arrive, because a larger process takes longer to
+fork.
 """
 
 # ruff: noqa: ANN401  values of any type cross the border
@@ -19,7 +19,7 @@ __all__ = ["run_unittest"]
 
 
 def run_unittest(trial: Trial, namespace: dict[str, Any]) -> None:
-    """Run every `TestCase` the tests define, in the order of their definition."""
+    """Run every `TestCase` that the tests define, in the order of definition."""
     import unittest
 
     loader = unittest.TestLoader()
@@ -45,30 +45,30 @@ def _recorder() -> Any:  # noqa: C901  one class, whose methods each are simple
     import unittest
 
     class Recorder(unittest.TestResult):
-        """Writes each verdict to the board. A skip is no pass: nobody checked anything."""
+        """Writes each verdict to the board. A skipped test fails, because it checked nothing."""
 
         def __init__(self, trial: Trial) -> None:
             super().__init__()
             self._trial = trial
             self._error: BaseException | None = None
-            self._place = -1
+            self._index = -1
 
         def startTest(self, test: "unittest.TestCase") -> None:  # noqa: N802
             super().startTest(test)
             self._error = None
-            self._place += 1
-            self._trial.board.step(self._place)
+            self._index += 1
+            self._trial.board.step(self._index)
 
         def stopTest(self, test: "unittest.TestCase") -> None:  # noqa: N802
             super().stopTest(test)
             self._trial.record(_name(test), self._error)
-            if self._trial.session.gone:
-                raise CandidateGoneError(self._trial.session.gone)
+            if self._trial.border.gone:
+                raise CandidateGoneError(self._trial.border.gone)
 
         def addError(self, test: Any, err: Any) -> None:  # noqa: N802
             if hasattr(test, "_testMethodName"):
                 self._error = self._error or err[1]
-            else:  # setUpClass or setUpModule failed: none of its methods will run
+            else:  # `setUpClass` or `setUpModule` failed, so no method of it will run
                 self._trial.fail_outside(err[1])
 
         def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802

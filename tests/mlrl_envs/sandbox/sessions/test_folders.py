@@ -11,7 +11,7 @@ from mlrl_envs.sandbox.sessions import folders
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = folders.Private(os.geteuid())
+    folder = folders.PrivateFolder(os.geteuid())
     yield folder
     folder.remove()
 

@@ -1,10 +1,10 @@
-from mlrl_envs.sandbox.worker.deadlines import Patience
+from mlrl_envs.sandbox.worker.deadlines import DeadlineExtension
 
 
 def granted(used_at_each_deadline, seconds=3.0):
     """Return how often a deadline is moved before it holds."""
     used = iter(used_at_each_deadline)
-    patience = Patience(lambda: next(used))
+    patience = DeadlineExtension(lambda: next(used))
     count = 0
     while patience.grant(seconds):
         count += 1
@@ -33,7 +33,7 @@ def test_where_nobody_can_tell_a_deadline_is_a_deadline():
 
 
 def test_every_step_begins_anew():
-    patience = Patience(lambda: 1.0)
+    patience = DeadlineExtension(lambda: 1.0)
     assert patience.granted(5.0) == 0.0
     assert patience.grant(3.0)
     assert patience.granted(5.0) == 3.0
