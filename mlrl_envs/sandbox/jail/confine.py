@@ -5,7 +5,7 @@ D confines nothing. A layer cannot be removed once it is installed. If a layer c
 the process that needed it exits.
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH112, PTH114, PTH116, PTH120, PTH208
 
 import contextlib

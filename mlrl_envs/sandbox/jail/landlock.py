@@ -1,6 +1,6 @@
 """Landlock rules: the files that a process and its children may read or write."""
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH112
 
 import ctypes

@@ -5,7 +5,7 @@ read-only, and a scratch directory. It is set up once per worker; all programs f
 it.
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH103, PTH110, PTH112, PTH116, PTH120, PTH123, PTH207, PTH211
 
 import contextlib

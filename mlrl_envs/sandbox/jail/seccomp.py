@@ -114,9 +114,7 @@ def zygote_filter(*, writes: bool = True, private: bool = True) -> Filter:
     if not private:
         for name in METADATA.split():
             leaves[_number(name)] = [_return(EPERM)]
-    leaves[_number("clone3")] = [
-        _return(ENOSYS)
-    ]  # so that glibc falls back to clone, whose flags can be checked
+    leaves[_number("clone3")] = [_return(ENOSYS)]  # glibc then uses clone, whose flags are checked
     leaves.pop(-1, None)
     return Filter([*_same_architecture(), *_search(sorted(leaves.items()))])
 

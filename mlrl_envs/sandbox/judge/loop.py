@@ -18,7 +18,7 @@ __all__ = ["RETIRED", "JudgeLoop"]
 MAX_PLANS = 256  # compiled tests that are cached
 MAX_JOBS = 5000  # programs before a reused judge is replaced
 MAX_GROWTH_KIB = 64 << 10  # peak resident size above that at the start, before it is replaced
-RETIRED = b"r"  # written to the pipe of a job by a judge that exits after it
+RETIRED = b"r"  # written to the pipe of a job if the judge exits after it
 
 
 class JudgeLoop:

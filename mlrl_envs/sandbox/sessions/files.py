@@ -4,7 +4,7 @@ Each operation runs in a new confined process, so that no cell can influence it.
 relative and must not leave the directory, not even through symbolic links.
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH100, PTH103, PTH114, PTH120, PTH106, PTH112, PTH118
 
 import os

@@ -3,7 +3,7 @@
 Below tier B nothing restricts writing to one directory, so cells may not write at all.
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH101, PTH106, PTH108, PTH208, PTH104
 
 import contextlib

