@@ -114,8 +114,8 @@ class TestRecord:
 
     Attributes:
         name: The assertion's own source expression, or `"Class.method"`.
-        passed: Whether it held.
-        error: Empty when it held; else a short, deterministic text on the candidate's behaviour.
+        passed: Whether the test passed.
+        error: Empty if it passed, else a short, deterministic text about the candidate's behaviour.
     """
 
     __test__ = False  # pytest must not take this for a test class

@@ -82,7 +82,7 @@ class Border:
         """Send one request and return the value of the reply, or raise what the candidate raised.
 
         Args:
-            operation: Name of the operation, see `candidate/process.py`.
+            operation: Name of the operation, see `candidate/operations.py`.
             target: Handle of the object to operate on.
             values: Values that are encoded for the candidate.
             extra: JSON value that the operation takes, such as an attribute name.

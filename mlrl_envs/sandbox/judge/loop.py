@@ -56,7 +56,8 @@ class JudgeLoop:
         """Judge programs one after the other, until the process should be replaced.
 
         Each message holds a core, a job, and two descriptors: the socket to the candidate, and a
-        pipe that the judge closes when the job is done. Before its last close it writes `RETIRED`.
+        pipe that the judge closes when the job is done. If the judge then exits, it first writes
+        `RETIRED` to the pipe.
 
         Args:
             descriptor: File descriptor of the socket on which the jobs arrive.

@@ -50,11 +50,11 @@ class Trial:
         forbidden exception during the test.
         """
         border = self.border
-        held = error is None and not border.gone and not border.forbidden
-        text = "" if held else describe(error or AssertionError(), border)
+        passed = error is None and not border.gone and not border.forbidden
+        text = "" if passed else describe(error or AssertionError(), border)
         border.forbidden = ""
         border.last = ()
-        self.board.record(name, held, text)
+        self.board.record(name, passed, text)
 
 
 class _Context:

@@ -72,12 +72,9 @@ def verdict_of(board: Board, ended: RunEnding) -> dict[str, Any]:
         records.append((BROKEN, False, str(notes["broken"])))
         total += 1
     if not status:
-        status = "passed" if finished and passed == total and total > 0 else "failed"
-        error = str(notes.get("broken", ""))
-        if status == "failed" and notes.get("memory_error"):
-            status, error = "memory", TEXTS["memory"]
+        status, error = _result(notes, passed=finished and passed == total and total > 0)
     if status in NO_CREDIT:
-        passed, records = 0, [(name, False, TEXTS[status]) for name, _held, _error in records]
+        passed, records = 0, [(name, False, TEXTS[status]) for name, _passed, _error in records]
     return {
         "status": status,
         "passed": passed,
@@ -121,17 +118,26 @@ def _cause_of_death(ended: RunEnding, killed: int) -> str:
     return "died"
 
 
-def _interrupted(place: int, names: list[str], notes: dict[str, Any]) -> str:
+def _result(notes: dict[str, Any], *, passed: bool) -> tuple[str, str]:
+    """Return the status of a run that came to its end, and its text."""
+    if passed:
+        return "passed", str(notes.get("broken", ""))
+    if notes.get("memory_error"):
+        return "memory", TEXTS["memory"]
+    return "failed", str(notes.get("broken", ""))
+
+
+def _interrupted(index: int, names: list[str], notes: dict[str, Any]) -> str:
     """Return the name of the test that was running when the judge was stopped."""
     known = names or _strings(notes.get("plan"))
-    return known[place] if 0 <= place < len(known) else ""
+    return known[index] if 0 <= index < len(known) else ""
 
 
 def _unreached(records: list[Record], plan: Any, error: str) -> list[Record]:  # noqa: ANN401
     """Return a failed record for each planned test that never ran."""
     if plan is None:
         return []
-    ran = Counter(name for name, _held, _error in records)
+    ran = Counter(name for name, _passed, _error in records)
     reason = f"not reached; {error}" if error else "not reached"
     missing: list[Record] = []
     for name in plan:
