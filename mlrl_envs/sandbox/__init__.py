@@ -1,7 +1,8 @@
-"""Runs programs that nobody trusts, fast, and returns a verdict that they cannot forge.
+"""Sandbox that runs untrusted programs against trusted tests.
 
-Tests run in a judge process; the candidate's process holds its own source and the arguments of
-each call, nothing else. See `docs/sandbox.md` for the threat model and what is not covered.
+The tests run in a judge process. The untrusted program runs in a separate, confined process, which
+holds only its own source and the arguments of each call, so it cannot forge its verdict. See
+`docs/sandbox.md` for the threat model, the processes and what is not covered.
 """
 
 import threading
@@ -50,7 +51,7 @@ _shared_lock = threading.Lock()
 
 
 def shared_sandbox(limits: Limits | None = None) -> Sandbox:
-    """Return this process's sandbox for these limits, so that many callers share one pool."""
+    """Return the sandbox that all callers in this process share for the given limits."""
     wanted = limits or Limits()
     with _shared_lock:
         if wanted not in _shared:
@@ -59,15 +60,15 @@ def shared_sandbox(limits: Limits | None = None) -> Sandbox:
 
 
 def run(program: Program | str, tests: str | None = None, limits: Limits | None = None) -> Outcome:
-    """Run one program in the shared sandbox.
+    """Run one program in the shared sandbox and return its outcome.
 
     Args:
         program: A `Program`, or untrusted source.
         tests: Trusted tests, if `program` is source; style and entry points are inferred.
-        limits: What the program may use.
+        limits: Limits of the program; None for the defaults.
 
     Raises:
-        InvalidArgumentError: If the tests do not parse or use nothing that the source defines.
+        InvalidArgumentError: If the tests do not parse, or use no name that the source defines.
         InfraError: If no worker can be started.
     """
     if isinstance(program, str):

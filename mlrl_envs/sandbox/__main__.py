@@ -1,4 +1,4 @@
-"""Prints what this host can enforce: `python -m mlrl_envs.sandbox`."""
+"""Command that prints the confinement available on this host: `python -m mlrl_envs.sandbox`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Guessing a program's style and entry points, for callers who hand over two strings."""
+"""Inference of a program's style, entry points and operators from its source and tests."""
 
 import ast
 import builtins
@@ -17,7 +17,7 @@ DEFINITION = re.compile(
 
 
 def infer_style(tests: str) -> Style:
-    """Return "check", "unittest" or "asserts", whichever the tests look like.
+    """Return the style of the tests: "check", "unittest" or "asserts".
 
     Raises:
         InvalidArgumentError: If the tests do not parse.
@@ -36,16 +36,17 @@ def infer_style(tests: str) -> Style:
 def infer_entry_points(source: str, tests: str, style: Style) -> tuple[str, ...]:
     """Return the names that the tests use and the source defines.
 
-    For "check" without such a name, the last definition of the source; for a source that defines
-    none of them, what the tests leave undefined, so that the run ends in a load error. The source
-    is searched, not parsed: a hostile one could bring the caller's parser down.
+    If there is none and the style is "check", the result is the last name that the source defines.
+    If there is still none, the result is the names that the tests use without defining them, so
+    that the run ends in a load error. The source is searched with a regular expression and not
+    parsed, because hostile source could crash the parser in the caller's process.
 
     Raises:
-        InvalidArgumentError: If no name can be found.
+        InvalidArgumentError: If no name is found.
     """
     names = free_names(ast.parse(tests))
-    # A builtin is the candidate's only where the tests use nothing else (MBPP 126 asks for `sum`):
-    # otherwise a source could bring its own `len`.
+    # A builtin is an entry point only if the tests use no other name (MBPP 126 tests a function
+    # `sum`). Otherwise a source could replace a builtin of the tests, such as `len`.
     own = [name for name in names if not hasattr(builtins, name)]
     wanted = own or list(names)
     defined = [next(filter(None, groups)) for groups in DEFINITION.findall(source)]
@@ -55,12 +56,14 @@ def infer_entry_points(source: str, tests: str, style: Style) -> tuple[str, ...]
     if not found:
         found = [name for name in own if name not in sys.stdlib_module_names]
     if not found:
-        raise InvalidArgumentError("the tests use no name that the source defines")
+        raise InvalidArgumentError(
+            "the tests use no name that the source defines: pass a Program with entry_points"
+        )
     return tuple(dict.fromkeys(found))
 
 
 def infer_dunders(reference: str, entry_points: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the operators that a reference solution's classes define, for `Program.dunders`."""
+    """Return the operators that the classes of a reference define, for `Program.dunders`."""
     classes = [node for node in ast.parse(reference).body if isinstance(node, ast.ClassDef)]
     methods = [
         item.name

@@ -1,7 +1,8 @@
-"""The sandbox as its callers see it: a pool of workers, started when first used.
+"""Public `Sandbox` class: a pool of worker processes that are started on first use.
 
-Usable from many threads; a fork starts its own workers; pickling and copying carry the
-configuration only. Workers die with their owner, however it ends.
+A sandbox may be used from several threads. After a fork, the child starts workers of its own.
+Pickles and copies hold only the configuration. Workers end when the process that owns them ends,
+even if it is killed.
 """
 
 import os
@@ -14,7 +15,7 @@ from dataclasses import asdict, astuple
 from typing import Any
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
-from mlrl_envs.sandbox.probing import host_tier, remember_tier
+from mlrl_envs.sandbox.probing import known_tier_settings, remember_tier
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, Status, Tier
 from mlrl_envs.sandbox.session import Reply, Script, Session
 from mlrl_envs.sandbox.sessions.session_pool import SessionPool
@@ -23,7 +24,7 @@ from mlrl_envs.sandbox.worker.handle import WorkerHandle, WorkerLostError
 __all__ = ["Sandbox"]
 
 CACHE_SIZE = 4096
-# A busy machine can make a right program late, so only these verdicts are worth keeping.
+# Other statuses (deadlines, memory) may be caused by load on the machine and are not cached.
 CACHED: tuple[Status, ...] = ("passed", "failed", "load_error", "protocol_violation", "hostile")
 ATTEMPTS = 2
 MAX_SOURCE = 32 << 20
@@ -33,14 +34,14 @@ class Sandbox:
     """Runs untrusted programs against trusted tests in confined processes.
 
     Args:
-        workers: Programs that run at once.
-        limits: What each program may use.
-        minimum_tier: The weakest confinement that is acceptable, or None for "at least C".
-        allow_insecure: Whether to run on a host that can confine nothing (tier D).
-        cache: Whether equal programs are run once.
+        workers: Number of programs that run in parallel.
+        limits: Default limits of each program.
+        minimum_tier: The weakest acceptable tier of confinement; None means C.
+        allow_insecure: Whether to run programs on a host that cannot confine them (tier D).
+        cache: Whether the outcome of a program is kept and returned for an equal program.
 
     Raises:
-        InvalidArgumentError: If `workers` is not positive or the tier is unknown.
+        InvalidArgumentError: If `workers` is not a positive integer, or the tier is unknown.
     """
 
     def __init__(
@@ -61,9 +62,9 @@ class Sandbox:
         self.minimum_tier = minimum_tier
         self.allow_insecure = allow_insecure
         self.cache = cache
-        self._begin()
+        self._reset_state()
 
-    def _begin(self) -> None:
+    def _reset_state(self) -> None:
         self._lock = threading.Lock()
         self._free: list[WorkerHandle] = []
         self._slots = threading.BoundedSemaphore(self.workers)
@@ -72,14 +73,14 @@ class Sandbox:
         self._pool: ThreadPoolExecutor | None = None
         self._sessions: SessionPool | None = None
         self._finalizer = weakref.finalize(self, _close_all, self._all)
-        _living.add(self)
+        _instances.add(self)
 
     def run(self, program: Program) -> Outcome:
         """Run one program and return its outcome.
 
         Raises:
             InfraError: If no worker can be started.
-            InvalidArgumentError: If the program's helpers raise.
+            InvalidArgumentError: If the program's helpers raise an exception.
         """
         if len(program.source) > MAX_SOURCE:
             return Outcome(
@@ -97,11 +98,12 @@ class Sandbox:
         return outcome
 
     def run_many(self, programs: Iterable[Program]) -> list[Outcome]:
-        """Run many programs, as many at once as there are workers; the order is kept.
+        """Run programs in parallel and return their outcomes in the same order.
 
         Raises:
             InfraError: If no worker can be started.
-            InvalidArgumentError: If a program's helpers raise; the others were run.
+            InvalidArgumentError: If the helpers of a program raise an exception. It is raised
+                after all other programs were run.
         """
         batch: Sequence[Program] = list(programs)
         if len(batch) < 2 or self.workers == 1:
@@ -113,7 +115,7 @@ class Sandbox:
         futures = [pool.submit(self.run, program) for program in batch]
         try:
             errors = [error for future in futures if (error := future.exception())]
-        except BaseException:  # an interrupt: what has not begun must not begin
+        except BaseException:  # an interrupt: cancel the programs that have not started
             for future in futures:
                 future.cancel()
             raise
@@ -124,21 +126,22 @@ class Sandbox:
     def session(
         self, files: Mapping[str, str] | None = None, seconds: float | None = None
     ) -> Session:
-        """Return a new session: interpreters that keep their names, and a directory of files.
+        """Return a new session: interpreters that keep their variables, and a directory of files.
 
         Args:
-            files: What the directory holds at first, by path.
-            seconds: Time limit of one call; None for the limits' `test_seconds`.
+            files: Initial contents of the directory, by path.
+            seconds: Time limit of one call; None for the `test_seconds` of the sandbox's limits.
         """
         return Session(self, files, seconds)
 
     def play_many(self, scripts: Sequence[Script]) -> list[list[Reply]]:
-        """Play scripts of sessions, as many at once as there are workers; the order is kept.
+        """Play scripts of sessions in parallel and return their replies in the same order.
 
-        They run in workers of their own, so that no session waits for a batch of programs.
+        Sessions have workers of their own, so that they do not wait for a batch of programs.
 
         Raises:
-            InfraError: If no worker can be started, or this host gives sessions no files.
+            InfraError: If no worker can be started, or a file call is made and the host's tier has
+                no session files.
         """
         with self._lock:
             if self._sessions is None:
@@ -147,7 +150,7 @@ class Sandbox:
         return sessions.play_many(scripts)
 
     def close(self) -> None:
-        """End every worker. The sandbox may be used again and then starts new ones."""
+        """End all workers. If the sandbox is used again, it starts new ones."""
         with self._lock:
             pool, self._pool = self._pool, None
             sessions, self._sessions = self._sessions, None
@@ -171,7 +174,7 @@ class Sandbox:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._begin()
+        self._reset_state()
 
     def _run_uncached(self, program: Program) -> Outcome:
         with self._slots:
@@ -197,7 +200,7 @@ class Sandbox:
         with self._lock:
             if self._free:
                 return self._free.pop()
-        worker = WorkerHandle(self.limits, {**self._settings(), **host_tier()})
+        worker = WorkerHandle({**self._settings(), **known_tier_settings()})
         remember_tier(worker.greeting)
         with self._lock:
             self._all.add(worker)
@@ -220,17 +223,17 @@ class Sandbox:
         worker.close()
 
     def _after_fork(self) -> None:
-        """In a forked child: leave the parent's workers to the parent."""
+        """In a forked child, release the parent's workers without ending them."""
         self._finalizer.detach()
         for worker in self._all:
             worker.abandon()
         if self._sessions is not None:
             self._sessions.abandon()
-        self._begin()
+        self._reset_state()
 
 
 def _close_all(workers: set[WorkerHandle]) -> None:
-    """End workers: first hang up on all, then wait for each."""
+    """End workers: close all connections first, then wait for each process."""
     for worker in workers:
         worker.hang_up()
     for worker in workers:
@@ -239,9 +242,9 @@ def _close_all(workers: set[WorkerHandle]) -> None:
 
 
 def _after_fork_in_child() -> None:
-    for sandbox in list(_living):
+    for sandbox in list(_instances):
         sandbox._after_fork()  # noqa: SLF001  same module
 
 
-_living: "weakref.WeakSet[Sandbox]" = weakref.WeakSet()
+_instances: "weakref.WeakSet[Sandbox]" = weakref.WeakSet()
 os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,4 +1,8 @@
-"""What this host can enforce, found out once a process by starting a worker and asking it."""
+"""Detection of the confinement that this host can enforce.
+
+A worker detects the tier when it starts. The result is kept for the whole process, so that later
+workers skip the detection.
+"""
 
 import os
 import warnings
@@ -9,20 +13,26 @@ from typing import Any
 from mlrl_envs.sandbox.program import Limits, Tier
 from mlrl_envs.sandbox.worker.handle import WorkerHandle
 
-__all__ = ["Layer", "Probe", "host_tier", "probe", "remember_tier"]
+__all__ = ["Layer", "Probe", "known_tier_settings", "probe", "remember_tier"]
 
-TIER_VARIABLE = "MLRL_SANDBOX_TIER"  # caps the tier, for tests and for comparing costs
+TIER_VARIABLE = "MLRL_SANDBOX_TIER"  # upper bound of the tier, for tests and for measurements
 MEANINGS: dict[Tier, str] = {
-    "A": "namespaces, Landlock and seccomp: nothing of the host can be seen or touched",
-    "B": "Landlock and seccomp: no writes, no network; verdicts as strong as in A",
-    "C": "seccomp: files that you may read, programs may read as well",
-    "D": "nothing can be confined: refused unless allow_insecure=True",
+    "A": "namespaces, Landlock and seccomp: programs cannot see or change anything of the host",
+    "B": "Landlock and seccomp: no writes, no network; verdicts as reliable as in tier A",
+    "C": "seccomp: no writes, no network; programs can read every file that you can read",
+    "D": "no confinement: refused unless allow_insecure=True",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One row of the probe's table."""
+    """One layer of confinement.
+
+    Attributes:
+        name: Name of the kernel feature.
+        available: Whether the host supports it.
+        detail: Version, or the reason why it is not available.
+    """
 
     name: str
     available: bool
@@ -31,11 +41,11 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What this host can enforce.
+    """Confinement that this host can enforce.
 
     Attributes:
-        tier: "A" (everything) to "D" (nothing).
-        meaning: The tier in words.
+        tier: From "A" (all layers) to "D" (no layer).
+        meaning: Description of the tier.
         table: One row for each layer.
     """
 
@@ -59,15 +69,15 @@ class Probe:
 _known: dict[str, tuple[Tier, list[Any]]] = {}
 
 
-def host_tier() -> dict[str, Any]:
-    """Return settings that spare a worker the probing that another has done."""
+def known_tier_settings() -> dict[str, Any]:
+    """Return the settings with which a worker skips a detection that was already made."""
     maximum = os.environ.get(TIER_VARIABLE, "A")
     tier, layers = _known.get(maximum, (None, None))
     return {"maximum_tier": maximum, "tier": tier, "layers": layers}
 
 
 def remember_tier(greeting: dict[str, Any]) -> None:
-    """Keep what a worker found out, and warn once where confinement is weak."""
+    """Store the tier that a worker detected; warn once if it is C or D."""
     maximum = os.environ.get(TIER_VARIABLE, "A")
     if maximum in _known:
         return
@@ -78,19 +88,23 @@ def remember_tier(greeting: dict[str, Any]) -> None:
 
 
 def probe() -> Probe:
-    """Return what this host can enforce; asked once a process.
+    """Return the confinement that this host can enforce, detected once per process.
 
     Raises:
-        InfraError: If no worker can be started at all.
+        InfraError: If no worker can be started.
     """
     return _probe(os.environ.get(TIER_VARIABLE, "A"))
 
 
 @lru_cache(maxsize=4)
 def _probe(_maximum: str) -> Probe:
-    limits = Limits()
-    settings = {**asdict(limits), "minimum_tier": "D", "allow_insecure": True, **host_tier()}
-    worker = WorkerHandle(limits, settings)
+    settings = {
+        **asdict(Limits()),
+        "minimum_tier": "D",
+        "allow_insecure": True,
+        **known_tier_settings(),
+    }
+    worker = WorkerHandle(settings)
     worker.close()
     tier: Tier = worker.greeting["tier"]
     return Probe(tier, MEANINGS[tier], tuple(Layer(*row) for row in worker.greeting["layers"]))

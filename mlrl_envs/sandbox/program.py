@@ -1,7 +1,7 @@
-"""What goes into the sandbox and what comes out: programs, limits, records, outcomes.
+"""Input and output types of the sandbox: programs, limits, test records, outcomes.
 
 Mistakes of the caller (a limit that is not positive, tests that do not parse, an unknown style)
-raise here, when the value is built, so that a batch never holds an item that cannot be run.
+raise an error when the object is created, so a batch contains only programs that can be run.
 """
 
 import ast
@@ -43,15 +43,15 @@ OPERATORS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a program may use; every value must be positive and finite.
+    """Limits of one program; every value must be positive and finite.
 
     Attributes:
-        wall_seconds: The whole run, loading and every test.
-        load_seconds: Compiling and executing the candidate's source.
-        test_seconds: One assertion or one test method.
+        wall_seconds: Wall time of the whole run, from loading to the last test.
+        load_seconds: Wall time for compiling and executing the candidate's source.
+        test_seconds: Wall time of one assertion or one test method.
         cpu_seconds: Processor time of the candidate, rounded up to whole seconds.
-        memory_mib: Address space of the candidate beyond the bare interpreter's, in MiB.
-        output_kib: Standard output that is kept, in KiB; the rest is dropped.
+        memory_mib: Address space of the candidate in MiB, in addition to the interpreter's own.
+        output_kib: Size of the standard output that is kept, in KiB; the rest is dropped.
     """
 
     wall_seconds: float = 10.0
@@ -73,22 +73,23 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """An untrusted source and the trusted tests that judge it.
+    """Untrusted source and the trusted tests for it.
 
     Attributes:
-        source: What a model wrote, assembled; runs in the candidate's process only.
-        tests: Trusted tests; the candidate's process never sees them.
+        source: Untrusted source; it runs only in the candidate process.
+        tests: Trusted tests. They run in the judge process and are not visible to the candidate,
+            except with assurance `"shared"`.
         style: `"check"` defines `check(candidate)` (HumanEval); `"asserts"` is a script of
             assertions (MBPP); `"unittest"` defines `TestCase` classes (ClassEval).
-        entry_points: The only names the tests take from the source; `check` gets the first.
-        helpers: Trusted code that the tests may call; runs in the judge, before the tests.
-        dunders: Operators that tests use on instances they make, because the reference class
-            defines them, e.g. `("__getitem__", "__len__")`. In style `"unittest"` those that the
-            tests visibly use on such instances are found without being listed.
-        assurance: `"split"` keeps tests and candidate in two processes. `"shared"` runs them in
-            one jailed process, for the few tests that hand live objects over; its verdict can
-            be forged by a program that looks for the tests, and the outcome says so.
-        limits: What this program may use; None for the limits of the sandbox that runs it.
+        entry_points: The names that the tests take from the source; `check` gets the first one.
+        helpers: Trusted code that the tests may call; it runs in the judge before the tests.
+        dunders: Operators that the tests use on instances that they create, because the reference
+            class defines them, e.g. `("__getitem__", "__len__")`. In style `"unittest"`, operators
+            that the tests apply directly to such instances are found automatically.
+        assurance: `"split"` keeps tests and candidate in two processes. `"shared"` runs both in one
+            confined process, for tests that pass live objects to the candidate; a program that
+            searches its process for the tests can forge this verdict.
+        limits: Limits of this program; None for the limits of the sandbox that runs it.
     """
 
     source: str
@@ -113,8 +114,8 @@ class TestRecord:
 
     Attributes:
         name: The assertion's own source expression, or `"Class.method"`.
-        passed: Whether it held.
-        error: Empty when it held; else a short, deterministic text on the candidate's behaviour.
+        passed: Whether the test passed.
+        error: Empty if it passed, else a short, deterministic text about the candidate's behaviour.
     """
 
     __test__ = False  # pytest must not take this for a test class
@@ -129,16 +130,17 @@ class Outcome:
     """The verdict on one program.
 
     Attributes:
-        status: How the run ended; `"passed"` only if every test ran and held.
-        passed: Tests that held (k of n).
-        total: Number of tests, known beforehand where the tests allow it.
-        tests: One record a test in the order they ran, then those never reached.
-        stdout: What the candidate printed, cut, decoded, without control characters.
-        assurance: `"split"`, or `"shared"` where tests and candidate had to share a process.
+        status: How the run ended; `"passed"` only if every test ran and passed.
+        passed: Number of tests that passed.
+        total: Number of tests; where possible it is determined before the run.
+        tests: One record per test in the order in which they ran, then the tests not reached.
+        stdout: Standard output of the candidate, decoded, limited in length, without control
+            characters.
+        assurance: `"shared"` if tests and candidate ran in one process, else `"split"`.
         seconds: Wall time of the run.
         cpu_seconds: Processor time of the candidate.
-        memory_mib: Largest resident size of the candidate in MiB.
-        error: Why the source did not load, or how the run ended; empty when all is well.
+        memory_mib: Peak resident size of the candidate in MiB.
+        error: Why the source did not load, or how the run ended; empty if there was no error.
     """
 
     status: Status
@@ -154,7 +156,7 @@ class Outcome:
 
 
 def _problem(program: Program) -> InvalidArgumentError | None:
-    """Return what the caller got wrong, or None."""
+    """Return the error for an invalid program, or None."""
     for kind, value, known in (
         ("style", program.style, get_args(Style)),
         ("assurance", program.assurance, get_args(Assurance)),
@@ -186,7 +188,7 @@ def _text_problem(program: Program) -> str:
         if problem := _syntax_problem(text):
             return f"{label} do not parse: {problem}"
     if program.assurance == "shared" and program.style != "unittest":
-        return "assurance 'shared' is for style 'unittest' only"
+        return f"assurance 'shared' needs style 'unittest', got {program.style!r}"
     return _style_problem(program.tests, program.style)
 
 

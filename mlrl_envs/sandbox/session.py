@@ -1,9 +1,9 @@
-"""Sessions: a workspace of interpreters and files that is played again from its history.
+"""Sessions: workspaces of interpreters and files that can be replayed from their history.
 
-A session is the list of calls made so far, nothing else: that is what makes it picklable, copyable
-and rescorable. A live process is only a cache of that list. It is used again where what it has
-played is how a history begins; elsewhere the history is played from its start. A cell that had to
-be stopped is remembered as the restart of its interpreter, and what it left behind is thrown away.
+The state of a session is the list of calls made so far, so it can be copied, pickled and replayed.
+A live process is a cache of that list. It continues a history if the calls it has played are a
+prefix of that history; otherwise the history is replayed from its start. A cell that had to be
+stopped is stored in the history as a restart of its interpreter, and its effects are discarded.
 """
 
 import copy
@@ -20,18 +20,18 @@ KINDS = ("python", "read", "write", "list", "delete", "restart")
 ReplyStatus = Literal[
     "ok", "error", "timeout", "cpu_limit", "died", "hostile", "protocol_violation"
 ]
-READING = ("read", "list")
+READ_ONLY = ("read", "list")
 LOST = frozenset(("timeout", "cpu_limit", "died", "hostile", "protocol_violation"))
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One thing that is done in a workspace.
+    """One operation in a workspace.
 
     Attributes:
-        kind: `"python"` runs a cell, `"restart"` ends an interpreter; the others act on a file.
-        name: Which interpreter, or which path; a path is relative to the workspace.
-        text: The cell's source, or what is written to the file.
+        kind: `"python"` runs a cell, `"restart"` ends an interpreter; the others act on files.
+        name: Name of the interpreter, or path of the file relative to the workspace.
+        text: Source of the cell, or content to write.
     """
 
     kind: CallKind
@@ -48,12 +48,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What came of a call.
+    """Result of a call.
 
     Attributes:
-        status: `"ok"`; `"error"` if the cell raised or the path was refused; else how the
-            interpreter was lost, and its names with it.
-        text: What the cell showed, the file's content, or one line that says what is wrong.
+        status: `"ok"`; `"error"` if the cell raised an exception or the file operation failed;
+            any other status names how the interpreter was lost, together with its variables.
+        text: Output of the cell, content of the file, or one line that describes the error.
     """
 
     status: ReplyStatus
@@ -62,11 +62,11 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Calls to be played after a history.
+    """Calls to play after a history.
 
     Attributes:
-        history: What was done before, as `remembered`.
-        calls: What is to be done now.
+        history: The calls made before, as returned by `remembered`.
+        calls: The calls to make now.
         seconds: Time limit of one call; None for the sandbox's `test_seconds`.
     """
 
@@ -76,35 +76,36 @@ class Script:
 
 
 class Player(Protocol):
-    """What a session needs of a sandbox."""
+    """The method of `Sandbox` that a session needs."""
 
     def play_many(self, scripts: Sequence[Script]) -> list[list[Reply]]:
-        """Play scripts, order kept; see `mlrl_envs.sandbox.Sandbox.play_many`."""
+        """Play scripts and return their replies; see `mlrl_envs.sandbox.Sandbox.play_many`."""
         ...
 
 
 def remembered(call: Call, reply: Reply) -> tuple[Call, ...]:
-    """Return what a history keeps of a call: a lost interpreter was, in effect, restarted.
+    """Return the calls by which a history records a call and its reply.
 
-    Nothing is kept of what only reads.
+    A call that lost its interpreter is recorded as the restart of that interpreter. Calls that only
+    read are not recorded.
     """
     if reply.status in LOST:
         return (Call("restart", call.name),)
-    return () if call.kind in READING else (call,)
+    return () if call.kind in READ_ONLY else (call,)
 
 
 class Session:
-    """A workspace as one object; `Sandbox.session` makes one.
+    """Workspace with interpreters and files, created by `Sandbox.session`.
 
-    Copies and pickles go on independently from the same history.
+    Copies and pickles continue independently from the same history.
 
     Args:
-        player: The sandbox it is played in.
-        files: What the directory holds at first, by path.
+        player: The sandbox that plays the calls.
+        files: Initial contents of the directory, by path.
         seconds: Time limit of one call; None for the sandbox's `test_seconds`.
 
     Attributes:
-        history: The calls that lead to its state, as `remembered`.
+        history: The calls that lead to the current state, as returned by `remembered`.
     """
 
     def __init__(
@@ -117,10 +118,16 @@ class Session:
         )
 
     def run(self, source: str, interpreter: str = "") -> Reply:
-        """Run a cell; the value of a last expression is shown unless it is None.
+        """Run a cell and return its output; the value of a final expression is shown unless None.
+
+        Errors in a cell are reported in the reply.
+
+        Args:
+            source: Source of the cell.
+            interpreter: Name of the interpreter that runs it.
 
         Raises:
-            InfraError: If no worker can be started; nothing that a cell does raises.
+            InfraError: If no worker can be started.
         """
         return self.play(Call("python", interpreter, source))
 
@@ -129,11 +136,11 @@ class Session:
         return self.play(Call("read", path))
 
     def write(self, path: str, text: str) -> Reply:
-        """Write a file, with the directories above it."""
+        """Write a file, and create the directories of its path."""
         return self.play(Call("write", path, text))
 
     def list(self) -> Reply:
-        """List every file."""
+        """List all files with their sizes."""
         return self.play(Call("list"))
 
     def delete(self, path: str) -> Reply:

@@ -1,1 +1,1 @@
-"""The candidate process, which runs the untrusted program."""
+"""Candidate process: runs the untrusted program."""

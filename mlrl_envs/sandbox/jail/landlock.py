@@ -1,6 +1,6 @@
-"""Landlock: which files a process and its children may read, and the little they may write."""
+"""Landlock rules: the files that a process and its children may read or write."""
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH112
 
 import ctypes
@@ -16,7 +16,7 @@ PATH_BENEATH = 1
 READ_FILE, READ_DIR, WRITE_FILE = 1 << 2, 1 << 3, 1 << 1
 RIGHTS_BY_ABI = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
 ALL_TCP, ALL_SCOPES = 3, 3
-# Nobody makes device nodes, sockets or pipes in the scratch directory.
+# Rights in the scratch directory: no creation of device nodes, sockets or pipes.
 SCRATCH = (
     WRITE_FILE | READ_FILE | READ_DIR | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 12 | 1 << 13
     | 1 << 14
@@ -25,7 +25,7 @@ ON_FILES = WRITE_FILE | READ_FILE | 1 << 14
 
 
 def abi() -> int:
-    """Return the kernel's Landlock version, 0 where there is none."""
+    """Return the version of the kernel's Landlock interface, 0 if it has none."""
     try:
         return call("landlock_create_ruleset", None, ctypes.c_size_t(0), ctypes.c_long(1))
     except OSError:
@@ -33,10 +33,15 @@ def abi() -> int:
 
 
 def restrict(readable: list[str], listable: list[str], writable: list[str]) -> None:
-    """Allow reading, listing and writing below these paths, and no other file, for good.
+    """Permanently restrict file access of this process and its children to these paths.
 
-    Needs `no_new_privs`. TCP, abstract sockets and signals to other domains are refused too
-    where the kernel's version can.
+    The process must have set `no_new_privs`. From version 4 on TCP is refused, too, and from
+    version 6 on abstract Unix sockets and signals to processes outside.
+
+    Args:
+        readable: Paths below which files may be read and directories listed.
+        listable: Paths below which directories may be listed.
+        writable: Paths below which files may be created, changed and deleted.
 
     Raises:
         OSError: If the kernel refuses.

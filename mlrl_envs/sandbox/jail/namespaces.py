@@ -1,10 +1,11 @@
-"""A private world for one worker: own users, mounts, processes, network, IPC and host name.
+"""Linux namespaces of a worker: users, mounts, processes, network, IPC, cgroups and host name.
 
-The root is a small tmpfs that holds the standard library and shared libraries, read-only, and a
-scratch directory. Paid once a worker; every program forked later lives in it.
+The root directory is a small tmpfs with the standard library and shared libraries, mounted
+read-only, and a scratch directory. It is set up once per worker; all programs forked later run in
+it.
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH103, PTH110, PTH112, PTH116, PTH120, PTH123, PTH207, PTH211
 
 import contextlib
@@ -30,19 +31,19 @@ NEWUSER, NEWPID, NEWNET = 0x10000000, 0x20000000, 0x40000000
 EVERYTHING = NEWUSER | NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWPID | NEWNET
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_NOATIME, MS_BIND, MS_REC, MS_PRIVATE = 1024, 4096, 16384, 1 << 18
-# statvfs says RELATIME where mount wants another bit; the others have one name for both.
+# `statvfs` and `mount` use different bits for RELATIME, and the same bits for the other flags.
 KEPT_FLAGS = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | 2048
 ST_RELATIME, MS_RELATIME = 4096, 1 << 21
 MNT_DETACH = 2
 INNER_ID, OUTER_ID = 1000, 65534
-STAGE = "/tmp"  # noqa: S108  only ever mounted over, inside our own namespace
+STAGE = "/tmp"  # noqa: S108  a mount point inside the new namespace
 SCRATCH = "/box/tmp"
-GUEST = "/guest"
+PACKAGE = "/guest"  # where the package's source is visible until `unmount`
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 
 
 def visible_paths() -> list[str]:
-    """Return the directories an interpreter needs: its library and the shared objects."""
+    """Return the directories that an interpreter needs: standard library and shared objects."""
     triples = [f"{os.uname().machine}-linux-gnu"]
     candidates = [path for path in sys.path if os.path.exists(path)]
     candidates += [f"{root}/{triple}" for root in ("/lib", "/usr/lib") for triple in triples]
@@ -60,18 +61,18 @@ def _below(path: str, others: list[str]) -> bool:
     return any(path.startswith(other.rstrip("/") + "/") for other in others)
 
 
-def enter(visible: list[str], guest: str | None, keep: Callable[[], None]) -> None:
-    """Return in a new process that is alone in a world of its own.
+def enter(visible: list[str], package: str | None, release: Callable[[], None]) -> None:
+    """Fork, and return in a child that has new namespaces of all kinds.
 
-    The calling process waits for it and then exits with its status.
+    The calling process does not return: it waits for the child and exits with its status.
 
     Args:
-        visible: Paths that stay, read-only.
-        guest: A directory that is shown at `GUEST` until `unmount` takes it away.
-        keep: Runs in the process that waits, to close what only the new one may hold.
+        visible: Paths that remain visible, read-only.
+        package: A directory that is shown at `PACKAGE`, or None.
+        release: Runs in the process that waits, to close what only the child may hold.
 
     Raises:
-        OSError: If the kernel refuses any of it.
+        OSError: If the kernel refuses a step.
     """
     identity = os.geteuid(), os.getegid()
     mapper = _start_mapper() if identity[0] == 0 else None
@@ -80,17 +81,23 @@ def enter(visible: list[str], guest: str | None, keep: Callable[[], None]) -> No
         _map_self(*identity)
     child = os.fork()
     if child:
-        keep()
+        release()
         _pid, status = os.waitpid(child, 0)
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     die_with_parent()
-    _build_root(visible, guest)
+    _build_root(visible, package)
     with contextlib.suppress(OSError):
         socket.sethostname("sandbox")
 
 
 def _start_mapper() -> Callable[[], bool]:
-    """Fork a process that stays outside and maps two ids for us: root's, and a nobody's."""
+    """Fork a process outside the new namespaces that maps two user ids: root, and nobody.
+
+    Mapping more than one's own id needs privileges outside the namespace.
+
+    Returns:
+        Function that requests the mapping and returns whether it succeeded.
+    """
     target = os.getpid()
     request_read, request_write = os.pipe()
     answer_read, answer_write = os.pipe()
@@ -144,15 +151,15 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str = "
 
 
 def unmount(path: str) -> None:
-    """Take a mount away, even while something still looks at it."""
+    """Detach a mount, even while it is in use."""
     call_named(f"umount {path}", library.umount2, path.encode(), MNT_DETACH)
 
 
-def _build_root(paths: list[str], guest: str | None) -> None:
+def _build_root(paths: list[str], package: str | None) -> None:
     _mount("none", "/", None, MS_REC | MS_PRIVATE)
-    shown = {path: path for path in (*paths, *DEVICES)} | ({GUEST: guest} if guest else {})
+    shown = {path: path for path in (*paths, *DEVICES)} | ({PACKAGE: package} if package else {})
     sources = {
-        path: os.open(real, os.O_PATH | os.O_CLOEXEC)  # the stage will cover what is below /tmp
+        path: os.open(real, os.O_PATH | os.O_CLOEXEC)  # the mount on STAGE hides paths below /tmp
         for path, real in shown.items()
     }
     _mount("tmpfs", STAGE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,nr_inodes=4096,mode=755")
@@ -164,7 +171,7 @@ def _build_root(paths: list[str], guest: str | None) -> None:
             for place in glob.glob(f"{STAGE}{path}/{pattern}"):
                 _mount("tmpfs", place, "tmpfs", MS_RDONLY, "size=4k,mode=555")
     os.makedirs(STAGE + SCRATCH)
-    if not os.path.isdir(STAGE + "/tmp"):  # noqa: S108  Python may live there
+    if not os.path.isdir(STAGE + "/tmp"):  # noqa: S108  Python may be installed there
         os.symlink(SCRATCH, STAGE + "/tmp")  # noqa: S108
     os.chdir(STAGE)
     call("pivot_root", b".", b".")
@@ -174,7 +181,7 @@ def _build_root(paths: list[str], guest: str | None) -> None:
 
 
 def _bind(source: str, target: str, *, writable: bool) -> None:
-    """Show a file or directory of the host, read-only unless it is a device."""
+    """Make a file or directory of the host visible at `target`."""
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
     else:
@@ -188,9 +195,9 @@ def _bind(source: str, target: str, *, writable: bool) -> None:
 
 
 def isolate_processes() -> None:
-    """Return in a new process that is the first of a process namespace.
+    """Fork, and return in a child that is the first process of a new process namespace.
 
-    Its parent stays behind and dies with it.
+    The calling process does not return: it waits for the child and exits.
     """
     call_named("unshare", library.unshare, NEWPID)
     child = os.fork()
@@ -202,9 +209,10 @@ def isolate_processes() -> None:
 
 
 class Scratch:
-    """The one writable directory, shared by judge and candidate; replaced once it was touched.
+    """Scratch directory of tier A, the only writable one; judge and candidate share it.
 
-    Even an empty directory tells by its times that an earlier program was there.
+    It is replaced as soon as a program has touched it. Deleting its files would not be enough:
+    the times of an empty directory still show that an earlier program used it.
     """
 
     path = SCRATCH
@@ -213,7 +221,7 @@ class Scratch:
         self._mount()
 
     def renew(self) -> None:
-        """Put a fresh directory in place if this one shows any trace of use."""
+        """Mount an empty directory if this one shows a trace of use."""
         if self._trace() != self._untouched:
             unmount(SCRATCH)
             self._mount()

@@ -1,8 +1,9 @@
-"""System call filters: one for zygotes and what they fork, one more for candidates.
+"""System call filters (seccomp BPF): one for zygotes and their children, one more for candidates.
 
-The first is an allow-list found by binary search; a few calls that no honest program makes kill
-the process at once, everything else that is not listed is refused with EPERM. The second takes
-from candidates what zygotes need: forking, signals, passing descriptors, more filters.
+The first filter is an allow-list, compiled to a binary search over call numbers. A few calls that
+no honest program makes kill the process; every other call that is not listed fails with EPERM. The
+second filter removes calls that only zygotes need: forking, signals, passing descriptors, and
+installing filters.
 """
 
 import ctypes
@@ -43,15 +44,15 @@ fspick mount_setattr init_module finit_module delete_module kexec_load kexec_fil
 perf_event_open userfaultfd open_by_handle_at reboot swapon acct quotactl iopl ioperm
 settimeofday
 """
-# Calls that are allowed for some values of one argument only: (index of argument, values).
+# Calls that are allowed only for some values of one argument: (index of argument, values).
 CHECKED = {
     "ioctl": (1, (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)),
     "prlimit64": (0, (0,)),
     "socketpair": (0, (1,)),
 }
-# fcntl without those commands that make the kernel send signals for us.
+# Commands of `fcntl` that make the kernel send signals on behalf of the process.
 FCNTL_REFUSED = (8, 10, 15, 1024)
-# Without a private file system nothing is written at all.
+# Calls refused in tiers without a private file system, where nothing may be written.
 WRITING = """
 truncate rename mkdir rmdir creat link unlink symlink chmod fchmod utime utimes mkdirat unlinkat
 renameat renameat2 linkat symlinkat fchmodat utimensat
@@ -64,7 +65,11 @@ Instruction = tuple[int, int, int, int]
 
 
 class Filter:
-    """A filter in the form the kernel takes."""
+    """A filter in the form that the kernel takes.
+
+    Attributes:
+        length: Number of instructions.
+    """
 
     def __init__(self, instructions: list[Instruction]) -> None:
         packed = b"".join(struct.pack("=HBBI", *item) for item in instructions)
@@ -76,7 +81,7 @@ class Filter:
         self.length = len(instructions)
 
     def install(self) -> None:
-        """Put it on this process, for good.
+        """Install the filter on this process; it cannot be removed.
 
         Raises:
             OSError: If the kernel refuses it.
@@ -85,12 +90,12 @@ class Filter:
 
 
 def zygote_filter(*, writes: bool = True, private: bool = True) -> Filter:
-    """Return the filter every zygote and all its children live under.
+    """Return the filter of the zygotes and all their children.
 
     Args:
-        writes: Whether files may be opened for writing; Landlock and mounts then say which.
-        private: Whether the whole file system is a private one. Landlock does not look at calls
-            that change a file's mode or times, so elsewhere they are refused.
+        writes: Whether files may be opened for writing; Landlock and mounts decide which files.
+        private: Whether the file system is private to the worker. If not, calls that change a
+            file's mode or times are refused, because Landlock does not check them.
     """
     leaves: dict[int, list[Instruction]] = {}
     for name in KILLED.split():
@@ -109,13 +114,13 @@ def zygote_filter(*, writes: bool = True, private: bool = True) -> Filter:
     if not private:
         for name in METADATA.split():
             leaves[_number(name)] = [_return(EPERM)]
-    leaves[_number("clone3")] = [_return(ENOSYS)]  # so that glibc falls back on clone
+    leaves[_number("clone3")] = [_return(ENOSYS)]  # glibc then uses clone, whose flags are checked
     leaves.pop(-1, None)
     return Filter([*_same_architecture(), *_search(sorted(leaves.items()))])
 
 
 def candidate_filter() -> Filter:
-    """Return the filter a candidate adds: threads may be made, processes may not."""
+    """Return the second filter of candidates: they may create threads, but no processes."""
     body: list[Instruction] = [(LOAD, 0, 0, NUMBER)]
     for name in CANDIDATE_REFUSED.split():
         body += [(JUMP_EQ, 0, 1, _number(name)), _return(EPERM)]
@@ -133,7 +138,7 @@ def _return(value: int) -> Instruction:
 
 
 def _same_architecture() -> list[Instruction]:
-    """Kill calls of another architecture and of the x32 ABI; leave the number loaded."""
+    """Kill calls of another architecture and of the x32 ABI; the call number stays loaded."""
     return [
         (LOAD, 0, 0, ARCH),
         (JUMP_EQ, 1, 0, AUDIT_ARCH),
@@ -145,7 +150,7 @@ def _same_architecture() -> list[Instruction]:
 
 
 def _only(index: int, values: tuple[int, ...], otherwise: int) -> list[Instruction]:
-    """Allow if an argument is one of a few values (all 64 bits of it)."""
+    """Allow a call if all 64 bits of an argument equal one of the values."""
     body: list[Instruction] = [
         (LOAD, 0, 0, ARGUMENT + 8 * index + 4),
         (JUMP_EQ, 1, 0, 0),
@@ -158,7 +163,10 @@ def _only(index: int, values: tuple[int, ...], otherwise: int) -> list[Instructi
 
 
 def _except(index: int, values: tuple[int, ...]) -> list[Instruction]:
-    """Refuse if an argument's lower half, all that the kernel looks at, is one of a few values."""
+    """Refuse a call if the lower 32 bits of an argument equal one of the values.
+
+    The kernel ignores the upper half of this argument.
+    """
     body: list[Instruction] = [(LOAD, 0, 0, ARGUMENT + 8 * index)]
     for value in values:
         body += [(JUMP_EQ, 0, 1, value), _return(EPERM)]
@@ -166,7 +174,7 @@ def _except(index: int, values: tuple[int, ...]) -> list[Instruction]:
 
 
 def _reading(index: int) -> list[Instruction]:
-    """Allow an open that asks for reading alone."""
+    """Allow an `open` that asks only for reading."""
     return [
         (LOAD, 0, 0, ARGUMENT + 8 * index),
         (JUMP_SET, 0, 1, WRITE_FLAGS),
@@ -176,19 +184,19 @@ def _reading(index: int) -> list[Instruction]:
 
 
 def _search(leaves: list[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """Return a binary search over sorted call numbers; what is not found is refused.
+    """Return a binary search over sorted call numbers; numbers that are not found are refused.
 
-    Neighbours with the same answer share one leaf. A branch too long for a conditional jump's
-    8 bits goes through an unconditional one.
+    Neighbouring numbers with the same answer share a leaf. A conditional jump has 8 bits for its
+    distance; longer branches use an additional unconditional jump.
     """
     return _branch(_ranges(leaves))
 
 
-Range = tuple[int, list[Instruction]]
+Range = tuple[int, list[Instruction]]  # first number, answer
 
 
 def _ranges(leaves: list[tuple[int, list[Instruction]]]) -> list[Range]:
-    """Return (first number, answer) for every stretch of numbers with one answer."""
+    """Return the ranges of consecutive numbers with the same answer."""
     refused = [_return(EPERM)]
     ranges: list[Range] = [(0, refused)]
     for number, answer in leaves:

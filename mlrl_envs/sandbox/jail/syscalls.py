@@ -1,6 +1,6 @@
-"""The few system calls that Python lacks, through ctypes, and the numbers of those we filter.
+"""System calls that Python does not offer, through ctypes, and tables of call numbers.
 
-x86-64 and aarch64 only; elsewhere `NUMBERS` is empty and no filter can be built.
+Covers x86-64 and aarch64. On other architectures `NUMBERS` is empty, so no filter can be built.
 """
 
 import ctypes
@@ -95,21 +95,26 @@ library.syscall.restype = ctypes.c_long
 
 
 def call(name: str, *arguments: object) -> int:
-    """Make a system call by its name.
+    """Make a system call, given by name.
 
     Raises:
-        OSError: As the kernel says; ENOSYS where this architecture is not known.
+        OSError: If the call fails; ENOSYS if its number is unknown on this architecture.
     """
     if name not in NUMBERS:
-        raise OSError(38, f"{name} is not known on {ARCHITECTURE}")
+        raise OSError(38, f"the number of {name} is not known on {ARCHITECTURE}")
     return call_named(name, library.syscall, ctypes.c_long(NUMBERS[name]), *arguments)
 
 
 def call_named(name: str, function: object, *arguments: object) -> int:
-    """Call a C function that returns -1 and sets errno when it fails.
+    """Call a C function that returns -1 and sets errno if it fails.
+
+    Args:
+        name: Name for the error message.
+        function: The C function.
+        arguments: Its arguments.
 
     Raises:
-        OSError: With the function's name.
+        OSError: If the function returns -1.
     """
     result = int(function(*arguments))  # type: ignore[operator]
     if result == -1:
@@ -119,10 +124,10 @@ def call_named(name: str, function: object, *arguments: object) -> int:
 
 
 def prepared(name: str, *arguments: object) -> Callable[[], None]:
-    """Return a system call made ready, for where every step counts.
+    """Return a function that makes a system call with little overhead.
 
     Raises:
-        OSError: From what is returned, as the kernel says.
+        OSError: Raised by the returned function if the call fails.
     """
     number, syscall = ctypes.c_long(NUMBERS[name]), library.syscall
 
@@ -134,7 +139,7 @@ def prepared(name: str, *arguments: object) -> Callable[[], None]:
 
 
 def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent dies, where it can."""
+    """Ask the kernel to kill this process when its parent dies (Linux only)."""
     if _prctl is not None:
         _prctl(PR_SET_PDEATHSIG, KILL, 0, 0, 0)
 

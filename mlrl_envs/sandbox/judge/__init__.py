@@ -1,1 +1,1 @@
-"""The judge process, which runs the trusted tests."""
+"""Judge process: runs the trusted tests and records their verdicts."""

@@ -1,8 +1,8 @@
-"""The verdict board: memory shared by one worker's judge and supervisor, and by nobody else.
+"""Verdict board: memory shared by the judge and the supervisor of one worker.
 
-The judge writes records here as they happen; the supervisor reads them once the judge is gone,
-whatever ended it. Nothing is sent, so a judge killed in mid-test keeps what had passed, and the
-candidate, forked from a process that never held this memory, has no channel to it.
+The judge writes a record after each test. The supervisor reads the records after the judge has
+finished or was killed, so the verdicts up to that moment are kept. Candidates are forked from a
+process in which this memory was never mapped, so no candidate can read or write it.
 """
 
 import json
@@ -11,8 +11,9 @@ import time
 
 __all__ = ["ENDED", "FINISHED", "LOADING", "TESTING", "Board", "Record"]
 
-LOADING, TESTING, FINISHED, ENDED = 1, 2, 3, 4  # ended: before there was anything to test
-PHASE, USED, COUNT, PASSED, TEST = 0, 1, 2, 3, 6  # places of 4 bytes; the time lies before the test
+LOADING, TESTING, FINISHED, ENDED = 1, 2, 3, 4  # ENDED: the run ended before the first test
+# Indices of 4-byte integers in the header; the time stamp takes the indices 4 and 5.
+PHASE, USED, COUNT, PASSED, TEST = 0, 1, 2, 3, 6
 TIME = slice(16, 24)
 HEADER = 32
 SIZE = 1 << 21
@@ -20,10 +21,10 @@ Record = tuple[str, bool, str]
 
 
 class Board:
-    """A phase, two counters, a time stamp and lines of JSON in anonymous shared memory.
+    """Phase, counters, time stamp and lines of JSON in anonymous shared memory.
 
-    Each number is written by one store, because the other process may look at any moment: what
-    `struct.pack_into` writes is all zero for an instant.
+    Each number is written with one store, because the other process may read it at any moment.
+    `struct.pack_into` must not be used here: it first fills the bytes with zeros.
     """
 
     def __init__(self) -> None:
@@ -33,27 +34,27 @@ class Board:
         self._time = header[TIME].cast("d")
 
     def reset(self) -> None:
-        """Make the board ready for the next run; only while no judge is alive."""
+        """Clear the board for the next run; only while no judge is running a job."""
         self._numbers[USED], self._numbers[COUNT], self._numbers[PASSED] = HEADER, 0, 0
         self.start(LOADING)
 
     def start(self, phase: int) -> None:
         """Enter a phase, which starts a new deadline."""
-        self._stamp()  # first, so that nobody sees a new phase with an old time
+        self._stamp()  # first, so that no reader sees the new phase with the old time
         self._numbers[PHASE] = phase
 
     def step(self, test: int) -> None:
-        """Start the deadline of one test, named by its place in the plan."""
+        """Start the deadline of one test, given by its index in the plan."""
         self._time[0] = time.monotonic()
         self._numbers[TEST] = test
 
     def note(self, key: str, value: object) -> None:
-        """Write a fact about the run: its plan, its ending."""
+        """Write a JSON value under a key, such as the plan or the ending of the run."""
         self._append(json.dumps({key: value}).encode())
         self._stamp()
 
     def record(self, name: str, passed: bool, error: str) -> None:
-        """Write one verdict. Beyond the board's size only the counters go on."""
+        """Write one verdict. When the board is full, only the counters are updated."""
         self._numbers[COUNT] += 1
         self._numbers[PASSED] += passed
         self._append(json.dumps((name, passed, error)).encode())
@@ -61,21 +62,21 @@ class Board:
 
     @property
     def phase(self) -> int:
-        """The phase, as the other process last wrote it."""
+        """The phase that the judge last wrote."""
         return self._numbers[PHASE]
 
     @property
     def last_step(self) -> float:
-        """`time.monotonic` of the last step."""
+        """Value of `time.monotonic` at the judge's last write."""
         return self._time[0]
 
     @property
     def current(self) -> int:
-        """Place in the plan of the test that is running, or -1 between tests."""
+        """Index in the plan of the test that is running, or -1 between tests."""
         return self._numbers[TEST]
 
     def read(self) -> tuple[int, int, int, list[Record], dict[str, object]]:
-        """Return phase, number of records, how many passed, the records, and the notes."""
+        """Return phase, number of tests, number of passed tests, the records, and the notes."""
         phase, used, count, passed = self._numbers[: TIME.start // 4]
         records: list[Record] = []
         notes: dict[str, object] = {}

@@ -1,4 +1,4 @@
-"""What may go wrong with a candidate, and how it is told in one line."""
+"""Exceptions for failures of a candidate, and their one-line description."""
 
 from collections.abc import Callable
 
@@ -14,24 +14,29 @@ __all__ = [
 
 
 class CandidateGoneError(BaseException):
-    """The candidate died or broke the protocol. No test can catch this as an `Exception`."""
+    """The candidate died or broke the protocol; tests cannot catch it as an `Exception`."""
 
 
 class CandidateError(BaseException):
-    """The candidate raised what no candidate may: SystemExit, GeneratorExit and the like."""
+    """The candidate raised a forbidden exception: `SystemExit`, `GeneratorExit` and the like."""
 
 
 class VerdictError(Exception):
-    """A test failed for a reason that is told as it is."""
+    """A test failed, and the message is shown unchanged."""
 
 
 class LoadFailedError(Exception):
-    """The source does not load, or lacks an entry point."""
+    """The source raises while it loads, or does not define an entry point."""
 
 
 def show(value: object, form: Callable[[object], str] = repr) -> str:
-    """Return a value as one short line without memory addresses."""
+    """Return a value as one short line without memory addresses.
+
+    Args:
+        value: The value to show.
+        form: Turns the value into text.
+    """
     try:
         return clean_line(form(value))
-    except Exception:  # noqa: BLE001  an int of a million digits has no repr
+    except Exception:  # noqa: BLE001  `repr` fails for an int of a million digits
         return f"a {type(value).__name__}"

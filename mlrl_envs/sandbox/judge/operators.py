@@ -1,8 +1,9 @@
-"""Which operators tests of a class may use on its instances.
+"""Operators that the tests of a class use on its instances.
 
-Operators stay in the judge, because an object that answers `len` or `[]` could stand in for the
-data a test expects. Some classes are containers, though, and their tests say so: what a test does
-to an instance that it has made itself, the reference class must define.
+By default no operator is forwarded to the candidate, because an object that answers `len` or `[]`
+could pass for the data that a test expects. Some tested classes are containers, though. An
+operator that the tests apply to an instance that they created themselves must be defined by the
+reference class, so it is allowed on such instances.
 """
 
 import ast
@@ -16,9 +17,12 @@ SUBSCRIPTS = {ast.Load: "__getitem__", ast.Store: "__setitem__", ast.Del: "__del
 
 
 def used_operators(tests: str, entry_points: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the operators that tests apply to instances they make of these classes.
+    """Return the operators that the tests apply to instances that they create.
 
-    Only names written like classes count, so that no function's result gains an operator.
+    Args:
+        tests: Source of the tests.
+        entry_points: Names that the tests take from the candidate. Only capitalised names count
+            as classes, so that no result of a function gains an operator.
     """
     tree = ast.parse(tests)
     classes = {name for name in entry_points if name[:1].isupper()}
@@ -41,7 +45,7 @@ def _makes(value: ast.expr, classes: set[str]) -> bool:
 
 
 def _operators(node: ast.AST, made: set[str]) -> Iterator[str]:
-    """Yield the operators that one node applies to one of the instances."""
+    """Yield the operators that a node applies to one of the created instances."""
     if isinstance(node, ast.Subscript):
         if ast.unparse(node.value) in made:
             yield SUBSCRIPTS[type(node.ctx)]
@@ -62,7 +66,7 @@ def _operators(node: ast.AST, made: set[str]) -> Iterator[str]:
 
 
 def _called(node: ast.Call, made: set[str]) -> Iterator[str]:
-    """Yield what `len(x)` and its like, and `self.assertIn(item, x)`, apply to an instance."""
+    """Yield the operators that `len(x)` and similar calls or `self.assertIn(item, x)` apply."""
     first, second = [*(ast.unparse(argument) for argument in node.args[:2]), "", ""][:2]
     called = node.func.id if isinstance(node.func, ast.Name) else ""
     method = node.func.attr if isinstance(node.func, ast.Attribute) else ""

@@ -1,8 +1,9 @@
-"""Reading the trusted tests before they run: which assertions there are, and how many will run.
+"""Compilation of the trusted tests: one record per assertion, and the expected number of records.
 
-Every assertion is wrapped so that it leaves a record and, if it fails, does not stop the next
-one. An assertion inside `try` or `with` belongs to that statement, which is one record. Constant
-assertions (`assert True, "..."`) check nothing and leave none.
+Every assertion is wrapped in a context manager that writes a record and suppresses the exception
+of a failed assertion, so that the next one still runs. A `try` or `with` statement that contains
+assertions is wrapped as a whole and gives one record. Assertions of a constant
+(`assert True, "..."`) check nothing and give no record.
 """
 
 import ast
@@ -13,23 +14,23 @@ from typing import Any
 
 from mlrl_envs.sandbox.judge.operators import used_operators
 
-__all__ = ["Plan", "free_names", "make_plan"]
+__all__ = ["CONTEXTS", "Plan", "free_names", "make_plan"]
 
-PROBE = "__mlrl_tests__"
-STATIC_CAP = 10_000
-Unit = ast.Assert | ast.Try | ast.With
+CONTEXTS = "__mlrl_tests__"  # name of the list of context managers in the namespace of the tests
+MAX_EXPECTED = 10_000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Tests made ready to run.
+    """Compiled tests of a program.
 
     Attributes:
         helpers: Compiled helpers.
-        tests: Compiled tests, each assertion under its probe.
-        operators: What the tests may use on instances of the source's classes, from the tests.
-        names: For each probe, the assertion's own source expression.
-        expected: Probes in the order in which they will run, or None if only the run can tell.
+        tests: Compiled tests, each assertion wrapped in its context.
+        operators: Operators that the tests may use on instances of the candidate's classes.
+        names: For each context, the source expression of its assertion.
+        expected: Indices of the contexts in the order in which they will run, or None if the
+            order is not known before the run.
     """
 
     helpers: CodeType
@@ -40,7 +41,7 @@ class Plan:
 
 
 def make_plan(tests: str, helpers: str, style: str, entry_points: tuple[str, ...] = ()) -> Plan:
-    """Compile tests and helpers, with probes and what can be known of the count beforehand."""
+    """Compile tests and helpers, and count the assertions that will run."""
     operators = used_operators(tests, entry_points) if style == "unittest" else ()
     tree = ast.parse(tests)
     names: list[str] = []
@@ -49,8 +50,7 @@ def make_plan(tests: str, helpers: str, style: str, entry_points: tuple[str, ...
         expected = None
     else:
         scope = tree if style == "asserts" else _check_function(tree)
-        probes = _Probes(tests, names)
-        scope.body = probes.instrument(scope.body)
+        scope.body = _Instrumenter(tests, names).instrument(scope.body)
         expected = _count(scope.body)
     ast.fix_missing_locations(tree)
     helpers += _missing_imports(tests, helpers)
@@ -64,9 +64,9 @@ def make_plan(tests: str, helpers: str, style: str, entry_points: tuple[str, ...
 
 
 def _missing_imports(tests: str, helpers: str) -> str:
-    """Return imports of the standard modules that tests use without importing them.
+    """Return import statements for standard modules that the tests use but do not import.
 
-    Some tests lean on an import of the reference solution (MBPP 596 reads `sys`).
+    Some tests rely on an import in the reference solution (MBPP 596 reads `sys`).
     """
     wanted = free_names(ast.parse(helpers + "\n" + tests))
     modules = [name for name in wanted if name in sys.stdlib_module_names]
@@ -74,7 +74,7 @@ def _missing_imports(tests: str, helpers: str) -> str:
 
 
 def free_names(tree: ast.Module) -> list[str]:
-    """Return names that are read and nowhere bound in a module, in order of appearance."""
+    """Return the names that a module reads but never binds, in order of appearance."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
     bound = {node.id for node in names if isinstance(node.ctx, ast.Store)}
     for node in ast.walk(tree):
@@ -89,7 +89,7 @@ def free_names(tree: ast.Module) -> list[str]:
 
 
 def _check_function(tree: ast.Module) -> ast.FunctionDef:
-    """Return the last definition of `check`, the one that counts."""
+    """Return the last definition of `check`, which overrides earlier ones."""
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [node for node in found if node.name == "check"][-1]
 
@@ -102,8 +102,8 @@ def _holds_assertion(node: ast.AST) -> bool:
     return any(isinstance(item, ast.Assert) and not _is_constant(item) for item in ast.walk(node))
 
 
-class _Probes:
-    """Wraps each unit in `with __mlrl_tests__[i]:`."""
+class _Instrumenter:
+    """Wraps each assertion, and each `try` or `with` with assertions, in a context."""
 
     def __init__(self, source: str, names: list[str]) -> None:
         self._source = source
@@ -124,49 +124,49 @@ class _Probes:
         return node
 
     def _wrap(self, node: ast.stmt, named: ast.AST) -> ast.With:
-        place = len(self._names)
+        index = len(self._names)
         text = ast.get_source_segment(self._source, named) or ast.unparse(named)
         self._names.append(" ".join(text.split()) if "\n" in text else text)
-        probe = ast.Subscript(
-            value=ast.Name(id=PROBE, ctx=ast.Load()),
-            slice=ast.Constant(value=place),
+        context = ast.Subscript(
+            value=ast.Name(id=CONTEXTS, ctx=ast.Load()),
+            slice=ast.Constant(value=index),
             ctx=ast.Load(),
         )
-        wrapped = ast.With(items=[ast.withitem(context_expr=probe)], body=[node])
+        wrapped = ast.With(items=[ast.withitem(context_expr=context)], body=[node])
         return ast.copy_location(wrapped, node)
 
 
-def _probe_of(node: ast.stmt) -> int | None:
-    """Return the place of a probe that `_Probes` put there."""
+def _index_of(node: ast.stmt) -> int | None:
+    """Return the index of a context that `_Instrumenter` added, None for any other statement."""
     if not isinstance(node, ast.With):
         return None
     expression: Any = node.items[0].context_expr
     if not isinstance(expression, ast.Subscript) or not isinstance(expression.value, ast.Name):
         return None
-    place: Any = expression.slice
-    return int(place.value) if expression.value.id == PROBE else None
+    index: Any = expression.slice
+    return int(index.value) if expression.value.id == CONTEXTS else None
 
 
 def _count(body: list[ast.stmt]) -> list[int] | None:
-    """Return which probes a body will run, in order; None where only the run can tell."""
-    places: list[int] = []
+    """Return the contexts that a body will run, in order; None if they cannot be determined."""
+    indices: list[int] = []
     for node in body:
-        place = _probe_of(node)
-        if place is not None:
-            places.append(place)
+        index = _index_of(node)
+        if index is not None:
+            indices.append(index)
             continue
         if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Raise)):
-            return places
+            return indices
         inside = _count_inside(node)
-        if inside is None or len(places) + len(inside) > STATIC_CAP:
+        if inside is None or len(indices) + len(inside) > MAX_EXPECTED:
             return None
-        places += inside
-    return places
+        indices += inside
+    return indices
 
 
 def _count_inside(node: ast.stmt) -> list[int] | None:
     if not any(
-        _probe_of(item) is not None for item in ast.walk(node) if isinstance(item, ast.stmt)
+        _index_of(item) is not None for item in ast.walk(node) if isinstance(item, ast.stmt)
     ):
         leaves = any(isinstance(item, (ast.Return, ast.Break)) for item in _own_statements(node))
         return None if leaves else []
@@ -177,11 +177,11 @@ def _count_inside(node: ast.stmt) -> list[int] | None:
     if rounds is None or any(isinstance(item, jumps) for item in ast.walk(node)):
         return None
     once = _count(node.body)
-    return None if once is None or rounds * len(once) > STATIC_CAP else once * rounds
+    return None if once is None or rounds * len(once) > MAX_EXPECTED else once * rounds
 
 
 def _own_statements(node: ast.stmt) -> list[ast.AST]:
-    """Return a statement's parts, less those of functions and classes it defines."""
+    """Return the nodes of a statement, except those inside functions and classes it defines."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
         return []
     return [node, *(part for child in ast.iter_child_nodes(node) for part in _parts(child))]
@@ -194,7 +194,7 @@ def _parts(node: ast.AST) -> list[ast.AST]:
 
 
 def _rounds(iterable: ast.expr) -> int | None:
-    """Return how often a loop over a literal runs."""
+    """Return the number of iterations of a loop over a literal or `range`, else None."""
     if isinstance(iterable, (ast.List, ast.Tuple)):
         starred = any(isinstance(item, ast.Starred) for item in iterable.elts)
         return None if starred else len(iterable.elts)

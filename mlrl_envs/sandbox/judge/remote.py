@@ -1,47 +1,45 @@
-"""Strict stand-ins for a candidate's objects, on the judge's side of the border.
+"""Proxy objects that represent a candidate's objects in the judge.
 
-A `Remote` forwards calls, attributes and `isinstance`, nothing else. `==`, `in`, `len`, `bool`
-and iteration are never forwarded: each would let the candidate answer the test, or show it what
-the test expects. Iterators alone hand out their items, one by one, as plain values.
+A `Remote` forwards calls, attribute access and `isinstance` to the candidate, and nothing else.
+`==`, `in`, `len`, `bool` and iteration are not forwarded: each would let the candidate decide the
+result of a test, or show it the expected value. Two exceptions: iterators return their items one
+by one, as decoded values; and instances that a test created have the operators that
+`remote_class` was given.
 """
 
 # ruff: noqa: ANN401  values of any type cross the border
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Border", "Remote", "RemoteIterator", "handle_of", "kind_with"]
+if TYPE_CHECKING:
+    from mlrl_envs.sandbox.judge.border import Border
 
-# Attributes with two underscores that tests read; no other such name is ever asked for.
+__all__ = ["Remote", "RemoteIterator", "handle_of", "remote_class"]
+
+# Special attributes that tests read; no other name with two leading underscores is requested.
 OPEN_DUNDERS = frozenset({"__name__", "__qualname__", "__doc__", "__dict__", "__annotations__"})
 _read = object.__getattribute__
 
 
-class Border(Protocol):
-    """What a stand-in asks its questions of."""
-
-    def request(self, operation: str, target: int, values: list[Any], extra: object) -> Any:
-        """Ask the candidate for one thing and return the value, or raise what it raised."""
-
-    def is_made(self, maker: int, thing: Any) -> None:
-        """Hear that calling `maker` returned `thing`."""
-
-    def lose(self, why: str) -> NoReturn:
-        """Give the candidate up."""
-
-
 def handle_of(remote: "Remote") -> int:
-    """Return the number by which the candidate knows an object."""
+    """Return the number that identifies an object in the candidate."""
     number: int = _read(remote, "_mlrl_handle")
     return number
 
 
 class Remote:
-    """A stand-in for one of the candidate's objects."""
+    """Proxy for one of the candidate's objects.
+
+    Args:
+        border: Connection to the candidate.
+        handle: Number that identifies the object in the candidate.
+        label: Name to show in `repr`.
+    """
 
     __slots__ = ("__weakref__", "_mlrl_border", "_mlrl_handle", "_mlrl_label")
 
-    def __init__(self, border: Border, handle: int, label: str) -> None:
+    def __init__(self, border: "Border", handle: int, label: str) -> None:
         object.__setattr__(self, "_mlrl_border", border)
         object.__setattr__(self, "_mlrl_handle", handle)
         object.__setattr__(self, "_mlrl_label", label)
@@ -49,7 +47,7 @@ class Remote:
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the candidate's object."""
         result = _ask(self, "call", [*args, *kwargs.values()], list(kwargs))
-        _read(self, "_mlrl_border").is_made(_read(self, "_mlrl_handle"), result)
+        _read(self, "_mlrl_border").allow_operators(_read(self, "_mlrl_handle"), result)
         return result
 
     def __getattr__(self, name: str) -> Any:
@@ -74,7 +72,7 @@ class Remote:
 
 
 class RemoteIterator(Remote):
-    """A stand-in for an iterator, the one kind of object whose items cross one by one."""
+    """Proxy for an iterator, the only kind of object whose items are requested one by one."""
 
     __slots__ = ()
 
@@ -88,17 +86,18 @@ class RemoteIterator(Remote):
         raise TypeError("membership is not asked of a candidate's object")
 
 
-def kind_with(dunders: Sequence[str]) -> type[Remote]:
-    """Return the stand-in for instances that tests make, with the operators they use on them."""
+def remote_class(dunders: Sequence[str]) -> type[Remote]:
+    """Return the proxy class for instances that tests create, with these operators."""
     members: dict[str, Any] = {name: _operator(name) for name in dunders}
     members.setdefault("__contains__", RemoteIterator.__contains__)
     return type("Remote", (Remote,), {"__slots__": (), **members}) if dunders else Remote
 
 
 def _operator(name: str) -> Callable[..., Any]:
-    """Return a method that forwards one operator, but no comparison with a plain value.
+    """Return a method that forwards one operator.
 
-    The other side of such a comparison is what the test expects.
+    Comparisons are forwarded only if the other operand is a proxy, too. Any other operand may be
+    the value that the test expects, which the candidate must not see.
     """
 
     def forward(self: Remote, *args: Any) -> Any:

@@ -1,9 +1,10 @@
-"""Tests that cannot be split run beside the candidate, in its own jailed process, with decoys.
+"""Tests that run inside the candidate's process, with decoys against forged results.
 
-Some tests hand live objects over (an XML element, an open file). Here the candidate could forge
-its verdict, so the outcome says `assurance="shared"`, and every method runs twice under random
-names: as it is, and as a decoy whose last assertion says the opposite. A method counts only if
-it passes and its decoy does not; where both pass, somebody patched the tests.
+Some tests pass live objects to the candidate (an XML element, an open file), which cannot cross a
+process boundary. They run in the confined process of the candidate, where the candidate could
+forge their results; the outcome therefore has `assurance="shared"`. As a safeguard every method
+runs twice under random names: unchanged, and as a decoy whose last assertion is negated. A method
+counts as passed only if it passes and its decoy fails. If both pass, the tests were tampered with.
 """
 
 # ruff: noqa: ANN401  values of any type cross the border
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.sandbox.judge.faults import VerdictError
-from mlrl_envs.sandbox.judge.trial import Job, Trial
+from mlrl_envs.sandbox.judge.trial import JobFields, Trial
 
 __all__ = ["Twin", "make_twins", "run_shared"]
 
@@ -29,13 +30,13 @@ OPPOSITES = {f"assert{a}": f"assert{b}" for pair in PAIRS for a, b in (pair, pai
 
 @dataclass(frozen=True)
 class Twin:
-    """One test method under two random names.
+    """Random names of a test method and its decoy.
 
     Attributes:
-        name: What the record is called.
-        case: Its class.
-        real: The method as it is.
-        decoy: The method that must fail if `real` passes.
+        name: Name of the record.
+        case: Name of the `TestCase` class.
+        real: Name of the unchanged method.
+        decoy: Name of the method that must fail if `real` passes.
     """
 
     name: str
@@ -45,7 +46,12 @@ class Twin:
 
 
 def make_twins(tests: str, chance: random.Random) -> tuple[str, list[Twin]]:
-    """Return tests in which every method is there twice, and which is which."""
+    """Return the tests with a decoy for every method, and the names of each pair.
+
+    Args:
+        tests: Source of the tests.
+        chance: Source of the random names and of the order within a pair.
+    """
     tree = ast.parse(tests)
     twins: list[Twin] = []
     for node in tree.body:
@@ -75,7 +81,7 @@ def _tag(chance: random.Random) -> str:
 
 
 def _invert(method: ast.FunctionDef) -> None:
-    """Make the last assertion of a method say the opposite, or let the method fail."""
+    """Negate the last assertion of a method; append `self.fail()` if there is none to negate."""
     calls = [
         node.func
         for node in ast.walk(method)
@@ -90,21 +96,21 @@ def _invert(method: ast.FunctionDef) -> None:
         method.body.append(ast.parse("self.fail()").body[0])
 
 
-def run_shared(trial: Trial, job: Job) -> None:
-    """Run the tests in the candidate's process, one method and its decoy at a time."""
+def run_shared(trial: Trial, job: JobFields) -> None:
+    """Run the tests in the candidate's process, each method together with its decoy."""
     chance = random.SystemRandom()
     tests, twins = make_twins(job["tests"], chance)
     trial.board.note("plan", [twin.name for twin in twins])
-    trial.session.request("share", 0, [], [job["helpers"], tests])
-    for place, twin in enumerate(twins):
-        trial.board.step(place)
+    trial.border.request("share", 0, [], [job["helpers"], tests])
+    for index, twin in enumerate(twins):
+        trial.board.step(index)
         verdicts = {
-            method: trial.session.request("share_run", 0, [], [twin.case, method])
+            method: trial.border.request("share_run", 0, [], [twin.case, method])
             for method in chance.sample([twin.real, twin.decoy], 2)
         }
         trial.record(twin.name, _failure(verdicts[twin.real], verdicts[twin.decoy]))
         if verdicts[twin.real] == "" == verdicts[twin.decoy]:
-            trial.session.gone = "protocol_violation"
+            trial.border.gone = "protocol_violation"
             return
 
 

@@ -1,8 +1,8 @@
-"""Which tests leave nothing behind, so that one judge process may run many of them in turn.
+"""Detection of stateless tests, many of which may run in the same judge process.
 
-Forking a judge costs more than most tests do. Tests that only compute (HumanEval's, MBPP's)
-share a standing judge; tests that patch, import or touch anything beyond a short list get a
-process of their own. When in doubt, they are not plain.
+Forking a judge takes longer than most tests. Tests that only compute (those of HumanEval and MBPP)
+share one reused judge. Tests that patch objects, import modules beyond a short list, or could
+change the process in another way get a judge process of their own; in case of doubt, too.
 """
 
 import ast
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from mlrl_envs.parsing.syntax import parse_module
 
-__all__ = ["is_plain"]
+__all__ = ["are_stateless"]
 
 MODULES = frozenset(
     {
@@ -27,17 +27,17 @@ FORBIDDEN_NAMES = frozenset(
         *("super", "print"),
     }
 )
-# Statements and expressions that may change something that outlives the tests.
+# Statements and expressions that may change state that outlives the tests.
 FORBIDDEN_NODES = (ast.Global, ast.Nonlocal, ast.ClassDef, ast.AsyncFunctionDef, ast.Await)
 
 
 @lru_cache(maxsize=4096)
-def is_plain(tests: str, helpers: str) -> bool:
-    """Return whether trusted tests and helpers change nothing outside their own names."""
-    return all(_is_plain(parse_module(source)) for source in (tests, helpers))
+def are_stateless(tests: str, helpers: str) -> bool:
+    """Return whether trusted tests and helpers change no state outside their own namespace."""
+    return all(_is_stateless(parse_module(source)) for source in (tests, helpers))
 
 
-def _is_plain(tree: ast.Module) -> bool:
+def _is_stateless(tree: ast.Module) -> bool:
     imported = {name for node in ast.walk(tree) for name in _imports(node)}
     return all(map(_is_harmless, ast.walk(tree))) and imported <= MODULES
 
@@ -56,7 +56,7 @@ def _is_harmless(node: ast.AST) -> bool:
     if isinstance(node, ast.Attribute):
         return isinstance(node.ctx, ast.Load) and not node.attr.startswith("_")
     if isinstance(node, ast.Name):
-        # A module's bare name is imported for the tests if they forgot to.
+        # The plan imports standard modules that the tests name but do not import.
         module = node.id in sys.stdlib_module_names and node.id not in MODULES
         return not (module or node.id in FORBIDDEN_NAMES or node.id.startswith("__"))
     return True

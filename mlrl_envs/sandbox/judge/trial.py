@@ -1,62 +1,72 @@
-"""One run of tests against one candidate: its records, one at a time, and how it ended."""
+"""Records of one run of the tests against one candidate, and the note on how the run ended."""
 
 from types import TracebackType
 from typing import Any, TypeAlias
 
 from mlrl_envs.sandbox.judge.board import FINISHED, Board
+from mlrl_envs.sandbox.judge.border import Border, describe
 from mlrl_envs.sandbox.judge.faults import CandidateGoneError
 from mlrl_envs.sandbox.judge.plan import Plan
-from mlrl_envs.sandbox.judge.proxy import Session, describe
 
-__all__ = ["Job", "Trial"]
+__all__ = ["JobFields", "Trial"]
 
-Job: TypeAlias = dict[str, Any]  # a `Program`, as it arrives
+JobFields: TypeAlias = dict[str, Any]  # the fields of a `Program`, decoded from JSON
 
 
 class Trial:
-    """One run of the tests, one record at a time."""
+    """One run of the tests.
 
-    def __init__(self, session: Session, board: Board, plan: Plan) -> None:
-        self.session = session
+    Args:
+        border: Connection to the candidate.
+        board: Where the records are written.
+        plan: The compiled tests.
+    """
+
+    def __init__(self, border: Border, board: Board, plan: Plan) -> None:
+        self.border = border
         self.board = board
         self.plan = plan
 
-    def probes(self) -> list["_Probe"]:
-        """Return what the plan's assertions run under, each at its place."""
-        return [_Probe(self, place) for place in range(len(self.plan.names))]
+    def contexts(self) -> list["_Context"]:
+        """Return a context manager for each assertion of the plan, in the plan's order."""
+        return [_Context(self, index) for index in range(len(self.plan.names))]
 
     def fail_outside(self, error: BaseException) -> None:
-        """Note that the tests broke off between two assertions."""
-        if not self.session.gone:
-            self.board.note("broken", describe(error, self.session))
+        """Note that the tests raised an exception outside an assertion."""
+        if not self.border.gone:
+            self.board.note("broken", describe(error, self.border))
 
     def finish(self) -> None:
-        """Write how the run ended."""
-        if self.session.gone:
-            self.board.note("ending", [self.session.gone, ""])
-        self.board.note("memory_error", self.session.memory_error)
+        """Note how the run ended, and mark it as finished."""
+        if self.border.gone:
+            self.board.note("ending", [self.border.gone, ""])
+        self.board.note("memory_error", self.border.memory_error)
         self.board.start(FINISHED)
 
     def record(self, name: str, error: BaseException | None) -> None:
-        """Write one verdict: held only if nothing was raised and the candidate played fair."""
-        session = self.session
-        held = error is None and not session.gone and not session.foul
-        text = "" if held else describe(error or AssertionError(), session)
-        session.foul = ""
-        session.last = ()
-        self.board.record(name, held, text)
+        """Write one verdict.
+
+        The test passed only if nothing was raised, the candidate is alive, and it raised no
+        forbidden exception during the test.
+        """
+        border = self.border
+        passed = error is None and not border.gone and not border.forbidden
+        text = "" if passed else describe(error or AssertionError(), border)
+        border.forbidden = ""
+        border.last = ()
+        self.board.record(name, passed, text)
 
 
-class _Probe:
-    """What each assertion runs under."""
+class _Context:
+    """Context manager around one assertion, which records its result."""
 
-    def __init__(self, trial: Trial, place: int) -> None:
+    def __init__(self, trial: Trial, index: int) -> None:
         self._trial = trial
-        self._place = place
-        self._name = trial.plan.names[place]
+        self._index = index
+        self._name = trial.plan.names[index]
 
     def __enter__(self) -> None:
-        self._trial.board.step(self._place)
+        self._trial.board.step(self._index)
 
     def __exit__(
         self,
@@ -65,6 +75,6 @@ class _Probe:
         trace: TracebackType | None,
     ) -> bool:
         self._trial.record(self._name, error)
-        if self._trial.session.gone:
-            raise CandidateGoneError(self._trial.session.gone)
+        if self._trial.border.gone:
+            raise CandidateGoneError(self._trial.border.gone)
         return True

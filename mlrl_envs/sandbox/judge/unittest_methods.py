@@ -1,7 +1,7 @@
-"""The `unittest` style: every test method is one record.
+"""Tests in `unittest` style, with one record per test method.
 
-`unittest` is imported when the first such tests arrive, because every process forked from one
-that holds it costs more.
+`unittest` is imported when the first such tests arrive, because a larger process takes longer to
+fork.
 """
 
 # ruff: noqa: ANN401  values of any type cross the border
@@ -15,11 +15,15 @@ from mlrl_envs.sandbox.judge.trial import Trial
 if TYPE_CHECKING:
     import unittest
 
+    _TestResult = unittest.TestResult
+else:
+    _TestResult = object  # `_recorder_class` adds the real base class
+
 __all__ = ["run_unittest"]
 
 
 def run_unittest(trial: Trial, namespace: dict[str, Any]) -> None:
-    """Run every `TestCase` the tests define, in the order of their definition."""
+    """Run every `TestCase` that the tests define, in the order of definition."""
     import unittest
 
     loader = unittest.TestLoader()
@@ -31,7 +35,7 @@ def run_unittest(trial: Trial, namespace: dict[str, Any]) -> None:
         and kind.__module__ == namespace["__name__"]
     ]
     trial.board.note("plan", [_name(case) for suite in suites for case in suite])
-    result = _recorder()(trial)
+    result = _recorder_class()(trial)
     for suite in suites:
         suite.run(result)
 
@@ -40,51 +44,52 @@ def _name(case: object) -> str:
     return f"{type(case).__name__}.{getattr(case, '_testMethodName', case)}"
 
 
-@lru_cache(maxsize=1)
-def _recorder() -> Any:  # noqa: C901  one class, whose methods each are simple
-    import unittest
+class _Recorder(_TestResult):
+    """Writes each verdict to the board. A skipped test fails, because it checked nothing."""
 
-    class Recorder(unittest.TestResult):
-        """Writes each verdict to the board. A skip is no pass: nobody checked anything."""
+    def __init__(self, trial: Trial) -> None:
+        super().__init__()
+        self._trial = trial
+        self._error: BaseException | None = None
+        self._index = -1
 
-        def __init__(self, trial: Trial) -> None:
-            super().__init__()
-            self._trial = trial
-            self._error: BaseException | None = None
-            self._place = -1
+    def startTest(self, test: "unittest.TestCase") -> None:  # noqa: N802
+        super().startTest(test)
+        self._error = None
+        self._index += 1
+        self._trial.board.step(self._index)
 
-        def startTest(self, test: "unittest.TestCase") -> None:  # noqa: N802
-            super().startTest(test)
-            self._error = None
-            self._place += 1
-            self._trial.board.step(self._place)
+    def stopTest(self, test: "unittest.TestCase") -> None:  # noqa: N802
+        super().stopTest(test)
+        self._trial.record(_name(test), self._error)
+        if self._trial.border.gone:
+            raise CandidateGoneError(self._trial.border.gone)
 
-        def stopTest(self, test: "unittest.TestCase") -> None:  # noqa: N802
-            super().stopTest(test)
-            self._trial.record(_name(test), self._error)
-            if self._trial.session.gone:
-                raise CandidateGoneError(self._trial.session.gone)
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
+        if hasattr(test, "_testMethodName"):
+            self._error = self._error or err[1]
+        else:  # `setUpClass` or `setUpModule` failed, so no method of it will run
+            self._trial.fail_outside(err[1])
 
-        def addError(self, test: Any, err: Any) -> None:  # noqa: N802
-            if hasattr(test, "_testMethodName"):
-                self._error = self._error or err[1]
-            else:  # setUpClass or setUpModule failed: none of its methods will run
-                self._trial.fail_outside(err[1])
+    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        self.addError(test, err)
 
-        def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: ARG002, N802
+        if err is not None:
             self.addError(test, err)
 
-        def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: ARG002, N802
-            if err is not None:
-                self.addError(test, err)
+    def addSkip(self, test: Any, reason: str) -> None:  # noqa: ARG002, N802
+        self._error = self._error or VerdictError("skipped")
 
-        def addSkip(self, test: Any, reason: str) -> None:  # noqa: ARG002, N802
-            self._error = self._error or VerdictError("skipped")
+    def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: ARG002, N802
+        self._error = self._error or VerdictError("unexpected success")
 
-        def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: ARG002, N802
-            self._error = self._error or VerdictError("unexpected success")
+    def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        pass
 
-        def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
-            pass
 
-    return Recorder
+@lru_cache(maxsize=1)
+def _recorder_class() -> Any:
+    import unittest
+
+    return type("Recorder", (_Recorder, unittest.TestResult), {})

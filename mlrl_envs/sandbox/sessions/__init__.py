@@ -1,1 +1,1 @@
-"""Long-lived interpreters with files, for tools."""
+"""Sessions: interpreters that keep their state between calls, with a directory of files."""

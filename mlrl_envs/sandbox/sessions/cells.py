@@ -1,8 +1,10 @@
-"""A session's interpreter: cells run one after the other in one namespace, as at a prompt.
+"""Interpreter of a session: runs cells one after the other in one namespace, as at a prompt.
 
-Everything here runs beside code that may rewrite it; nothing here is trusted. What differs from
-run to run (the clock, the process number, random bytes) is replaced, so that a session can be
-replayed. What it does not cover: `id`, threads, and how much time a cell takes.
+The code below shares its process with untrusted cells, which may modify it, so the supervisor
+trusts none of its answers. Sources of values that differ between runs (the clock, the process
+number, random bytes) are replaced by deterministic ones, so that a session can be replayed.
+
+Not covered: `id`, threads, and the time that a cell takes.
 """
 
 import ast
@@ -15,17 +17,21 @@ from typing import Any
 
 from mlrl_envs.sandbox.wire import frames
 
-__all__ = ["FAILED", "FINE", "Capture", "run_cell", "serve_cells", "tame"]
+__all__ = ["FAILED", "SUCCEEDED", "Capture", "make_deterministic", "run_cell", "serve_cells"]
 
 SOURCE_CAP = 64 << 20
-FINE, FAILED = b"+", b"-"
+SUCCEEDED, FAILED = b"+", b"-"  # first byte of an answer
 CELL = "<cell>"
-EPOCH = 946_684_800.0  # 2000-01-01, where every session's clock begins
-TICK = 0.001
+EPOCH = 946_684_800.0  # 2000-01-01, start time of every session's clock
+TICK = 0.001  # seconds by which the clock advances when it is read
 
 
 class Capture(io.TextIOBase):
-    """Standard output and error of one cell, kept up to a cap."""
+    """Standard output and error of one cell, limited in length.
+
+    Args:
+        cap: Number of characters that are kept.
+    """
 
     def __init__(self, cap: int) -> None:
         self._parts: list[str] = []
@@ -36,7 +42,7 @@ class Capture(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
-        """Keep text while there is room; the rest is dropped without a word."""
+        """Keep text up to the limit; the rest is dropped silently."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if self._left > 0:
@@ -45,55 +51,57 @@ class Capture(io.TextIOBase):
         return len(text)
 
     def text(self) -> str:
-        """Return what was kept."""
+        """Return the text that was kept."""
         return "".join(self._parts)
 
 
 def serve_cells(link: int, output_bytes: int) -> None:
-    """Run cells until the supervisor hangs up.
+    """Run cells until the supervisor closes the connection.
 
     Args:
-        link: Descriptor of a socket: sources come in, a byte and a text go out.
-        output_bytes: Characters of output that are kept, a cell.
+        link: Descriptor of the socket to the supervisor. Each frame received is the source of a
+            cell; each answer is one byte and a text.
+        output_bytes: Length of output that is kept per cell.
     """
-    tame()
-    space: dict[str, Any] = {"__name__": "__main__"}
+    make_deterministic()
+    namespace: dict[str, Any] = {"__name__": "__main__"}
     while (frame := frames.receive(link, SOURCE_CAP)) is not None:
-        fine, text = run_cell(frame.decode("utf-8", "surrogatepass"), space, output_bytes)
-        said = text.encode("utf-8", "backslashreplace")[:output_bytes]
-        frames.send(link, (FINE if fine else FAILED) + said)
+        source = frame.decode("utf-8", "surrogatepass")
+        succeeded, text = run_cell(source, namespace, output_bytes)
+        encoded = text.encode("utf-8", "backslashreplace")[:output_bytes]
+        frames.send(link, (SUCCEEDED if succeeded else FAILED) + encoded)
 
 
-def run_cell(source: str, space: dict[str, Any], cap: int) -> tuple[bool, str]:
-    """Run a cell and return whether it ended well, and what it showed.
+def run_cell(source: str, namespace: dict[str, Any], cap: int) -> tuple[bool, str]:
+    """Run a cell; return whether it ended without an exception, and the text to show.
 
     Args:
-        source: Statements; the value of a last expression is shown unless it is None.
-        space: The session's names.
-        cap: Characters of output that are kept.
+        source: Statements. If the last one is an expression, its value is shown unless it is None.
+        namespace: Global names of the interpreter.
+        cap: Number of characters of output that are kept.
     """
     output = Capture(cap)
     sys.stdin, sys.stdout, sys.stderr = io.StringIO(), output, output
     try:
         body = ast.parse(source, CELL).body
         last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
-        exec(compile(ast.Module(body, []), CELL, "exec"), space)  # noqa: S102  the point of it
+        exec(compile(ast.Module(body, []), CELL, "exec"), namespace)  # noqa: S102  its purpose
         if isinstance(last, ast.Expr):
-            value = eval(compile(ast.Expression(last.value), CELL, "eval"), space)  # noqa: S307
+            value = eval(compile(ast.Expression(last.value), CELL, "eval"), namespace)  # noqa: S307
             if value is not None:
-                space["_"] = value
+                namespace["_"] = value
                 output.write(f"{value!r}\n")
-    except BaseException as error:  # noqa: BLE001  whatever a cell raises, is shown
+    except BaseException as error:  # noqa: BLE001  any exception is shown
         return False, output.text() + _describe(error)
     return True, output.text()
 
 
-def tame() -> None:
-    """Replace what differs from run to run: clock, process number, random bytes."""
+def make_deterministic() -> None:
+    """Replace clock, process number and random bytes by deterministic ones."""
     import random
 
     random.seed(0)
-    source = random.Random(1)  # noqa: S311  its being foreseen is the purpose
+    source = random.Random(1)  # noqa: S311  must be deterministic
     os.getpid = lambda: 1
     os.urandom = random._urandom = source.randbytes  # type: ignore[attr-defined]  # noqa: SLF001
     os.environ["TZ"] = "UTC"
@@ -102,7 +110,7 @@ def tame() -> None:
 
 
 def _set_clock() -> None:
-    # time.monotonic stays: event loops wait by it.
+    # `time.monotonic` stays unchanged, because event loops use it to wait.
     import datetime as dt
 
     read, sleep, local, utc = _clock(), time.sleep, time.localtime, time.gmtime
@@ -150,7 +158,7 @@ def _describe(error: BaseException) -> str:
     kind = str(type.__getattribute__(type(error), "__name__"))
     try:
         text = str(error)
-    except BaseException:  # noqa: BLE001  its own __str__ may raise anything
+    except BaseException:  # noqa: BLE001  its `__str__` may raise anything
         text = ""
     line = _line_of(error)
     where = f" (line {line})" if line else ""
@@ -158,7 +166,7 @@ def _describe(error: BaseException) -> str:
 
 
 def _line_of(error: BaseException) -> int:
-    """Return the last line of a cell that an error passed through, 0 if there is none."""
+    """Return the last line of a cell in the traceback of an error, 0 if there is none."""
     line, trace = 0, error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == CELL:

@@ -1,10 +1,10 @@
-"""The file-system tool's side inside the jail: one operation on one path of a session's directory.
+"""File operations on the directory of a session, performed inside the jail.
 
-Each runs in a fresh confined process, so that no cell can change what it does. A path is relative
-and stays below the directory, symbolic links included.
+Each operation runs in a new confined process, so that no cell can influence it. A path must be
+relative and must not leave the directory, not even through symbolic links.
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH100, PTH103, PTH114, PTH120, PTH106, PTH112, PTH118
 
 import os
@@ -18,17 +18,17 @@ MAX_LISTED = 200
 
 
 class RefusedError(Exception):
-    """The path leads out of the directory, or is no path at all."""
+    """The path is invalid, or leads out of the directory."""
 
 
 def operate(kind: str, path: str, text: str, cap: int) -> tuple[bool, str]:
-    """Perform one operation and return whether it went well, and what to show.
+    """Perform one operation; return whether it succeeded, and the text to show.
 
     Args:
         kind: One of `FILE_OPERATIONS`.
-        path: Relative to the working directory.
-        text: What to write.
-        cap: Bytes of a file that are read.
+        path: Path relative to the working directory.
+        text: Content to write.
+        cap: Number of bytes of a file that are read.
     """
     try:
         return True, _operate(kind, path, text, cap)
@@ -52,10 +52,10 @@ FILE_OPERATIONS = ("read", "write", "list", "delete")
 
 
 def _inside(path: str) -> str:
-    """Return a path that stays below the working directory.
+    """Return the absolute form of a path, with symbolic links in its parents resolved.
 
     Raises:
-        RefusedError: If it does not, or is too long or empty.
+        RefusedError: If the path is empty, too long, or not below the working directory.
     """
     if not path or len(path) > MAX_PATH:
         raise RefusedError(f"a path has 1 to {MAX_PATH} characters")

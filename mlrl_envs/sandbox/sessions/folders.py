@@ -1,9 +1,9 @@
-"""Where a session's files are: the scratch mount in tier A, a private directory in tier B.
+"""Directories of sessions: the scratch mount in tier A, a private directory in tier B.
 
-Below tier B nothing keeps a program from writing elsewhere, so it may write nowhere.
+Below tier B nothing restricts writing to one directory, so cells may not write at all.
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH101, PTH106, PTH108, PTH208, PTH104
 
 import contextlib
@@ -11,23 +11,23 @@ import os
 import time
 from typing import Protocol
 
-from mlrl_envs.sandbox.jail import jail
+from mlrl_envs.sandbox.jail import confine
 
 __all__ = ["MAX_BYTES", "MAX_ENTRIES", "Folder", "open_folder"]
 
 MAX_BYTES, MAX_ENTRIES = 16 << 20, 1024
 MAX_DEPTH = 2048  # characters of a path
 PREFIX = "mlrl-session-"
-RECENT_SECONDS = 60.0  # one just made may not be locked yet
+RECENT_SECONDS = 60.0  # a directory younger than this may not be locked yet
 
 
 class Folder(Protocol):
-    """A session's directory.
+    """Directory of a session.
 
     Attributes:
-        path: Where it is, as cells see it.
+        path: Its path, as cells see it.
         writable: Paths that confinement must leave open for writing.
-        usable: Whether anything can be written at all.
+        usable: Whether files can be written at all.
     """
 
     path: str
@@ -35,39 +35,39 @@ class Folder(Protocol):
     usable: bool
 
     def renew(self) -> None:
-        """Empty it; only while no process of the session is alive."""
+        """Delete its contents; only while no process of the session is running."""
 
     def is_full(self) -> bool:
-        """Return whether it holds more than a session may write."""
+        """Return whether it exceeds the limits of a session."""
 
     def remove(self) -> None:
-        """Leave nothing of it behind."""
+        """Delete it."""
 
 
-class Mounted:
-    """Tier A: a mount of its own, which limits itself and goes with its namespace."""
+class MountedFolder:
+    """Folder of tier A: a mount with a size limit, which ends with its namespace."""
 
     writable: tuple[str, ...] = ()
     usable = True
 
-    def __init__(self, tier: jail.Tier) -> None:
-        self._scratch = jail.scratch(tier)
+    def __init__(self, tier: confine.Tier) -> None:
+        self._scratch = confine.open_scratch(tier)
         self.path: str = self._scratch.path
 
     def renew(self) -> None:
-        """Put a fresh one in place."""
+        """Replace the mount if it was used."""
         self._scratch.renew()
 
     def is_full(self) -> bool:
-        """Return False: the mount has a size."""
+        """Return False, because the kernel enforces the limits."""
         return False
 
     def remove(self) -> None:
         """Do nothing."""
 
 
-class Nowhere:
-    """Tier C, and tier B on kernels before 6.2: there is no directory."""
+class NoFolder:
+    """Folder of tier C, and of tier B on kernels before 6.2: nothing can be written."""
 
     path = "/"
     writable: tuple[str, ...] = ()
@@ -84,8 +84,14 @@ class Nowhere:
         """Do nothing."""
 
 
-class Private:
-    """Tier B: a directory among the host's temporary files, removed when the worker ends."""
+class PrivateFolder:
+    """Folder of tier B: a directory among the host's temporary files.
+
+    It is deleted when the worker ends.
+
+    Args:
+        user: User id that cells run under.
+    """
 
     usable = True
 
@@ -100,11 +106,11 @@ class Private:
         self.writable: tuple[str, ...] = (self.path,)
 
     def renew(self) -> None:
-        """Delete everything in it."""
+        """Delete its contents."""
         _empty(self.path)
 
     def is_full(self) -> bool:
-        """Return whether files or bytes are too many, or too deep to be counted."""
+        """Return whether it holds too many files or bytes, or paths too deep to be counted."""
         count = size = 0
         hidden: list[OSError] = []
         for folder, folders, names in os.walk(self.path, onerror=hidden.append):
@@ -124,7 +130,7 @@ class Private:
 
 
 def _lock(path: str) -> int | None:
-    """Lock a directory for as long as this process lives; None if somebody else has."""
+    """Lock a directory until this process ends; return None if another process holds the lock."""
     import fcntl
 
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -137,7 +143,7 @@ def _lock(path: str) -> int | None:
 
 
 def _sweep(parent: str) -> None:
-    """Remove what workers left that were killed from outside: nobody holds its lock."""
+    """Delete directories that nobody locks: their workers were killed from outside."""
     for name in os.listdir(parent):
         path = f"{parent}/{name}"
         with contextlib.suppress(OSError):
@@ -153,29 +159,32 @@ def _sweep(parent: str) -> None:
                 os.close(lock)
 
 
-def open_folder(tier: jail.Tier, visible: list[str]) -> Folder:
-    """Return the directory for a worker's sessions, as far as its tier can give one.
+def open_folder(tier: confine.Tier, visible: list[str]) -> Folder:
+    """Return the folder for the sessions of a worker.
 
     Args:
-        tier: How far this host can confine.
-        visible: What programs may read; it decides under which user they can run.
+        tier: How far this host can confine processes.
+        visible: Paths that programs may read; they decide the user id of the programs.
     """
     if tier == "A":
-        return Mounted(tier)
+        return MountedFolder(tier)
     if tier == "C" or (tier == "B" and not _landlock_sees_truncation()):
-        return Nowhere()
-    return Private(jail.program_user(tier, visible))
+        return NoFolder()
+    return PrivateFolder(confine.program_user(tier, visible))
 
 
 def _landlock_sees_truncation() -> bool:
-    # Before version 3 a right to read a file is a right to empty it.
+    # Before version 3, Landlock cannot prevent that a readable file is truncated.
     from mlrl_envs.sandbox.jail import landlock
 
     return landlock.abi() >= 3
 
 
 def _empty(top: str) -> None:
-    """Delete what is in a directory, however deep: subdirectories are lifted to its top first."""
+    """Delete the contents of a directory of any depth.
+
+    The entries of a subdirectory are first moved to the top, so that no path becomes too long.
+    """
     lifted = 0
     os.chmod(top, 0o700)
     while names := os.listdir(top):

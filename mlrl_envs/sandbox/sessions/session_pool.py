@@ -1,6 +1,8 @@
-"""Workers that play sessions: each holds one live workspace, and knows which history it has played.
+"""Pool of workers that play sessions.
 
-Usable from many threads. What a worker holds is a cache: losing it costs a replay, nothing else.
+Each worker holds one live workspace and remembers which history it has played. The workspace is a
+cache: if a worker is lost, the history is replayed in another one. The pool may be used from
+several threads.
 """
 
 import hashlib
@@ -14,7 +16,7 @@ from itertools import chain
 from typing import Any
 
 from mlrl_envs.errors import InfraError, InvalidArgumentError
-from mlrl_envs.sandbox.probing import host_tier, remember_tier
+from mlrl_envs.sandbox.probing import known_tier_settings, remember_tier
 from mlrl_envs.sandbox.program import Limits
 from mlrl_envs.sandbox.session import LOST, Call, Reply, Script, remembered
 from mlrl_envs.sandbox.wire import frames
@@ -23,25 +25,28 @@ from mlrl_envs.sandbox.worker.handle import GRACE_SECONDS, WorkerHandle, WorkerL
 __all__ = ["SessionPool"]
 
 ATTEMPTS = 2
-START = b""
-Key = bytes
+START = b""  # key of the empty history
+Key = bytes  # digest of a history
 
 
 class SessionHandle(WorkerHandle):
-    """A worker that plays sessions.
+    """Handle of a worker that plays sessions.
 
     Attributes:
-        key: Which history its workspace has played; None if that is not known.
+        key: Digest of the history that its workspace has played; None if it is unknown.
     """
 
     key: Key | None = None
 
     def play(self, history: Sequence[Call], calls: Sequence[Call], seconds: float) -> list[Reply]:
-        """Play calls up to the first that loses its interpreter.
+        """Play calls after a history, up to the first call that loses its interpreter.
+
+        Returns:
+            One reply for each call that was played.
 
         Raises:
-            WorkerLostError: If the worker dies under it.
-            InfraError: If this host cannot give a session files.
+            WorkerLostError: If the worker dies or does not answer in time.
+            InfraError: If a file call is made and the host's tier has no session files.
         """
         keys = _keys(history)
         begin = keys.index(self.key) if self.key in keys else None
@@ -52,10 +57,10 @@ class SessionHandle(WorkerHandle):
             "seconds": seconds,
         }
         self.key = None
-        patience = (2 * len(history) + len(calls)) * seconds + GRACE_SECONDS
+        time_limit = (2 * len(history) + len(calls)) * seconds + GRACE_SECONDS
         try:
             frames.send(self.link.fileno(), json.dumps(script).encode())
-            answer = self._receive(patience)
+            answer = self._receive(time_limit)
         except (OSError, frames.FrameError) as error:
             raise WorkerLostError(str(error)) from error
         if "infra" in answer:
@@ -68,12 +73,12 @@ class SessionHandle(WorkerHandle):
 
 
 class SessionPool:
-    """Plays scripts in as many workers as may run at once.
+    """Plays scripts in a fixed number of workers.
 
     Args:
-        workers: Sessions that are played at once.
-        limits: What each may use; `test_seconds` is the time limit of one call.
-        settings: How far the host must confine.
+        workers: Number of sessions that are played at once.
+        limits: Limits of each interpreter; `test_seconds` is the time limit of one call.
+        settings: Settings of the sandbox for its workers.
     """
 
     def __init__(self, workers: int, limits: Limits, settings: dict[str, Any]) -> None:
@@ -88,10 +93,11 @@ class SessionPool:
         self._finalizer = weakref.finalize(self, close_all, self._all)
 
     def play_many(self, scripts: Sequence[Script]) -> list[list[Reply]]:
-        """Play scripts, one reply a call; the order is kept.
+        """Play scripts, in parallel, and return one reply per call, in the order of the scripts.
 
         Raises:
-            InfraError: If no worker can be started, or this host gives sessions no files.
+            InfraError: If no worker can be started, or a file call is made and the host's tier has
+                no session files.
         """
         if len(scripts) < 2 or self._workers == 1:
             return [self.play(script) for script in scripts]
@@ -107,13 +113,19 @@ class SessionPool:
                 future.cancel()
 
     def play(self, script: Script) -> list[Reply]:
-        """Play one script."""
+        """Play one script and return one reply per call.
+
+        Raises:
+            InvalidArgumentError: If the time limit of the script is not positive.
+            InfraError: As `play_many`.
+        """
         seconds = self._limits.test_seconds if script.seconds is None else script.seconds
         if seconds <= 0:
             raise InvalidArgumentError(f"seconds must be positive, got {seconds!r}")
         history, left, replies = script.history, script.calls, list[Reply]()
         while left:
-            # A lost cell ends a round: what it left half-done must not be seen by what follows.
+            # A lost cell ends a round. The next round replays the history without it, so that
+            # later calls do not see its partial effects.
             played = self._play_round(history, left, seconds)
             done, left = left[: len(played)], left[len(played) :]
             replies += played
@@ -131,7 +143,7 @@ class SessionPool:
             close_all(self._all)
 
     def abandon(self) -> None:
-        """In a forked child: leave the parent's workers to the parent."""
+        """In a forked child, release the parent's workers without ending them."""
         self._finalizer.detach()
         for worker in self._all:
             worker.abandon()
@@ -157,7 +169,11 @@ class SessionPool:
         return [Reply("died", f"its worker was lost: {reason}")]
 
     def _take(self, history: tuple[Call, ...]) -> SessionHandle:
-        """Return the free worker that has played most of a history, or the one longest unused."""
+        """Return the free worker that has played the longest part of a history.
+
+        If no worker has played a part of it, return a new worker, or the one that was unused for
+        the longest time if the pool is at its size.
+        """
         keys = _keys(history)
         with self._lock:
             for key in reversed(keys):
@@ -167,7 +183,7 @@ class SessionPool:
                         return worker
             if len(self._all) >= self._workers and self._free:
                 return self._free.pop(0)
-        worker = SessionHandle(self._limits, {**self._settings, **host_tier()})
+        worker = SessionHandle({**self._settings, **known_tier_settings()})
         remember_tier(worker.greeting)
         with self._lock:
             self._all.add(worker)
@@ -180,7 +196,7 @@ class SessionPool:
 
 
 def close_all(workers: set[SessionHandle]) -> None:
-    """End workers: first hang up on all, then wait for each."""
+    """End workers: close all connections first, then wait for each process."""
     for worker in workers:
         worker.hang_up()
     for worker in workers:
@@ -189,7 +205,12 @@ def close_all(workers: set[SessionHandle]) -> None:
 
 
 def _keys(calls: Sequence[Call], key: Key = START) -> list[Key]:
-    """Return a digest of every beginning of a list of calls, the empty one first."""
+    """Return the digest of every prefix of a list of calls, starting with the empty one.
+
+    Args:
+        calls: The calls.
+        key: Digest of the calls before them.
+    """
     keys = [key]
     for call in calls:
         text = json.dumps(astuple(call)).encode()

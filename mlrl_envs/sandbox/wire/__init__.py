@@ -1,1 +1,1 @@
-"""The protocol between processes of the sandbox: frames, values and text."""
+"""Protocol between the processes of the sandbox: frames, values and text."""

@@ -1,14 +1,17 @@
-"""How values cross between judge and candidate: JSON with a closed set of tags.
+"""Encoding of Python values as JSON with a closed set of tags, between judge and candidate.
 
-Scalars and lists are themselves; everything else is an object of one key, its tag. No pickle, no
-look-up of names. Subclasses of builtins are flattened; whatever has no tag is an opaque handle
-that the owner of the codec hands out.
+Scalars and lists are encoded as themselves; every other value is a JSON object with one key, its
+tag. There is no pickle and no lookup of names, so decoding cannot run code of the sender.
+Instances of subclasses of builtins are encoded as the builtin. A value without a tag becomes an
+opaque handle, which the user of the codec assigns.
 
-Mutable containers are mirrored: both sides number them in the order in which they cross, keep
-them, and send what changed beside the next message. That carries arguments mutated in place,
-identity of results, aliases, cycles and attributes that are containers, by one mechanism.
+Mutable containers are mirrored: both sides number the containers in the order in which they are
+sent, keep them, and send their changed contents with the next message. Thus arguments mutated in
+place, results that are identical to an argument, aliases, cycles and attributes that are
+containers behave as in one process.
 
-Not covered: mirrors beyond `MIRRORS` that outlive their call become plain copies.
+Not covered: beyond `MAX_MIRRORS` the oldest containers are no longer mirrored and behave as
+copies.
 """
 
 # ruff: noqa: ANN401  values of any type cross the border
@@ -22,23 +25,23 @@ from mlrl_envs.sandbox.wire import tags
 __all__ = ["MAX_DEPTH", "Codec", "Wire", "WireError"]
 
 MAX_DEPTH = 150
-MIRRORS = 256
-WORD = 1 << 63
+MAX_MIRRORS = 256
+MAX_JSON_INT = 1 << 63  # larger integers are sent as hexadecimal text
 SCALARS = frozenset({str, float, bool, int, type(None)})
-ASIS = frozenset({str, float, bool, type(None)})
-Wire: TypeAlias = Any  # what json reads and writes; nothing below may assume more
+AS_IS = frozenset({str, float, bool, type(None)})
+Wire: TypeAlias = Any  # any JSON value; code below must not assume more
 Payload: TypeAlias = Any
 
 
 class WireError(Exception):
-    """A value cannot cross, or what arrived is not one of ours."""
+    """A value cannot be encoded, or a received value is malformed."""
 
 
 class Codec:
-    """One side's encoder and decoder, with its table of mirrored containers.
+    """Encoder and decoder of one side, with its table of mirrored containers.
 
     Args:
-        export: Returns the tagged form of an object that has no tag of its own.
+        export: Returns the tagged form of an object whose type has no tag.
         resolve: Returns the object for an opaque tag and its payload.
     """
 
@@ -53,13 +56,13 @@ class Codec:
         self._fresh: list[int] = []
         self._next = 0
 
-    # -- messages: every frame that crosses carries changes first, then values ---------------
+    # Messages. Every message carries changes of containers first, then values.
 
     def pack(self, values: Iterable[Any]) -> tuple[list[Wire], list[Wire]]:
         """Return the changes since the last message, and the encoded values.
 
         Raises:
-            WireError: If a value is too deep; the table is then as it was before.
+            WireError: If a value is nested too deeply; the table is then unchanged.
         """
         mark = self._next
         try:
@@ -72,10 +75,10 @@ class Codec:
         return changes, packed
 
     def unpack(self, changes: Wire, values: Wire) -> list[Any]:
-        """Apply the other side's changes and return its values.
+        """Apply the changes of the other side and return the decoded values.
 
         Raises:
-            WireError: If anything is out of shape.
+            WireError: If the message is malformed.
         """
         try:
             for number, raw in changes:
@@ -83,20 +86,20 @@ class Codec:
             decoded = [self.decode(value) for value in values]
         except WireError:
             raise
-        except Exception as error:  # noqa: BLE001  the sender is not trusted to keep any shape
+        except Exception as error:  # noqa: BLE001  the sender is not trusted
             raise WireError(f"{type(error).__name__} in a value") from None
         self._settle([number for number, _raw in changes])
         return decoded
 
     def sweep(self) -> list[int]:
-        """Forget containers that only this table still holds, and return their numbers."""
+        """Stop mirroring containers that only this table refers to, and return their numbers."""
         dead = []
         for number in list(self._objects):
             if sys.getrefcount(self._objects[number]) <= UNSHARED:
                 self.forget([number])
                 dead.append(number)
-        if len(self._objects) > MIRRORS:
-            surplus = list(self._objects)[: len(self._objects) - MIRRORS]
+        if len(self._objects) > MAX_MIRRORS:
+            surplus = list(self._objects)[: len(self._objects) - MAX_MIRRORS]
             self.forget(surplus)
             dead += surplus
         return dead
@@ -109,15 +112,17 @@ class Codec:
                 self._states.pop(number, None)
                 del self._objects[number]
 
-    # -- values ------------------------------------------------------------------------------
-
     def encode(self, value: Any, depth: int = 0) -> Wire:
-        """Return the JSON form of any value."""
+        """Return the JSON form of a value.
+
+        Raises:
+            WireError: If it is nested deeper than `MAX_DEPTH`.
+        """
         kind = type(value)
-        if kind in ASIS:
+        if kind in AS_IS:
             return value
         if kind is int:
-            return value if -WORD < value < WORD else {"i": hex(value)}
+            return value if -MAX_JSON_INT < value < MAX_JSON_INT else {"i": hex(value)}
         if depth > MAX_DEPTH:
             raise WireError(f"a value nested deeper than {MAX_DEPTH}")
         if kind is list:
@@ -133,7 +138,9 @@ class Codec:
             return {"m": known}
         self._register(value)
         kinds = set(map(type, value))
-        if kinds <= ASIS or (kinds == {int} and min(value) > -WORD and max(value) < WORD):
+        if kinds <= AS_IS:
+            return list(value)
+        if kinds == {int} and min(value) > -MAX_JSON_INT and max(value) < MAX_JSON_INT:
             return list(value)
         return [self.encode(item, depth + 1) for item in value]
 
@@ -147,7 +154,7 @@ class Codec:
         return {tag: write(value, lambda item: self.encode(item, depth + 1))}
 
     def decode(self, raw: Wire, depth: int = 0) -> Any:
-        """Return the value for its JSON form; containers are built before what they hold."""
+        """Return the value of a JSON form; a container is created before its items are decoded."""
         kind = type(raw)
         if kind is list:
             self._register(raw)
@@ -166,7 +173,7 @@ class Codec:
             return self._resolve(tag, payload)
         return reader(payload, lambda item: self.decode(item, depth + 1), self._register)
 
-    # -- the table of mirrors ----------------------------------------------------------------
+    # The table of mirrored containers.
 
     def _check(self, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -200,7 +207,7 @@ class Codec:
 
 
 def _unshared_references() -> int:
-    """Return what getrefcount says of an object that only a table's dict holds."""
+    """Return `sys.getrefcount` of an object that only a dict refers to."""
     table = {0: [1]}
     count = 0
     for number in list(table):

@@ -1,4 +1,4 @@
-"""Length-prefixed frames over stream sockets, with file descriptors beside the first byte."""
+"""Length-prefixed frames over stream sockets, optionally with file descriptors."""
 
 import os
 import socket
@@ -12,21 +12,23 @@ BIG_CHUNK = 1 << 20
 
 
 class FrameError(Exception):
-    """The peer hung up in mid-frame or announced a frame beyond the cap."""
+    """A frame is incomplete or longer than allowed."""
 
 
 def send(link: int, payload: bytes) -> None:
-    """Send one frame through a descriptor."""
+    """Send one frame over the descriptor of a socket."""
     rest = memoryview(HEADER.pack(len(payload)) + payload)
     while rest:
         rest = rest[os.write(link, rest) :]
 
 
 def receive(link: int, cap: int) -> bytes | None:
-    """Return the next frame, or None if the peer hung up between frames.
+    """Return the next frame, or None if the peer closed the connection between frames.
+
+    The peer must wait for an answer before it sends the next frame.
 
     Raises:
-        FrameError: If the frame is longer than `cap`, breaks off, or is followed by more.
+        FrameError: If the frame is longer than `cap` bytes, is incomplete, or more bytes follow.
     """
     first = os.read(link, CHUNK)
     if not first:
@@ -35,7 +37,7 @@ def receive(link: int, cap: int) -> bytes | None:
         first += _more(link, CHUNK)
     (size,) = HEADER.unpack_from(first)
     if size > cap:
-        raise FrameError(f"a frame of {size} bytes is over the cap of {cap}")
+        raise FrameError(f"a frame of {size} bytes exceeds the limit of {cap}")
     if len(first) == HEADER.size + size:
         return first[HEADER.size :]
     return _receive_rest(link, first[HEADER.size :], size)
@@ -43,7 +45,7 @@ def receive(link: int, cap: int) -> bytes | None:
 
 def _receive_rest(link: int, begun: bytes, size: int) -> bytes:
     if len(begun) > size:
-        raise FrameError("bytes beyond the end of a frame")
+        raise FrameError("bytes after the end of a frame")
     buffer = bytearray(begun)
     while len(buffer) < size:
         buffer += _more(link, min(size - len(buffer), BIG_CHUNK))
@@ -53,22 +55,26 @@ def _receive_rest(link: int, begun: bytes, size: int) -> bytes:
 def _more(link: int, size: int) -> bytes:
     more = os.read(link, size)
     if not more:
-        raise FrameError("the peer hung up inside a frame")
+        raise FrameError("the peer closed the connection inside a frame")
     return more
 
 
 def send_with_descriptors(link: socket.socket, payload: bytes, descriptors: list[int]) -> None:
-    """Send one frame and, beside its header, open file descriptors."""
+    """Send one frame, and file descriptors with its header."""
     socket.send_fds(link, [HEADER.pack(len(payload))], descriptors)
     if payload:
         link.sendall(payload)
 
 
 def receive_with_descriptors(link: socket.socket, count: int) -> tuple[bytes, list[int]] | None:
-    """Return the next frame and its descriptors, or None if the peer hung up.
+    """Return the next frame and its descriptors, or None if the peer closed the connection.
+
+    Args:
+        link: Socket to a trusted peer.
+        count: Largest number of descriptors to accept.
 
     Raises:
-        FrameError: If the frame breaks off.
+        FrameError: If the frame is incomplete.
     """
     header, descriptors, _flags, _address = socket.recv_fds(link, HEADER.size, count)
     if not header:

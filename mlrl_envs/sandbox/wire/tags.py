@@ -1,8 +1,9 @@
-"""The closed set of tags: one writer and one reader for each builtin type that crosses.
+"""Tags of the wire format: one writer and one reader for each supported builtin type.
 
-Writers take what a candidate may have built, so they use the base class's own methods; readers
-build builtins and nothing else. Decimal, Fraction and datetime are written only if something
-imported them, because importing them costs more than most programs.
+A writer may receive an instance of a subclass whose methods the candidate has overridden, so it
+calls the methods of the builtin base class. A reader builds instances of builtins only. Types of
+`decimal`, `fractions` and `datetime` have writers only in processes that imported these modules,
+because the imports take longer than most programs.
 """
 
 # ruff: noqa: ANN401  values of any type cross the border
@@ -42,7 +43,7 @@ TYPES: dict[str, type] = {
     )
 }
 TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
-# Leaving the test, skipping it, or ending an iteration early are not for a candidate to decide.
+# A candidate must not be able to leave a test or to end an iteration of the tests.
 FORBIDDEN = {"SystemExit", "KeyboardInterrupt", "GeneratorExit", "StopIteration"}
 FORBIDDEN |= {"StopAsyncIteration", "BaseException", "BaseExceptionGroup"}
 EXCEPTIONS: dict[str, type[Exception]] = {
@@ -55,7 +56,7 @@ TYPE_NAMES |= {kind: name for name, kind in EXCEPTIONS.items()}
 
 
 def exception_name(kind: type) -> str:
-    """Return the builtin exception that a class is or derives from, "" if it may not cross."""
+    """Return the name of the nearest builtin exception in a class's MRO, "" if it is forbidden."""
     for base in type.mro(kind):
         name = type.__getattribute__(base, "__name__")
         if name in FORBIDDEN and base.__module__ == "builtins":
@@ -66,7 +67,7 @@ def exception_name(kind: type) -> str:
 
 
 def exception_args(value: BaseException) -> tuple[Any, ...]:
-    """Return the arguments an exception was built with, whatever its class overrides."""
+    """Return the arguments of an exception, even if its class overrides `args`."""
     return tuple(BaseException.__dict__["args"].__get__(value))
 
 
@@ -106,9 +107,9 @@ def _isoformat(value: Any, _encode: Encode) -> str:
     return str(value.isoformat())
 
 
-# type, tag, whether it is mirrored, writer; a subclass is written as the first base in its MRO
-Row: TypeAlias = tuple[str, bool, Writer]
-WRITERS: dict[type, Row] = {
+# Tag, whether values are mirrored, and writer. Subclasses use the first base of their MRO in it.
+TagRow: TypeAlias = tuple[str, bool, Writer]
+WRITERS: dict[type, TagRow] = {
     tuple: ("t", False, _items_of(tuple)),
     dict: ("d", True, _write_dict),
     set: ("s", True, _items_of(set)),
@@ -133,7 +134,7 @@ WRITERS: dict[type, Row] = {
     type(NotImplemented): ("e", False, lambda _value, _: "NotImplemented"),
     BaseException: ("x", False, _write_exception),
 }
-LAZY: dict[tuple[str, str], Row] = {
+LAZY: dict[tuple[str, str], TagRow] = {
     ("decimal", "Decimal"): ("n", False, lambda value, _: str(value)),
     ("fractions", "Fraction"): (
         "F",
@@ -149,17 +150,17 @@ LAZY: dict[tuple[str, str], Row] = {
         lambda value, _: [value.days, value.seconds, value.microseconds],
     ),
 }
-_rows: dict[type, Row | None] = {}
+_rows: dict[type, TagRow | None] = {}
 
 
-def encoder_of(kind: type) -> Row | None:
-    """Return tag, whether mirrored, and writer for a type or the builtin it derives from."""
+def encoder_of(kind: type) -> TagRow | None:
+    """Return the row for a type or for the builtin that it derives from, None if there is none."""
     if kind not in _rows:
         _rows[kind] = _find_row(kind)
     return _rows[kind]
 
 
-def _find_row(kind: type) -> Row | None:
+def _find_row(kind: type) -> TagRow | None:
     lazy = {
         getattr(sys.modules[module], name, None): row
         for (module, name), row in LAZY.items()
@@ -173,12 +174,15 @@ def _find_row(kind: type) -> Row | None:
 
 
 def _build(kind: Callable[..., Any]) -> Reader:
-    """Read an immutable collection."""
+    """Return a reader for an immutable collection."""
     return lambda payload, decode, _register: kind(_each(payload, decode))
 
 
 def _mirror(empty: Callable[[Any], Any], select: Callable[[Any], Any]) -> Reader:
-    """Read a mutable collection: empty first, so that what it holds may refer back to it."""
+    """Return a reader for a mutable collection.
+
+    The collection is created empty and registered first, so that its items may refer to it.
+    """
 
     def read(payload: Any, decode: Decode, register: Register) -> Any:
         container = empty(payload)
@@ -254,7 +258,7 @@ READERS: dict[str, Reader] = {
 
 
 def shallow_state(container: Any) -> tuple[Any, ...]:
-    """Return what a container holds, by identity: enough to see that it changed."""
+    """Return the items of a container, which `differs` compares by identity."""
     if isinstance(container, dict):
         return (*dict.keys(container), *dict.values(container))
     if isinstance(container, bytearray):
@@ -263,7 +267,7 @@ def shallow_state(container: Any) -> tuple[Any, ...]:
 
 
 def differs(container: Any, state: tuple[Any, ...]) -> bool:
-    """Return whether a container holds other objects than it did."""
+    """Return whether a container holds other objects than those in `state`."""
     now = shallow_state(container)
     if isinstance(container, bytearray):
         return now != state
@@ -271,7 +275,7 @@ def differs(container: Any, state: tuple[Any, ...]) -> bool:
 
 
 def contents(container: Any, encode: Encode) -> Any:
-    """Return a container's present contents in wire form, for `refill` on the other side."""
+    """Return the contents of a container in wire form, for `refill` on the other side."""
     if isinstance(container, dict):
         return _pairs(dict.items(container), encode)
     if isinstance(container, bytearray):
@@ -280,13 +284,13 @@ def contents(container: Any, encode: Encode) -> Any:
 
 
 def refill(container: Any, raw: Any, decode: Decode) -> None:
-    """Make a mirrored container hold what the other side's holds now.
+    """Replace the contents of a mirrored container by those sent from the other side.
 
     Raises:
-        TypeError: If the contents are not those of a container.
+        TypeError: If `raw` is not a list, or for a bytearray not a string.
     """
     if not isinstance(raw, str if isinstance(container, bytearray) else list):
-        raise TypeError("contents of another kind")
+        raise TypeError(f"unexpected contents of type {type(raw).__name__}")
     if isinstance(container, list):
         container[:] = _each(raw, decode)
         return

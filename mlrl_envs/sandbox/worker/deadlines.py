@@ -1,20 +1,23 @@
-"""Deadlines on a busy machine: a program that is kept waiting is not slow."""
+"""Deadline extensions for programs that had to share their processor core."""
 
 from collections.abc import Callable
 
-__all__ = ["Patience"]
+__all__ = ["DeadlineExtension"]
 
-AT_WORK, HAD = 0.05, 0.8  # shares of a limit, in processor seconds
+# Shares of a limit, compared with the processor time that the program used.
+MIN_PROGRESS, FULL_USE = 0.05, 0.8
 
 
-class Patience:
-    """More time for programs that a busy machine kept waiting.
+class DeadlineExtension:
+    """Extra time for a program that ran, but was slowed down by other load on the machine.
 
-    A deadline is wall time, so that a program that sleeps meets it. One that is at work but had
-    to share its core gets the same time once more, until it has had its time on the processor.
+    Deadlines are wall time, so that a program that sleeps is stopped. When a deadline passes, the
+    limit is granted once more if two conditions hold: since the last extension the program used
+    more than 5 % of the limit on the processor (it does not sleep), and in total it used less
+    than 80 % of the limit (it did not have its time yet).
 
     Args:
-        used: Returns the processor seconds that the program has had.
+        used: Returns the processor seconds that the program has used so far.
     """
 
     def __init__(self, used: Callable[[], float]) -> None:
@@ -22,15 +25,19 @@ class Patience:
         self._seen = self._granted = self._step = 0.0
 
     def granted(self, step: float) -> float:
-        """Return the seconds that were added to the step that began then."""
+        """Return the seconds added to the current step.
+
+        Args:
+            step: Start time of the step; a new value starts again from zero.
+        """
         if step != self._step:
             self._step, self._granted = step, 0.0
         return self._granted
 
     def grant(self, seconds: float) -> bool:
-        """Add a limit's seconds once more, if the program is at work and has not had them."""
+        """Add `seconds` to the current step if both conditions hold, and return whether they do."""
         used = self._used()
-        if not self._seen + AT_WORK * seconds < used < HAD * seconds:
+        if not self._seen + MIN_PROGRESS * seconds < used < FULL_USE * seconds:
             return False
         self._seen = used
         self._granted += seconds

@@ -1,4 +1,4 @@
-"""The owner's end of one worker process: start it, give it a job, notice its death."""
+"""Handle of the owner process on one worker: start it, send jobs to it, detect its death."""
 
 import contextlib
 import json
@@ -12,17 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_envs.errors import InfraError, InvalidArgumentError
-from mlrl_envs.sandbox.judge.stateless_tests import is_plain
+from mlrl_envs.sandbox.judge.stateless_tests import are_stateless
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, TestRecord
 from mlrl_envs.sandbox.wire import frames
-from mlrl_envs.sandbox.worker.allowance import Allowance
+from mlrl_envs.sandbox.worker.job_header import STATEFUL, STATELESS, JobLimits
 
 __all__ = ["WorkerHandle", "WorkerLostError"]
 
 REPLY_CAP = 256 << 20
 START_SECONDS = 30.0
 GRACE_SECONDS = 15.0
-# The worker imports these modules without the package around them, which would load gymnasium.
+# Python code of a new worker. It registers empty packages for `mlrl_envs` and `mlrl_envs.sandbox`,
+# because their `__init__` modules would import gymnasium and the public side of the sandbox.
 BOOTSTRAP = """
 import sys, types
 sys.path[:] = [p for p in sys.path if p]
@@ -30,25 +31,32 @@ for name, path in (("mlrl_envs", sys.argv[1]), ("mlrl_envs.sandbox", sys.argv[1]
     module = types.ModuleType(name)
     module.__path__ = [path]
     sys.modules[name] = module
-from mlrl_envs.sandbox.worker.worker import main
+from mlrl_envs.sandbox.worker.main import main
 main(int(sys.argv[2]))
 """
 KEPT_VARIABLES = ("LD_LIBRARY_PATH", "PYTHONHOME")
 
 
 class WorkerLostError(Exception):
-    """The worker died under a job: killed from outside, most likely."""
+    """The worker died during a job, most likely because something outside killed it."""
 
 
 class WorkerHandle:
-    """A running worker.
+    """A running worker process.
+
+    Args:
+        settings: Limits, required tier and host findings, sent to the worker as JSON.
+
+    Attributes:
+        process: The worker's process.
+        link: Socket to the worker.
+        greeting: The worker's first message; holds the keys `tier` and `layers`.
 
     Raises:
-        InfraError: If it cannot be started.
+        InfraError: If the worker cannot be started or cannot confine itself as required.
     """
 
-    def __init__(self, limits: Limits, settings: dict[str, Any]) -> None:
-        self._patience = limits.wall_seconds + GRACE_SECONDS
+    def __init__(self, settings: dict[str, Any]) -> None:
         ours, theirs = socket.socketpair()
         package = str(Path(__file__).parents[2])
         command = [sys.executable, "-s", "-S", "-c", BOOTSTRAP, package, str(theirs.fileno())]
@@ -72,12 +80,12 @@ class WorkerHandle:
         self.greeting = self._greet(settings)
 
     def run(self, program: Program, limits: Limits) -> Outcome:
-        """Run one program under these limits.
+        """Run one program under the given limits and return its outcome.
 
         Raises:
-            WorkerLostError: If the worker dies under it.
-            InvalidArgumentError: If the program's helpers raise.
-            InfraError: If the worker cannot fork.
+            WorkerLostError: If the worker dies or does not answer in time.
+            InvalidArgumentError: If the program's helpers raise an exception.
+            InfraError: If the worker cannot fork a process.
         """
         job = {
             "source": program.source,
@@ -89,9 +97,9 @@ class WorkerHandle:
             "dunders": program.dunders,
         }
         try:
-            own = b"+" if is_plain(program.tests, program.helpers) else b"-"
-            allowed = Allowance(*astuple(limits)).pack()
-            frames.send(self.link.fileno(), own + allowed + json.dumps(job).encode())
+            kind = STATELESS if are_stateless(program.tests, program.helpers) else STATEFUL
+            allowed = JobLimits(*astuple(limits)).pack()
+            frames.send(self.link.fileno(), kind + allowed + json.dumps(job).encode())
             fields = self._receive(limits.wall_seconds + GRACE_SECONDS)
         except (OSError, frames.FrameError) as error:
             raise WorkerLostError(str(error)) from error
@@ -103,7 +111,7 @@ class WorkerHandle:
         return Outcome(**fields, assurance=program.assurance)
 
     def close(self) -> None:
-        """Hang up and wait until the worker and everything below it is gone."""
+        """Close the connection and wait until the worker and its descendants have ended."""
         self.hang_up()
         try:
             self.process.wait(timeout=5)
@@ -113,12 +121,12 @@ class WorkerHandle:
         self.link.close()
 
     def hang_up(self) -> None:
-        """Tell the worker to end, and wake a thread that may still be reading."""
+        """Shut the socket down: the worker ends, and a thread blocked on it wakes up."""
         with contextlib.suppress(OSError):
             self.link.shutdown(socket.SHUT_RDWR)
 
     def abandon(self) -> None:
-        """Forget a worker that belongs to the parent process, after a fork."""
+        """After a fork, release a worker that belongs to the parent process without ending it."""
         self.link.close()
         self.process.returncode = 0
 
@@ -137,12 +145,12 @@ class WorkerHandle:
         return greeting
 
     def _receive(self, seconds: float) -> dict[str, Any]:
-        waiting = select.poll()  # unlike select, it takes descriptors beyond 1,023
+        waiting = select.poll()  # unlike `select`, it accepts descriptors above 1,023
         waiting.register(self.link, select.POLLIN)
         if not waiting.poll(seconds * 1000):
-            raise WorkerLostError(f"no word for {seconds:g} s")
+            raise WorkerLostError(f"no answer within {seconds:g} s")
         frame = frames.receive(self.link.fileno(), REPLY_CAP)
         if frame is None:
-            raise WorkerLostError("it hung up")
+            raise WorkerLostError("it closed the connection")
         fields: dict[str, Any] = json.loads(frame)
         return fields

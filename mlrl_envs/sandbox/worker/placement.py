@@ -1,8 +1,8 @@
-"""Keeping the processes of one program on one core.
+"""Processor affinity: all processes of one program run on one core.
 
-Judge, candidate and supervisor take turns, so they never gain from a second core, while waking a
-process there costs two to three times as much as on its own. The supervisor runs wherever the
-kernel puts it; at the start of each program the others follow it.
+Judge, candidate and supervisor alternate, so a second core gives no speedup, and waking a process
+on another core takes two to three times as long as on the same one. The kernel chooses the core
+of the supervisor; at the start of each program the other processes move to that core.
 """
 
 import contextlib
@@ -11,29 +11,29 @@ from typing import TypeAlias
 
 from mlrl_envs.sandbox.jail.syscalls import library
 
-__all__ = ["ANYWHERE", "Core", "Place", "here"]
+__all__ = ["ANY_CORE", "Affinity", "Core", "current_core"]
 
-Core: TypeAlias = bytes  # two bytes
-ANYWHERE: Core = b"\xff\xff"
-
-
-def here() -> Core:
-    """Return the core that this process runs on."""
-    return _number().to_bytes(2, "big") if _number is not None else ANYWHERE
+Core: TypeAlias = bytes  # two bytes, big-endian
+ANY_CORE: Core = b"\xff\xff"
 
 
-class Place:
-    """Where this process and what it forks may run."""
+def current_core() -> Core:
+    """Return the core that this process runs on, `ANY_CORE` if the system does not say."""
+    return _getcpu().to_bytes(2, "big") if _getcpu is not None else ANY_CORE
+
+
+class Affinity:
+    """Processor affinity of this process and of the processes that it forks."""
 
     def __init__(self) -> None:
-        self._core = ANYWHERE
+        self._core = ANY_CORE
 
-    def follow(self, core: Core) -> None:
-        """Move to a core. It is only a matter of speed: where it cannot be had, stay."""
-        if core not in (self._core, ANYWHERE):
+    def move_to(self, core: Core) -> None:
+        """Move to a core. A refusal is ignored, because only speed depends on it."""
+        if core not in (self._core, ANY_CORE):
             self._core = core
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(0, {int.from_bytes(core, "big")})
 
 
-_number = getattr(library, "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None
+_getcpu = getattr(library, "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None

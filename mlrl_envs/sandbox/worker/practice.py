@@ -1,8 +1,8 @@
-"""Practice runs in a zygote, so that its children start with warm code.
+"""Practice runs in a zygote, so that its children start with specialised bytecode.
 
-The interpreter rewrites a function's code while it learns what the function is called with, and
-fills caches as it goes. Whatever a zygote has not done before it forks, each child does again, on
-pages that must be copied first.
+CPython specialises the bytecode of a function for the types it is called with, and fills inline
+caches while it runs. Work that a zygote has not done before a fork is repeated by every child, on
+pages that the kernel must first copy.
 """
 
 import builtins
@@ -12,11 +12,11 @@ import socket
 import sys
 from collections.abc import Callable
 
-from mlrl_envs.sandbox.candidate import candidate
+from mlrl_envs.sandbox.candidate import process
 from mlrl_envs.sandbox.judge.board import Board
 from mlrl_envs.sandbox.wire import frames
 
-__all__ = ["warm_candidates", "warm_judges"]
+__all__ = ["warm_up_candidates", "warm_up_judges"]
 
 ROUNDS = 6
 OUTPUT = 1024
@@ -63,26 +63,31 @@ CALLS: tuple[tuple[int, list[object], list[str]], ...] = (
 )
 
 
-def warm_candidates() -> None:
-    """Serve a few practice sessions in this process, as a candidate would."""
-    keep = sys.stdout, builtins.input, sys.getrecursionlimit()
-    _play(_pretend_to_judge, lambda link: candidate.run_candidate(link, OUTPUT))
-    sys.stdout, builtins.input = keep[:2]
-    sys.setrecursionlimit(keep[2])
+def warm_up_candidates() -> None:
+    """Answer a few practice judges in this process, as a candidate does."""
+    saved = sys.stdout, builtins.input, sys.getrecursionlimit()
+    _run_rounds(_act_as_judge, lambda link: process.run_candidate(link, OUTPUT))
+    sys.stdout, builtins.input = saved[:2]
+    sys.setrecursionlimit(saved[2])
     sys.modules.pop("solution", None)
 
 
-def warm_judges(run: Callable[[bytes, int], None], board: Board) -> None:
-    """Judge a few practice programs in this process."""
-    keep = sys.stdout, sys.stderr
+def warm_up_judges(run: Callable[[bytes, int], None], board: Board) -> None:
+    """Judge a few practice programs in this process.
+
+    Args:
+        run: Judges a job, given as JSON, over a descriptor to the candidate.
+        board: Receives the verdicts, and is reset afterwards.
+    """
+    saved = sys.stdout, sys.stderr
     job = json.dumps(JOB).encode()
-    _play(lambda link: candidate.run_candidate(link, OUTPUT), lambda link: run(job, link))
-    sys.stdout, sys.stderr = keep
+    _run_rounds(lambda link: process.run_candidate(link, OUTPUT), lambda link: run(job, link))
+    sys.stdout, sys.stderr = saved
     board.reset()
 
 
-def _play(there: Callable[[int], None], here: Callable[[int], None]) -> None:
-    """Play some sessions, one side of each in one child, the other in this process."""
+def _run_rounds(there: Callable[[int], None], here: Callable[[int], None]) -> None:
+    """Run `ROUNDS` exchanges: one side in a forked child, the other side in this process."""
     pairs = [socket.socketpair() for _ in range(ROUNDS)]
     child = os.fork()
     if child == 0:
@@ -100,7 +105,7 @@ def _play(there: Callable[[int], None], here: Callable[[int], None]) -> None:
     os.waitpid(child, 0)
 
 
-def _pretend_to_judge(link: int) -> None:
+def _act_as_judge(link: int) -> None:
     _exchange(link, ["load", 0, [], [], [], [SOURCE, JOB["entry_points"]]])
     for target, values, names in CALLS * 2:
         _exchange(link, ["call", target, [], values, [], names])

@@ -1,7 +1,8 @@
-"""The supervisor of one worker: it holds the deadlines and composes the outcome.
+"""Supervisor of one worker: starts judge and candidate, enforces deadlines, returns outcomes.
 
-It owns the owner's socket, the board, and a zygote of each kind. It dies with its owner, and
-takes everything below it along.
+The supervisor holds the socket to the owner, the verdict board, and one zygote for judges and one
+for candidates. When the owner's end of the socket closes, it exits, and the kernel kills the
+processes below it (parent-death signals). It runs neither tests nor programs.
 """
 
 import json
@@ -12,174 +13,196 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from mlrl_envs.sandbox.jail import jail
+from mlrl_envs.sandbox.jail import confine
 from mlrl_envs.sandbox.judge.board import ENDED, FINISHED, LOADING, TESTING, Board
 from mlrl_envs.sandbox.wire import frames
-from mlrl_envs.sandbox.worker import allowance, placement, zygote
-from mlrl_envs.sandbox.worker.allowance import Allowance
-from mlrl_envs.sandbox.worker.deadlines import Patience
-from mlrl_envs.sandbox.worker.roles import Settings, prepare_candidate, prepare_judge, share_of
-from mlrl_envs.sandbox.worker.verdict import Ended, verdict_of
+from mlrl_envs.sandbox.worker import placement, zygote
+from mlrl_envs.sandbox.worker.children import Settings, pack_share, prepare_candidate, prepare_judge
+from mlrl_envs.sandbox.worker.deadlines import DeadlineExtension
+from mlrl_envs.sandbox.worker.job_header import LIMITS_SIZE, STATELESS, JobLimits
+from mlrl_envs.sandbox.worker.verdict import RunEnding, verdict_of
 
-__all__ = ["JOB_CAP", "PLAIN", "CannotConfineError", "Supervisor"]
+__all__ = ["JOB_CAP", "POLL_SECONDS", "CannotConfineError", "Supervisor"]
 
 JOB_CAP = 256 << 20
-GLANCE_SECONDS = 0.1  # how often the supervisor looks at the board: the phase may have changed
-PLAIN = b"+"  # before a job whose tests a standing judge may run
-OWN_SLOT, STANDING_SLOT = b"o", b"s"
-WELL: zygote.Ending = (0, 0.0, 0)
+POLL_SECONDS = 0.1  # the board is read at least this often, because its phase may have changed
+OWN_SLOT, REUSED_SLOT = b"o", b"s"
+CLEAN_EXIT: zygote.ExitRecord = (0, 0.0, 0)
 
 
 class CannotConfineError(Exception):
-    """This host does not reach the tier that was asked for."""
+    """The host does not reach the required tier, or confinement failed."""
 
 
 class Supervisor:
-    """Runs one program at a time between two zygotes."""
+    """Runs one program at a time.
+
+    Args:
+        owner: Socket to the owner.
+        settings: The owner's settings; `base_bytes` is the address space of the bare interpreter.
+        tier: How far this host can confine processes.
+        visible: Paths that programs may read.
+
+    Raises:
+        CannotConfineError: If a zygote cannot confine itself.
+    """
 
     def __init__(
-        self, owner: socket.socket, settings: Settings, tier: jail.Tier, visible: list[str]
+        self, owner: socket.socket, settings: Settings, tier: confine.Tier, visible: list[str]
     ) -> None:
         self._owner = owner
         self._settings = settings
-        self._scratch = jail.scratch(tier)
-        self._standing: socket.socket | None = None
-        where = self._scratch.path
+        self._scratch = confine.open_scratch(tier)
+        self._reused_judge: socket.socket | None = None
+        directory = self._scratch.path
         preload_for_candidates()
 
-        def be_candidates() -> Callable[[bytes], Any]:
-            jail.isolate_processes(tier)
-            jail.confine_zygote(tier, visible)
-            return prepare_candidate(jail.seal_candidate(tier), where)
+        def set_up_candidates() -> Callable[[bytes], Any]:
+            confine.isolate_processes(tier)
+            confine.confine_zygote(tier, visible)
+            return prepare_candidate(confine.candidate_seal(tier), directory)
 
-        def be_judges() -> Callable[[bytes], Any]:
-            jail.confine_zygote(tier, visible)
-            return prepare_judge(self._board, where)
+        def set_up_judges() -> Callable[[bytes], Any]:
+            confine.confine_zygote(tier, visible)
+            return prepare_judge(self._board, directory)
 
-        self._candidates = self._spawn(be_candidates, [owner], zygote.bare_fork)
+        # The candidates' zygote is forked before the board is mapped and before the judge's
+        # modules are imported, so that no candidate process ever held either.
+        self._candidates = self._fork_zygote(set_up_candidates, [owner], zygote.bare_fork)
         self._board = Board()
         preload_for_judges()
-        self._judges = self._spawn(be_judges, [owner, self._candidates])
+        self._judges = self._fork_zygote(set_up_judges, [owner, self._candidates])
         for link in (self._candidates, self._judges):
-            said = frames.receive(link.fileno(), JOB_CAP)
-            if said != b"ready":
-                raise CannotConfineError(f"a zygote failed: {(said or b'died').decode()}")
+            answer = frames.receive(link.fileno(), JOB_CAP)
+            if answer != b"ready":
+                raise CannotConfineError(f"a zygote failed: {(answer or b'died').decode()}")
 
     def serve(self) -> None:
-        """Run jobs until the owner hangs up."""
+        """Run jobs until the owner closes its socket."""
         while True:
             job = frames.receive(self._owner.fileno(), JOB_CAP)
             if job is None:
                 os._exit(0)
-            outcome = self.run(job[1:], plain=job[:1] == PLAIN)
+            outcome = self.run(job[1:], stateless=job[:1] == STATELESS)
             frames.send(self._owner.fileno(), json.dumps(outcome).encode())
 
-    def run(self, job: bytes, *, plain: bool) -> dict[str, Any]:
-        """Run one program and return its outcome's fields.
+    def run(self, job: bytes, *, stateless: bool) -> dict[str, Any]:
+        """Run one program and return the fields of its outcome.
 
         Args:
-            job: An `Allowance`, then source, tests and the rest, as JSON.
-            plain: Whether its tests leave nothing behind, so that a standing judge may run them.
+            job: Packed `JobLimits`, then the other fields of the program as JSON.
+            stateless: Whether the tests change no state that outlives them, so that the reused
+                judge may run them.
         """
-        begun = time.monotonic()
-        allowed, job = Allowance.unpack(job), job[allowance.SIZE :]
-        core = placement.here()
+        started = time.monotonic()
+        allowed, job = JobLimits.unpack(job), job[LIMITS_SIZE:]
+        core = placement.current_core()
         self._board.reset()
         judge_end, candidate_end = socket.socketpair()
-        watch, done = os.pipe()
+        watch, done = os.pipe()  # closing `done` reports that the judge has finished
         output = anonymous_file()
         try:
-            handed = [candidate_end.fileno(), output]
-            share = share_of(allowed, self._settings["base_bytes"])
-            zygote.start(self._candidates, OWN_SLOT, share, handed, core)
+            passed_on = [candidate_end.fileno(), output]
+            share = pack_share(allowed, self._settings["base_bytes"])
+            zygote.start_child(self._candidates, OWN_SLOT, share, passed_on, core)
             candidate_end.close()
-            self._call_judge(job, [judge_end.fileno(), done], core, plain=plain)
+            self._start_judge(job, [judge_end.fileno(), done], core, stateless=stateless)
             judge_end.close()
             os.close(done)
-            late = self._wait(watch, begun, allowed)
-            judged = self._dismiss_judge(watch, late, plain=plain)
-            ended = zygote.end(self._candidates, OWN_SLOT)
+            expired = self._wait(watch, started, allowed)
+            judge_exit = self._end_judge(watch, expired, stateless=stateless)
+            candidate_exit = zygote.end_child(self._candidates, OWN_SLOT)
             raw = os.pread(output, allowed.output_bytes, 0)
         except frames.FrameError:
             os._exit(3)  # a zygote was killed from outside: the owner replaces this worker
         finally:
             os.close(watch)
             os.close(output)
-        seconds = time.monotonic() - begun
+        seconds = time.monotonic() - started
         self._scratch.renew()
-        return verdict_of(self._board, Ended(late, judged, ended, raw, seconds, allowed))
+        ending = RunEnding(expired, judge_exit, candidate_exit, raw, seconds, allowed)
+        return verdict_of(self._board, ending)
 
-    def _call_judge(
-        self, job: bytes, descriptors: list[int], core: placement.Core, *, plain: bool
+    def _start_judge(
+        self, job: bytes, descriptors: list[int], core: placement.Core, *, stateless: bool
     ) -> None:
-        """Hand a job to the standing judge, or to a judge of its own."""
-        if not plain:
-            zygote.start(self._judges, OWN_SLOT, job, descriptors, core)
+        """Send a job to the reused judge, or to a judge process of its own."""
+        if not stateless:
+            zygote.start_child(self._judges, OWN_SLOT, job, descriptors, core)
             return
-        if self._standing is None:
+        if self._reused_judge is None:
             ours, theirs = socket.socketpair()
-            zygote.start(self._judges, STANDING_SLOT, b"", [theirs.fileno()])
+            zygote.start_child(self._judges, REUSED_SLOT, b"", [theirs.fileno()])
             theirs.close()
-            self._standing = ours
+            self._reused_judge = ours
         try:
-            frames.send_with_descriptors(self._standing, core + job, descriptors)
+            frames.send_with_descriptors(self._reused_judge, core + job, descriptors)
         except OSError:
-            os._exit(3)  # the standing judge was killed from outside
+            os._exit(3)  # the reused judge was killed from outside
 
-    def _dismiss_judge(self, watch: int, late: str, *, plain: bool) -> zygote.Ending:
-        """End a judge that served its one program, or a standing one that is no longer fit."""
-        if not plain:
-            return zygote.end(self._judges, OWN_SLOT)
+    def _end_judge(self, watch: int, expired: str, *, stateless: bool) -> zygote.ExitRecord:
+        """End the judge, unless it is the reused one and this run ended as it should.
+
+        The reused judge writes `RETIRED` to the pipe when it wants to be replaced.
+        """
+        if not stateless:
+            return zygote.end_child(self._judges, OWN_SLOT)
         finished = self._board.phase in (FINISHED, ENDED)
-        if finished and not late and not os.read(watch, 1):
-            return WELL
-        if self._standing is not None:
-            self._standing.close()
-            self._standing = None
-        ending = zygote.end(self._judges, STANDING_SLOT)
-        return WELL if finished else ending
+        if finished and not expired and not os.read(watch, 1):
+            return CLEAN_EXIT
+        if self._reused_judge is not None:
+            self._reused_judge.close()
+            self._reused_judge = None
+        ending = zygote.end_child(self._judges, REUSED_SLOT)
+        return CLEAN_EXIT if finished else ending
 
-    def _wait(self, watch: int, begun: float, allowed: Allowance) -> str:
-        """Wait for the judge's end; return which deadline passed, or "" if none did."""
-        last = begun + allowed.wall_seconds
-        patience = Patience(lambda: zygote.used(self._candidates, OWN_SLOT))
+    def _wait(self, watch: int, started: float, allowed: JobLimits) -> str:
+        """Wait until the judge has finished; return the limit that expired, "" if none did."""
+        last = started + allowed.wall_seconds
+        extension = DeadlineExtension(lambda: zygote.read_cpu_seconds(self._candidates, OWN_SLOT))
         while True:
             limit = {LOADING: "load_seconds", TESTING: "test_seconds"}.get(self._board.phase)
             step = self._board.last_step
             seconds = getattr(allowed, limit) if limit else allowed.wall_seconds
-            due = step + seconds + patience.granted(step) if limit else last
+            due = step + seconds + extension.granted(step) if limit else last
             now = time.monotonic()
             if now >= last:
                 return "wall_seconds"
             if limit and now >= due and step == self._board.last_step:
-                if not patience.grant(seconds):
+                if not extension.grant(seconds):
                     return limit
                 continue
             watched = [watch, self._owner.fileno()]
-            pause = max(0.0, min(due - now, last - now, GLANCE_SECONDS))
+            pause = max(0.0, min(due - now, last - now, POLL_SECONDS))
             ready, _, _ = select.select(watched, [], [], pause)
             if watch in ready:
                 return ""
-            if ready:  # the owner never speaks during a job: it is gone
+            if ready:  # the owner sends nothing during a job, so it has closed its end
                 os._exit(0)
 
-    def _spawn(
+    def _fork_zygote(
         self,
-        become: Callable[[], Callable[[bytes], Any]],
-        strangers: list[socket.socket],
+        set_up: Callable[[], Callable[[bytes], Any]],
+        foreign: list[socket.socket],
         fork: Callable[[], int] = os.fork,
     ) -> socket.socket:
-        """Fork a zygote that keeps none of the other sockets and says when it is ready."""
+        """Fork a zygote and return the socket to it; its first message is `ready` or an error.
+
+        Args:
+            set_up: Runs in the zygote: confines it, and returns its `prepare` function.
+            foreign: Sockets that the zygote must not keep.
+            fork: How the zygote forks its children.
+        """
         ours, theirs = socket.socketpair()
         if os.fork():
             theirs.close()
             return ours
         try:
-            for link in (ours, *strangers):
+            for link in (ours, *foreign):
                 link.close()
-            born = zygote.Zygote(theirs, descriptors=2, prepare=become(), fork=fork)
+            serving = zygote.Zygote(theirs, descriptors=2, prepare=set_up(), fork=fork)
             frames.send(theirs.fileno(), b"ready")
-            born.serve()
+            serving.serve()
         except Exception as error:  # noqa: BLE001  the supervisor reports it
             frames.send(theirs.fileno(), f"{type(error).__name__}: {error}".encode())
         finally:
@@ -187,7 +210,7 @@ class Supervisor:
 
 
 def anonymous_file() -> int:
-    """Return a descriptor of an empty file that no path leads to."""
+    """Return the descriptor of an empty file without a path."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("stdout", os.MFD_CLOEXEC)
     import tempfile
@@ -198,7 +221,7 @@ def anonymous_file() -> int:
 
 
 def preload_for_candidates() -> None:
-    """Import what most programs import, once, before the first fork."""
+    """Import the modules that most programs use, once, before the first fork."""
     import bisect
     import copy
     import datetime as dt
@@ -217,7 +240,7 @@ def preload_for_candidates() -> None:
 
 
 def preload_for_judges() -> None:
-    """Import what tests need, after the candidates' zygote has split off."""
+    """Import the judge's modules, after the candidates' zygote was forked."""
     from mlrl_envs.sandbox.judge import loop
 
     del loop

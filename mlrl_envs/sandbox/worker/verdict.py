@@ -1,7 +1,8 @@
-"""From the board and the two processes' ends to an outcome: pure, and the only place that decides.
+"""Verdict on a program, computed from the board and the exit records of judge and candidate.
 
-Precedence: what the kernel killed the candidate for, then the deadlines, then what the judge saw,
-then the records. `passed` needs the judge's own word that it came to the end.
+No other code decides a status. Precedence: a forbidden system call of
+the candidate, an expired deadline, the ending that the judge noted, the test records. The status
+`passed` requires that the judge itself wrote on the board that the tests came to their end.
 """
 
 import os
@@ -11,9 +12,9 @@ from typing import Any, NamedTuple
 
 from mlrl_envs.sandbox.judge.board import FINISHED, Board, Record
 from mlrl_envs.sandbox.wire.text import clean_output
-from mlrl_envs.sandbox.worker.allowance import Allowance
+from mlrl_envs.sandbox.worker.job_header import JobLimits
 
-__all__ = ["Ended", "verdict_of"]
+__all__ = ["RunEnding", "verdict_of"]
 
 NO_CREDIT = ("hostile", "protocol_violation")
 BROKEN = "the tests run to their end"
@@ -26,29 +27,34 @@ TEXTS = {
 }
 
 
-class Ended(NamedTuple):
-    """How both processes ended.
+class RunEnding(NamedTuple):
+    """Facts about the end of one run.
 
     Attributes:
-        late: Name of the limit that passed, or "".
-        judge: Wait status, processor seconds and resident KiB of the judge.
-        candidate: The same of the candidate.
+        expired: Name of the limit that expired, or "".
+        judge: Wait status, processor seconds and peak resident KiB of the judge.
+        candidate: The same values of the candidate.
         output: The candidate's standard output.
         seconds: Wall time of the run.
-        allowed: The limits of this program.
+        allowed: Limits of the program.
     """
 
-    late: str
+    expired: str
     judge: tuple[int, float, int]
     candidate: tuple[int, float, int]
     output: bytes
     seconds: float
-    allowed: Allowance
+    allowed: JobLimits
 
 
-def verdict_of(board: Board, ended: Ended) -> dict[str, Any]:
-    """Return an outcome's fields, or the key "infra" or "fault" if there is none to give."""
-    if ended.judge[0] == -1 or ended.candidate[0] == -1:
+def verdict_of(board: Board, ended: RunEnding) -> dict[str, Any]:
+    """Return the fields of an outcome.
+
+    Returns:
+        The fields; or only the key `infra` if a process could not be forked, or only the key
+        `fault` if the caller's helpers raised an exception.
+    """
+    if -1 in (ended.judge[0], ended.candidate[0]):
         return {"infra": "a process could not be forked"}
     phase, count, passed, records, notes = board.read()
     if "fault" in notes:
@@ -62,16 +68,13 @@ def verdict_of(board: Board, ended: Ended) -> dict[str, Any]:
         count += 1
     records += _unreached(records, notes.get("plan"), error or str(notes.get("broken", "")))
     total = _total(count, len(records), notes, finished=finished)
-    if "broken" in notes and passed == total:  # every assertion held, yet the tests raised
+    if "broken" in notes and passed == total:  # raised outside an assertion
         records.append((BROKEN, False, str(notes["broken"])))
         total += 1
     if not status:
-        status = "passed" if finished and passed == total and total > 0 else "failed"
-        error = str(notes.get("broken", ""))
-        if status == "failed" and notes.get("memory_error"):
-            status, error = "memory", TEXTS["memory"]
+        status, error = _result(notes, passed=finished and passed == total and total > 0)
     if status in NO_CREDIT:
-        passed, records = 0, [(name, False, TEXTS[status]) for name, _held, _error in records]
+        passed, records = 0, [(name, False, TEXTS[status]) for name, _passed, _error in records]
     return {
         "status": status,
         "passed": passed,
@@ -89,13 +92,13 @@ def _strings(noted: object) -> list[str]:
     return [str(item) for item in noted] if isinstance(noted, list) else []
 
 
-def _ending(ended: Ended, *, finished: bool, notes: dict[str, Any]) -> tuple[str, str]:
-    """Return the status that overrides the records, with its text; "" if they decide."""
+def _ending(ended: RunEnding, *, finished: bool, notes: dict[str, Any]) -> tuple[str, str]:
+    """Return a status that overrides the records and its text; two empty strings if none does."""
     killed = os.WTERMSIG(ended.candidate[0]) if os.WIFSIGNALED(ended.candidate[0]) else 0
     if killed == signal.SIGSYS:
         return "hostile", TEXTS["hostile"]
-    if ended.late:
-        limit = getattr(ended.allowed, ended.late)
+    if ended.expired:
+        limit = getattr(ended.allowed, ended.expired)
         return "timeout", f"no answer within {limit:g} s"
     noted = notes.get("ending")
     if noted is None:
@@ -106,7 +109,7 @@ def _ending(ended: Ended, *, finished: bool, notes: dict[str, Any]) -> tuple[str
     return status, error if status == "load_error" else TEXTS.get(status, error)
 
 
-def _cause_of_death(ended: Ended, killed: int) -> str:
+def _cause_of_death(ended: RunEnding, killed: int) -> str:
     _status, seconds, _resident = ended.candidate
     if killed == signal.SIGXCPU:
         return "cpu_limit"
@@ -115,17 +118,26 @@ def _cause_of_death(ended: Ended, killed: int) -> str:
     return "died"
 
 
-def _interrupted(place: int, names: list[str], notes: dict[str, Any]) -> str:
+def _result(notes: dict[str, Any], *, passed: bool) -> tuple[str, str]:
+    """Return the status of a run that came to its end, and its text."""
+    if passed:
+        return "passed", str(notes.get("broken", ""))
+    if notes.get("memory_error"):
+        return "memory", TEXTS["memory"]
+    return "failed", str(notes.get("broken", ""))
+
+
+def _interrupted(index: int, names: list[str], notes: dict[str, Any]) -> str:
     """Return the name of the test that was running when the judge was stopped."""
     known = names or _strings(notes.get("plan"))
-    return known[place] if 0 <= place < len(known) else ""
+    return known[index] if 0 <= index < len(known) else ""
 
 
 def _unreached(records: list[Record], plan: Any, error: str) -> list[Record]:  # noqa: ANN401
-    """Return failed records for planned tests that never ran."""
+    """Return a failed record for each planned test that never ran."""
     if plan is None:
         return []
-    ran = Counter(name for name, _held, _error in records)
+    ran = Counter(name for name, _passed, _error in records)
     reason = f"not reached; {error}" if error else "not reached"
     missing: list[Record] = []
     for name in plan:
@@ -137,7 +149,11 @@ def _unreached(records: list[Record], plan: Any, error: str) -> list[Record]:  #
 
 
 def _total(count: int, listed: int, notes: dict[str, Any], *, finished: bool) -> int:
-    """Return n: as planned, or what ran and one more if it broke off before its end."""
+    """Return the number of tests.
+
+    It is the planned number if there is a plan; otherwise the number of tests that ran, plus one
+    if the tests broke off.
+    """
     if notes.get("plan") is not None:
         return max(count, len(notes["plan"]))
     complete = finished and "ending" not in notes

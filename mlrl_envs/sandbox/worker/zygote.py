@@ -1,7 +1,8 @@
-"""A warm process that forks one child a program: one zygote for judges, one for candidates.
+"""Zygotes: initialised processes that fork one child per program.
 
-A zygote never runs a program itself and never reads what a candidate's child may say. Each child
-is killed and reaped by its own zygote, so that a kill can never reach a later job.
+A worker has one zygote for judges and one for candidates. A zygote never runs a program itself and
+never reads data from a child. Each child is killed and reaped by the zygote that forked it, so a
+late kill can never reach another process that was given the same number.
 """
 
 import ctypes
@@ -19,89 +20,97 @@ from mlrl_envs.sandbox.jail.syscalls import die_with_parent
 from mlrl_envs.sandbox.wire import frames
 from mlrl_envs.sandbox.worker import placement
 
-__all__ = ["FORK_FAILED", "Ending", "Zygote", "bare_fork", "end", "start", "used"]
+__all__ = [
+    "FORK_FAILED",
+    "ExitRecord",
+    "Zygote",
+    "bare_fork",
+    "end_child",
+    "read_cpu_seconds",
+    "start_child",
+]
 
-ENDING = struct.Struct("=idq")  # wait status, processor seconds, resident KiB
+ExitRecord = tuple[int, float, int]  # wait status, processor seconds, peak resident KiB
+EXIT_RECORD = struct.Struct("=idq")
+CPU_SECONDS = struct.Struct("=d")
 FORK_FAILED = -1
-Ending = tuple[int, float, int]
 Run = Callable[[list[int]], None]
-USED = struct.Struct("=d")
-START, END, ASK = b"+", b"-", b"?"
+START, END, ASK = b"+", b"-", b"?"  # first byte of a message to a zygote
 PROCESS_CLOCK = 2  # see clock_getcpuclockid(3)
 
 
-def start(
+def start_child(
     zygote: socket.socket,
     slot: bytes,
     payload: bytes,
     descriptors: list[int],
-    core: placement.Core = placement.ANYWHERE,
+    core: placement.Core = placement.ANY_CORE,
 ) -> None:
-    """Have a zygote fork a child.
+    """Make a zygote fork a child.
 
     Args:
-        zygote: Socket to it.
-        slot: One byte that names the child until it is ended.
-        payload: What the child is told.
-        descriptors: What the child is handed.
-        core: Where the zygote and its child run from now on.
+        zygote: Socket to the zygote.
+        slot: One byte that identifies the child until it is ended.
+        payload: Argument of the zygote's `prepare`.
+        descriptors: File descriptors for the child.
+        core: Core that the zygote and its child run on from now on.
     """
     frames.send_with_descriptors(zygote, START + slot + core + payload, descriptors)
 
 
-def end(zygote: socket.socket, slot: bytes) -> Ending:
-    """Kill the child in a slot and return how it ended; wait status -1 if it never was.
+def end_child(zygote: socket.socket, slot: bytes) -> ExitRecord:
+    """Kill the child in a slot and return its exit record; wait status -1 if the fork failed.
 
     Raises:
-        FrameError: If the zygote itself is gone.
+        FrameError: If the zygote has died.
     """
     frames.send_with_descriptors(zygote, END + slot, [])
-    answer = zygote.recv(ENDING.size, socket.MSG_WAITALL)
-    if len(answer) < ENDING.size:
-        raise frames.FrameError("a zygote is gone")
-    status, seconds, resident = ENDING.unpack(answer)
+    answer = zygote.recv(EXIT_RECORD.size, socket.MSG_WAITALL)
+    if len(answer) < EXIT_RECORD.size:
+        raise frames.FrameError("a zygote has died")
+    status, seconds, resident = EXIT_RECORD.unpack(answer)
     return status, seconds, resident
 
 
 def bare_fork() -> int:
-    """Fork without the interpreter's own precautions, which take a tenth of a program's time.
+    """Fork without the interpreter's fork handlers, which take a tenth of a program's time.
 
-    They mend locks and threads, which a process with one thread has no need of, and draw new
-    random numbers: children forked like this all draw the same ones.
+    The handlers reset locks and threads, which a single-threaded process does not need, and
+    reseed `random`: children of a bare fork all draw the same random numbers.
 
     Raises:
         OSError: If the kernel refuses.
     """
     child: int = _fork()
     if child < 0:
-        raise OSError("fork failed")
+        raise OSError("the kernel refused to fork a process")
     return child
 
 
-_fork = ctypes.PyDLL(None).fork  # unlike CDLL, it keeps the interpreter locked
+_fork = ctypes.PyDLL(None).fork  # `PyDLL` keeps the GIL during the call, `CDLL` releases it
 
 
-def used(zygote: socket.socket, slot: bytes) -> float:
-    """Return the processor seconds that the child in a slot has had; infinite if none can tell.
+def read_cpu_seconds(zygote: socket.socket, slot: bytes) -> float:
+    """Return the processor seconds that a child has used so far; infinite if unknown.
 
     Raises:
-        FrameError: If the zygote itself is gone.
+        FrameError: If the zygote has died.
     """
     frames.send_with_descriptors(zygote, ASK + slot, [])
-    answer = zygote.recv(USED.size, socket.MSG_WAITALL)
-    if len(answer) < USED.size:
-        raise frames.FrameError("a zygote is gone")
-    return float(USED.unpack(answer)[0])
+    answer = zygote.recv(CPU_SECONDS.size, socket.MSG_WAITALL)
+    if len(answer) < CPU_SECONDS.size:
+        raise frames.FrameError("a zygote has died")
+    return float(CPU_SECONDS.unpack(answer)[0])
 
 
 class Zygote:
-    """Forks and ends children at the word of a supervisor.
+    """Forks and ends children on the supervisor's request.
 
     Args:
         link: Socket to the supervisor.
-        descriptors: How many descriptors come with each start.
-        prepare: Runs in the zygote before each fork; what it returns runs in the child, which
-            ends when that returns.
+        descriptors: Number of file descriptors sent with each start.
+        prepare: Runs in the zygote before each fork. The function that it returns runs in the
+            child, which exits when the function returns.
         fork: `os.fork`, or `bare_fork` for a process without threads.
     """
 
@@ -118,11 +127,11 @@ class Zygote:
         self._prepare = prepare
         self._children: dict[bytes, int] = {}
         self._pid = os.getpid()
-        self._place = placement.Place()
+        self._affinity = placement.Affinity()
         self._fork = fork
 
     def serve(self) -> None:
-        """Fork and reap until the supervisor hangs up."""
+        """Fork and reap children until the supervisor closes its socket."""
         gc.collect()
         gc.freeze()
         while True:
@@ -134,12 +143,12 @@ class Zygote:
             payload, descriptors = message
             slot = payload[1:2]
             if payload[:1] == START:
-                self._place.follow(payload[2:4])
+                self._affinity.move_to(payload[2:4])
                 self._start(slot, payload[4:], descriptors)
             elif payload[:1] == END:
-                self._link.sendall(ENDING.pack(*self._kill(slot)))
+                self._link.sendall(EXIT_RECORD.pack(*self._kill(slot)))
             else:
-                self._link.sendall(USED.pack(self._seconds_of(slot)))
+                self._link.sendall(CPU_SECONDS.pack(self._seconds_of(slot)))
 
     def _start(self, slot: bytes, payload: bytes, descriptors: list[int]) -> None:
         try:
@@ -160,17 +169,17 @@ class Zygote:
         except OSError:  # not on Linux
             return math.inf
 
-    def _kill(self, slot: bytes) -> Ending:
-        """End a child, whatever it is doing, and return how it ended."""
+    def _kill(self, slot: bytes) -> ExitRecord:
+        """Kill a child, if it still runs, and return its exit record."""
         child = self._children.pop(slot, FORK_FAILED)
         if child == FORK_FAILED:
             return FORK_FAILED, 0.0, 0
-        os.kill(child, signal.SIGKILL)  # if it has ended, nobody else has its number yet
+        os.kill(child, signal.SIGKILL)  # its number is not reused before it is reaped
         _pid, status, usage = os.wait4(child, 0)
         return status, usage.ru_utime + usage.ru_stime, usage.ru_maxrss
 
     def _run_child(self, run: Run, descriptors: list[int]) -> None:
-        """Run a child to its end; it must never come back into the zygote's loop."""
+        """Run a child and exit, so that it never returns into the zygote's loop."""
         code = 1
         try:
             die_with_parent()
@@ -178,7 +187,7 @@ class Zygote:
                 os.close(self._link.fileno())
                 run(descriptors)
                 code = 0
-        except BaseException:  # noqa: BLE001  standard error leads nowhere unless debugging
+        except BaseException:  # noqa: BLE001  stderr is /dev/null unless debugging
             sys.excepthook(*sys.exc_info())
         finally:
             os._exit(code)

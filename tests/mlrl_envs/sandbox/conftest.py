@@ -1,4 +1,4 @@
-"""A host worth attacking, and sandboxes to attack it from."""
+"""Fixtures: a host with attackable resources, the corpus of hostile programs, and a sandbox."""
 
 import contextlib
 import os
@@ -46,7 +46,7 @@ SECRET_NAME, SECRET = "MLRL_TEST_SECRET", "swordfish-4711"
 
 
 def read_hostile():
-    """Yield every hostile program: name, source, the statuses it may end with."""
+    """Yield name, source and allowed statuses of every hostile program."""
     for path in sorted(Path(__file__).with_name("hostile").glob("*.txt")):
         for entry in path.read_text().split("\n=== ")[1:]:
             header, _, source = entry.partition("\n")
@@ -55,7 +55,7 @@ def read_hostile():
 
 
 def spell(source):
-    """Write out what a text file cannot hold."""
+    """Expand placeholders for characters and repetitions that the text files cannot hold."""
     for name, text in SPELLED.items():
         source = source.replace(name, text)
     return MANY.sub(lambda match: match[1] * int(match[2]), source)
@@ -69,7 +69,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="session")
 def corpus():
-    """The tests that hostile programs face, a right program, and the hostile ones by name."""
+    """The tests, a right program, and the hostile programs by name."""
     return TESTS, RIGHT, {name: spell(source) for name, source, _ in read_hostile()}
 
 
@@ -84,19 +84,19 @@ class Host:
     names: dict[str, str]
 
     def fill(self, source: str) -> str:
-        """Put this host's names into a program's placeholders."""
+        """Replace the placeholders of a program by the names of this host's resources."""
         for name, value in self.names.items():
             source = source.replace("{" + name + "}", value)
         return source
 
     def state(self) -> tuple:
-        """Return everything that a program must not change."""
+        """Return the state that a program must not change."""
         seen = self.canary.stat()
         files = sorted(path.name for path in self.directory.iterdir())
         return self.canary.read_text(), seen.st_mtime_ns, seen.st_mode, seen.st_nlink, files
 
     def visitors(self) -> int:
-        """Return how many listeners something connected or sent to."""
+        """Return the number of listeners that received a connection or data."""
         count = 0
         for listener in self.listeners:
             with contextlib.suppress(BlockingIOError):

@@ -1,4 +1,4 @@
-"""Nearly three hundred programs that cheat, break out or break things; none may gain anything."""
+"""Hostile programs that cheat, escape or break things: none may gain anything."""
 
 import os
 
@@ -46,7 +46,7 @@ def test_a_wrong_program_gains_nothing(hostile, corpus, programs, tier_sandbox, 
 
     assert outcome.status != "passed"
     assert outcome.passed < outcome.total == 8
-    # A busy machine makes anything late, and what is late by wall time, late by processor time.
+    # Load on the machine may turn any status into a timeout, and a timeout into a cpu_limit.
     expected = [*statuses.split(","), "timeout", *(["cpu_limit"] * ("timeout" in statuses))]
     assert not statuses or outcome.status in expected
     assert outcome.seconds < LIMITS.wall_seconds + 1

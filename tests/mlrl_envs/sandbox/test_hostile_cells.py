@@ -1,4 +1,4 @@
-"""The corpus of hostile programs, played as cells: none may reach further than its session."""
+"""The corpus of hostile programs, run as cells: none may have effects outside its session."""
 
 import os
 
@@ -21,7 +21,7 @@ def sandbox(request):
         del os.environ["MLRL_SANDBOX_TIER"]
 
 
-def test_a_hostile_cell_ends_no_more_than_its_interpreter(hostile, corpus, sandbox, host, secret):
+def test_a_hostile_cell_ends_at_most_its_interpreter(hostile, corpus, sandbox, host, secret):
     before, (worker,) = host.state(), sandbox._sessions._all
     session = sandbox.session({"kept": "text"})
     session.run("x = 1", "teammate")

@@ -1,4 +1,4 @@
-"""Workers: how they start, die, are replaced, and never outlive their owner."""
+"""Tests of the life of workers: start, death, replacement, and end with their owner."""
 
 import contextlib
 import gc
@@ -35,7 +35,7 @@ if {wait}: time.sleep(60)
 
 
 def descendants(root):
-    """Return every process below one, itself left out."""
+    """Return all descendants of a process, without the process itself."""
     parents = {}
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -80,7 +80,7 @@ def test_a_worker_that_cannot_be_started_is_an_infrastructure_error(sandbox, mon
         sandbox.run(RIGHT)
 
 
-def test_descriptors_beyond_a_thousand_do_no_harm(sandbox):
+def test_workers_start_with_more_than_a_thousand_open_descriptors(sandbox):
     kept = [os.dup(0) for _ in range(1100)]
     try:
         assert sandbox.run(RIGHT).status == "passed"
@@ -89,7 +89,7 @@ def test_descriptors_beyond_a_thousand_do_no_harm(sandbox):
             os.close(descriptor)
 
 
-def test_nothing_starts_before_it_is_needed(sandbox):
+def test_no_worker_starts_before_the_first_run(sandbox):
     assert workers_of(sandbox) == []
 
 
@@ -109,7 +109,7 @@ def test_a_worker_killed_from_outside_is_replaced_and_its_program_run_again(sand
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_program_in_hand_survives_what_asks_the_owner_to_stop(sandbox, number):
+def test_a_running_program_survives_stop_signals_to_the_process_group(sandbox, number):
     sandbox.run(RIGHT)
     (worker,) = workers_of(sandbox)
 
@@ -143,7 +143,7 @@ def test_close_leaves_no_process_and_the_sandbox_may_be_used_again(sandbox):
     assert sandbox.run(RIGHT).status == "passed"
 
 
-def test_a_forgotten_sandbox_leaves_no_process():
+def test_a_garbage_collected_sandbox_leaves_no_process():
     sandbox = Sandbox(workers=2, cache=False)
     sandbox.run_many([RIGHT] * 4)
     below = set().union(*(descendants(pid) | {pid} for pid in workers_of(sandbox)))
@@ -244,7 +244,7 @@ def test_a_forked_child_does_not_keep_the_workers_of_a_dead_owner():
     os.waitpid(child, 0)
 
 
-def test_two_sandboxes_with_different_limits_live_side_by_side():
+def test_two_sandboxes_with_different_limits_run_side_by_side():
     fast, slow = Limits(test_seconds=0.2), Limits(test_seconds=5)
     with Sandbox(1, fast, cache=False) as one, Sandbox(1, slow, cache=False) as other:
         assert one.run(SLOW).status == "timeout"
@@ -284,7 +284,7 @@ def soak(count):
     return [*([RIGHT] * 2 + [WRONG] * 2 + [programs[n % len(programs)]] for n in range(count))]
 
 
-def test_nothing_grows_over_many_programs(sandbox):
+def test_resources_stay_constant_over_many_programs(sandbox):
     sandbox.run_many(program for batch in soak(12) for program in batch)
     before, files = count_resources(sandbox), temporary_files()
     (worker,) = workers_of(sandbox)

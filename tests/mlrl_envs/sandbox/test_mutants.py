@@ -1,4 +1,4 @@
-"""k of n is exact: mutated references get, assertion by assertion, what a plain run gives them."""
+"""Comparison with an unconfined run: verdicts on mutated references agree for each assertion."""
 
 import ast
 import json
@@ -51,7 +51,7 @@ def mutate(node):
 
 
 class Thunks(ast.NodeTransformer):
-    """The plain run's own way to see every assertion: `assert x` becomes `saw(lambda: x)`."""
+    """Replaces `assert x` by `saw(lambda: x)`, which records each verdict."""
 
     def visit_Assert(self, node):
         if isinstance(node.test, ast.Constant):
@@ -61,14 +61,14 @@ class Thunks(ast.NodeTransformer):
         return ast.copy_location(ast.Expr(call), node)
 
 
-def plain_run(program):
-    """Return each assertion's verdict in an unconfined child, or None if it did not finish."""
+def unconfined_run(program):
+    """Return the verdict on each assertion in an unconfined child, None if it did not finish."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
         signal.alarm(1)
         try:
-            os.write(writer, json.dumps(plain_verdicts(program)).encode())
+            os.write(writer, json.dumps(unconfined_verdicts(program)).encode())
         finally:
             os._exit(0)
     os.close(writer)
@@ -78,7 +78,7 @@ def plain_run(program):
     return json.loads(said) if said else None
 
 
-def plain_verdicts(program):
+def unconfined_verdicts(program):
     verdicts = []
 
     def saw(thunk):
@@ -87,7 +87,7 @@ def plain_verdicts(program):
         except Exception:
             verdicts.append(False)
 
-    space = {"saw": saw, "__name__": "plain"}
+    space = {"saw": saw, "__name__": "unconfined"}
     exec(program.source, space)
     tree = ast.fix_missing_locations(Thunks().visit(ast.parse(program.tests)))
     exec(compile(tree, "tests", "exec"), space)
@@ -110,17 +110,19 @@ def generate():
             yield Program(mutant, row["test"], "check", (row["entry_point"],), row["prompt"])
 
 
-def test_mutants_agree_with_a_plain_run_assertion_by_assertion():
+def test_mutants_agree_with_an_unconfined_run_assertion_by_assertion():
     limits = Limits(wall_seconds=20, test_seconds=8, cpu_seconds=20, memory_mib=1024)
     compared, partial = 0, 0
     with Sandbox(workers=2, limits=limits, cache=False) as sandbox:
-        pairs = [(program, plain_run(program)) for program in generate()]
-        pairs = [(program, plain) for program, plain in pairs if plain is not None][:WANTED]
+        pairs = [(program, unconfined_run(program)) for program in generate()]
+        pairs = [(program, verdicts) for program, verdicts in pairs if verdicts is not None][
+            :WANTED
+        ]
         outcomes = sandbox.run_many(program for program, _ in pairs)
-    for (program, plain), outcome in zip(pairs, outcomes, strict=True):
-        assert [record.passed for record in outcome.tests] == plain, program.source
-        assert (outcome.passed, outcome.total) == (sum(plain), len(plain))
-        assert (outcome.status == "passed") == all(plain)
+    for (program, verdicts), outcome in zip(pairs, outcomes, strict=True):
+        assert [record.passed for record in outcome.tests] == verdicts, program.source
+        assert (outcome.passed, outcome.total) == (sum(verdicts), len(verdicts))
+        assert (outcome.status == "passed") == all(verdicts)
         compared += 1
         partial += 0 < outcome.passed < outcome.total
     assert compared >= 200

@@ -1,4 +1,4 @@
-"""The same promises for a user without any privilege, whoever runs these tests."""
+"""Hostile programs in a sandbox that an unprivileged user runs."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 import mlrl_envs
 
 NOBODY = 65534
-# The package without what it needs beyond the standard library: nobody may read only that.
+# Imports the package without its dependencies, which an unprivileged user may be unable to read.
 SCRIPT = """
 import json, sys, types
 package = types.ModuleType("mlrl_envs")
@@ -51,7 +51,7 @@ def python_for_all():
     ("tier", "families"),
     [("A", ("exits", "introspection", "equality", "channels", "host")), ("B", ("host",))],
 )
-def test_hostile_programs_gain_nothing_from_an_ordinary_user(tier, families, host, corpus):
+def test_hostile_programs_gain_nothing_from_an_unprivileged_user(tier, families, host, corpus):
     python, package = python_for_all()
     version = subprocess.run(
         [python, "-c", "import sys; print(sys.version_info >= (3, 10))"],

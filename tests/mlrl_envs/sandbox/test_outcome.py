@@ -1,4 +1,4 @@
-"""What an outcome says."""
+"""Tests of the contents of an outcome."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def flags(outcome):
     return [record.passed for record in outcome.tests]
 
 
-def test_each_assertion_is_a_record_and_a_failure_stops_nothing(sandbox):
+def test_each_assertion_gives_a_record_and_a_failure_does_not_stop_the_next(sandbox):
     outcome = sandbox.run(
         check(
             "def f(x):\n    return x * x",
@@ -34,7 +34,7 @@ def test_each_assertion_is_a_record_and_a_failure_stops_nothing(sandbox):
     assert outcome.memory_mib > 1
 
 
-def test_error_texts_tell_what_the_program_did_and_not_what_was_expected(sandbox):
+def test_error_texts_describe_the_program_and_not_the_expected_value(sandbox):
     source = "def f(x):\n    assert x, 'own message'\n    return x + 1"
     tests = "assert candidate(0) == 7, 'seven'\nassert candidate(1) == 7, 'seven'"
     outcome = sandbox.run(check(source, tests))
@@ -44,14 +44,14 @@ def test_error_texts_tell_what_the_program_did_and_not_what_was_expected(sandbox
     ]
 
 
-def test_each_round_of_a_loop_is_a_record(sandbox):
+def test_each_iteration_of_a_loop_gives_a_record(sandbox):
     outcome = sandbox.run(
         check("def f(x):\n    return x", "for i in range(4):\n    assert candidate(i) != 2")
     )
     assert flags(outcome) == [True, True, False, True]
 
 
-def test_an_exception_in_one_assertion_leaves_the_others(sandbox):
+def test_an_exception_in_one_assertion_does_not_stop_the_others(sandbox):
     outcome = sandbox.run(
         check("def f(x):\n    return 1 / x", "assert candidate(0) == 0\nassert candidate(1) == 1")
     )
@@ -71,11 +71,11 @@ def test_tests_that_break_off_never_pass(sandbox):
     assert not outcome.tests[1].passed
 
 
-def test_tests_without_assertions_are_never_passed(sandbox):
+def test_tests_without_assertions_never_pass(sandbox):
     assert sandbox.run(check("def f(): pass", "candidate()\nassert True")).status == "failed"
 
 
-def test_a_timeout_keeps_what_had_passed():
+def test_a_timeout_keeps_earlier_passes():
     with Sandbox(workers=1, limits=Limits(test_seconds=0.3)) as sandbox:
         source = "def f(x):\n    while x == 2: pass\n    return x"
         outcome = sandbox.run(check(source, "for i in range(4):\n    assert candidate(i) == i"))
@@ -106,7 +106,7 @@ def test_output_is_kept_even_if_the_program_dies(sandbox):
     assert outcome.stdout == "h\u00e9llo[31m\n"
 
 
-def test_output_is_cut():
+def test_output_is_limited():
     with Sandbox(workers=1, limits=Limits(output_kib=1)) as sandbox:
         outcome = sandbox.run(
             check("def f():\n    print('x' * 5000)\n    return 1", "assert candidate() == 1")
@@ -124,14 +124,14 @@ def test_output_is_cut():
         ("import sys\nsys.exit()", "SystemExit raised"),
     ],
 )
-def test_a_source_that_does_not_load_says_why(source, error, sandbox):
+def test_a_load_error_names_its_cause(source, error, sandbox):
     outcome = sandbox.run(check(source, "assert candidate() == 1"))
     assert outcome.status == "load_error"
     assert outcome.error.startswith(error)
     assert flags(outcome) == [False]
 
 
-def test_errors_are_the_same_every_time(sandbox):
+def test_error_texts_are_deterministic(sandbox):
     source = "def f():\n    return [{'b', 'a', 'c'}, object.__repr__, (lambda: 0)]"
     program = check(source, "assert candidate() == 1\nassert candidate(1) == 1")
     first, second = sandbox.run(program), sandbox.run(program)
@@ -139,7 +139,7 @@ def test_errors_are_the_same_every_time(sandbox):
     assert "0x7" not in repr(first)
 
 
-def test_a_programs_own_limits_go_before_the_sandboxs():
+def test_limits_of_a_program_override_those_of_the_sandbox():
     sleeper = "import time\ndef f():\n    time.sleep(0.6)\n    return 1"
     hungry = "def f():\n    return len('x' * (1 << 27)) > 0"
     noisy = "def f():\n    print('x' * 5000)\n    return 1"
@@ -156,7 +156,7 @@ def test_a_programs_own_limits_go_before_the_sandboxs():
     assert [len(outcome.stdout) for outcome in outcomes[2::3]] == [1024, 5001]
 
 
-def test_chance_is_the_same_in_every_run(sandbox):
+def test_random_numbers_are_the_same_in_every_run(sandbox):
     source = "import random\ndef f(): return random.random()"
     tests = "import random\nassert candidate() == random.random()"
     shown = {sandbox.run(check(source, tests)).tests[0].error for _ in range(3)}

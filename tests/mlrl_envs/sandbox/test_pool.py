@@ -1,4 +1,4 @@
-"""A sandbox as its callers see it: batches, the cache, copies, tiers."""
+"""Tests of `Sandbox`: batches, cache, copies, tiers."""
 
 import copy
 import pickle
@@ -20,7 +20,7 @@ def check(source, *assertions, **options):
     return Program(source, f"def check(candidate):\n{body}\n", "check", ("f",), **options)
 
 
-def test_helpers_that_raise_are_the_callers_mistake(sandbox):
+def test_helpers_that_raise_are_an_invalid_argument(sandbox):
     program = check("def f(): return 1", "assert candidate() == 1", helpers="1 / 0")
     with pytest.raises(InvalidArgumentError, match="ZeroDivisionError"):
         sandbox.run(program)
@@ -34,18 +34,18 @@ def test_run_many_keeps_the_order_and_isolates_bad_items(sandbox):
     assert statuses == ["passed", "load_error", "died", "failed"] * 3
 
 
-def test_run_many_of_nothing_is_nothing(sandbox):
+def test_run_many_of_an_empty_list_is_empty(sandbox):
     assert sandbox.run_many([]) == []
 
 
-def test_equal_programs_are_run_once_unless_the_cache_is_off():
+def test_equal_programs_run_once_unless_the_cache_is_off():
     program = check("import time\ndef f(): return time.time_ns()", "assert candidate() == 1")
     with Sandbox(workers=1) as cached, Sandbox(workers=1, cache=False) as uncached:
         assert cached.run(program) is cached.run(program)
         assert uncached.run(program).tests != uncached.run(program).tests
 
 
-def test_verdicts_under_other_limits_are_not_taken_from_the_cache():
+def test_the_cache_distinguishes_limits():
     source = "import time\ndef f():\n    time.sleep(0.4)\n    return 1"
     patient = check(source, "assert candidate() == 1")
     hurried = check(source, "assert candidate() == 1", limits=Limits(test_seconds=0.1))
@@ -55,7 +55,7 @@ def test_verdicts_under_other_limits_are_not_taken_from_the_cache():
         assert sandbox.run(patient).status == "passed"
 
 
-def test_a_sandbox_travels_as_its_configuration():
+def test_pickles_and_copies_hold_the_configuration_only():
     sandbox = Sandbox(workers=3, limits=Limits(wall_seconds=7), cache=False)
     for twin in (pickle.loads(pickle.dumps(sandbox)), copy.deepcopy(sandbox)):
         assert (twin.workers, twin.limits, twin.cache) == (3, sandbox.limits, False)
@@ -67,7 +67,7 @@ def test_a_source_too_large_to_send_does_not_load(sandbox):
     assert outcome.status == "load_error"
 
 
-def test_module_level_run_infers_what_it_needs():
+def test_module_level_run_infers_style_and_entry_points():
     assert run("def f(x): return x", "assert f(1) == 1").status == "passed"
     assert run("def f(x", "assert f(1) == 1").status == "load_error"
     assert shared_sandbox() is shared_sandbox(Limits())
@@ -89,7 +89,7 @@ def test_tier_d_is_refused_unless_allowed(monkeypatch):
         assert sandbox.run(program).status == "passed"
 
 
-def test_tier_c_warns_loudly(monkeypatch):
+def test_tier_c_warns(monkeypatch):
     from mlrl_envs.sandbox import probing
 
     monkeypatch.setenv("MLRL_SANDBOX_TIER", "C")
@@ -109,7 +109,7 @@ with Sandbox(workers=1, minimum_tier="A") as sandbox:
 
 
 @pytest.mark.skipif(probe().tier != "A", reason="below tier A there are no scratch files")
-def test_a_checkout_below_tmp_leaves_programs_their_tmp():
+def test_programs_have_tmp_if_the_package_is_below_tmp():
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         shutil.copytree(Path(mlrl_envs.__file__).parent, Path(folder) / "mlrl_envs")
         said = subprocess.run(

@@ -1,3 +1,5 @@
+"""Tests of the detection of the host's tier."""
+
 import json
 import subprocess
 import sys
@@ -5,7 +7,7 @@ import sys
 from mlrl_envs.sandbox import probe
 
 
-def test_the_probe_names_a_tier_and_a_layer_a_row():
+def test_the_probe_names_the_tier_and_one_layer_per_row():
     seen = probe()
     assert seen.tier in "ABCD"
     assert [row.name for row in seen.table] == ["namespaces", "Landlock", "seccomp"]
@@ -13,7 +15,7 @@ def test_the_probe_names_a_tier_and_a_layer_a_row():
     assert f"tier {seen.tier}" in str(seen)
 
 
-def test_the_probe_obeys_the_cap(monkeypatch):
+def test_the_probe_obeys_the_tier_variable(monkeypatch):
     monkeypatch.setenv("MLRL_SANDBOX_TIER", "D")
     assert probe().tier == "D"
 

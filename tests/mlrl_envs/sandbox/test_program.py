@@ -1,3 +1,5 @@
+"""Tests of the validation of programs, limits and arguments."""
+
 import pickle
 
 import pytest
@@ -33,7 +35,7 @@ def test_a_limit_that_is_not_positive_is_named(name, value):
         ({"limits": {"test_seconds": 1}}, "limits must be Limits"),
     ],
 )
-def test_a_callers_mistake_is_a_typed_error(changes, message):
+def test_an_invalid_program_raises_invalid_argument_error(changes, message):
     fields = {"source": "", "tests": CHECK, "style": "check", "entry_points": ("f",)}
     with pytest.raises(InvalidArgumentError, match=message):
         Program(**{**fields, **changes})

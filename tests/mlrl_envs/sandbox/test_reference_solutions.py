@@ -1,4 +1,4 @@
-"""Right programs pass: every reference solution of the data sets the environments use."""
+"""Reference solutions of all data sets of the coding environments: they must pass."""
 
 import ast
 import json
@@ -10,7 +10,7 @@ import pytest
 from mlrl_envs.sandbox import Limits, Program, Sandbox, infer_entry_points
 
 PATIENT = Limits(wall_seconds=200, load_seconds=30, test_seconds=100, cpu_seconds=200)
-# Rows of ClassEval whose tests fail outside too, with the standard library only.
+# Rows of ClassEval whose tests fail outside, too, with the standard library only.
 CLASS_EVAL_LEFT_OUT = {
     **dict.fromkeys((28, 30, 34, 38, 44, 45, 51, 57, 59, 69, 93), "third-party packages"),
     17: "expects January 2024 to lie ahead",
@@ -52,7 +52,7 @@ def class_eval_program(row):
     imports = "\n".join(row["import_statement"])
     source, tests = f"{imports}\n{row['solution_code']}", row["test"]
     names = infer_entry_points(source, tests, "unittest")
-    shared = row["task_id"] == "ClassEval_98"  # its tests hand live XML elements over
+    shared = row["task_id"] == "ClassEval_98"  # its tests pass live XML elements
     return Program(
         source,
         tests,
@@ -73,7 +73,7 @@ def failures(programs):
     }
 
 
-def test_human_eval_passes_whole():
+def test_human_eval_references_pass():
     programs = human_eval_programs()
     assert len(programs) == 164
     assert failures(programs) == {}
@@ -82,21 +82,21 @@ def test_human_eval_passes_whole():
 @pytest.mark.slow
 @pytest.mark.parametrize("tier", ["B", "C"])
 @pytest.mark.filterwarnings("ignore:sandbox tier")
-def test_human_eval_passes_whole_at_lower_tiers(tier, monkeypatch):
+def test_human_eval_references_pass_at_lower_tiers(tier, monkeypatch):
     monkeypatch.setenv("MLRL_SANDBOX_TIER", tier)
     assert failures(human_eval_programs()) == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "count"), [("mbpp.jsonl", 974), ("sanitized-mbpp.jsonl", 427)])
-def test_mbpp_passes_whole(name, count):
+def test_mbpp_references_pass(name, count):
     programs = {row["task_id"]: mbpp_program(row) for row in rows(name)}
     assert len(programs) == count
     assert failures(programs) == {}
 
 
 @pytest.mark.slow
-def test_class_eval_passes_where_it_passes_outside():
+def test_class_eval_references_pass_that_pass_outside():
     every = {int(row["task_id"].split("_")[1]): row for row in rows("ClassEval.jsonl")}
     programs = {
         number: class_eval_program(row)

@@ -1,4 +1,4 @@
-"""One sandbox lives through many programs of mixed kinds.
+"""A long run of many mixed programs in one sandbox.
 
 MLRL_SOAK sets how many; with `-s` it prints processes, open files and resident KiB as it goes.
 """
@@ -55,7 +55,7 @@ def resident_kib(pids):
 
 
 def footprint(descendants):
-    """Return processes, open files and resident memory of this process and all below it."""
+    """Return numbers of processes and open files, and resident KiB, of this process tree."""
     pids = [os.getpid(), *descendants]
     files = 0
     for pid in pids:
@@ -105,7 +105,7 @@ def left_behind():
 
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-def test_nothing_grows_and_every_verdict_is_right():
+def test_resources_stay_constant_and_every_verdict_is_right():
     count = int(os.environ.get("MLRL_SOAK", "1500"))
     limits = Limits(wall_seconds=20, test_seconds=10, load_seconds=10)
     with Sandbox(workers=2, limits=limits, cache=False) as sandbox:
@@ -123,7 +123,7 @@ def test_nothing_grows_and_every_verdict_is_right():
                 rate = done / (time.monotonic() - begun)
                 print(f"{done} programs, {rate:.0f}/s: {before} -> {after}", flush=True)
         assert {worker.process.pid for worker in sandbox._all} == workers
-    # A standing judge may just have retired, in either count.
+    # At the time of either count, a reused judge may just have been replaced.
     assert after[0] <= before[0] + 2
     assert after[1] <= before[1] + 30
     assert after[2] <= before[2] * 1.25 + 20_000

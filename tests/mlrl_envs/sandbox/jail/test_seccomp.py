@@ -1,4 +1,4 @@
-"""What the filters answer, computed by a small interpreter, for both architectures."""
+"""Tests of the seccomp filters, executed by a small BPF interpreter for both architectures."""
 
 import struct
 
@@ -22,7 +22,7 @@ def numbers(request, monkeypatch):
 
 
 def answer(program, number, arguments=(), architecture=None):
-    """Run a filter as the kernel would."""
+    """Run a filter as the kernel does, and return its answer."""
     arch = seccomp.AUDIT_ARCH if architecture is None else architecture
     padded = (*arguments, *[0] * 6)[:6]
     data = struct.pack("=IIQ6Q", number, arch, 0, *padded)
@@ -46,7 +46,7 @@ def names(listing, numbers):
     return [name for name in listing.split() if name in numbers]
 
 
-def test_calls_that_no_honest_program_makes_kill(numbers):
+def test_forbidden_calls_kill(numbers):
     program = seccomp.zygote_filter()
     for name in names(seccomp.KILLED, numbers):
         assert answer(program, numbers[name]) == KILL, name
@@ -72,12 +72,12 @@ def test_another_architecture_kills(numbers, architecture):
     assert (answer(program, numbers["read"], (), architecture) == KILL) != same
 
 
-def test_the_x32_numbers_kill(numbers):
+def test_x32_calls_kill(numbers):
     program = seccomp.zygote_filter()
     assert answer(program, 0x40000000 | numbers["read"]) == KILL
 
 
-def test_checked_arguments_are_compared_in_full(numbers):
+def test_checked_arguments_are_compared_with_all_64_bits(numbers):
     program = seccomp.zygote_filter()
     unix, inet = (1, 1, 0), (2, 1, 0)
     assert answer(program, numbers["socketpair"], unix) == ALLOW
@@ -88,7 +88,7 @@ def test_checked_arguments_are_compared_in_full(numbers):
     assert answer(program, numbers["fcntl"], (3, 1)) == ALLOW
 
 
-def test_without_writing_files_open_for_reading_only(numbers):
+def test_without_write_access_files_open_only_for_reading(numbers):
     program = seccomp.zygote_filter(writes=False)
     for flags, expected in (
         (0, ALLOW),
@@ -103,7 +103,7 @@ def test_without_writing_files_open_for_reading_only(numbers):
     assert answer(program, numbers["openat2"]) == MISSING
 
 
-def test_candidates_make_threads_and_nothing_else(numbers):
+def test_candidates_may_create_threads_only(numbers):
     program = seccomp.candidate_filter()
     assert answer(program, numbers["clone"], (THREAD,)) == ALLOW
     for flags in (0, 17, THREAD | 0x10000000, THREAD | (1 << 40)):

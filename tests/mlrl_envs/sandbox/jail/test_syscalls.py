@@ -1,4 +1,4 @@
-"""The tables of numbers, against the kernel's own headers where a machine has them."""
+"""Tests of the tables of call numbers, against the kernel's headers where they are installed."""
 
 import re
 from pathlib import Path
@@ -15,12 +15,12 @@ HEADERS = {
         "/usr/include/asm/unistd_64.h",
     ),
 }
-# The generic header calls it by the name of its 32-bit sister.
+# The generic header lists this call under the name of its 32-bit variant.
 RENAMED = {"newfstatat": "fstatat"}
 
 
 @pytest.mark.parametrize("table", HEADERS)
-def test_numbers_are_the_kernels(table):
+def test_numbers_equal_those_of_the_kernel_headers(table):
     header = next((Path(path) for path in HEADERS[table] if Path(path).exists()), None)
     if header is None:
         pytest.skip("no kernel headers here (linux-libc-dev)")
@@ -31,7 +31,7 @@ def test_numbers_are_the_kernels(table):
 
 
 @pytest.mark.parametrize("table", HEADERS)
-def test_no_number_is_given_twice(table):
+def test_names_and_numbers_are_unique(table):
     words = getattr(syscalls, table).split()
     assert len(set(words[::2])) == len(words[::2])
     assert len(set(words[1::2])) == len(words[1::2])

@@ -1,4 +1,4 @@
-"""The board as the supervisor sees it while a judge writes."""
+"""Tests of the verdict board."""
 
 import os
 import time
@@ -6,7 +6,7 @@ import time
 from mlrl_envs.sandbox.judge.board import FINISHED, LOADING, TESTING, Board
 
 
-def test_what_was_written_is_read():
+def test_written_records_and_notes_are_read():
     board = Board()
     board.reset()
     board.start(TESTING)
@@ -21,7 +21,7 @@ def test_what_was_written_is_read():
     assert board.read() == (FINISHED, 2, 1, records, {"plan": ["a", "b"]})
 
 
-def test_beyond_its_size_only_the_counters_go_on():
+def test_a_full_board_updates_only_the_counters():
     board = Board()
     board.reset()
     for _ in range(40):
@@ -31,7 +31,7 @@ def test_beyond_its_size_only_the_counters_go_on():
     assert 15 < len(records) < 40
 
 
-def test_nobody_ever_sees_half_a_stamp():
+def test_readers_never_see_a_partial_write():
     board = Board()
     board.reset()
     begun = time.monotonic()

@@ -1,3 +1,5 @@
+"""Tests of the detection of operators that tests use."""
+
 import pytest
 
 from mlrl_envs.sandbox.judge.operators import used_operators
@@ -20,10 +22,10 @@ from mlrl_envs.sandbox.judge.operators import used_operators
         ("len(other)", ()),
     ],
 )
-def test_operators_are_those_used_on_an_instance_the_tests_made(use, found):
+def test_operators_used_on_instances_of_the_tests_are_found(use, found):
     assert used_operators(f"x = Box(3)\n{use}", ("Box",)) == found
 
 
-def test_results_of_functions_gain_no_operator():
+def test_results_of_functions_get_no_operators():
     assert used_operators("x = box(3)\nlen(x)", ("box",)) == ()
     assert used_operators("x = Box(3).get()\nlen(x)", ("Box",)) == ()

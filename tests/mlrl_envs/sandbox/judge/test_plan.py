@@ -1,3 +1,5 @@
+"""Tests of the compilation of tests and of the expected number of records."""
+
 import pytest
 
 from mlrl_envs.sandbox.judge.plan import make_plan
@@ -10,14 +12,14 @@ def expected(body):
     return None if plan.expected is None else [plan.names[place] for place in plan.expected]
 
 
-def test_straight_assertions_are_counted_by_their_source():
+def test_assertions_are_named_by_their_source():
     assert expected("assert candidate(1) == 2, 'msg'\nx = 3\nassert candidate( x )") == [
         "candidate(1) == 2",
         "candidate( x )",
     ]
 
 
-def test_constant_assertions_count_for_nothing():
+def test_constant_assertions_are_not_counted():
     assert expected("assert True, 'prints'\nassert candidate()\nassert 1") == ["candidate()"]
 
 
@@ -50,7 +52,7 @@ def test_loops_over_literals_are_counted(loop, rounds):
         "if candidate():\n    return\nassert candidate()",
     ],
 )
-def test_what_only_the_run_can_tell_is_not_guessed(body):
+def test_counts_unknown_before_the_run_are_none(body):
     assert expected(body) is None
 
 
@@ -58,7 +60,7 @@ def test_assertions_after_a_return_are_not_expected():
     assert expected("assert candidate(1)\nreturn\nassert candidate(2)") == ["candidate(1)"]
 
 
-def test_a_try_statement_is_one_record():
+def test_a_try_statement_gives_one_record():
     names = expected(
         "try:\n    assert candidate(1)\n    assert candidate(2)\nexcept KeyError: pass"
     )

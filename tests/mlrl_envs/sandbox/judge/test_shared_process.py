@@ -1,3 +1,5 @@
+"""Tests of tests that run in the candidate's process."""
+
 import random
 
 import pytest
@@ -22,7 +24,7 @@ def shared(source):
     return Program(source, TESTS, "unittest", ("f",), assurance="shared")
 
 
-def test_each_method_has_a_decoy_of_the_opposite_meaning():
+def test_each_method_has_a_negated_decoy():
     text, twins = make_twins(TESTS, random.Random(1))
     assert [twin.name for twin in twins] == ["T.test_a", "T.test_b"]
     assert text.count("assertNotEqual") == 1
@@ -34,7 +36,7 @@ def test_each_method_has_a_decoy_of_the_opposite_meaning():
     ("source", "passed"),
     [(RIGHT, [True, True]), ("def f(xs):\n    return 2", [False, False])],
 )
-def test_shared_tests_are_scored_and_say_so(source, passed, sandbox):
+def test_shared_tests_are_scored_and_marked(source, passed, sandbox):
     outcome = sandbox.run(shared(source))
     assert [record.passed for record in outcome.tests] == passed
     assert (outcome.status == "passed") == all(passed)

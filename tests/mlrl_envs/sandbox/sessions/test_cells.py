@@ -1,3 +1,5 @@
+"""Tests of the interpreter of a session, in one process."""
+
 import subprocess
 import sys
 
@@ -8,7 +10,7 @@ from mlrl_envs.sandbox.sessions.cells import run_cell
 
 @pytest.fixture
 def run(monkeypatch):
-    """Run cells in this process, whose own streams come back afterwards."""
+    """Run cells in this process, and restore its streams afterwards."""
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, getattr(sys, name))
     space = {}
@@ -28,7 +30,7 @@ def run(monkeypatch):
         ("import sys; sys.stderr.write('oops'); None", "oops"),
     ],
 )
-def test_a_cell_shows_what_a_prompt_would(run, source, shown):
+def test_a_cell_shows_output_as_at_a_prompt(run, source, shown):
     assert run(source) == (True, shown)
 
 
@@ -49,19 +51,20 @@ def test_output_before_an_error_is_kept(run):
         ("\ud800", "UnicodeEncodeError"),
     ],
 )
-def test_whatever_a_cell_raises_is_shown(run, source, shown):
+def test_every_exception_of_a_cell_is_shown(run, source, shown):
     fine, text = run(source)
     assert not fine
     assert text.startswith(shown)
 
 
-def test_output_is_kept_up_to_a_cap(run):
+def test_output_of_a_cell_is_limited(run):
     assert run("print('x' * 100)", 10) == (True, "x" * 10)
 
 
-def test_what_differs_from_run_to_run_is_replaced():
+def test_nondeterministic_sources_are_replaced():
     script = (
-        "import sys; from mlrl_envs.sandbox.sessions.cells import tame; tame()\n"
+        "import sys; from mlrl_envs.sandbox.sessions.cells import make_deterministic\n"
+        "make_deterministic()\n"
         "import datetime, os, random, time, uuid\n"
         "print(random.random(), os.urandom(3), uuid.uuid4(), time.time(), time.time_ns(),\n"
         "    datetime.datetime.now(), datetime.datetime.utcnow(), datetime.date.today(),\n"

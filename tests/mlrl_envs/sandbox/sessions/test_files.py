@@ -1,3 +1,5 @@
+"""Tests of the file operations of a session, in one process."""
+
 import os
 
 import pytest
@@ -7,7 +9,7 @@ from mlrl_envs.sandbox.sessions.files import operate
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
-    """A session's directory beside a file that it must not reach."""
+    """Directory of a session, next to a file that it must not reach."""
     (tmp_path / "outside").write_text("secret")
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -15,7 +17,7 @@ def place(tmp_path, monkeypatch):
     return inside
 
 
-def test_what_is_written_is_read_listed_and_deleted(place):
+def test_a_written_file_is_read_listed_and_deleted(place):
     assert operate("list", "", "", 99) == (True, "no files")
     assert operate("write", "a/b.txt", "ü", 99) == (True, "wrote 2 bytes")
     assert operate("read", "./a//b.txt", "", 99) == (True, "ü")
@@ -28,7 +30,7 @@ def test_what_is_written_is_read_listed_and_deleted(place):
     )
 
 
-def test_reading_stops_at_the_cap(place):
+def test_reading_is_limited(place):
     operate("write", "f", "x" * 100, 0)
     assert operate("read", "f", "", 10) == (True, "x" * 10)
 
@@ -47,14 +49,14 @@ def test_a_path_stays_inside(place, kind, path):
     assert (place.parent / "outside").read_text() == "secret"
 
 
-def test_only_files_are_read(place):
+def test_only_regular_files_are_read(place):
     os.mkfifo(place / "pipe")
     (place / "folder").mkdir()
     for path in ("pipe", "folder", "none"):
         assert not operate("read", path, "", 99)[0]
 
 
-def test_a_long_list_is_cut(place):
+def test_a_long_list_is_shortened(place):
     for number in range(205):
         (place / f"{number:03}").touch()
     lines = operate("list", "", "", 99)[1].splitlines()

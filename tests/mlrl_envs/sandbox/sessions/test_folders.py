@@ -1,4 +1,6 @@
-# ruff: noqa: PTH101, PTH102, PTH110, PTH116, PTH123, PTH208, PTH211  paths are texts, as in the module
+"""Tests of the directories of sessions."""
+
+# ruff: noqa: PTH101, PTH102, PTH110, PTH116, PTH123, PTH208, PTH211  paths are strings, as in the module
 
 import os
 import time
@@ -11,19 +13,19 @@ from mlrl_envs.sandbox.sessions import folders
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    folder = folders.Private(os.geteuid())
+    folder = folders.PrivateFolder(os.geteuid())
     yield folder
     folder.remove()
 
 
-def test_a_private_directory_is_nobody_elses_and_goes(folder):
+def test_a_private_directory_has_mode_700_and_is_removed(folder):
     assert os.stat(folder.path).st_mode & 0o777 == 0o700
     folder.remove()
     assert not os.path.exists(folder.path)
     os.mkdir(folder.path)  # for the fixture
 
 
-def test_it_is_emptied_however_deep_and_sealed(folder):
+def test_renew_deletes_deep_and_unreadable_directories(folder):
     place = folder.path
     for _ in range(50):
         place += "/" + "d" * 60
@@ -37,7 +39,7 @@ def test_it_is_emptied_however_deep_and_sealed(folder):
     assert os.path.exists("/")
 
 
-def test_it_is_full_by_size_and_by_number(folder):
+def test_a_directory_is_full_by_size_and_by_number_of_files(folder):
     assert not folder.is_full()
     with open(f"{folder.path}/big", "wb") as big:
         big.truncate(folders.MAX_BYTES + 1)
@@ -48,7 +50,7 @@ def test_it_is_full_by_size_and_by_number(folder):
     assert folder.is_full()
 
 
-def test_only_what_nobody_holds_is_swept(folder, tmp_path):
+def test_only_unlocked_directories_are_swept(folder, tmp_path):
     old = time.time() - 2 * folders.RECENT_SECONDS
     left = tmp_path / "mlrl-session-left"
     strange = tmp_path / "another"
@@ -64,13 +66,13 @@ def test_only_what_nobody_holds_is_swept(folder, tmp_path):
 
 
 @pytest.mark.parametrize(("tier", "usable"), [("C", False), ("D", True)])
-def test_without_confinement_of_files_there_are_none(tier, usable, tmp_path, monkeypatch):
+def test_tiers_without_file_confinement_have_no_directory(tier, usable, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     folder = folders.open_folder(tier, [])
     assert folder.usable is usable
     folder.remove()
 
 
-def test_a_kernel_whose_landlock_misses_truncation_gives_none(monkeypatch):
+def test_landlock_without_truncation_rights_gives_no_directory(monkeypatch):
     monkeypatch.setattr("mlrl_envs.sandbox.jail.landlock.abi", lambda: 2)
     assert not folders.open_folder("B", []).usable

@@ -1,3 +1,5 @@
+"""Tests of the encoding of values."""
+
 import contextlib
 import datetime as dt
 import json
@@ -56,7 +58,7 @@ values = st.recursive(
 
 
 @given(values)
-def test_what_crosses_arrives_equal_and_of_the_same_type(value):
+def test_values_arrive_equal_and_of_the_same_type(value):
     (arrived,) = cross(*pair(), value)
     assert arrived == value
     assert type(arrived) is type(value)
@@ -79,7 +81,7 @@ def test_each_tag_is_its_own_inverse(value):
     assert repr(arrived) == repr(value)
 
 
-def test_nan_and_defaultdict_cross():
+def test_nan_and_defaultdict_arrive():
     nan, table = cross(*pair(), math.nan, defaultdict(list, a=[1]))
     assert math.isnan(nan)
     table["b"].append(2)
@@ -151,7 +153,7 @@ def test_changes_in_place_are_seen_on_the_other_side(make, change):
     assert list(mine) == list(expected)
 
 
-def test_containers_that_nobody_holds_are_forgotten():
+def test_unreferenced_containers_are_no_longer_mirrored():
     left, right = pair()
     cross(left, right, [1], {2: [3]})
     kept = [4]
@@ -161,7 +163,7 @@ def test_containers_that_nobody_holds_are_forgotten():
     assert len(left._objects) == 1
 
 
-def test_a_value_too_deep_is_refused_and_leaves_the_tables_in_step():
+def test_a_value_nested_too_deeply_is_refused_and_leaves_the_tables_equal():
     left, right = pair()
     deep = []
     for _ in range(MAX_DEPTH + 5):
@@ -187,7 +189,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values)
-def test_garbage_is_a_wire_error_and_nothing_else(changes, packed):
+def test_malformed_messages_raise_only_wire_errors(changes, packed):
     codec, _ = pair()
     with contextlib.suppress(WireError):
         codec.unpack(changes, [packed])

@@ -1,3 +1,5 @@
+"""Tests of the cleaning of text from candidates."""
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +18,7 @@ def test_addresses_and_paths_are_masked():
 
 
 @given(st.binary())
-def test_output_is_text_whatever_was_written(raw):
+def test_output_is_valid_text_for_any_bytes(raw):
     text = clean_output(raw, 50)
     assert len(text) <= 50
     text.encode()

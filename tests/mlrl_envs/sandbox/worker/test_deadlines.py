@@ -1,40 +1,42 @@
-from mlrl_envs.sandbox.worker.deadlines import Patience
+"""Tests of deadline extensions."""
+
+from mlrl_envs.sandbox.worker.deadlines import DeadlineExtension
 
 
 def granted(used_at_each_deadline, seconds=3.0):
-    """Return how often a deadline is moved before it holds."""
+    """Return the number of extensions before one is refused."""
     used = iter(used_at_each_deadline)
-    patience = Patience(lambda: next(used))
+    extension = DeadlineExtension(lambda: next(used))
     count = 0
-    while patience.grant(seconds):
+    while extension.grant(seconds):
         count += 1
-    assert patience.granted(0.0) == count * seconds
+    assert extension.granted(0.0) == count * seconds
     return count
 
 
-def test_a_program_that_sleeps_is_late_at_once():
+def test_a_sleeping_program_gets_no_extension():
     assert granted([0.004]) == 0
 
 
-def test_a_program_that_had_its_time_is_late_at_once():
+def test_a_program_that_used_its_time_gets_no_extension():
     assert granted([2.97]) == 0
 
 
-def test_a_program_that_shared_its_core_gets_more_until_it_has_had_its_time():
+def test_a_program_that_shared_its_core_is_extended_until_it_used_its_time():
     assert granted([1.0, 2.0, 3.0]) == 2
 
 
-def test_a_program_that_falls_asleep_later_is_late_then():
+def test_a_program_that_falls_asleep_gets_no_further_extension():
     assert granted([1.0, 1.01]) == 1
 
 
-def test_where_nobody_can_tell_a_deadline_is_a_deadline():
+def test_unknown_processor_time_gives_no_extension():
     assert granted([float("inf")]) == 0
 
 
-def test_every_step_begins_anew():
-    patience = Patience(lambda: 1.0)
-    assert patience.granted(5.0) == 0.0
-    assert patience.grant(3.0)
-    assert patience.granted(5.0) == 3.0
-    assert patience.granted(9.0) == 0.0
+def test_extensions_start_from_zero_at_each_step():
+    extension = DeadlineExtension(lambda: 1.0)
+    assert extension.granted(5.0) == 0.0
+    assert extension.grant(3.0)
+    assert extension.granted(5.0) == 3.0
+    assert extension.granted(9.0) == 0.0

@@ -1,4 +1,4 @@
-"""What tests may rely on across the border, and what must not cross."""
+"""Tests of what tests may rely on across the process boundary, and of what must not cross it."""
 
 import pytest
 
@@ -69,12 +69,12 @@ def test_helpers_run_in_the_judge(sandbox):
         ("def f(s): return s[::-1]", "assert f('\\ud800\\0x') == 'x\\0\\ud800'"),
     ],
 )
-def test_what_tests_rely_on_crosses_the_border(source, tests, sandbox):
+def test_calls_values_and_identity_behave_as_in_one_process(source, tests, sandbox):
     outcome = sandbox.run(asserts(source, tests))
     assert outcome.status == "passed", outcome
 
 
-def test_exceptions_of_the_source_can_be_expected(sandbox):
+def test_tests_can_expect_exceptions_of_the_source(sandbox):
     source = (
         "class TooBig(ValueError):\n    pass\n"
         "def f(x):\n    if x > 9: raise TooBig(x)\n    raise KeyError('k')\n"
@@ -136,7 +136,7 @@ def test_a_dead_candidate_is_not_an_expected_exception(sandbox):
         assert outcome.total == 2
 
 
-def test_operators_cross_only_if_the_program_says_so(sandbox):
+def test_operators_are_forwarded_only_if_the_program_lists_them(sandbox):
     source = "class f:\n    def __len__(self): return 3\n    def __eq__(self, o): return True\n"
     tests = "assert len(f()) == 3\nassert f() == 1\nassert f() == f()"
     assert flags(sandbox.run(asserts(source, tests))) == [False, False, False]
@@ -144,7 +144,7 @@ def test_operators_cross_only_if_the_program_says_so(sandbox):
     assert flags(sandbox.run(opened)) == [True, False, True]
 
 
-def test_operators_that_tests_use_on_their_own_instances_cross(sandbox):
+def test_operators_that_tests_use_on_their_instances_are_forwarded(sandbox):
     source = (
         "class Box:\n"
         "    def __init__(self): self.d = {}\n"
@@ -170,7 +170,7 @@ def test_operators_that_tests_use_on_their_own_instances_cross(sandbox):
     }
 
 
-def test_scratch_files_do_not_outlive_their_program(sandbox):
+def test_scratch_files_are_deleted_after_their_program(sandbox):
     source = "import os\ndef f():\n    s = os.listdir()\n    open('x', 'w').close()\n    return s"
     program = check(source, "assert candidate() == []\nassert candidate() == ['x']")
     for _ in range(4):

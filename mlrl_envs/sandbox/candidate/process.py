@@ -1,7 +1,13 @@
-"""The candidate's process: it holds the untrusted source and the arguments of each call.
+"""Server in the candidate process: loads the untrusted source and performs the judge's requests.
 
-Everything here runs beside code that may rewrite it; nothing here is trusted. It answers the
-judge over one socket and knows neither the tests nor what they expect.
+The code below shares its process with the untrusted program, which may modify it, so the judge
+trusts none of its replies. The process holds the source and the arguments of each call; it never
+receives the tests or the expected values.
+
+Protocol: each frame is a JSON list. A request is `[operation, target, changes, values, dropped,
+extra]`, a reply `[kind, changes, values, output, extra]`; `changes`, `values` and `dropped` are
+those of `wire/codec.py`. While a request is open, the candidate may send `callback` or `input`
+replies, which the judge answers with an `answer` or `fault` message.
 """
 
 # ruff: noqa: ANN401  values of any type cross the border
@@ -14,36 +20,44 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
-from mlrl_envs.sandbox.candidate.sharing import SharedTests
+from mlrl_envs.sandbox.candidate.operations import OPERATIONS
+from mlrl_envs.sandbox.candidate.shared_tests import SharedTests
 from mlrl_envs.sandbox.wire import frames, tags
 from mlrl_envs.sandbox.wire.codec import Codec, Wire, WireError
 
 __all__ = ["EXTRA_DEPTH", "Candidate", "Output", "run_candidate"]
 
-FRAME_CAP = 64 << 20
-REPLY_CAP = 8 << 20  # the judge refuses more
-TEXT_CAP = 300
-EXTRA_DEPTH = 20  # frames of ours below the candidate's, so that its recursion limit is the usual
+MAX_REQUEST = 64 << 20  # bytes
+MAX_REPLY = 8 << 20  # bytes; the judge refuses longer replies
+MAX_TEXT = 300
+EXTRA_DEPTH = 20  # stack frames of the server, added to the recursion limit of the program
 Message: TypeAlias = list[Any]
 
 
 def run_candidate(link: int, output_bytes: int) -> None:
-    """Answer the judge until it hangs up."""
+    """Serve requests until the judge closes the connection.
+
+    Args:
+        link: Descriptor of the socket to the judge.
+        output_bytes: Characters of standard output that are kept.
+    """
     sys.setrecursionlimit(sys.getrecursionlimit() + EXTRA_DEPTH)
-    one = Candidate(link, Output())
-    one.take_over()
-    one.run(output_bytes)
+    candidate = Candidate(link, Output())
+    candidate.take_over()
+    candidate.run(output_bytes)
 
 
 class HungUpError(BaseException):
-    """The judge is gone: there is nothing left to do."""
+    """The judge closed the connection."""
 
 
 class Output(io.TextIOWrapper):
-    """Standard output: kept up to a cap, on its descriptor and for the judge's next reply.
+    """Standard output of the program, limited in length.
+
+    Text goes to descriptor 1, which the supervisor reads, and into the next reply to the judge.
 
     Attributes:
-        left: How many characters are still kept.
+        left: Number of characters that will still be kept.
     """
 
     def __init__(self) -> None:
@@ -52,7 +66,7 @@ class Output(io.TextIOWrapper):
         self._pending: list[str] = []
 
     def write(self, text: str) -> int:
-        """Keep text while there is room; the rest is dropped without a word."""
+        """Keep text up to the limit; the rest is dropped silently."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if self.left > 0:
@@ -63,7 +77,7 @@ class Output(io.TextIOWrapper):
         return len(text)
 
     def take(self) -> str:
-        """Return what was written since the last time."""
+        """Return the text written since the last call."""
         if not self._pending:
             return ""
         text = "".join(self._pending)
@@ -72,7 +86,7 @@ class Output(io.TextIOWrapper):
 
 
 class JudgeCall:
-    """A callable that lives in the judge: it can be called, and nothing else."""
+    """Proxy for a callable of the judge; it can only be called."""
 
     __slots__ = ("_call", "_number")
 
@@ -85,7 +99,12 @@ class JudgeCall:
 
 
 class Candidate:
-    """Serves loads, calls and attributes; calls back when given something callable."""
+    """Serves the judge's requests.
+
+    Args:
+        link: Descriptor of the socket to the judge.
+        output: Standard output of the program.
+    """
 
     def __init__(self, link: int, output: Output) -> None:
         self._link = link
@@ -97,22 +116,30 @@ class Candidate:
         self._tests: SharedTests | None = None
 
     def take_over(self) -> None:
-        """Stand in for this process's standard output and input."""
+        """Replace `sys.stdout` and `input` of this process."""
         sys.stdout = self._output
         builtins.input = self.input
 
     def run(self, output_bytes: int) -> None:
-        """Answer the judge until it hangs up, and keep so much standard output."""
+        """Serve requests until the judge closes the connection.
+
+        Args:
+            output_bytes: Characters of standard output that are kept.
+        """
         self._output.left = output_bytes
-        try:  # noqa: SIM105  `suppress` is more code, on pages that must be copied for it
+        try:  # noqa: SIM105  `suppress` would touch more memory pages, which must be copied
             self.serve()
         except HungUpError:
             pass
 
     def serve(self) -> Any:
-        """Answer requests until an answer to our own question, or the end, arrives."""
+        """Perform requests until the answer to a callback arrives, and return that answer.
+
+        Raises:
+            HungUpError: If the judge closed the connection.
+        """
         while True:
-            frame = frames.receive(self._link, FRAME_CAP)
+            frame = frames.receive(self._link, MAX_REQUEST)
             if frame is None:
                 raise HungUpError
             operation, target, changes, values, dropped, extra = json.loads(frame)
@@ -124,7 +151,7 @@ class Candidate:
             self._reply(*self._perform(operation, target, changes, values, extra))
 
     def input(self, prompt: object = "", /) -> str:
-        """Stand in for `input`: the tests may have patched theirs."""
+        """Replacement of `input`: asks the judge, whose `input` the tests may have patched."""
         self._reply("input", [str(prompt)], None)
         return str(self.serve())
 
@@ -142,7 +169,7 @@ class Candidate:
                 return "value", [self._tests.run(*extra)], None
             arguments = self._codec.unpack(changes, values)
             return OPERATIONS[operation](self._handles[target], arguments, extra)
-        except BaseException as error:  # noqa: BLE001  whatever the candidate raises, is data
+        except BaseException as error:  # noqa: BLE001  any exception becomes a reply
             return self._describe(error)
 
     def _load(self, source: str, entry_points: list[str]) -> list[Any]:
@@ -161,10 +188,10 @@ class Candidate:
             (self._handle_of[id(b)] for b in type.mro(kind) if id(b) in self._handle_of), None
         )
         try:
-            text = str(error)[:TEXT_CAP]
-        except BaseException:  # noqa: BLE001  its own __str__ may raise anything
+            text = str(error)[:MAX_TEXT]
+        except BaseException:  # noqa: BLE001  its `__str__` may raise anything
             text = ""
-        name = str(type.__getattribute__(kind, "__name__"))[:TEXT_CAP]
+        name = str(type.__getattribute__(kind, "__name__"))[:MAX_TEXT]
         return (
             "raise",
             list(tags.exception_args(error)),
@@ -180,7 +207,7 @@ class Candidate:
                 kind, extra = "raise", ["ValueError", "WireError", str(error), None]
         message: Message = [kind, changes, packed, self._output.take(), extra]
         frame = json.dumps(message).encode()
-        if len(frame) > REPLY_CAP:
+        if len(frame) > MAX_REPLY:
             message[:3] = "raise", [], []
             message[4] = ["ValueError", "WireError", "a value too large to cross", None]
             frame = json.dumps(message).encode()
@@ -210,68 +237,13 @@ class Candidate:
 
 
 def _nature(value: Any) -> tuple[str, str]:
-    """Return a label, and what the judge must build: an object, an iterator, an exception class."""
+    """Return a label, and the kind of proxy that the judge builds.
+
+    The kind is "" for an object, "I" for an iterator, and "E" with the name of its builtin base for
+    an exception class.
+    """
     if isinstance(value, type):
-        name = value.__name__[:TEXT_CAP]
+        name = value.__name__[:MAX_TEXT]
         return name, "E" + tags.exception_name(value) if issubclass(value, Exception) else ""
     name = getattr(value, "__name__", None) or type(value).__name__
-    return str(name)[:TEXT_CAP], "I" if isinstance(value, Iterator) else ""
-
-
-def _call(target: Any, values: list[Any], names: list[str]) -> tuple[str, list[Any], Any]:
-    if not names:
-        return "value", [target(*values)], None
-    split = len(values) - len(names)
-    keywords = dict(zip(names, values[split:], strict=True))
-    return "value", [target(*values[:split], **keywords)], None
-
-
-def _get(target: Any, _values: list[Any], name: str) -> tuple[str, list[Any], Any]:
-    return "value", [getattr(target, name)], None
-
-
-def _set(target: Any, values: list[Any], name: str) -> tuple[str, list[Any], Any]:
-    setattr(target, name, values[0])
-    return "value", [None], None
-
-
-def _delete(target: Any, _values: list[Any], name: str) -> tuple[str, list[Any], Any]:
-    delattr(target, name)
-    return "value", [None], None
-
-
-def _isinstance(target: Any, values: list[Any], _extra: Any) -> tuple[str, list[Any], Any]:
-    return "value", [isinstance(values[0], target)], None
-
-
-def _next(target: Any, _values: list[Any], _extra: Any) -> tuple[str, list[Any], Any]:
-    try:
-        return "value", [next(target)], None
-    except StopIteration:
-        return "stop", [], None
-
-
-def _operator(target: Any, values: list[Any], name: str) -> tuple[str, list[Any], Any]:
-    operate = BUILTIN_OPERATORS.get(name) or getattr(type(target), name)
-    return "value", [operate(target, *values)], None
-
-
-# Where Python itself falls back on another method if a class lacks this one.
-BUILTIN_OPERATORS: dict[str, Callable[..., Any]] = {
-    "__contains__": lambda target, item: item in target,
-    "__iter__": iter,
-    "__str__": str,
-    "__repr__": repr,
-    "__bool__": bool,
-}
-
-
-OPERATIONS: dict[str, Callable[[Any, list[Any], Any], tuple[str, list[Any], Any]]] = {
-    "call": _call,
-    "get": _get,
-    "set": _set,
-    "del": _delete,
-    "isinstance": _isinstance,
-    "next": _next,
-    "operator": _operator,
-}
+    return str(name)[:MAX_TEXT], "I" if isinstance(value, Iterator) else ""

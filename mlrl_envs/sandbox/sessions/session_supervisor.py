@@ -1,8 +1,8 @@
-"""A worker's sessions: one workspace at a time, with its directory and its interpreters.
+"""Supervisor of a worker for sessions: one workspace at a time, with directory and interpreters.
 
-The supervisor of such a worker has one zygote, which forks an interpreter for each name that
-cells are run under, and a fresh process for each file operation. What comes back from any of them
-is one byte and a text, and is read with a deadline.
+The supervisor has one zygote, which forks an interpreter for each interpreter name of the session,
+and a new process for each file call. An answer of either is one byte (success or failure) and a
+text. It comes from an untrusted process, so it is read with a deadline and a size limit.
 """
 
 import json
@@ -14,22 +14,23 @@ import socket
 import struct
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
-from mlrl_envs.sandbox.jail import jail
-from mlrl_envs.sandbox.sessions import cells, files, folders
+from mlrl_envs.sandbox.jail import confine
+from mlrl_envs.sandbox.sessions import cells, folders
+from mlrl_envs.sandbox.sessions.session_children import prepare_session
 from mlrl_envs.sandbox.wire import frames
 from mlrl_envs.sandbox.wire.text import clean_output
 from mlrl_envs.sandbox.worker import zygote
-from mlrl_envs.sandbox.worker.roles import LINK, Settings, limit_resources
+from mlrl_envs.sandbox.worker.children import Settings
 from mlrl_envs.sandbox.worker.supervisor import (
-    GLANCE_SECONDS,
     JOB_CAP,
+    POLL_SECONDS,
     Supervisor,
     preload_for_candidates,
 )
 
-__all__ = ["LOST", "SessionSupervisor"]
+__all__ = ["SessionSupervisor"]
 
 LOST = ("timeout", "cpu_limit", "died", "hostile", "protocol_violation")
 TEXTS = {
@@ -40,18 +41,21 @@ TEXTS = {
     "hostile": "stopped: a forbidden system call",
     "protocol_violation": "stopped: the protocol was broken",
 }
-NO_FILES = "this host cannot keep programs from writing elsewhere: sessions need tier A or B"
+NO_FILES = (
+    "session files need tier A, or tier B with Linux 6.2 or later: "
+    "this host cannot restrict writing to one directory"
+)
 HEADER = struct.Struct("!I")
 FILE_SLOT = b"f"
-PATIENCE = 2.0  # a replay gets this many times the limit: what ended well must end well again
+REPLAY_FACTOR = 2.0  # extends time limits in a replay: a call that ended in time must do so again
 MAX_INTERPRETERS = 16
 ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
-SHOWN_PATH = "/box/tmp"  # what the directory is called in tier A
-Reply = tuple[str, str]
+SHOWN_PATH = "/box/tmp"  # path of the directory in tier A, shown in every tier
+Answer: TypeAlias = tuple[str, str]  # status and text of a `Reply`
 
 
 class BrokenError(Exception):
-    """An interpreter ended a cell in another way than by answering."""
+    """A process broke the protocol, or the directory is full; the message is a key of `TEXTS`."""
 
 
 class NoFilesError(Exception):
@@ -59,10 +63,20 @@ class NoFilesError(Exception):
 
 
 class SessionSupervisor(Supervisor):
-    """Plays calls in a workspace, from its beginning or from where the last ones left it."""
+    """Plays calls in a workspace, which is either reset first or continued.
+
+    Args:
+        owner: Socket to the owner.
+        settings: The owner's settings.
+        tier: How far this host can confine processes.
+        visible: Paths that cells may read.
+
+    Raises:
+        RuntimeError: If the zygote cannot confine itself.
+    """
 
     def __init__(
-        self, owner: socket.socket, settings: Settings, tier: jail.Tier, visible: list[str]
+        self, owner: socket.socket, settings: Settings, tier: confine.Tier, visible: list[str]
     ) -> None:
         self._owner = owner
         self._settings = settings
@@ -71,19 +85,19 @@ class SessionSupervisor(Supervisor):
         self._links: dict[str, tuple[bytes, socket.socket]] = {}
         preload_for_candidates()
 
-        def be_sessions() -> Callable[[bytes], Any]:
-            jail.isolate_processes(tier)
-            jail.confine_zygote(tier, visible, self._folder.writable)
-            return prepare_session(settings, jail.seal_candidate(tier), self._folder.path)
+        def set_up_sessions() -> Callable[[bytes], Any]:
+            confine.isolate_processes(tier)
+            confine.confine_zygote(tier, visible, self._folder.writable)
+            return prepare_session(settings, confine.candidate_seal(tier), self._folder.path)
 
-        self._zygote = self._spawn(be_sessions, [owner])
-        said = frames.receive(self._zygote.fileno(), JOB_CAP)
-        if said != b"ready":
+        self._zygote = self._fork_zygote(set_up_sessions, [owner])
+        answer = frames.receive(self._zygote.fileno(), JOB_CAP)
+        if answer != b"ready":
             self._folder.remove()
-            raise RuntimeError(f"a zygote failed: {(said or b'died').decode()}")
+            raise RuntimeError(f"a zygote failed: {(answer or b'died').decode()}")
 
     def serve(self) -> None:
-        """Play scripts until the owner hangs up."""
+        """Play scripts until the owner closes its socket."""
         while True:
             script = frames.receive(self._owner.fileno(), JOB_CAP)
             if script is None:
@@ -96,8 +110,8 @@ class SessionSupervisor(Supervisor):
                 return
             frames.send(self._owner.fileno(), json.dumps(answer).encode())
 
-    def run(self, job: bytes, *, plain: bool) -> dict[str, Any]:  # noqa: ARG002  as the base class
-        """Stand in for the run of a program: return an outcome that says whether sessions work."""
+    def run(self, job: bytes, *, stateless: bool) -> dict[str, Any]:  # noqa: ARG002  as in the base class
+        """Play the self-test; return a dict with status `passed` if sessions work."""
         calls = [["python", "", "x = 41"], ["python", "", "x + 1"]]
         if self._folder.usable:
             calls[1:] = [["write", "one", "1"], ["python", "", "x + int(open('one').read())"]]
@@ -109,14 +123,21 @@ class SessionSupervisor(Supervisor):
         return answer
 
     def play(self, script: dict[str, Any]) -> dict[str, Any]:
-        """Play a script: what came before without a word, then calls up to the first lost one."""
+        """Play a script and return the answers of its calls.
+
+        The history is played first, without answers. Playing stops after the first call that
+        loses its interpreter.
+
+        Returns:
+            `replies`, a list of status and text; or only `infra` if files are not available.
+        """
         if script["fresh"]:
             self._reset()
         seconds: float = script["seconds"]
-        replies: list[Reply] = []
+        replies: list[Answer] = []
         try:
             for kind, name, text in script["history"]:
-                self._perform(kind, name, text, seconds * PATIENCE)
+                self._perform(kind, name, text, seconds * REPLAY_FACTOR)
             for kind, name, text in script["calls"]:
                 replies.append(self._perform(kind, name, text, seconds))
                 if replies[-1][0] in LOST:
@@ -125,7 +146,7 @@ class SessionSupervisor(Supervisor):
             return {"infra": NO_FILES}
         return {"replies": replies}
 
-    def _perform(self, kind: str, name: str, text: str, seconds: float) -> Reply:
+    def _perform(self, kind: str, name: str, text: str, seconds: float) -> Answer:
         if kind == "restart":
             self._end(name)
             return "ok", ""
@@ -136,12 +157,12 @@ class SessionSupervisor(Supervisor):
         operation = json.dumps([kind, name, text]).encode()
         ours = self._start(FILE_SLOT, operation)
         try:
-            return self._hear(ours, FILE_SLOT, seconds)
+            return self._request(ours, FILE_SLOT, seconds)
         finally:
             ours.close()
-            zygote.end(self._zygote, FILE_SLOT)
+            zygote.end_child(self._zygote, FILE_SLOT)
 
-    def _run_cell(self, name: str, source: str, seconds: float) -> Reply:
+    def _run_cell(self, name: str, source: str, seconds: float) -> Answer:
         if name not in self._links:
             if len(self._links) >= MAX_INTERPRETERS:
                 return "error", f"there are {MAX_INTERPRETERS} interpreters already"
@@ -150,31 +171,31 @@ class SessionSupervisor(Supervisor):
             self._links[name] = slot, self._start(slot, b"")
         slot, link = self._links[name]
         payload = source.encode("utf-8", "surrogatepass")
-        reply = self._hear(link, slot, seconds, HEADER.pack(len(payload)) + payload)
+        reply = self._request(link, slot, seconds, HEADER.pack(len(payload)) + payload)
         if reply[0] in LOST:
             self._end(name)
         return reply
 
     def _start(self, slot: bytes, payload: bytes) -> socket.socket:
-        """Have the zygote fork a process and return our end of its link."""
+        """Make the zygote fork a process, and return the supervisor's end of the socket to it."""
         ours, theirs = socket.socketpair()
         sink = os.open("/dev/null", os.O_WRONLY)
         try:
-            zygote.start(self._zygote, slot, payload, [theirs.fileno(), sink])
+            zygote.start_child(self._zygote, slot, payload, [theirs.fileno(), sink])
         finally:
             os.close(sink)
             theirs.close()
         return ours
 
-    def _hear(
-        self, link: socket.socket, slot: bytes, seconds: float, question: bytes = b""
-    ) -> Reply:
-        """Ask a process, and return its answer or how it ended."""
+    def _request(
+        self, link: socket.socket, slot: bytes, seconds: float, request: bytes = b""
+    ) -> Answer:
+        """Send a request to a process, and return its answer or how it ended."""
         due = time.monotonic() + seconds
         try:
-            if question:  # sending nothing fails where the other side has answered and left
+            if request:  # even an empty send fails if the process has answered and exited
                 link.settimeout(seconds)
-                link.sendall(question)
+                link.sendall(request)
             answer = self._receive(link, due)
         except TimeoutError:
             return "timeout", TEXTS["timeout"].format(seconds=seconds)
@@ -184,16 +205,18 @@ class SessionSupervisor(Supervisor):
         except OSError:
             status = self._cause_of_death(slot)
             return status, TEXTS[status]
-        status = {cells.FINE: "ok", cells.FAILED: "error"}.get(answer[:1], "protocol_violation")
+        status = {cells.SUCCEEDED: "ok", cells.FAILED: "error"}.get(
+            answer[:1], "protocol_violation"
+        )
         return status, TEXTS.get(status) or self._clean(answer[1:])
 
     def _receive(self, link: socket.socket, due: float) -> bytes:
         """Return one frame.
 
         Raises:
-            TimeoutError: If it is not complete in time.
-            BrokenError: If it is too long, or more than one, or the directory is full.
-            OSError: If the process is gone.
+            TimeoutError: If the frame is not complete at the time `due`.
+            BrokenError: If the frame is too long, more bytes follow, or the directory is full.
+            OSError: If the process closed the connection.
         """
         buffer = bytearray()
         size = HEADER.size
@@ -201,7 +224,7 @@ class SessionSupervisor(Supervisor):
             self._wait_for(link, due)
             chunk = link.recv(1 << 16)
             if not chunk:
-                raise OSError("it is gone")
+                raise OSError("the process closed the connection")
             buffer += chunk
             if len(buffer) >= HEADER.size:
                 size = HEADER.size + HEADER.unpack_from(buffer)[0]
@@ -216,21 +239,21 @@ class SessionSupervisor(Supervisor):
             left = due - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            ready, _, _ = select.select([link, self._owner], [], [], min(left, GLANCE_SECONDS))
-            if self._owner in ready:  # it never speaks during a script: it is gone
+            ready, _, _ = select.select([link, self._owner], [], [], min(left, POLL_SECONDS))
+            if self._owner in ready:  # it sends nothing during a script, so it has closed its end
                 self._leave(0)
             if link in ready:
                 return
             if self._folder.is_full():
                 raise BrokenError("full")
 
-    def _clean(self, said: bytes) -> str:
-        text = ADDRESS.sub("at 0x...", clean_output(said, self._cap))
+    def _clean(self, raw: bytes) -> str:
+        text = ADDRESS.sub("at 0x...", clean_output(raw, self._cap))
         return text.replace(self._folder.path, SHOWN_PATH) if self._folder.writable else text
 
     def _cause_of_death(self, slot: bytes) -> str:
-        """Return why a process that hung up is gone."""
-        status, seconds, _resident = zygote.end(self._zygote, slot)
+        """Kill a process that closed its connection, and return the status of its call."""
+        status, seconds, _resident = zygote.end_child(self._zygote, slot)
         if status == zygote.FORK_FAILED:
             raise frames.FrameError("a process could not be forked")
         killed = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
@@ -241,11 +264,11 @@ class SessionSupervisor(Supervisor):
         return "died"
 
     def _end(self, name: str) -> None:
-        """End an interpreter, if there is one of that name."""
+        """End the interpreter with this name, if there is one."""
         if name in self._links:
             slot, link = self._links.pop(name)
             link.close()
-            zygote.end(self._zygote, slot)
+            zygote.end_child(self._zygote, slot)
 
     def _reset(self) -> None:
         for name in list(self._links):
@@ -253,7 +276,7 @@ class SessionSupervisor(Supervisor):
         self._folder.renew()
 
     def _leave(self, status: int) -> None:
-        """End this worker and leave no file behind."""
+        """End this worker and delete its files."""
         try:
             if status == 0:
                 for name in list(self._links):
@@ -261,44 +284,3 @@ class SessionSupervisor(Supervisor):
             self._folder.remove()
         finally:
             os._exit(status)
-
-
-def prepare_session(
-    settings: Settings, seal: Callable[[], None], place: str
-) -> Callable[[bytes], Callable[[list[int]], None]]:
-    """Return what a sessions' zygote does before each fork.
-
-    The payload is a file operation, or empty: then the child becomes an interpreter.
-
-    Args:
-        settings: The worker's limits.
-        seal: Puts the last layer on, after which the process cannot fork.
-        place: Working directory.
-    """
-    cpu = -int(-settings["cpu_seconds"] // 1)
-    memory = settings["base_bytes"] + int(settings["memory_mib"] * (1 << 20))
-    cap = int(settings["output_kib"] * 1024)
-
-    def enter(descriptors: list[int]) -> None:
-        link, sink = descriptors
-        os.dup2(sink, 1)
-        os.dup2(link, LINK)
-        os.closerange(4, max(link, sink, 16) + 1)
-        os.chdir(place)
-        limit_resources(memory, cpu)
-        seal()
-
-    def prepare(payload: bytes) -> Callable[[list[int]], None]:
-        def run(descriptors: list[int]) -> None:
-            enter(descriptors)
-            if not payload:
-                cells.serve_cells(LINK, cap)
-                return
-            kind, path, content = json.loads(payload)
-            fine, text = files.operate(kind, path, content, cap)
-            said = text.encode("utf-8", "backslashreplace")[:cap]
-            frames.send(LINK, (cells.FINE if fine else cells.FAILED) + said)
-
-        return run
-
-    return prepare

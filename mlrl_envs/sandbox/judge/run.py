@@ -1,7 +1,7 @@
-"""The judge's process: trusted tests against a candidate behind a strict border.
+"""Run of the trusted tests of one program against its candidate process.
 
-It alone owns the verdict: every record goes to the board, which no candidate shares. A judge
-that ends before it says so has not passed anything beyond what is recorded.
+The judge alone decides the verdict. It writes every record to the board, to which no candidate
+has access. If the judge dies early, only the tests recorded until then count as passed.
 """
 
 # ruff: noqa: ANN401  values of any type cross the border
@@ -10,41 +10,41 @@ import sys
 from typing import Any
 
 from mlrl_envs.sandbox.judge.board import ENDED, TESTING, Board
+from mlrl_envs.sandbox.judge.border import Border
 from mlrl_envs.sandbox.judge.faults import CandidateGoneError, LoadFailedError, show
-from mlrl_envs.sandbox.judge.plan import PROBE, Plan
-from mlrl_envs.sandbox.judge.proxy import Session
+from mlrl_envs.sandbox.judge.plan import CONTEXTS, Plan
 from mlrl_envs.sandbox.judge.shared_process import run_shared
-from mlrl_envs.sandbox.judge.trial import Job, Trial
+from mlrl_envs.sandbox.judge.trial import JobFields, Trial
 from mlrl_envs.sandbox.judge.unittest_methods import run_unittest
 
 __all__ = ["run_judge"]
 
 
-def run_judge(job: Job, plan: Plan, link: int, board: Board) -> None:
+def run_judge(job: JobFields, plan: Plan, link: int, board: Board) -> None:
     """Load the candidate, run the tests against it, and write the verdict on the board."""
-    session = Session(link, (*job["dunders"], *plan.operators))
+    border = Border(link, (*job["dunders"], *plan.operators))
     sys.stdout = sys.stderr = _Sink()
     namespace: dict[str, Any] = {"__name__": "tests", "__builtins__": __builtins__}
     if not _run_helpers(plan, namespace, board):
         return
     try:
-        found = session.load(job["source"], job["entry_points"])
+        found = border.load(job["source"], job["entry_points"])
     except LoadFailedError as error:
-        status = "memory" if session.memory_error else "load_error"
+        status = "memory" if border.memory_error else "load_error"
         board.note("ending", [status, str(error)])
         board.start(ENDED)
         return
     except CandidateGoneError:
-        board.note("ending", [session.gone, "while loading"])
+        board.note("ending", [border.gone, "while loading"])
         board.start(ENDED)
         return
     namespace.update(zip(job["entry_points"], found, strict=True))
     board.start(TESTING)
-    _run_tests(Trial(session, board, plan), job, namespace, found[0])
+    _run_tests(Trial(border, board, plan), job, namespace, found[0])
 
 
 class _Sink:
-    """The judge's own standard output: nobody reads it, but tests may patch or flush it."""
+    """Standard output of the judge: discarded, but tests may patch or flush it."""
 
     encoding = "utf-8"
 
@@ -57,16 +57,16 @@ class _Sink:
 
 def _run_helpers(plan: Plan, namespace: dict[str, Any], board: Board) -> bool:
     try:
-        exec(plan.helpers, namespace)  # noqa: S102  the caller's own code
+        exec(plan.helpers, namespace)  # noqa: S102  trusted code of the caller
     except Exception as error:  # noqa: BLE001  reported as the caller's mistake
         board.note("fault", f"helpers raise {type(error).__name__}: {show(error, str)}")
         return False
     return True
 
 
-def _run_tests(trial: Trial, job: Job, namespace: dict[str, Any], first: object) -> None:
-    """Run the tests to their end and say so on the board, or say why not."""
-    namespace[PROBE] = trial.probes()
+def _run_tests(trial: Trial, job: JobFields, namespace: dict[str, Any], first: object) -> None:
+    """Run the tests and note on the board whether they came to their end."""
+    namespace[CONTEXTS] = trial.contexts()
     try:
         if job["assurance"] == "shared":
             run_shared(trial, job)
@@ -74,7 +74,7 @@ def _run_tests(trial: Trial, job: Job, namespace: dict[str, Any], first: object)
             _run_split(trial, job["style"], namespace, first)
     except CandidateGoneError:
         pass
-    except BaseException as error:  # noqa: BLE001  the tests broke off outside an assertion
+    except BaseException as error:  # noqa: BLE001  raised outside an assertion
         trial.fail_outside(error)
     trial.finish()
 

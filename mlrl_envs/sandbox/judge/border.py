@@ -1,4 +1,9 @@
-"""The judge's side of the border: a session with one candidate."""
+"""Judge's end of the connection to one candidate.
+
+The judge sends requests (load the source, call an object, read an attribute) and decodes the
+replies. Nothing in a reply is trusted: whatever a candidate process can send is either a value
+that a function could have returned, or a protocol violation that ends the run.
+"""
 
 # ruff: noqa: ANN401  values of any type cross the border
 
@@ -15,26 +20,30 @@ from mlrl_envs.sandbox.judge.faults import (
     VerdictError,
     show,
 )
-from mlrl_envs.sandbox.judge.remote import Remote, RemoteIterator, handle_of, kind_with
+from mlrl_envs.sandbox.judge.remote import Remote, RemoteIterator, handle_of, remote_class
 from mlrl_envs.sandbox.wire import frames, tags
 from mlrl_envs.sandbox.wire.codec import Codec, Wire, WireError
 
-__all__ = ["Session", "describe"]
+__all__ = ["Border", "describe"]
 
-REPLY_CAP = 8 << 20
-CALLBACK_CAP = 100_000
-KINDS = frozenset({"value", "stop", "raise", "callback", "input"})
+MAX_REPLY = 8 << 20  # bytes
+MAX_CALLBACKS = 100_000
+REPLY_KINDS = frozenset({"value", "stop", "raise", "callback", "input"})
 
 
-class Session:
-    """One candidate behind one socket.
+class Border:
+    """Connection to one candidate.
+
+    Args:
+        link: Descriptor of the socket to the candidate.
+        dunders: Operators that tests may use on instances that they create.
 
     Attributes:
-        gone: Why the candidate can no longer be asked: "", "died" or "protocol_violation".
-        foul: What the candidate raised in this test that no candidate may raise.
-        memory_error: Whether it ever ran out of memory.
-        raised: The exception it raised last, as rebuilt here.
-        last: The last value that came back, for error texts.
+        gone: Why the candidate was given up: "died", "protocol_violation", or "" if it was not.
+        forbidden: The forbidden exception that the candidate raised in this test, or "".
+        memory_error: Whether the candidate ever raised `MemoryError`.
+        raised: The exception that the candidate raised last, as rebuilt here.
+        last: The last value that the candidate returned, for error texts.
     """
 
     def __init__(self, link: int, dunders: Sequence[str] = ()) -> None:
@@ -43,20 +52,20 @@ class Session:
         self._remotes: dict[int, Any] = {}
         self._exported: list[Callable[..., Any]] = []
         self._callbacks = 0
-        self._instance_kind = kind_with(dunders)
+        self._instance_class = remote_class(dunders)
         self._classes: set[int] = set()
         self.gone = ""
-        self.foul = ""
+        self.forbidden = ""
         self.memory_error = False
         self.raised: BaseException | None = None
         self.last: tuple[Any, ...] = ()
 
     def load(self, source: str, entry_points: list[str]) -> list[Any]:
-        """Hand the source over and return its entry points.
+        """Send the source to the candidate and return its entry points.
 
         Raises:
-            LoadFailedError: If the source raises, or defines no such name.
-            CandidateGoneError: If the candidate dies.
+            LoadFailedError: If the source raises, or does not define an entry point.
+            CandidateGoneError: If the candidate dies or breaks the protocol.
         """
         try:
             found = self._ask("load", 0, [], [source, entry_points])
@@ -70,7 +79,14 @@ class Session:
             raise LoadFailedError(describe(error, self)) from None
 
     def request(self, operation: str, target: int, values: list[Any], extra: object) -> Any:
-        """Ask the candidate for one thing and return the value, or raise what it raised."""
+        """Send one request and return the value of the reply, or raise what the candidate raised.
+
+        Args:
+            operation: Name of the operation, see `candidate/operations.py`.
+            target: Handle of the object to operate on.
+            values: Values that are encoded for the candidate.
+            extra: JSON value that the operation takes, such as an attribute name.
+        """
         answer = self._ask(operation, target, values, extra)
         if len(answer) != 1:
             self.lose("protocol_violation")
@@ -108,7 +124,7 @@ class Session:
         try:
             kind, changes, values, output, extra = json.loads(frame)
             decoded = self._codec.unpack(changes, values)
-            if kind not in KINDS or not isinstance(output, str):
+            if kind not in REPLY_KINDS or not isinstance(output, str):
                 raise WireError("not a reply")
         except (WireError, ValueError, TypeError, RecursionError):
             self.lose("protocol_violation")
@@ -119,7 +135,7 @@ class Session:
     def _receive_frame(self) -> bytes:
         frame = None
         try:
-            frame = frames.receive(self._link, REPLY_CAP)
+            frame = frames.receive(self._link, MAX_REPLY)
         except frames.FrameError:
             self.lose("protocol_violation")
         except OSError:
@@ -127,16 +143,16 @@ class Session:
         return self.lose("died") if frame is None else frame
 
     def lose(self, why: str) -> NoReturn:
-        """Give the candidate up: from now on nothing is asked of it."""
+        """Give the candidate up: no further request is sent to it."""
         self.gone = self.gone or why
         raise CandidateGoneError(self.gone)
 
     def _rebuild(self, values: list[Any], extra: Any) -> BaseException:
-        """Return the exception a reply describes, as a class of ours."""
+        """Return the exception that a reply describes, as an instance of a class of the judge."""
         try:
             base, name, text, known = extra
             if not base:
-                self.foul = f"{name} raised"
+                self.forbidden = f"{name} raised"
                 return CandidateError(str(name))
             self.memory_error = self.memory_error or base == "MemoryError"
             kind = tags.EXCEPTIONS.get(base, Exception)
@@ -149,9 +165,9 @@ class Session:
         return self.raised
 
     def _answer(self, kind: str, values: list[Any], extra: Any) -> None:
-        """Run what the candidate may call: a function it was passed, or `input`."""
+        """Run a callback of the candidate: a function that it was passed, or `input`."""
         self._callbacks += 1
-        if self._callbacks > CALLBACK_CAP:
+        if self._callbacks > MAX_CALLBACKS:
             self.lose("protocol_violation")
         try:
             if kind == "input":
@@ -161,7 +177,7 @@ class Session:
                 split = len(values) - len(names)
                 keywords = dict(zip(names, values[split:], strict=True))
                 result = self._exported[number](*values[:split], **keywords)
-        except Exception as error:  # noqa: BLE001  goes back to where it was called
+        except Exception as error:  # noqa: BLE001  raised in the candidate, at the call
             self._send("fault", 0, [error], None)
         else:
             self._send("answer", 0, [result], None)
@@ -185,40 +201,45 @@ class Session:
             raise WireError("an unknown tag")
         number, label, nature = payload
         if number not in self._remotes:
-            self._remotes[int(number)] = self._stand_in(int(number), str(label), str(nature))
+            self._remotes[int(number)] = self._make_remote(int(number), str(label), str(nature))
         return self._remotes[number]
 
-    def _stand_in(self, number: int, label: str, nature: str) -> Any:
+    def _make_remote(self, number: int, label: str, nature: str) -> Any:
         if nature.startswith("E"):
             return type(label, (tags.EXCEPTIONS.get(nature[1:], Exception),), {})
         return (RemoteIterator if nature == "I" else Remote)(self, number, label)
 
-    def is_made(self, maker: int, thing: Any) -> None:
-        """Give what a test made of an entry point the operators that tests use on it."""
-        if maker in self._classes and type(thing) is Remote:
-            object.__setattr__(thing, "__class__", self._instance_kind)
+    def allow_operators(self, maker: int, result: Any) -> None:
+        """Allow the tests' operators on the result of a call if it is a new instance.
+
+        Args:
+            maker: Handle of the object that was called.
+            result: What the call returned.
+        """
+        if maker in self._classes and type(result) is Remote:
+            object.__setattr__(result, "__class__", self._instance_class)
 
 
 def _instance(kind: type[Exception], values: list[Any], text: str) -> Exception:
     try:
         return kind(*values)
-    except Exception:  # noqa: BLE001  UnicodeDecodeError and others want exact arguments
+    except Exception:  # noqa: BLE001  some classes require exact arguments: UnicodeDecodeError
         try:
             return kind(text)
         except Exception:  # noqa: BLE001
             return Exception(text)
 
 
-def describe(error: BaseException, session: Session) -> str:
+def describe(error: BaseException, border: Border) -> str:
     """Return one short line on what went wrong in the candidate."""
-    if session.gone:
-        return "the program " + {"died": "died"}.get(session.gone, "broke the protocol")
-    if session.foul:
-        return session.foul
+    if border.gone:
+        return "the program " + {"died": "died"}.get(border.gone, "broke the protocol")
+    if border.forbidden:
+        return border.forbidden
     if isinstance(error, VerdictError):
         return show(error, str)
-    if isinstance(error, AssertionError) and error is not session.raised:
-        # The tests' own message would say what they expect.
-        return "false" + (f"; the last value was {show(session.last[0])}" if session.last else "")
+    if isinstance(error, AssertionError) and error is not border.raised:
+        # The message of the assertion itself would reveal the expected value.
+        return "false" + (f"; the last value was {show(border.last[0])}" if border.last else "")
     text = show(error, str)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

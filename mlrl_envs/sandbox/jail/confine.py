@@ -1,10 +1,11 @@
-"""Confinement of a worker: which tier this host reaches, and putting it on.
+"""Confinement of a worker: detection of the host's tier, and installation of its layers.
 
-A: user namespaces, Landlock, seccomp. B: Landlock and seccomp. C: seccomp. D: nothing.
-Each layer is installed for good; one that fails ends the process it was meant for.
+Tier A uses user namespaces, Landlock and seccomp; B uses Landlock and seccomp; C uses seccomp;
+D confines nothing. A layer cannot be removed once it is installed. If a layer cannot be installed,
+the process that needed it exits.
 """
 
-# pathlib is not loaded in workers
+# Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH112, PTH114, PTH116, PTH120, PTH208
 
 import contextlib
@@ -18,17 +19,29 @@ from typing import Any, Literal
 
 from mlrl_envs.sandbox.jail.syscalls import die_with_parent
 
-__all__ = ["Layers", "confine_zygote", "enter_world", "inspect", "seal_candidate"]
+__all__ = [
+    "Layers",
+    "Tier",
+    "candidate_seal",
+    "confine_zygote",
+    "detect_tier",
+    "enter_namespaces",
+    "isolate_processes",
+    "open_scratch",
+    "program_user",
+    "unmount_package",
+    "visible_paths",
+]
 
 Tier = Literal["A", "B", "C", "D"]
-Layers = list[tuple[str, bool, str]]
+Layers = list[tuple[str, bool, str]]  # name, whether it is available, detail
 PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
 CAPABILITY_VERSION = 0x20080522
 MAX_THREADS = 64
 
 
-def inspect(maximum: Tier) -> tuple[Tier, Layers]:
-    """Return the strongest tier this host reaches, at most `maximum`, and the layers behind it."""
+def detect_tier(maximum: Tier) -> tuple[Tier, Layers]:
+    """Return the strongest tier that this host reaches, at most `maximum`, and its layers."""
     layers = _layers()
     works = {name: available for name, available, _detail in layers}
     tier: Tier = "D"
@@ -36,7 +49,7 @@ def inspect(maximum: Tier) -> tuple[Tier, Layers]:
         tier = "C"
         if works["Landlock"]:
             tier = "A" if works["namespaces"] else "B"
-    return max(tier, maximum), layers  # letters sort as tiers do
+    return max(tier, maximum), layers  # "A" is the strongest tier and the smallest letter
 
 
 def _layers() -> Layers:
@@ -67,7 +80,7 @@ def _install_filters(seccomp: Any) -> None:  # noqa: ANN401  the module, importe
 
 
 def _try(attempt: Callable[[], object]) -> tuple[bool, str]:
-    """Return whether something works in a forked process, and what it says if not."""
+    """Return whether a call succeeds in a forked process, and the error message if it fails."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -75,7 +88,7 @@ def _try(attempt: Callable[[], object]) -> tuple[bool, str]:
             os.close(reader)
             attempt()
             os.write(writer, b"+")
-        except BaseException as error:  # noqa: BLE001  any failure means: this does not work here
+        except BaseException as error:  # noqa: BLE001  any error means that the layer is not available
             os.write(writer, f"-{error}".encode()[:300])
         finally:
             os._exit(0)
@@ -86,28 +99,38 @@ def _try(attempt: Callable[[], object]) -> tuple[bool, str]:
     return said == "+", "" if said == "+" else said[1:] or "died while trying"
 
 
-def enter_world(tier: Tier, keep: Callable[[], None]) -> None:
-    """In tier A, return in a process with namespaces of its own; else return as we are."""
+def enter_namespaces(tier: Tier, release: Callable[[], None]) -> None:
+    """In tier A, continue in a forked process with namespaces of its own; else do nothing.
+
+    The package is visible there at another path, so the `__path__` of every loaded package of the
+    sandbox is changed to it: modules that are imported later are found at the new path.
+
+    Args:
+        tier: How far this host can confine processes.
+        release: Runs in the process that stays outside, to close what only the new one may hold.
+    """
     if tier != "A":
         return
     from mlrl_envs.sandbox.jail import namespaces
 
     root = sys.modules["mlrl_envs.sandbox"].__path__[0]
-    namespaces.enter(namespaces.visible_paths(), root, keep)
-    for name, module in list(sys.modules.items()):  # its subpackages are there, too
+    namespaces.enter(namespaces.visible_paths(), root, release)
+    for name, module in list(sys.modules.items()):
         if f"{name}.".startswith("mlrl_envs.sandbox.") and hasattr(module, "__path__"):
-            module.__path__ = [path.replace(root, namespaces.GUEST, 1) for path in module.__path__]
+            module.__path__ = [
+                path.replace(root, namespaces.PACKAGE, 1) for path in module.__path__
+            ]
 
 
-def hide_package() -> None:
-    """In tier A: take these modules out of the world, now that they are loaded."""
+def unmount_package() -> None:
+    """Remove the package's source from the namespace of tier A, after its modules were loaded."""
     from mlrl_envs.sandbox.jail import namespaces
 
-    namespaces.unmount(namespaces.GUEST)
+    namespaces.unmount(namespaces.PACKAGE)
 
 
-def visible(tier: Tier) -> list[str]:
-    """Return what programs may read: the standard library and shared objects."""
+def visible_paths(tier: Tier) -> list[str]:
+    """Return the paths that programs may read: the standard library and shared objects."""
     if tier == "D":
         return []
     from mlrl_envs.sandbox.jail import namespaces
@@ -116,7 +139,7 @@ def visible(tier: Tier) -> list[str]:
 
 
 def isolate_processes(tier: Tier) -> None:
-    """In tier A, return in the first process of a process namespace."""
+    """In tier A, continue in the first process of a new process namespace."""
     if tier == "A":
         from mlrl_envs.sandbox.jail import namespaces
 
@@ -124,7 +147,7 @@ def isolate_processes(tier: Tier) -> None:
 
 
 class NoScratch:
-    """Below tier A nothing may be written, so programs start in the root directory."""
+    """Working directory below tier A, where programs may write nothing: the root directory."""
 
     path = "/"
 
@@ -132,8 +155,8 @@ class NoScratch:
         """Do nothing."""
 
 
-def scratch(tier: Tier) -> Any:  # noqa: ANN401
-    """Return the working directory of programs, and how it is made fresh again."""
+def open_scratch(tier: Tier) -> Any:  # noqa: ANN401
+    """Return the working directory of programs, with its `path` and its method `renew`."""
     if tier != "A":
         return NoScratch()
     from mlrl_envs.sandbox.jail import namespaces
@@ -142,12 +165,12 @@ def scratch(tier: Tier) -> Any:  # noqa: ANN401
 
 
 def confine_zygote(tier: Tier, visible: list[str], writable: Sequence[str] = ()) -> None:
-    """Give up every privilege, for this process and all it will fork.
+    """Drop all privileges of this process and of the processes that it will fork.
 
     Args:
-        tier: How far this host can confine.
-        visible: What may be read.
-        writable: What may be written in tier B; in tier A it is the scratch mount.
+        tier: How far this host can confine processes.
+        visible: Paths that may be read.
+        writable: Paths that may be written in tier B; in tier A it is always the scratch mount.
     """
     if tier == "D":
         return
@@ -157,14 +180,16 @@ def confine_zygote(tier: Tier, visible: list[str], writable: Sequence[str] = ())
     _no_new_privileges()
     die_with_parent()
     if tier in "AB":
+        # The rule names the directory above the scratch mount, so that it stays valid when the
+        # mount is replaced.
         open_to_writing = [os.path.dirname(namespaces.SCRATCH)] if tier == "A" else [*writable]
         readable, listable = _split_out_packages(visible)
         landlock.restrict([*readable, *namespaces.DEVICES], listable, open_to_writing)
     seccomp.zygote_filter(writes=tier == "A" or bool(writable), private=tier == "A").install()
 
 
-def seal_candidate(tier: Tier) -> Callable[[], None]:
-    """Return what a candidate does last, after the fork: one more filter."""
+def candidate_seal(tier: Tier) -> Callable[[], None]:
+    """Return the last step of a candidate's confinement, which installs its second filter."""
     if tier == "D":
         return _nothing
     from mlrl_envs.sandbox.jail import seccomp
@@ -174,7 +199,7 @@ def seal_candidate(tier: Tier) -> Callable[[], None]:
         return install
 
     def seal() -> None:
-        # Elsewhere the user's other processes would count as well.
+        # Below tier A this limit would also count the other processes of the same user.
         resource.setrlimit(resource.RLIMIT_NPROC, (MAX_THREADS, MAX_THREADS))
         install()
 
@@ -182,7 +207,11 @@ def seal_candidate(tier: Tier) -> Callable[[], None]:
 
 
 def program_user(tier: Tier, visible: list[str]) -> int:
-    """Return the user id that programs run under: nobody's if we are root and it can read them."""
+    """Return the user id that programs run under.
+
+    It is an unprivileged id if the caller is root and any user may read the visible paths;
+    otherwise the id of the caller.
+    """
     from mlrl_envs.sandbox.jail import namespaces
 
     if os.geteuid() == 0 and (tier == "A" or all(map(_open_to_all, visible))):
@@ -195,8 +224,8 @@ def _drop_identity(tier: Tier, visible: list[str]) -> None:
 
     wanted = program_user(tier, visible)
     if wanted != os.geteuid():
-        # In a namespace with one mapped id there is no other to take: then only the
-        # capabilities go.
+        # A namespace in which only one id is mapped has no other id to change to. Then only the
+        # capabilities are dropped.
         with contextlib.suppress(OSError):
             os.setgroups([])
             os.setresgid(wanted, wanted, wanted)
@@ -213,7 +242,7 @@ def _no_new_privileges() -> None:
 
 
 def _open_to_all(path: str) -> bool:
-    """Return whether any user may reach a path."""
+    """Return whether any user may enter all directories of a path."""
     while path != "/":
         if not os.stat(path).st_mode & 0o001 and os.path.isdir(path):
             return False
@@ -222,9 +251,10 @@ def _open_to_all(path: str) -> bool:
 
 
 def _split_out_packages(paths: list[str]) -> tuple[list[str], list[str]]:
-    """Return paths to read and directories to list only, so that no third-party package is read.
+    """Return the paths to read and the directories that may only be listed.
 
-    A right to a directory is a right to all below it; one that holds packages at its first or
+    Programs must not read third-party packages, but a Landlock right for a directory covers
+    everything below it. A directory that has `site-packages` or `dist-packages` at its first or
     second level is therefore replaced by its other entries.
     """
     readable: list[str] = []
