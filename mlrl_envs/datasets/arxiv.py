@@ -8,14 +8,14 @@ Source: OpenMLRL/arXiv_abstract, whose rows were taken from A. Cohan et al., "A 
 Attention Model for Abstractive Summarization of Long Documents", arXiv:1804.05685.
 """
 
-from mlrl_envs.datasets.sources import Row, Source
+from mlrl_envs.datasets.sources import DataSource, Row
 from mlrl_envs.datasets.writing import load_writing
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import WritingTask
 
 __all__ = ["HUB_SPLITS", "SOURCE", "load_arxiv", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="arxiv_abstract",
     fields=("article_id", "abstract_text", "token_count"),
     hub="OpenMLRL/arXiv_abstract",

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from mlrl_envs.datasets.class_examples import class_examples, public_case
 from mlrl_envs.datasets.classeval_mends import CONTRADICTED, mended
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.parsing.syntax import parse_module
 from mlrl_envs.parsing.text import FunctionNode, bound_names
@@ -28,7 +28,7 @@ from mlrl_envs.tasks import ClassTask, Method
 
 __all__ = ["SOURCE", "SPLITS", "UNCERTIFIED", "load_classeval", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="ClassEval",
     fields=("task_id", "skeleton", "test", "solution_code", "import_statement", "class_name"),
     hub="FudanSELab/ClassEval",

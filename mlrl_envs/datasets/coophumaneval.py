@@ -23,13 +23,13 @@ from mlrl_envs.datasets.problems import (
     solutions_in,
     source_of,
 )
-from mlrl_envs.datasets.sources import SAMPLE, SAMPLES, Row, Source, load_split
+from mlrl_envs.datasets.sources import SAMPLE, SAMPLES, DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import CodeTask
 
 __all__ = ["LEFT_OUT", "REFERENCE_FILE", "SOURCE", "SPLITS", "load_coophumaneval", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="CoopHumanEval",
     fields=("task_id", "prompt", "test", "entry_point"),
     hub="OpenMLRL/CoopHumanEval",

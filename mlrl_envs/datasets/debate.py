@@ -6,14 +6,14 @@ no agent reads them.
 
 from pathlib import Path
 
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import DebateTask
 
 __all__ = ["PROPOSITIONS", "SPLITS", "load_debate", "parse_row"]
 
 PROPOSITIONS = Path(__file__).parent / "propositions.jsonl"
-SOURCE = Source(
+SOURCE = DataSource(
     file="propositions",
     fields=("task_id", "proposition", "pro_points", "con_points"),
     hub="",

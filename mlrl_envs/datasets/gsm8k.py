@@ -11,14 +11,14 @@ Source: K. Cobbe et al., "Training Verifiers to Solve Math Word Problems", arXiv
 import dataclasses
 import re
 
-from mlrl_envs.datasets.sources import SAMPLE, Row, Source, load_split
+from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.parsing.numbers import format_number, read_number
 from mlrl_envs.tasks import MathTask
 
 __all__ = ["SOURCE", "SPLITS", "load_gsm8k", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="gsm8k",
     fields=("question", "answer"),
     hub="openai/gsm8k",

@@ -15,13 +15,13 @@ import textwrap
 
 from mlrl_envs.datasets.docstring import public_examples
 from mlrl_envs.datasets.problems import count_assertions, definitions, prelude_of, source_of
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import CodeTask
 
 __all__ = ["LEFT_OUT_EXAMPLES", "SOURCE", "SPLITS", "load_humaneval", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="HumanEval",
     fields=("task_id", "prompt", "entry_point", "canonical_solution", "test"),
     hub="openai/openai_humaneval",

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from mlrl_envs.datasets.problems import definitions, source_of
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.parsing.text import FunctionNode, parse_code
 from mlrl_envs.tasks import CodeTask
@@ -31,7 +31,7 @@ Variant = Literal["full", "sanitized"]
 REVISION = "4bb6404fdc6cacfda99d4ac4205087b89d32030c"
 HUB_SPLITS = "prompt+test+validation+train"  # by task id, as in the files
 SOURCES = {
-    "full": Source(
+    "full": DataSource(
         file="mbpp",
         fields=("task_id", "text", "code", "test_list", "test_setup_code", "challenge_test_list"),
         hub="google-research-datasets/mbpp",
@@ -39,7 +39,7 @@ SOURCES = {
         revision=REVISION,
         hub_split=HUB_SPLITS,
     ),
-    "sanitized": Source(
+    "sanitized": DataSource(
         file="sanitized-mbpp",
         fields=("task_id", "prompt", "code", "test_list", "test_imports"),
         hub="google-research-datasets/mbpp",

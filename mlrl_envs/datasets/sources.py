@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from mlrl_envs.errors import DataNotFoundError, InvalidDataError, unknown_name
 from mlrl_envs.types import Task
 
-__all__ = ["SAMPLE", "Row", "Source", "find_rows", "has_file", "load_split"]
+__all__ = ["SAMPLE", "DataSource", "Row", "find_rows", "has_file", "load_split"]
 
 SAMPLE = "sample"
 SAMPLES = Path(__file__).parent / "samples"
@@ -31,7 +31,7 @@ TaskT = TypeVar("TaskT", bound=Task)
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """The places that hold one data set.
 
     Attributes:
@@ -58,7 +58,7 @@ class Source:
 
 
 def load_split(
-    source: Source,
+    source: DataSource,
     parse_row: Callable[[Row], TaskT],
     *,
     split: str,
@@ -93,18 +93,18 @@ def load_split(
 
 
 @lru_cache(maxsize=16)
-def _load_sample(source: Source, parse_row: Callable[[Row], TaskT]) -> tuple[TaskT, ...]:
+def _load_sample(source: DataSource, parse_row: Callable[[Row], TaskT]) -> tuple[TaskT, ...]:
     return _load_all(source, parse_row, (str(SAMPLES / f"{source.file}.jsonl"), "", ""))
 
 
 @lru_cache(maxsize=16)
 def _load_all(
-    source: Source, parse_row: Callable[[Row], TaskT], places: tuple[str | None, str, str]
+    source: DataSource, parse_row: Callable[[Row], TaskT], places: tuple[str | None, str, str]
 ) -> tuple[TaskT, ...]:
     return tuple(parse_row(row) for row in find_rows(source, places[0]))
 
 
-def find_rows(source: Source, path: str | None = None) -> list[Row]:
+def find_rows(source: DataSource, path: str | None = None) -> list[Row]:
     """Read every row of a data set from the first place that has it.
 
     Raises:
@@ -119,18 +119,18 @@ def find_rows(source: Source, path: str | None = None) -> list[Row]:
     return rows
 
 
-def has_file(source: Source, path: str | None = None) -> bool:
+def has_file(source: DataSource, path: str | None = None) -> bool:
     """Return whether the rows would come from a local file: an explicit one, or a data folder's."""
     return path is not None or _local_file(source) is not None
 
 
-def _local_file(source: Source) -> Path | None:
+def _local_file(source: DataSource) -> Path | None:
     data_dir = os.environ.get("MLRL_DATA_DIR", "")
     file = Path(data_dir) / f"{source.file}.jsonl"
     return file if data_dir and file.is_file() else None
 
 
-def _rows(source: Source, path: str | None) -> list[Row]:
+def _rows(source: DataSource, path: str | None) -> list[Row]:
     if path is not None:
         if not Path(path).is_file():
             raise DataNotFoundError(f"no file {path!r} with the rows of {source.file}")
@@ -154,7 +154,7 @@ def _rows(source: Source, path: str | None) -> list[Row]:
     )
 
 
-def _package_file(source: Source) -> Path | None:
+def _package_file(source: DataSource) -> Path | None:
     spec = importlib.util.find_spec(source.package) if source.package else None
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -162,7 +162,7 @@ def _package_file(source: Source) -> Path | None:
     return file if file.is_file() else None
 
 
-def _from_hub(source: Source) -> tuple[list[Row] | None, str]:
+def _from_hub(source: DataSource) -> tuple[list[Row] | None, str]:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
         return None, "HF_HUB_OFFLINE is set"
     try:

@@ -11,14 +11,14 @@ M. Völske et al., "TL;DR: Mining Reddit to Learn Automatic Summarization", 2017
 
 import hashlib
 
-from mlrl_envs.datasets.sources import Row, Source
+from mlrl_envs.datasets.sources import DataSource, Row
 from mlrl_envs.datasets.writing import load_writing
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import WritingTask
 
 __all__ = ["HUB_SPLITS", "SOURCE", "load_tldr", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="tldr",
     fields=("prompt",),
     hub="trl-lib/tldr",

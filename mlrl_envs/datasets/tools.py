@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidArgumentError, InvalidDataError
 from mlrl_envs.tasks import ToolEvidence, ToolTask
 from mlrl_envs.tools.search import Document
 
 __all__ = ["SOURCE", "SPLITS", "load_corpus", "load_tools", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="tools",
     fields=("task_id", "question", "briefs", "files", "twin_files", "evidence", "answer"),
     hub="",

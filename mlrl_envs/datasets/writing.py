@@ -8,7 +8,7 @@ every split. A local file has no splits: every fifth of its rows is `eval` and t
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from mlrl_envs.datasets.sources import SAMPLE, Row, Source, has_file, load_split
+from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, has_file, load_split
 from mlrl_envs.errors import InvalidDataError, unknown_name
 from mlrl_envs.tasks import WritingTask
 
@@ -19,7 +19,7 @@ FIFTH = 5
 
 
 def load_writing(
-    source: Source,
+    source: DataSource,
     parse_row: Callable[[Row], WritingTask],
     *,
     split: str,

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-__all__ = ["MAX_MARKED", "Answer", "find_answer", "format_number", "read_number", "same_answer"]
+__all__ = [
+    "MAX_MARKED",
+    "NumericAnswer",
+    "find_answer",
+    "format_number",
+    "read_number",
+    "same_answer",
+]
 
 MAX_MARKED = 3  # more different marked answers than these are a list of guesses
 MAX_CHARS = 20_000  # an answer stands at the end; keeps reading quick
@@ -21,7 +28,7 @@ TOLERANCE = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NumericAnswer:
     """A number that a text gives as its answer.
 
     Attributes:
@@ -70,7 +77,7 @@ _LIST_GAP = re.compile(r"(?i)[\s,;&*_(){}\[\]$\"'.]*(?:and|to)?[\s,;&*_(){}\[\]$
 _OPERATION_GAP = re.compile(r"\s*(?:[-+*/x\u00d7\u00f7^]|\\times|\\cdot|\\div)?\s*\(?\s*\Z")
 
 
-def find_answer(text: str) -> Answer | None:
+def find_answer(text: str) -> NumericAnswer | None:
     """Return the number that a text gives as its answer, or None where it gives none, or many."""
     plain = _plain(text[-MAX_CHARS:])
     segments = _marked_segments(plain)
@@ -88,7 +95,7 @@ def read_number(text: str) -> Fraction | None:
     return _value(match) if match else None
 
 
-def same_answer(answer: Answer | None, wanted: Fraction) -> bool:
+def same_answer(answer: NumericAnswer | None, wanted: Fraction) -> bool:
     """Return whether an answer is the wanted number, within 1e-6; `25%` is 25 and 0.25."""
     if answer is None:
         return False
@@ -108,14 +115,14 @@ def format_number(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
-def _last_of_few(segments: list[str]) -> Answer | None:
-    last: Answer | None = None
+def _last_of_few(segments: list[str]) -> NumericAnswer | None:
+    last: NumericAnswer | None = None
     different = set()
     for segment in reversed(segments):
         answer = _read_segment(segment)
         if answer is None:
             continue
-        last = last or Answer(answer.value, answer.percent, marked=True)
+        last = last or NumericAnswer(answer.value, answer.percent, marked=True)
         different.add(answer.value)
         if len(different) > MAX_MARKED:
             return None
@@ -165,7 +172,7 @@ def _closing_brace(text: str, start: int) -> int:
     return min(len(text), start + 400)
 
 
-def _read_segment(segment: str) -> Answer | None:
+def _read_segment(segment: str) -> NumericAnswer | None:
     # The first sentence with a number; behind an equals sign, the side that is one number.
     sentence = next((s for s in _SENTENCE_END.split(segment) if _NUMBER.search(s)), "")
     sides = sentence.split("=")
@@ -176,7 +183,7 @@ def _read_segment(segment: str) -> Answer | None:
     return _read_numbers(sides[-1])
 
 
-def _read_numbers(text: str) -> Answer | None:
+def _read_numbers(text: str) -> NumericAnswer | None:
     matches = list(_NUMBER.finditer(text))
     if not matches:
         return None
@@ -188,7 +195,7 @@ def _read_numbers(text: str) -> Answer | None:
     starts_with_it = not text[: matches[0].start()].strip(" \t*_({[$\"'")
     chosen = matches[0] if starts_with_it else matches[-1]
     value = _value(chosen)
-    return None if value is None else Answer(value, chosen["percent"] is not None)
+    return None if value is None else NumericAnswer(value, chosen["percent"] is not None)
 
 
 def _is_list(gaps: list[str]) -> bool:

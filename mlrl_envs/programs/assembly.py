@@ -26,11 +26,11 @@ from mlrl_envs.parsing.text import (
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID
 
-__all__ = ["Answer", "JointProgram", "assemble", "read_answer", "replace_function"]
+__all__ = ["FunctionAnswer", "JointProgram", "assemble", "read_answer", "replace_function"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class FunctionAnswer:
     """What one agent contributes.
 
     Attributes:
@@ -58,7 +58,7 @@ class JointProgram:
         error: Why it does not parse, if so.
     """
 
-    answers: Mapping[AgentID, Answer]
+    answers: Mapping[AgentID, FunctionAnswer]
     source: str | None
     error: str = ""
 
@@ -89,7 +89,9 @@ def assemble(
     return JointProgram(answers, source if parsed.tree else None, parsed.error)
 
 
-def read_answer(text: str, name: str, *, reserved: AbstractSet[str] = frozenset()) -> Answer:
+def read_answer(
+    text: str, name: str, *, reserved: AbstractSet[str] = frozenset()
+) -> FunctionAnswer:
     """Find in a text the function `name` and what belongs to it.
 
     Args:
@@ -99,14 +101,14 @@ def read_answer(text: str, name: str, *, reserved: AbstractSet[str] = frozenset(
     """
     code = extract_code(text, name)
     if code.tree is None:
-        return Answer(name, error=code.error)
+        return FunctionAnswer(name, error=code.error)
     offered = [node for node in code.tree.body if _contributes(node)]
     kept = tuple(node for node in offered if not bound_names(node) & reserved)
     if unparse(kept) is None:
-        return Answer(name, error="nested too deeply")
+        return FunctionAnswer(name, error="nested too deeply")
     bound = {taken for node in offered for taken in bound_names(node)}
     function = find_function(kept, name)
-    return Answer(name, kept, function, dropped=tuple(sorted(bound & reserved)))
+    return FunctionAnswer(name, kept, function, dropped=tuple(sorted(bound & reserved)))
 
 
 def replace_function(

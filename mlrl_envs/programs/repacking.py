@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from mlrl_envs.parsing.text import FunctionNode
-from mlrl_envs.programs.assembly import Answer
+from mlrl_envs.programs.assembly import FunctionAnswer
 
 __all__ = ["only_repacks"]
 
@@ -43,7 +43,7 @@ _BUILT_IN = (str, bytes, int, float, complex, list, tuple, dict, set, range)
 _WORK = ast.Add()
 
 
-def only_repacks(answer: Answer, helpers: AbstractSet[str] = frozenset()) -> bool:
+def only_repacks(answer: FunctionAnswer, helpers: AbstractSet[str] = frozenset()) -> bool:
     """Return whether the function of an answer does no work of its own.
 
     Args:
@@ -56,7 +56,7 @@ def only_repacks(answer: Answer, helpers: AbstractSet[str] = frozenset()) -> boo
 class _Reader:
     """Knows what each name of an answer is made of, wherever it is bound."""
 
-    def __init__(self, answer: Answer, helpers: AbstractSet[str]) -> None:
+    def __init__(self, answer: FunctionAnswer, helpers: AbstractSet[str]) -> None:
         self._helpers = helpers
         self._made_of: dict[str, list[ast.AST]] = {}
         nodes = [node for statement in answer.statements for node in ast.walk(statement)]

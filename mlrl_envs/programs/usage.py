@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from mlrl_envs.parsing.text import FunctionNode
-from mlrl_envs.programs.assembly import Answer
+from mlrl_envs.programs.assembly import FunctionAnswer
 
 __all__ = ["Usage", "is_thin_wrapper", "looks_inside", "usage_of"]
 
@@ -44,7 +44,7 @@ _INSIDE_ATTRIBUTES = frozenset(
 )
 
 
-def usage_of(main: Answer, name: str) -> Usage:
+def usage_of(main: FunctionAnswer, name: str) -> Usage:
     """Say what the answer `main` does with the helper `name`."""
     if main.function is None:
         return "missing"
@@ -72,7 +72,7 @@ def is_thin_wrapper(main: FunctionNode, name: str) -> bool:
     )
 
 
-def looks_inside(answer: Answer) -> bool:
+def looks_inside(answer: FunctionAnswer) -> bool:
     """Return whether an answer names something by which it could see how it is run."""
     return any(_is_inside(node) for node in _nodes(answer))
 
@@ -89,7 +89,7 @@ def _is_inside(node: ast.AST) -> bool:
     return False
 
 
-def _nodes(answer: Answer) -> Iterator[ast.AST]:
+def _nodes(answer: FunctionAnswer) -> Iterator[ast.AST]:
     for statement in answer.statements:
         yield from ast.walk(statement)
 
@@ -117,7 +117,7 @@ def _assignment(statement: ast.AST) -> tuple[str, ast.expr | None]:
     return "", None
 
 
-def _rebinds(main: Answer, name: str) -> bool:
+def _rebinds(main: FunctionAnswer, name: str) -> bool:
     return any(_binds(node, name) for node in _nodes(main))
 
 
@@ -131,7 +131,7 @@ def _binds(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.arg) and node.arg == name
 
 
-def _ignores(main: Answer, name: str) -> bool:
+def _ignores(main: FunctionAnswer, name: str) -> bool:
     # Ignored: every call is a statement of its own, or goes to variables that are never read.
     nodes = list(_nodes(main))
     read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}

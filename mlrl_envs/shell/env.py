@@ -6,17 +6,15 @@ prompts, rewards and feedback, which belong to the family.
 """
 
 import copy
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import logger
 from pettingzoo import ParallelEnv
 
-from mlrl_envs.config import SHELL_OPTIONS, FamilyConfig, build_config, check_choice
+from mlrl_envs.config import check_choice
 from mlrl_envs.errors import ResetNeededError, unknown_name
-from mlrl_envs.feedback.expert_edits import AdvisedFamily
-from mlrl_envs.models.endpoint import as_endpoint
 from mlrl_envs.parsing.text import printable
 from mlrl_envs.shell.arguments import checked_actions, checked_index, checked_seed
 from mlrl_envs.shell.infos import info_of
@@ -34,10 +32,9 @@ from mlrl_envs.types import (
     Turn,
 )
 
-__all__ = ["RenderMode", "TextParallelEnv", "build_env"]
+__all__ = ["RenderMode", "TextParallelEnv"]
 
 RenderMode = Literal["ansi", "human"]
-ConfigT = TypeVar("ConfigT", bound=FamilyConfig)
 
 
 class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # PettingZoo is untyped
@@ -250,19 +247,3 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
     def _infos(self) -> dict[AgentID, Info]:
         task = self._current_task()
         return {agent: info_of(task, self._turns, agent) for agent in self.possible_agents}
-
-
-def build_env(
-    env_id: str,
-    config_type: type[ConfigT],
-    family_of: Callable[[ConfigT], TaskFamily[Any]],
-    options: Mapping[str, Any],
-) -> TextParallelEnv:
-    """Build an environment of ours from keywords: the shell's own, and those of its family."""
-    shell = {name: options[name] for name in SHELL_OPTIONS if name in options}
-    rest = {name: value for name, value in options.items() if name not in SHELL_OPTIONS}
-    config = build_config(config_type, rest)
-    family = family_of(config)
-    if config.expert is not None:
-        family = AdvisedFamily(family, as_endpoint(config.expert))
-    return TextParallelEnv(family, env_id=env_id, **shell)

@@ -40,7 +40,7 @@ PATIENCE = 30.0  # seconds for a program whose reference needs several for one t
 
 
 @dataclass(frozen=True)
-class Run:
+class ClassRun:
     """A joint action, merged and run.
 
     Attributes:
@@ -97,12 +97,12 @@ def _run_all(
     sandbox: ProgramRunner,
     *,
     with_stubs: bool,
-) -> list[Run]:
+) -> list[ClassRun]:
     merged = [
         merge(attempt.task, share, attempt.actions, with_stubs=with_stubs)
         for attempt, share in zip(attempts, owners, strict=True)
     ]
-    runs = [Run(program, error=program.error) for program in merged]
+    runs = [ClassRun(program, error=program.error) for program in merged]
     runnable = [index for index, program in enumerate(merged) if program.source is not None]
     programs = [_to_run(attempts[index].task, merged[index].source or "") for index in runnable]
     outcomes = sandbox.run_many(programs) if programs else []
@@ -146,12 +146,12 @@ def _to_run(task: ClassTask, source: str) -> "Program":
     )
 
 
-def _read_outcome(task: ClassTask, merged: MergedClass, outcome: "Outcome") -> Run:
+def _read_outcome(task: ClassTask, merged: MergedClass, outcome: "Outcome") -> ClassRun:
     num_public = len(task.public_tests)
     loaded = outcome.status != "load_error" and any(
         not record.error.startswith("not reached") for record in outcome.tests
     )
-    return Run(
+    return ClassRun(
         merged,
         loaded=loaded,
         passed=sum(record.passed for record in outcome.tests[num_public:]),
@@ -164,7 +164,7 @@ def _read_outcome(task: ClassTask, merged: MergedClass, outcome: "Outcome") -> R
     )
 
 
-def _grounded(attempt: Attempt[ClassTask], run: Run, free: int) -> Score:
+def _grounded(attempt: Attempt[ClassTask], run: ClassRun, free: int) -> Score:
     answers = run.merged.answers
     needed = [method.name for method in attempt.task.methods if method.work != "nothing"]
     delivered = sum(name in answer.methods for answer in answers.values() for name in needed)
@@ -180,7 +180,7 @@ def _grounded(attempt: Attempt[ClassTask], run: Run, free: int) -> Score:
     return _score(attempt, run, paid)
 
 
-def _paper(task: ClassTask, run: Run) -> dict[str, float]:
+def _paper(task: ClassTask, run: ClassRun) -> dict[str, float]:
     answers = run.merged.answers.values()
     written = Counter(
         name for answer in answers for name in (*answer.methods, *answer.stubs, *answer.strays)
@@ -195,7 +195,7 @@ def _paper(task: ClassTask, run: Run) -> dict[str, float]:
 
 
 def _score(
-    attempt: Attempt[ClassTask], run: Run, components: Mapping[AgentID, Mapping[str, float]]
+    attempt: Attempt[ClassTask], run: ClassRun, components: Mapping[AgentID, Mapping[str, float]]
 ) -> Score:
     answers = run.merged.answers
     needed = {method.name for method in attempt.task.methods if method.work != "nothing"}

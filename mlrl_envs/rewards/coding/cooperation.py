@@ -18,10 +18,10 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from mlrl_envs.parsing.syntax import parse_module
-from mlrl_envs.programs.assembly import Answer, replace_function
+from mlrl_envs.programs.assembly import FunctionAnswer, replace_function
 from mlrl_envs.programs.repacking import only_repacks
 from mlrl_envs.programs.usage import looks_inside, usage_of
-from mlrl_envs.rewards.coding.runs import Run, run_sources
+from mlrl_envs.rewards.coding.runs import FunctionRun, run_sources
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import ProgramRunner
 
@@ -97,7 +97,7 @@ Change = Callable[[str, str, str], str | None]
 
 
 def drops_without_cooperation(
-    tasks: Sequence[CodeTask], runs: Sequence[Run], sandbox: ProgramRunner
+    tasks: Sequence[CodeTask], runs: Sequence[FunctionRun], sandbox: ProgramRunner
 ) -> list[float]:
     """Return how far each run's earned rate falls without cooperation, averaged over helpers.
 
@@ -128,7 +128,7 @@ def drops_without_cooperation(
     return drops
 
 
-def _helpers_that_may_earn(task: CodeTask, run: Run) -> list[str]:
+def _helpers_that_may_earn(task: CodeTask, run: FunctionRun) -> list[str]:
     answers = list(run.program.answers.values())
     if run.earned_rate == 0.0 or any(looks_inside(answer) for answer in answers):
         return []
@@ -139,12 +139,12 @@ def _helpers_that_may_earn(task: CodeTask, run: Run) -> list[str]:
     return [helper.name for helper in helpers if _may_earn(helper, main)]
 
 
-def _may_earn(helper: Answer, main: Answer) -> bool:
+def _may_earn(helper: FunctionAnswer, main: FunctionAnswer) -> bool:
     return not only_repacks(helper) and usage_of(main, helper.name) == "used"
 
 
 def _changed(
-    task: CodeTask, run: Run, name: str, changes: Callable[[ast.Module], Iterator[Change]]
+    task: CodeTask, run: FunctionRun, name: str, changes: Callable[[ast.Module], Iterator[Change]]
 ) -> list[str]:
     source = run.program.source or ""
     changed = [change(source, task.entry_point, name) for change in changes(parse_module(source))]

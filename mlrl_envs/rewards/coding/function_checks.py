@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlrl_envs.parsing.text import printable, shorten
-from mlrl_envs.programs.assembly import Answer, JointProgram
+from mlrl_envs.programs.assembly import FunctionAnswer, JointProgram
 from mlrl_envs.programs.usage import Usage, usage_of
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Json
@@ -68,7 +68,7 @@ def code_checks(
     return {"checks": checks}
 
 
-def _found(answer: Answer) -> Json:
+def _found(answer: FunctionAnswer) -> Json:
     found = answer.function is not None
     details = [] if found else [f"define a function named {answer.name} in one ```python block."]
     if answer.dropped:
@@ -78,7 +78,7 @@ def _found(answer: Answer) -> Json:
     return _check(f"function {answer.name}", status, passed=found, details=details)
 
 
-def _syntax(answer: Answer) -> Json:
+def _syntax(answer: FunctionAnswer) -> Json:
     details = [_clean(answer.error)] if answer.error else []
     status = "wrong" if answer.error else "right"
     return _check("syntax", status, passed=not answer.error, details=details)
@@ -104,7 +104,7 @@ def _hidden_tests(*, solved: bool) -> Json:
     return _check("hidden tests", "all passed" if solved else "not all passed", passed=solved)
 
 
-def _use(main: Answer, helper: Answer) -> Json:
+def _use(main: FunctionAnswer, helper: FunctionAnswer) -> Json:
     usage = usage_of(main, helper.name)
     status, detail = _USAGE[usage]
     details = [detail]

@@ -19,11 +19,11 @@ the two cannot have done its work; see `mlrl_envs.rewards.coding.cooperation`, a
 from collections.abc import Mapping, Sequence
 
 from mlrl_envs.parsing.text import returns_value
-from mlrl_envs.programs.assembly import Answer
+from mlrl_envs.programs.assembly import FunctionAnswer
 from mlrl_envs.programs.usage import usage_of
 from mlrl_envs.rewards.coding.cooperation import drops_without_cooperation
 from mlrl_envs.rewards.coding.function_checks import code_checks
-from mlrl_envs.rewards.coding.runs import Run, run_all
+from mlrl_envs.rewards.coding.runs import FunctionRun, run_all
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score
@@ -79,7 +79,7 @@ def score_attempts(
     ]
 
 
-def _grounded(attempt: Attempt[CodeTask], run: Run, drop: float) -> Score:
+def _grounded(attempt: Attempt[CodeTask], run: FunctionRun, drop: float) -> Score:
     answers = run.program.answers
     complete = run.loaded and all(answer.function is not None for answer in answers.values())
     if len(answers) == 1:
@@ -94,11 +94,11 @@ def _grounded(attempt: Attempt[CodeTask], run: Run, drop: float) -> Score:
     return _score(attempt, run, paid)
 
 
-def _attempts(run: Run) -> dict[str, float]:
+def _attempts(run: FunctionRun) -> dict[str, float]:
     return {"tests": run.rate, "all_passed": 1.0 * run.solved, "error": -0.5 * run.erred}
 
 
-def _paper(task: CodeTask, run: Run) -> dict[str, float]:
+def _paper(task: CodeTask, run: FunctionRun) -> dict[str, float]:
     main, helpers = _main(task, run), _helpers(task, run)
     share = 1.0 / max(len(helpers), 1)
     parts = {"aux": 0.4 * share * sum(_is_defined(helper) for helper in helpers)} if helpers else {}
@@ -120,7 +120,7 @@ def _paper(task: CodeTask, run: Run) -> dict[str, float]:
 
 
 def _score(
-    attempt: Attempt[CodeTask], run: Run, components: Mapping[AgentID, Mapping[str, float]]
+    attempt: Attempt[CodeTask], run: FunctionRun, components: Mapping[AgentID, Mapping[str, float]]
 ) -> Score:
     diagnostics: dict[AgentID, dict[str, Json]] = {
         agent: code_checks(
@@ -131,18 +131,18 @@ def _score(
     return Score(components, run.solved, diagnostics)
 
 
-def _is_defined(answer: Answer) -> bool:
+def _is_defined(answer: FunctionAnswer) -> bool:
     return answer.function is not None and returns_value(answer.function)
 
 
-def _parses(run: Run) -> bool:
+def _parses(run: FunctionRun) -> bool:
     broken = any(answer.error for answer in run.program.answers.values())
     return run.program.source is not None and not broken
 
 
-def _main(task: CodeTask, run: Run) -> Answer:
+def _main(task: CodeTask, run: FunctionRun) -> FunctionAnswer:
     return next(a for a in run.program.answers.values() if a.name == task.entry_point)
 
 
-def _helpers(task: CodeTask, run: Run) -> list[Answer]:
+def _helpers(task: CodeTask, run: FunctionRun) -> list[FunctionAnswer]:
     return [a for a in run.program.answers.values() if a.name != task.entry_point]

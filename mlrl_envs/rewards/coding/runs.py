@@ -19,11 +19,11 @@ from mlrl_envs.types import AgentID, Attempt, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Limits, Outcome, Program, TestRecord
 
-__all__ = ["Run", "run_all", "run_sources"]
+__all__ = ["FunctionRun", "run_all", "run_sources"]
 
 
 @dataclass(frozen=True)
-class Run:
+class FunctionRun:
     """A joint action, assembled and run.
 
     Attributes:
@@ -52,7 +52,7 @@ def run_all(
     attempts: Sequence[Attempt[CodeTask]],
     functions: Sequence[Mapping[AgentID, str]],
     sandbox: ProgramRunner,
-) -> list[Run]:
+) -> list[FunctionRun]:
     """Assemble and run attempts as one batch.
 
     Args:
@@ -70,7 +70,7 @@ def run_all(
         for index in runnable
     ]
     outcomes = sandbox.run_many(to_run) if to_run else []
-    runs = [Run(program, error=program.error) for program in programs]
+    runs = [FunctionRun(program, error=program.error) for program in programs]
     for index, outcome in zip(runnable, outcomes, strict=True):
         runs[index] = _read_outcome(attempts[index].task, programs[index], outcome)
     return runs
@@ -111,7 +111,7 @@ def _limits(task: CodeTask, *, again: bool) -> "Limits | None":
     return Limits(wall_seconds=3.0, test_seconds=1.0) if again else None
 
 
-def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> Run:
+def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> FunctionRun:
     num_public = len(task.public_tests)
     public = tuple(
         PublicResult(source, record.passed, record.error)
@@ -120,7 +120,7 @@ def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> 
     counted = outcome.tests[num_public:]
     rate, earned_rate = _count(task, counted)
     loaded = _has_loaded(outcome)
-    return Run(
+    return FunctionRun(
         program,
         loaded=loaded,
         rate=rate,

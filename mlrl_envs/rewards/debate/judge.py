@@ -13,11 +13,10 @@ import re
 from collections.abc import Mapping, Sequence
 
 from mlrl_envs.errors import EndpointError
-from mlrl_envs.models.endpoint import Endpoint
 from mlrl_envs.parsing.text import shorten
 from mlrl_envs.rewards.debate.score import CON, PRO, DebateRules, fair_text, zero_sum
 from mlrl_envs.tasks import DebateTask
-from mlrl_envs.types import AgentID, Attempt, Json, Score
+from mlrl_envs.types import AgentID, Attempt, ChatModel, Json, Messages, Score
 
 __all__ = ["TRIES", "read_verdict", "score_judged"]
 
@@ -35,14 +34,12 @@ _SYSTEM = (
 _AGAIN = "That was no verdict. Answer with one line and nothing else, such as\nPRO: 7 CON: 4"
 _POINTS = re.compile(r"(?i)\b(pro|con)\b[\s*_\"':=]{0,8}(?:-\s+)?(\d{1,3}(?:\.\d+)?)(?![\d.]*\d)")
 
-Messages = list[dict[str, str]]
-
 
 def score_judged(
     attempts: Sequence[Attempt[DebateTask]],
     rules: DebateRules,
     instructions: Sequence[Mapping[AgentID, str]],
-    judge: Endpoint,
+    judge: ChatModel,
 ) -> list[Score]:
     """Score arguments by a model's verdicts, all of them asked side by side.
 
@@ -74,7 +71,7 @@ def read_verdict(reply: str) -> tuple[float, float] | None:
     return None
 
 
-def _verdicts(conversations: list[Messages], judge: Endpoint) -> list[tuple[float, float]]:
+def _verdicts(conversations: list[Messages], judge: ChatModel) -> list[tuple[float, float]]:
     verdicts: dict[int, tuple[float, float]] = {}
     reply = ""
     for _ in range(TRIES):

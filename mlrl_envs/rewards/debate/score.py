@@ -28,8 +28,7 @@ from functools import lru_cache
 
 from mlrl_envs.rewards.debate.argument import argument_parts, end_parts
 from mlrl_envs.rewards.debate.patterns import AnyCase
-from mlrl_envs.rewards.prose.negation import plain_speech
-from mlrl_envs.rewards.prose.quality import content_stems, copied_share, prose_quality, ramp
+from mlrl_envs.rewards.prose import content_stems, copied_share, plain_speech, prose_quality, ramp
 from mlrl_envs.tasks import DebateTask
 from mlrl_envs.types import AgentID, Attempt, Json, Score, Turn
 

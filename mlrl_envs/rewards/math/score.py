@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean
 
-from mlrl_envs.parsing.numbers import Answer, find_answer, read_number, same_answer
+from mlrl_envs.parsing.numbers import NumericAnswer, find_answer, read_number, same_answer
 from mlrl_envs.rewards.math.equations import equations, is_backed, shows_steps
-from mlrl_envs.rewards.prose.quality import copied_share
+from mlrl_envs.rewards.prose import copied_share
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import MathTask
 from mlrl_envs.types import AgentID, Attempt, Json, Score, Turn
@@ -86,7 +86,7 @@ def score_grounded(attempt: Attempt[MathTask], rules: MathRules) -> Score:
     return _score(attempt, found, components, rules)
 
 
-def vote(answers: Sequence[Answer | None]) -> Answer | None:
+def vote(answers: Sequence[NumericAnswer | None]) -> NumericAnswer | None:
     """Return what most agree on, the earliest among equals; None where nobody answers."""
     given = [answer for answer in answers if answer is not None]
     counts = [sum(same_answer(other, answer.value) for other in given) for answer in given]
@@ -99,7 +99,7 @@ def _wanted(task: MathTask) -> Fraction:
     return wanted
 
 
-def _own_answer(task: MathTask, text: str) -> Answer | None:
+def _own_answer(task: MathTask, text: str) -> NumericAnswer | None:
     answer = find_answer(text)
     if answer is None or answer.marked or copied_share(text, task.question) < COPIED:
         return answer
@@ -107,7 +107,7 @@ def _own_answer(task: MathTask, text: str) -> Answer | None:
 
 
 def _worth(
-    attempt: Attempt[MathTask], agent: AgentID, answer: Answer | None, rules: MathRules
+    attempt: Attempt[MathTask], agent: AgentID, answer: NumericAnswer | None, rules: MathRules
 ) -> float:
     task, text = attempt.task, attempt.actions[agent]
     if answer is None or not same_answer(answer, _wanted(task)):
@@ -122,7 +122,7 @@ def _worth(
     return worth * (1.0 - STEPS + STEPS * backed) if rules.require_steps else worth
 
 
-def _was_shown(attempt: Attempt[MathTask], agent: AgentID, answer: Answer) -> bool:
+def _was_shown(attempt: Attempt[MathTask], agent: AgentID, answer: NumericAnswer) -> bool:
     return any(
         same_answer(find_answer(text), answer.value)
         for turn in attempt.turns
@@ -142,7 +142,7 @@ def _is_copy(text: str, turns: Sequence[Turn], agent: AgentID) -> bool:
 
 def _score(
     attempt: Attempt[MathTask],
-    found: Mapping[AgentID, Answer | None],
+    found: Mapping[AgentID, NumericAnswer | None],
     components: Mapping[AgentID, Mapping[str, float]],
     rules: MathRules,
 ) -> Score:
@@ -163,14 +163,14 @@ def _score(
     return Score(components, voted if rules.votes else all(right.values()), diagnostics)
 
 
-def _form_check(answer: Answer | None) -> Json:
+def _form_check(answer: NumericAnswer | None) -> Json:
     if answer is not None:
         return _check("your answer", "FOUND", passed=True)
     advice = "end with one line that reads Answer: and then exactly one number."
     return _check("your answer", "MISSING", advice, passed=False)
 
 
-def _result_check(text: str, answer: Answer | None, *, is_right: bool) -> Json:
+def _result_check(text: str, answer: NumericAnswer | None, *, is_right: bool) -> Json:
     if is_right or answer is None:
         return _check("your result", "right" if is_right else "none", passed=is_right)
     slips = [equation.text for equation in equations(text) if not equation.is_true]
@@ -178,13 +178,13 @@ def _result_check(text: str, answer: Answer | None, *, is_right: bool) -> Json:
     return _check("your result", "wrong", *(advice or ["work it out again."]), passed=False)
 
 
-def _agreement_check(found: Mapping[AgentID, Answer | None]) -> Json:
+def _agreement_check(found: Mapping[AgentID, NumericAnswer | None]) -> Json:
     first, second = found.values()
     agree = second is not None and same_answer(first, second.value)
     return _check("solver and verifier", "agree" if agree else "differ", passed=agree)
 
 
-def _vote_check(found: Mapping[AgentID, Answer | None], *, voted: bool) -> Json:
+def _vote_check(found: Mapping[AgentID, NumericAnswer | None], *, voted: bool) -> Json:
     if not any(found.values()):
         return _check("vote", "none", passed=False)
     return _check("vote", "right" if voted else "wrong", passed=voted)

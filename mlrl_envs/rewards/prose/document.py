@@ -16,9 +16,9 @@ from mlrl_envs.rewards.prose.sequences import ngrams
 __all__ = [
     "MAX_CHARS",
     "SIGMA",
-    "Reading",
+    "ParsedDocument",
     "distinct_runs",
-    "read",
+    "parse_document",
     "tokens_of",
     "words_of",
 ]
@@ -29,7 +29,7 @@ SIGMA = "\u03a3"  # the one letter whose lower case hangs on its neighbours, her
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+[\"'\u201d\u2019)]*|[^.!?]+$")
 
 
-class Reading(NamedTuple):
+class ParsedDocument(NamedTuple):
     """What there is to know of a text's words, sentence by sentence.
 
     Attributes:
@@ -44,7 +44,7 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def read(text: str) -> Reading:
+def parse_document(text: str) -> ParsedDocument:
     """Read a text."""
     sentences = _SENTENCE.findall(text)
     said: list[str] = []
@@ -55,12 +55,12 @@ def read(text: str) -> Reading:
         marked += found
         marked.append(SENTENCE_END)
         sizes.append(len(found))
-    return Reading(list(zip(sentences, sizes, strict=True)), said, outline_of(marked))
+    return ParsedDocument(list(zip(sentences, sizes, strict=True)), said, outline_of(marked))
 
 
 def words_of(text: str) -> list[str]:
     """Return the lower-case words of a text."""
-    return read(text).words if SIGMA not in text else words(text)
+    return parse_document(text).words if SIGMA not in text else words(text)
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ one in a hundred checked words begins such a pair; in the same words shuffled it
 
 from collections.abc import Iterable, Sequence
 
-from mlrl_envs.rewards.prose.word_cache import Kept
+from mlrl_envs.rewards.prose.word_cache import WordCache
 
 __all__ = ["CONTENT", "FUNCTION_WORDS", "SENTENCE_END", "order_breaches", "outline_of"]
 
@@ -141,7 +141,7 @@ def _tables(rules: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
     return bytes(tables[0]), bytes(tables[1])
 
 
-_BYTES = Kept(_byte)
+_BYTES = WordCache(_byte)
 _END_BYTE = bytes([_END])
 _WITH_RULES = frozenset[str]().union(*(before for before, _ in _RULES))
 _CHECKED = _bytes_of(_WITH_RULES)

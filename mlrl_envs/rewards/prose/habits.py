@@ -1,6 +1,6 @@
 """Manners of writing that no honest text needs: templates, repeats, stuffing, capitals, lists.
 
-`manner` multiplies shares in [0, 1], each 1 for the texts that people write: of a hundred real
+`habit_score` multiplies shares in [0, 1], each 1 for the texts that people write: of a hundred real
 posts, summaries and abstracts at most five lose anything by any of them, and then little. Prose
 itself is judged by `mlrl_envs.rewards.prose.quality`; these are what gets past it.
 """
@@ -9,12 +9,18 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from mlrl_envs.rewards.prose.document import MAX_CHARS, distinct_runs, read, tokens_of, words_of
+from mlrl_envs.rewards.prose.document import (
+    MAX_CHARS,
+    distinct_runs,
+    parse_document,
+    tokens_of,
+    words_of,
+)
 from mlrl_envs.rewards.prose.english import CONTENT, FUNCTION_WORDS, SENTENCE_END, outline_of
 from mlrl_envs.rewards.prose.quality import clean_length, ramp
 from mlrl_envs.rewards.prose.transitions import LINK_HEADS, opens_with_transition
 
-__all__ = ["manner"]
+__all__ = ["habit_score"]
 
 FEW = 3  # fewer sentences, or content words, show no habit
 _BREAK = re.compile(r"(?<=[.!?])\s+")
@@ -28,7 +34,7 @@ _OPENERS = frozenset(
 ) | frozenset(("though", "unlike", "unless", "until", "when", "whereas", "while", "despite"))
 
 
-def manner(text: str, links: int) -> float:
+def habit_score(text: str, links: int) -> float:
     """Return how far a text keeps clear of these manners, in [0, 1].
 
     Args:
@@ -40,7 +46,7 @@ def manner(text: str, links: int) -> float:
     if not words:
         return 0.0
     return (
-        _templates(read(text).outline)
+        _templates(parse_document(text).outline)
         * _repeats(text, len(words))
         * _favourite(words)
         * ramp(links / len(words), 0.25, 0.1)

@@ -13,7 +13,7 @@ from mlrl_envs.rewards.prose.document import (
     MAX_CHARS,
     SIGMA,
     distinct_runs,
-    read,
+    parse_document,
     tokens_of,
     words_of,
 )
@@ -25,7 +25,7 @@ from mlrl_envs.rewards.prose.english import (
     outline_of,
 )
 from mlrl_envs.rewards.prose.sequences import ngrams
-from mlrl_envs.rewards.prose.word_cache import Kept
+from mlrl_envs.rewards.prose.word_cache import WordCache
 
 __all__ = [
     "clean_length",
@@ -72,7 +72,7 @@ def prose_quality(text: str, *, least_words: int, forgiven: float = 0.0) -> floa
             "my SO" or "for me, is", weighs much.
     """
     text = text[:MAX_CHARS]
-    reading = read(text)
+    reading = parse_document(text)
     size = len(reading.words)
     if not size:
         return 0.0
@@ -109,7 +109,7 @@ def _content_stem(word: str) -> str:
     return stem(word)
 
 
-_CONTENT_STEMS = Kept(_content_stem)
+_CONTENT_STEMS = WordCache(_content_stem)
 
 
 def stem(word: str) -> str:
@@ -176,7 +176,7 @@ def _is_word_like(token: str) -> bool:
     return not _STUTTER.search(lower)
 
 
-_WORD_SHAPES = Kept(_is_word_like)
+_WORD_SHAPES = WordCache(_is_word_like)
 
 
 def _repetition_score(runs: int, distinct: int, size: int) -> float:

@@ -28,7 +28,7 @@ from mlrl_envs.rewards.prose.sequences import (
     runs_of,
     spell,
 )
-from mlrl_envs.rewards.prose.word_cache import Kept
+from mlrl_envs.rewards.prose.word_cache import WordCache
 
 if TYPE_CHECKING:
     from rouge_score_rs.tokenizers import DefaultTokenizer
@@ -222,7 +222,7 @@ def _content_stem(word: str) -> str:
     return str(_stemmer().tokenize(word)[0])
 
 
-_CONTENT_STEMS = Kept(_content_stem)
+_CONTENT_STEMS = WordCache(_content_stem)
 
 
 @lru_cache(maxsize=1)

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlrl_envs.rewards.tools.evidence import Made, Shown
+from mlrl_envs.rewards.tools.evidence import MadeCall, ShownEvidence
 from mlrl_envs.tools.calls import Message
 from mlrl_envs.tools.search import Index
 from mlrl_envs.types import AgentID, Json
 
-__all__ = ["Played", "Rules", "tool_diagnostics"]
+__all__ = ["JointCalls", "ToolRules", "tool_diagnostics"]
 
 
 @dataclass(frozen=True)
-class Rules:
+class ToolRules:
     """What a family lays down for every episode.
 
     Attributes:
@@ -31,23 +31,23 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Played:
+class JointCalls:
     """A joint action with what came of its calls."""
 
     messages: Mapping[AgentID, Message]
-    made: tuple[Made, ...]
+    made: tuple[MadeCall, ...]
 
-    def of(self, agent: AgentID) -> list[Made]:
+    def of(self, agent: AgentID) -> list[MadeCall]:
         """Return one agent's calls."""
         return [made for made in self.made if made.agent == agent]
 
 
 def tool_diagnostics(
-    played: Played,
-    rules: Rules,
+    played: JointCalls,
+    rules: ToolRules,
     right: bool,
     *,
-    shown: Shown | None = None,
+    shown: ShownEvidence | None = None,
     cost: float = 0.0,
 ) -> dict[AgentID, dict[str, Json]]:
     """Return for each agent its calls with their results, and the checks of its message.
@@ -73,7 +73,7 @@ def tool_diagnostics(
     }
 
 
-def _checks(played: Played, rules: Rules, agent: AgentID, *, right: bool) -> Json:
+def _checks(played: JointCalls, rules: ToolRules, agent: AgentID, *, right: bool) -> Json:
     made = played.of(agent)
     failed = [m for m in made if m.result.status != "ok"]
     status = "none" if not made else f"{len(made) - len(failed)} of {len(made)} worked"

@@ -20,7 +20,15 @@ from mlrl_envs.types import AgentID, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Call
 
-__all__ = ["CHANGING", "Case", "Made", "Shown", "find_evidence", "is_right", "shows"]
+__all__ = [
+    "CHANGING",
+    "EvidenceCase",
+    "MadeCall",
+    "ShownEvidence",
+    "find_evidence",
+    "is_right",
+    "shows",
+]
 
 CHANGING = ("python", "write_file", "delete_file")  # what leaves something in a workspace
 MAX_ANSWER_CHARS = 200
@@ -30,7 +38,7 @@ _ARTICLE = re.compile(r"\b(?:the|a|an)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeCall:
     """A call that was made.
 
     Attributes:
@@ -45,7 +53,7 @@ class Made:
 
 
 @dataclass
-class Shown:
+class ShownEvidence:
     """Evidence of an episode up to and with a turn.
 
     Attributes:
@@ -58,7 +66,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class EvidenceCase:
     """A joint action, and what led to it.
 
     Attributes:
@@ -71,8 +79,8 @@ class Case:
 
     task: ToolTask
     history: tuple["Call", ...]
-    earlier: tuple[Made, ...]
-    made: tuple[Made, ...]
+    earlier: tuple[MadeCall, ...]
+    made: tuple[MadeCall, ...]
     shown: frozenset[int]
 
 
@@ -86,7 +94,9 @@ def is_right(answer: str | None, wanted: str) -> bool:
     return _plain(answer) == _plain(wanted)
 
 
-def find_evidence(cases: Sequence[Case], seconds: float, sandbox: ProgramRunner) -> list[Shown]:
+def find_evidence(
+    cases: Sequence[EvidenceCase], seconds: float, sandbox: ProgramRunner
+) -> list[ShownEvidence]:
     """Return for each joint action which evidence it shows.
 
     Args:
@@ -94,7 +104,7 @@ def find_evidence(cases: Sequence[Case], seconds: float, sandbox: ProgramRunner)
         seconds: Time limit of one call.
         sandbox: Runs programs once more on the files of a task's twin, as one batch.
     """
-    found = [Shown(set(case.shown)) for case in cases]
+    found = [ShownEvidence(set(case.shown)) for case in cases]
     doubted: list[tuple[int, int, int]] = []
     for number, case in enumerate(cases):
         for place, made in enumerate(case.made):
@@ -114,7 +124,7 @@ def find_evidence(cases: Sequence[Case], seconds: float, sandbox: ProgramRunner)
     return found
 
 
-def shows(made: Made, item: ToolEvidence, earlier: Sequence[Made] = ()) -> bool:
+def shows(made: MadeCall, item: ToolEvidence, earlier: Sequence[MadeCall] = ()) -> bool:
     """Return whether a call shows what the evidence asks for, twins left aside.
 
     Args:
@@ -136,13 +146,13 @@ def shows(made: Made, item: ToolEvidence, earlier: Sequence[Made] = ()) -> bool:
     return _shows_value(made.result.text, item.shows)
 
 
-def _take(shown: Shown, place: int, which: int) -> None:
+def _take(shown: ShownEvidence, place: int, which: int) -> None:
     shown.places.add(which)
     shown.by_call.add(place)
 
 
 def _on_twins(
-    cases: Sequence[Case],
+    cases: Sequence[EvidenceCase],
     doubted: Sequence[tuple[int, int, int]],
     seconds: float,
     sandbox: ProgramRunner,

@@ -21,8 +21,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mlrl_envs.rewards.tools.checks import Played, Rules, tool_diagnostics
-from mlrl_envs.rewards.tools.evidence import CHANGING, Case, Made, Shown, find_evidence, is_right
+from mlrl_envs.rewards.tools.checks import JointCalls, ToolRules, tool_diagnostics
+from mlrl_envs.rewards.tools.evidence import (
+    CHANGING,
+    EvidenceCase,
+    MadeCall,
+    ShownEvidence,
+    find_evidence,
+    is_right,
+)
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import ToolTask
 from mlrl_envs.tools.calls import Message, ToolCall, read_message
@@ -42,7 +49,7 @@ NOT_MADE = ("malformed", "unknown", "refused")
 
 
 def score_grounded(
-    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
+    attempts: Sequence[Attempt[ToolTask]], rules: ToolRules, sandbox: ProgramRunner
 ) -> list[Score]:
     """Score attempts by the grounded formula, all calls as one batch.
 
@@ -52,7 +59,7 @@ def score_grounded(
     played = _play(attempts, rules, sandbox)
     shown = find_evidence(
         [
-            Case(a.task, _history(a), _calls_before(a), play.made, _shown_before(a))
+            EvidenceCase(a.task, _history(a), _calls_before(a), play.made, _shown_before(a))
             for a, play in zip(attempts, played, strict=True)
         ],
         rules.seconds,
@@ -65,7 +72,7 @@ def score_grounded(
 
 
 def score_paper(
-    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
+    attempts: Sequence[Attempt[ToolTask]], rules: ToolRules, sandbox: ProgramRunner
 ) -> list[Score]:
     """Score attempts by the published formula, all calls as one batch."""
     return [
@@ -74,20 +81,20 @@ def score_paper(
     ]
 
 
-def made_calls(turn: Turn) -> list[Made]:
+def made_calls(turn: Turn) -> list[MadeCall]:
     """Return the calls of a turn that was played, in the order in which they were made."""
-    made: list[Made] = []
+    made: list[MadeCall] = []
     for agent, action in turn.actions.items():
         noted = turn.score.diagnostics[agent]["calls"]
         assert isinstance(noted, list)  # noqa: S101  our own diagnostics
         for call, note in zip(read_message(action).calls, noted, strict=True):
-            made.append(Made(agent, call, Result(note["status"], note["result"])))
+            made.append(MadeCall(agent, call, Result(note["status"], note["result"])))
     return made
 
 
 def _play(
-    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
-) -> list[Played]:
+    attempts: Sequence[Attempt[ToolTask]], rules: ToolRules, sandbox: ProgramRunner
+) -> list[JointCalls]:
     messages = [
         {agent: read_message(action) for agent, action in attempt.actions.items()}
         for attempt in attempts
@@ -98,7 +105,7 @@ def _play(
     ]
     results = run_requests(requests, rules.index, sandbox)
     return [
-        Played(read, _with_refused(read, row, rules.max_calls))
+        JointCalls(read, _with_refused(read, row, rules.max_calls))
         for read, row in zip(messages, results, strict=True)
     ]
 
@@ -111,10 +118,10 @@ def _admitted(
 
 def _with_refused(
     messages: Mapping[AgentID, Message], results: Sequence[Result], most: int
-) -> tuple[Made, ...]:
+) -> tuple[MadeCall, ...]:
     made = iter(results)
     return tuple(
-        Made(agent, call, next(made) if place < most else REFUSED)
+        MadeCall(agent, call, next(made) if place < most else REFUSED)
         for agent, read in messages.items()
         for place, call in enumerate(read.calls)
     )
@@ -132,7 +139,7 @@ def _history(attempt: Attempt[ToolTask]) -> tuple["Call", ...]:
     return tuple(history)
 
 
-def _calls_before(attempt: Attempt[ToolTask]) -> tuple[Made, ...]:
+def _calls_before(attempt: Attempt[ToolTask]) -> tuple[MadeCall, ...]:
     return tuple(made for turn in attempt.turns for made in made_calls(turn))
 
 
@@ -146,7 +153,9 @@ def _shown_before(attempt: Attempt[ToolTask]) -> frozenset[int]:
     return frozenset(int(place) for place in shown)
 
 
-def _grounded(attempt: Attempt[ToolTask], played: Played, shown: Shown, rules: Rules) -> Score:
+def _grounded(
+    attempt: Attempt[ToolTask], played: JointCalls, shown: ShownEvidence, rules: ToolRules
+) -> Score:
     answer = played.messages[rules.speaker].answer
     right = is_right(answer, attempt.task.answer)
     share = len(shown.places) / len(attempt.task.evidence)
@@ -162,7 +171,7 @@ def _grounded(attempt: Attempt[ToolTask], played: Played, shown: Shown, rules: R
     return Score(paid, right, tool_diagnostics(played, rules, right, shown=shown, cost=cost))
 
 
-def _wrong_before(attempt: Attempt[ToolTask], rules: Rules) -> int:
+def _wrong_before(attempt: Attempt[ToolTask], rules: ToolRules) -> int:
     return sum(
         (read := read_message(turn.actions[rules.speaker])).answer is not None
         or bool(read.answer_error)
@@ -176,7 +185,7 @@ def _cost_before(attempt: Attempt[ToolTask]) -> float:
     return float(next(iter(attempt.turns[-1].score.diagnostics.values()))["cost"])  # type: ignore[arg-type]
 
 
-def _cost_now(attempt: Attempt[ToolTask], played: Played, shown: Shown) -> float:
+def _cost_now(attempt: Attempt[ToolTask], played: JointCalls, shown: ShownEvidence) -> float:
     """Return what the calls of this turn take from the economy."""
     before = set(map(_key, _calls_before(attempt)))
     cost = 0.0
@@ -191,12 +200,12 @@ def _cost_now(attempt: Attempt[ToolTask], played: Played, shown: Shown) -> float
     return round(cost, 6)
 
 
-def _key(made: Made) -> tuple[str, str]:
+def _key(made: MadeCall) -> tuple[str, str]:
     # Listing and reading files again shows what a teammate has changed, so the result counts too.
     return made.call.name, f"{sorted(made.call.parameters.items(), key=str)} {made.result.text}"
 
 
-def _paper(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> Score:
+def _paper(attempt: Attempt[ToolTask], played: JointCalls, rules: ToolRules) -> Score:
     required = set(attempt.task.required_tools)
     answer = played.messages[rules.speaker].answer
     right = is_right(answer, attempt.task.answer)
@@ -215,7 +224,7 @@ def _paper(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> Score:
     return Score(paid, right, tool_diagnostics(played, rules, right))
 
 
-def _count_bad_messages(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> int:
+def _count_bad_messages(attempt: Attempt[ToolTask], played: JointCalls, rules: ToolRules) -> int:
     # Who has nothing to do may be silent while a teammate acts.
     acts = any(one.result.status not in NOT_MADE for one in played.made)
     is_idle = not acts and played.messages[rules.speaker].answer is None
@@ -225,7 +234,7 @@ def _count_bad_messages(attempt: Attempt[ToolTask], played: Played, rules: Rules
     )
 
 
-def _paper_call(made: Made, required: set[str]) -> float:
+def _paper_call(made: MadeCall, required: set[str]) -> float:
     status = made.result.status
     if status == "refused":
         return 0.0

@@ -7,10 +7,8 @@ second of what is done, found and implied, and they should not use the same word
 
 from collections.abc import Sequence
 
-from mlrl_envs.rewards.prose.english import FUNCTION_WORDS
-from mlrl_envs.rewards.prose.quality import ramp, stem
-from mlrl_envs.rewards.prose.word_cache import Kept
-from mlrl_envs.rewards.writing.grounded import Part, Rules, Text
+from mlrl_envs.rewards.prose import FUNCTION_WORDS, WordCache, ramp, stem
+from mlrl_envs.rewards.writing.grounded import JudgedText, WritingPart, WritingRules
 from mlrl_envs.rewards.writing.paper import Levels, Trapezoid, jaccard
 
 __all__ = ["LEVELS", "RULES"]
@@ -52,7 +50,7 @@ _WORK = _stems(
 )
 
 
-_STEMS = Kept(stem)
+_STEMS = WordCache(stem)
 
 
 def _stance(found: Sequence[str]) -> float:
@@ -62,7 +60,7 @@ def _stance(found: Sequence[str]) -> float:
     return (background - work) / (background + work + 2)
 
 
-def _roles(background: Text, complementary: Text) -> float:
+def _roles(background: JudgedText, complementary: JudgedText) -> float:
     apart = _stance(background.words) - _stance(complementary.words)
     bags = (set(text.words) - FUNCTION_WORDS for text in (background, complementary))
     return ramp(apart, 0.0, 0.6) * ramp(jaccard(*bags), 0.6, 0.3)
@@ -70,9 +68,9 @@ def _roles(background: Text, complementary: Text) -> float:
 
 # A background says much that its abstract does not; two abstracts share 12 % of their content
 # words (95th percentile).
-RULES = Rules(
+RULES = WritingRules(
     parts=(
-        Part(
+        WritingPart(
             weight=0.3,
             least_words=110,
             most_words=256,
@@ -80,7 +78,7 @@ RULES = Rules(
             phrases=0.07,
             coverage=50,
         ),
-        Part(
+        WritingPart(
             weight=0.3,
             least_words=128,
             most_words=280,

@@ -21,18 +21,27 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mlrl_envs.rewards.prose.document import MAX_CHARS, words_of
-from mlrl_envs.rewards.prose.habits import manner
-from mlrl_envs.rewards.prose.negation import plain_speech
-from mlrl_envs.rewards.prose.quality import clean_length, prose_quality, ramp
-from mlrl_envs.rewards.prose.rouge import Copying, copying, near_share, overlap, pairs_share
-from mlrl_envs.rewards.prose.transitions import find_transitions
+from mlrl_envs.rewards.prose import (
+    MAX_CHARS,
+    Copying,
+    clean_length,
+    copying,
+    find_transitions,
+    habit_score,
+    near_share,
+    overlap,
+    pairs_share,
+    plain_speech,
+    prose_quality,
+    ramp,
+    words_of,
+)
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.rewards.writing.paper import Trapezoid
 from mlrl_envs.tasks import WritingTask
 from mlrl_envs.types import AgentID, Attempt, Json, Score
 
-__all__ = ["Part", "Rules", "Text", "score_grounded"]
+__all__ = ["JudgedText", "WritingPart", "WritingRules", "score_grounded"]
 
 LENGTH, DIVISION, TRANSITIONS = 0.2, 0.1, 0.1
 CHANCE = 0.03  # pairs of words that any two English texts share
@@ -47,7 +56,7 @@ CASUAL = 0.85  # for a text without a capital at its beginning, and for one with
 
 
 @dataclass(frozen=True)
-class Part:
+class WritingPart:
     """What is asked of one of the two texts.
 
     Attributes:
@@ -68,7 +77,7 @@ class Part:
     coverage: int
 
 
-class Text(NamedTuple):
+class JudgedText(NamedTuple):
     """A text as it is judged.
 
     Attributes:
@@ -96,13 +105,13 @@ class Text(NamedTuple):
         """How far the text is prose that says what the source says, in [0, 1]."""
         return self.quality * self.faith
 
-    def value(self, teammate: "Text") -> float:
+    def value(self, teammate: "JudgedText") -> float:
         """Return what the text is worth beside its teammate, in [0, 1]."""
         return self.sound * (0.4 + 0.6 * self.coverage) * (1.0 + teammate.sound) / 2.0
 
 
 @dataclass(frozen=True)
-class Rules:
+class WritingRules:
     """The constants of one task.
 
     Attributes:
@@ -113,15 +122,15 @@ class Rules:
         reads_both: Whether transitions are looked for in both texts, or in the second only.
     """
 
-    parts: tuple[Part, Part]
+    parts: tuple[WritingPart, WritingPart]
     length: Trapezoid
-    division: Callable[[Text, Text], float]
+    division: Callable[[JudgedText, JudgedText], float]
     kinds: int
     reads_both: bool
 
 
 def score_grounded(
-    attempt: Attempt[WritingTask], *, rules: Rules, instructions: Mapping[AgentID, str]
+    attempt: Attempt[WritingTask], *, rules: WritingRules, instructions: Mapping[AgentID, str]
 ) -> Score:
     """Score a pair of texts.
 
@@ -158,7 +167,7 @@ def score_grounded(
     )
 
 
-def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
+def judge(text: str, source: str, part: WritingPart, others: Sequence[str]) -> JudgedText:
     """Measure a text by itself.
 
     Args:
@@ -179,10 +188,10 @@ def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
     # Who names the source's words in sentences of another kind breaks its phrases.
     phrases = ramp(pairs_share(text, others[0]), CHANCE, part.phrases)
     size = ramp(len(found), 1.5 * part.most_words, part.most_words)
-    prose = _prose(text, part.least_words) * manner(text, links) * _order(common.order)
+    prose = _prose(text, part.least_words) * habit_score(text, links) * _order(common.order)
     prose *= plain_speech(text, source)
     reach = min(part.coverage, COVERED * common.source_words)
-    return Text(
+    return JudgedText(
         text=text,
         words=found,
         quality=prose * own * size,
@@ -213,12 +222,12 @@ def _order(order: float) -> float:
     return 0.75 + 0.25 * ramp(order, 0.0, 0.8)
 
 
-def _length(first: Text, second: Text, rules: Rules) -> float:
+def _length(first: JudgedText, second: JudgedText, rules: WritingRules) -> float:
     size = clean_length(first.text)
     return (rules.length(clean_length(second.text) / size) or 0.0) if size else 0.0
 
 
-def _transitions(first: Text, second: Text, rules: Rules) -> float:
+def _transitions(first: JudgedText, second: JudgedText, rules: WritingRules) -> float:
     kinds = first.kinds | second.kinds if rules.reads_both else second.kinds
     return ramp(len(kinds), 0, rules.kinds)
 
@@ -228,7 +237,7 @@ def _rounded(share: float) -> float:
     return 1.0 - (1.0 - min(share, 1.0)) ** 2
 
 
-def _checks(text: Text) -> list[Json]:
+def _checks(text: JudgedText) -> list[Json]:
     return [
         _check("size", text.size, f"you wrote {len(text.words)} words."),
         _check("true to the source", text.faith, "say what the source says, in its terms."),

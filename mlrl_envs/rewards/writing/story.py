@@ -21,11 +21,11 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mlrl_envs.rewards.prose.negation import plain_speech
-from mlrl_envs.rewards.prose.quality import (
+from mlrl_envs.rewards.prose import (
     clean_length,
     content_stems,
     copied_share,
+    plain_speech,
     prose_quality,
     ramp,
 )
