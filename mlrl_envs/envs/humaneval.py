@@ -1,8 +1,8 @@
 """Functions of HumanEval for two programmers: a helper and the function itself.
 
-The problem is a signature with a docstring. All agents write at the same time; their functions form one program, which
-is run against the tests of the data set. For agents, observations, actions and rewards see
-`mlrl_envs.envs.code`.
+The problem is a signature with a docstring. All agents write at the same time; their functions
+form one program, which is run against the tests of the data set. For agents, observations, actions
+and rewards see `mlrl_envs.envs.code`.
 
 Data:
     HumanEval, 164 rows, MIT. M. Chen et al., "Evaluating Large Language Models Trained on Code",

@@ -1,8 +1,8 @@
 """Functions of MBPP for two programmers: a helper and the function itself.
 
-The problem is one sentence and one example. All agents write at the same time; their functions form one program, which
-is run against the tests of the data set. For agents, observations, actions and rewards see
-`mlrl_envs.envs.code`.
+The problem is one sentence and one example. All agents write at the same time; their functions
+form one program, which is run against the tests of the data set. For agents, observations, actions
+and rewards see `mlrl_envs.envs.code`.
 
 Data:
     MBPP, 974 rows (`variant="full"`) or 427 revised ones (`variant="sanitized"`), CC BY 4.0. J.
