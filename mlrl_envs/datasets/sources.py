@@ -1,12 +1,16 @@
-"""Where the rows of a data set are found, in a fixed order, with one clear error, and its splits.
+"""Locations of data sets, and splits of their rows.
 
-1. an explicit path; 2. `MLRL_DATA_DIR/<file>.jsonl`; 3. an installed package that carries the same
-rows; 4. the Hugging Face hub at a pinned revision, through `datasets`, unless `HF_HUB_OFFLINE` is
-set. A package comes before the hub because it holds the same bytes and can neither hang nor drift;
-an explicit path that is missing is an error, never a reason to look elsewhere.
+Rows are searched in this order: an explicit path; `MLRL_DATA_DIR/<file>.jsonl`; an installed
+package that contains the rows; the Hugging Face hub at a pinned revision, through `datasets`,
+unless `HF_HUB_OFFLINE` is set. A package comes before the hub because it needs no network and its
+content does not change. If an explicit path does not exist, no other location is searched.
 
-Beside its splits every data set has `sample`: a few rows of our own in the same schema, kept in
-`samples/<file>.jsonl`, which need nothing and are read by the same parser.
+Every data set also has the split `sample`: a few rows written for this project in the same schema,
+stored in `samples/<file>.jsonl` and read by the same parser. It needs no data set.
+
+The loaders of the data sets (`load_humaneval` and others) take `split`, the name of a split, and
+`path`, a JSONL file with the rows, plain or gzipped; None searches the default locations. They
+return the tasks in the order of the rows and raise the errors of `load_split`.
 """
 
 import gzip
@@ -32,17 +36,17 @@ TaskT = TypeVar("TaskT", bound=Task)
 
 @dataclass(frozen=True)
 class DataSource:
-    """The places that hold one data set.
+    """The locations of one data set.
 
     Attributes:
         file: Name of its file in `MLRL_DATA_DIR`, without the suffix `.jsonl`.
         fields: Columns that every row must have.
         hub: Repository on the Hugging Face hub.
         revision: Commit of that repository.
-        hub_split: Split to load from there.
-        hub_config: Configuration of that repository, or "" where it has one only.
-        package: Import name of a package that carries the rows, or "" where there is none.
-        distribution: What to install to get that package.
+        hub_split: Split to load from the repository.
+        hub_config: Configuration of the repository, or "" if it has only one.
+        package: Import name of a package that contains the rows, or "" if there is none.
+        distribution: Name under which that package is installed.
         resource: Path of the rows inside the package.
     """
 
@@ -68,22 +72,22 @@ def load_split(
     """Return the tasks of a split, in the order of its row numbers.
 
     Args:
-        source: Where the rows are.
-        parse_row: Turns a row into a task; a module's function, so that its results are kept.
-        split: One of `splits`, or `"sample"`.
-        splits: The rows of each split, by number from 0; numbers beyond the last row are skipped.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
+        source: The locations of the rows.
+        parse_row: Converts a row to a task; a top-level function, because results are cached by it.
+        split: A name in `splits`, or `"sample"`.
+        splits: The row numbers of each split, from 0; numbers beyond the last row are skipped.
+        path: A JSONL file with the rows, plain or gzipped; None searches the default locations.
 
     Raises:
         UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
+        DataNotFoundError: If the rows are not found.
         InvalidDataError: If a row does not follow the schema, or the split has no rows.
     """
     if split == SAMPLE:
         return _load_sample(source, parse_row)
     if split not in splits:
         raise unknown_name("split", split, [*splits, SAMPLE])
-    # All that decides where rows are found belongs to the key of the cache.
+    # The cache key contains everything that decides where the rows are found.
     places = (path, os.environ.get("MLRL_DATA_DIR", ""), os.environ.get("HF_HUB_OFFLINE", ""))
     tasks = _load_all(source, parse_row, places)
     chosen = tuple(tasks[number] for number in splits[split] if number < len(tasks))
@@ -105,10 +109,10 @@ def _load_all(
 
 
 def find_rows(source: DataSource, path: str | None = None) -> list[Row]:
-    """Read every row of a data set from the first place that has it.
+    """Return all rows of a data set from the first location that has them.
 
     Raises:
-        DataNotFoundError: If no place has it; the message names them all.
+        DataNotFoundError: If no location has the rows; the message lists all of them.
         InvalidDataError: If a row lacks a field.
     """
     rows = _rows(source, path)
@@ -120,7 +124,7 @@ def find_rows(source: DataSource, path: str | None = None) -> list[Row]:
 
 
 def has_file(source: DataSource, path: str | None = None) -> bool:
-    """Return whether the rows would come from a local file: an explicit one, or a data folder's."""
+    """Return whether the rows are read from a local file: `path`, or one in `MLRL_DATA_DIR`."""
     return path is not None or _local_file(source) is not None
 
 
@@ -174,7 +178,7 @@ def _from_hub(source: DataSource) -> tuple[list[Row] | None, str]:
         loaded = load_dataset(
             source.hub, split=source.hub_split, revision=source.revision, **options
         )
-    except Exception as error:  # noqa: BLE001  the hub fails in many ways; each ends in our error
+    except Exception as error:  # noqa: BLE001  `datasets` raises errors of many types
         return None, f"{type(error).__name__} at revision {source.revision[:8]}"
     return [dict(row) for row in loaded], ""
 

@@ -1,11 +1,10 @@
-"""Whether a function only hands on and repacks what it is given, by its syntax tree.
+"""Detection of functions that only pass on and repack their arguments, on syntax trees.
 
-What it returns is followed back through names, loops, inner functions and the answer's own helpers.
-If all of that is parameters, constants, displays, subscripts, unary operators, conversions and
-calls of teammates' functions, it does no work of its own. Arithmetic, comparisons, filters, other
-calls, and a loop that decides something are work.
-
-What it does not cover: work for show (`+ 0`), and codes that take work to undo (a joined text).
+The returned values are traced back through names, loops, inner functions and the answer's own
+helpers. If they consist only of parameters, constants, displays, subscripts, unary operators,
+conversions and calls of teammates' functions, the function does no work of its own. Arithmetic,
+comparisons, filters, other calls, and loops that make decisions are work. Not detected: arithmetic
+without effect (`+ 0`), and encodings that take work to undo (a joined text).
 """
 
 import ast
@@ -26,7 +25,7 @@ _CONVERTERS = frozenset(
         *("namedtuple", "SimpleNamespace"),
     )
 )
-# Of what a teammate returns these add nothing; of a parameter they may (the digits of a number).
+# No work on the result of a teammate, but possibly on a parameter (the digits of a number).
 _CASTS = frozenset(("int", "float", "bool", "complex", "isinstance"))
 _PLAIN = (
     *(ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.keyword, ast.Slice),
@@ -39,7 +38,7 @@ _Row = ast.Tuple | ast.List
 _Loop = ast.For | ast.AsyncFor | ast.While
 _Scope = FunctionNode | ast.ClassDef | ast.Lambda
 _BUILT_IN = (str, bytes, int, float, complex, list, tuple, dict, set, range)
-# Stands for something that is worked on.
+# Placeholder for a value that is the result of work.
 _WORK = ast.Add()
 
 
@@ -47,14 +46,14 @@ def only_repacks(answer: FunctionAnswer, helpers: AbstractSet[str] = frozenset()
     """Return whether the function of an answer does no work of its own.
 
     Args:
-        answer: What an agent wrote; without a function it does none.
+        answer: The answer; without a function it does no work.
         helpers: Functions of teammates that it may call.
     """
     return answer.function is None or _Reader(answer, helpers).only_repacks(answer.function)
 
 
 class _Reader:
-    """Knows what each name of an answer is made of, wherever it is bound."""
+    """The values that each name of an answer may be bound to."""
 
     def __init__(self, answer: FunctionAnswer, helpers: AbstractSet[str]) -> None:
         self._helpers = helpers
@@ -77,13 +76,13 @@ class _Reader:
         values, tests = self._returned(function), _tests(function)
         if not values:
             return True
-        # Guards around one answer choose nothing, unless they look at it.
+        # Conditions around a single answer decide nothing, unless they read it.
         if len({ast.dump(value) for value in values if self._reads_answer(value)}) == 1:
             tests = [test for test in tests if self._reads_answer(test)]
         return all(self._hands_on(node) for node in self._reach([*values, *tests]))
 
     def _made_from(self, names: Iterable[str]) -> set[str]:
-        """Return these names, and all that are made of them."""
+        """Return these names and all names whose values depend on them."""
         bound: dict[ast.AST, list[str]] = {}
         for user, made_of in self._made_of.items():
             for value in made_of:
@@ -100,7 +99,7 @@ class _Reader:
         return found
 
     def _reach(self, roots: Iterable[ast.AST]) -> Iterator[ast.AST]:
-        """Yield every node that the roots are made of, through names and inner functions."""
+        """Yield every node that the roots depend on, through names and inner functions."""
         pending, seen = list(roots), set[ast.AST | str]()
         while pending:
             node = pending.pop()

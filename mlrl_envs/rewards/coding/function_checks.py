@@ -1,7 +1,8 @@
-"""Public facts about a coded answer, for feedback: what was found, what parses, what passed.
+"""Diagnostics of written functions: what was found, what parses, which public tests passed.
 
-Of the hidden tests one bit is told, whether all of them passed; an agent could infer it from the
-episode going on. Error texts come from public tests only, are cut, and hold no addresses.
+Of the hidden tests only one bit is reported, whether all of them passed, which an agent could infer
+from the end of the episode. Error texts come from public tests only; they are shortened, and memory
+addresses are removed.
 """
 
 import re
@@ -33,12 +34,12 @@ _USAGE: Mapping[Usage, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class PublicResult:
-    """A public test that was run.
+    """The result of a public test.
 
     Attributes:
         test: Its source.
         passed: Whether it passed.
-        error: Why it did not.
+        error: Why it failed; empty if it passed.
     """
 
     test: str
@@ -55,7 +56,16 @@ def code_checks(
     solved: bool,
     error: str,
 ) -> dict[str, Json]:
-    """Return the diagnostics of one agent: a list of checks under the key `checks`."""
+    """Return the diagnostics of one agent: a list of checks under the key `checks`.
+
+    Args:
+        task: The problem.
+        program: The joint program.
+        agent: The agent.
+        public: Results of the public tests that were run.
+        solved: Whether all hidden tests passed.
+        error: Why the program does not load; empty if it does.
+    """
     answer = program.answers[agent]
     main = next(a for a in program.answers.values() if a.name == task.entry_point)
     checks = [_found(answer), _syntax(answer)]

@@ -1,8 +1,8 @@
-"""Manners of writing that no honest text needs: templates, repeats, stuffing, capitals, lists.
+"""Patterns that honest texts do not need: templates, repeats, overused words, capitals, lists.
 
-`habit_score` multiplies shares in [0, 1], each 1 for the texts that people write: of a hundred real
-posts, summaries and abstracts at most five lose anything by any of them, and then little. Prose
-itself is judged by `mlrl_envs.rewards.prose.quality`; these are what gets past it.
+`habit_score` is a product of factors in [0, 1], each of which is 1 for normal texts: of a hundred
+real posts, summaries and abstracts at most five lose a little by any of them. The quality of prose
+itself is measured by `mlrl_envs.rewards.prose.quality`; these factors cover texts that pass it.
 """
 
 import re
@@ -22,12 +22,14 @@ from mlrl_envs.rewards.prose.transitions import LINK_HEADS, opens_with_transitio
 
 __all__ = ["habit_score"]
 
-FEW = 3  # fewer sentences, or content words, show no habit
+FEW = 3  # texts with fewer sentences or content words are not measured
 _BREAK = re.compile(r"(?<=[.!?])\s+")
 _ITEM = re.compile(r"(?:[-*+\u2022#>|]|\d+[.)]\s)")
 _END = outline_of([SENTENCE_END])
-_ALIKE = bytes.maketrans(CONTENT, CONTENT[:1] * len(CONTENT))  # content words are all the same
-# They point back, so that a text which begins with one has lost its beginning.
+_ALIKE = bytes.maketrans(
+    CONTENT, CONTENT[:1] * len(CONTENT)
+)  # all content words are mapped to one byte
+# Words that refer to an earlier sentence; a text that begins with one lacks its beginning.
 _POINTERS = frozenset(("he", "she", "it", "they", "this", "these", "those", "his", "her", "their"))
 _OPENERS = frozenset(
     ("after", "although", "as", "because", "before", "even", "given", "if", "in", "like", "since")
@@ -35,11 +37,11 @@ _OPENERS = frozenset(
 
 
 def habit_score(text: str, links: int) -> float:
-    """Return how far a text keeps clear of these manners, in [0, 1].
+    """Return the product of the factors, in [0, 1]; lower values mean more of these patterns.
 
     Args:
-        text: What an agent wrote.
-        links: How many of its words belong to transitions.
+        text: The text of an agent.
+        links: The number of its words that belong to transitions.
     """
     text = text[:MAX_CHARS]
     words = words_of(text)
@@ -56,8 +58,8 @@ def habit_score(text: str, links: int) -> float:
 
 
 def _templates(outline: bytes) -> float:
-    # "The dog of the house is in the yard. The bone of the cat is in the tree.": content words
-    # changed, everything else the same.
+    # "The dog of the house is in the yard. The bone of the cat is in the tree.": only the content
+    # words differ.
     shape = outline.translate(_ALIKE, _END)
     size = len(shape) - 6
     shapes = {shape[start : start + 7] for start in range(size)}
@@ -65,7 +67,9 @@ def _templates(outline: bytes) -> float:
 
 
 def _repeats(text: str, size: int) -> float:
-    if size < 4 or len(distinct_runs(text, 3)) == size - 2:  # nor are four words repeated then
+    if (
+        size < 4 or len(distinct_runs(text, 3)) == size - 2
+    ):  # then no four-word run is repeated either
         return 1.0
     return ramp(1.0 - len(distinct_runs(text, 4)) / (size - 3), 0.3, 0.05)
 
@@ -78,7 +82,7 @@ def _favourite(words: Sequence[str]) -> float:
 
 
 def _starts(sentences: Sequence[str]) -> float:
-    # Transitions at the head of every sentence; and of the first, where they link nothing.
+    # Transitions at the start of most sentences, or of the first one, where they link nothing.
     heads = list(map(_opens_with_link, sentences))
     stuffed = ramp(sum(heads) / len(heads), 1.2, 0.6) if len(heads) >= FEW else 1.0
     first = sentences[0].lower().split(maxsplit=1)

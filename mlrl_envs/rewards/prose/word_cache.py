@@ -1,4 +1,4 @@
-"""Verdicts on words, kept for as many words as fit: half of what a look at `lru_cache` costs."""
+"""Bounded cache of results per word, with half of the overhead of `functools.lru_cache`."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -11,9 +11,9 @@ ValueT = TypeVar("ValueT")
 
 
 class WordCache(dict[str, ValueT]):
-    """What a pure function says of each word, asked for as `kept[word]`.
+    """Results of a pure function of words, looked up as `cache[word]`.
 
-    A word of more than 64 characters is judged each time; where 16,384 are kept, all are dropped.
+    Words of more than 64 characters are not cached. When 16,384 words are cached, all are dropped.
 
     Args:
         judge: The function.

@@ -1,4 +1,4 @@
-"""What a joint action with tools is, what came of it, and the public facts that feedback reads."""
+"""Diagnostics of agents with tools: calls with results, and checks of the message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ __all__ = ["JointCalls", "ToolRules", "tool_diagnostics"]
 
 @dataclass(frozen=True)
 class ToolRules:
-    """What a family lays down for every episode.
+    """Options that the rewards depend on.
 
     Attributes:
-        index: The archive.
-        speaker: Whose answer counts.
-        max_calls: Calls that an agent may make in a turn.
-        max_turns: Joint actions an episode may have.
-        seconds: Time limit of one call.
+        index: The archive that is searched.
+        speaker: The agent whose answer counts.
+        max_calls: Maximum number of calls of an agent in a turn.
+        max_turns: Maximum number of joint actions in an episode.
+        seconds: Time limit of one call in seconds.
     """
 
     index: Index
@@ -32,13 +32,18 @@ class ToolRules:
 
 @dataclass(frozen=True)
 class JointCalls:
-    """A joint action with what came of its calls."""
+    """The parsed messages of a joint action and the calls that were made.
+
+    Attributes:
+        messages: The message of each agent.
+        made: All calls with their results, in order.
+    """
 
     messages: Mapping[AgentID, Message]
     made: tuple[MadeCall, ...]
 
     def of(self, agent: AgentID) -> list[MadeCall]:
-        """Return one agent's calls."""
+        """Return the calls of one agent."""
         return [made for made in self.made if made.agent == agent]
 
 
@@ -50,14 +55,14 @@ def tool_diagnostics(
     shown: ShownEvidence | None = None,
     cost: float = 0.0,
 ) -> dict[AgentID, dict[str, Json]]:
-    """Return for each agent its calls with their results, and the checks of its message.
+    """Return the diagnostics of each agent: its calls with their results, and its checks.
 
     Args:
         played: The joint action.
-        rules: Of the family.
+        rules: Options that the rewards depend on.
         right: Whether the answer of this turn is right.
-        shown: Evidence shown so far, where it is paid.
-        cost: What calls have taken from the economy so far.
+        shown: The evidence shown so far, if it is paid.
+        cost: Total cost of calls in the episode so far.
     """
     return {
         agent: {

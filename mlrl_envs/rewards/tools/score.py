@@ -1,20 +1,21 @@
-"""Scores of agents with tools: the published formula, and a grounded reward in [0, 1].
+"""Rewards of agents with tools: `paper` and `grounded`.
 
-Paper, a turn: +0.3 for each call of a tool that the task requires, -0.1 for each of another,
--0.2 for each of an unknown one, -0.1 for each malformed one, for a message of words with neither
-call nor answer, and for an empty one where the team does nothing; and if there is an answer 0.5 c +
-0.3 |required and used| / |required| + 0.2 (1 - turn / max_turns) c, with c = 1 if it is right and
-turns counted from 1. Calls over the cap of a turn are not made and count nothing. Repeating one
-call pays again and again.
+Paper, per turn: +0.3 for each call of a tool that the task requires, -0.1 for each of another tool,
+-0.2 for each of an unknown tool, -0.1 for each malformed call, for a message with neither call nor
+answer, and for an empty message if the team does nothing. An answer adds 0.5 c + 0.3 |required and
+used| / |required| + 0.2 (1 - turn / max_turns) c, with c = 1 if it is right and turns counted from
+1. Calls above the limit of a turn are not made and do not count. Repeated calls are paid again.
 
-Grounded: economy * (0.4 c g + 0.4 c g e + 0.2 e). c is 1 if the answer of this turn is right; g
-halves with every wrong answer before; e is the share of the task's evidence that calls have shown
-so far. A call is evidence by what it does: a search finds the document, a calculation or a program
-works with the task's numbers and shows the result. Where the task has a twin (its files with other
-numbers) a program must show the twin's result when it is run there. Economy falls by 0.02 for each
-call that shows nothing new and 0.05 for each that fails or repeats another, to no less than 0.4.
-What agents write about results counts for nothing. See `mlrl_envs.rewards.turn_gain` for several
-turns.
+Grounded, in [0, 1]: economy * (0.4 c g + 0.4 c g e + 0.2 e).
+
+- c is 1 if the answer of this turn is right; g halves with every earlier wrong answer.
+- e is the share of the task's evidence that calls have shown so far. A call shows evidence by its
+  effect: a search finds the document; a calculation or a program uses the task's numbers and shows
+  the result. If the task has twin files, a program must show the twin's result on them.
+- Economy falls by 0.02 for each call that shows nothing new and by 0.05 for each that fails or
+  repeats another, down to 0.4.
+
+Text of agents about results does not count. See `mlrl_envs.rewards.turn_gain` for several turns.
 """
 
 import math
@@ -51,7 +52,7 @@ NOT_MADE = ("malformed", "unknown", "refused")
 def score_grounded(
     attempts: Sequence[Attempt[ToolTask]], rules: ToolRules, sandbox: ProgramRunner
 ) -> list[Score]:
-    """Score attempts by the grounded formula, all calls as one batch.
+    """Score attempts by the grounded formula, with all calls as one batch.
 
     Raises:
         InfraError: If the sandbox fails.
@@ -74,7 +75,7 @@ def score_grounded(
 def score_paper(
     attempts: Sequence[Attempt[ToolTask]], rules: ToolRules, sandbox: ProgramRunner
 ) -> list[Score]:
-    """Score attempts by the published formula, all calls as one batch."""
+    """Score attempts by the published formula, with all calls as one batch."""
     return [
         _paper(attempt, played, rules)
         for attempt, played in zip(attempts, _play(attempts, rules, sandbox), strict=True)
@@ -82,11 +83,11 @@ def score_paper(
 
 
 def made_calls(turn: Turn) -> list[MadeCall]:
-    """Return the calls of a turn that was played, in the order in which they were made."""
+    """Return the calls of a played turn, in the order in which they were made."""
     made: list[MadeCall] = []
     for agent, action in turn.actions.items():
         noted = turn.score.diagnostics[agent]["calls"]
-        assert isinstance(noted, list)  # noqa: S101  our own diagnostics
+        assert isinstance(noted, list)  # noqa: S101  written by this module
         for call, note in zip(read_message(action).calls, noted, strict=True):
             made.append(MadeCall(agent, call, Result(note["status"], note["result"])))
     return made
@@ -128,13 +129,13 @@ def _with_refused(
 
 
 def _history(attempt: Attempt[ToolTask]) -> tuple["Call", ...]:
-    """Return what was done in the team's workspace before a joint action."""
+    """Return the earlier calls in the sandbox session of the team."""
     from mlrl_envs.sandbox import Call, Reply, remembered
 
     history = [Call("write", path, text) for path, text in attempt.task.files]
     for made in _calls_before(attempt):
         if made.call.name in CHANGING and made.result.status not in NOT_MADE:
-            reply = Reply(made.result.status, "")  # type: ignore[arg-type]  # it is one of these
+            reply = Reply(made.result.status, "")  # type: ignore[arg-type]  # a status of the sandbox
             history += remembered(in_workspace(made.agent, made.call), reply)
     return tuple(history)
 
@@ -144,12 +145,12 @@ def _calls_before(attempt: Attempt[ToolTask]) -> tuple[MadeCall, ...]:
 
 
 def _shown_before(attempt: Attempt[ToolTask]) -> frozenset[int]:
-    """Return the evidence that earlier turns have shown, by its place in the task."""
+    """Return the indices of the evidence that earlier turns have shown."""
     if not attempt.turns:
         return frozenset()
     diagnostics = next(iter(attempt.turns[-1].score.diagnostics.values()))
     shown = diagnostics["evidence"]
-    assert isinstance(shown, list)  # noqa: S101  our own diagnostics
+    assert isinstance(shown, list)  # noqa: S101  written by this module
     return frozenset(int(place) for place in shown)
 
 
@@ -186,7 +187,7 @@ def _cost_before(attempt: Attempt[ToolTask]) -> float:
 
 
 def _cost_now(attempt: Attempt[ToolTask], played: JointCalls, shown: ShownEvidence) -> float:
-    """Return what the calls of this turn take from the economy."""
+    """Return the cost of the calls of this turn."""
     before = set(map(_key, _calls_before(attempt)))
     cost = 0.0
     for number, made in enumerate(played.made):
@@ -201,7 +202,7 @@ def _cost_now(attempt: Attempt[ToolTask], played: JointCalls, shown: ShownEviden
 
 
 def _key(made: MadeCall) -> tuple[str, str]:
-    # Listing and reading files again shows what a teammate has changed, so the result counts too.
+    # The result is part of the key, because files may have changed since an equal call.
     return made.call.name, f"{sorted(made.call.parameters.items(), key=str)} {made.result.text}"
 
 
@@ -225,7 +226,7 @@ def _paper(attempt: Attempt[ToolTask], played: JointCalls, rules: ToolRules) -> 
 
 
 def _count_bad_messages(attempt: Attempt[ToolTask], played: JointCalls, rules: ToolRules) -> int:
-    # Who has nothing to do may be silent while a teammate acts.
+    # An agent may be silent while its teammate acts.
     acts = any(one.result.status not in NOT_MADE for one in played.made)
     is_idle = not acts and played.messages[rules.speaker].answer is None
     return sum(

@@ -1,7 +1,8 @@
-"""The constants of both rewards for `mlrl/tldr-v0`: a brief summary, and a detailed one.
+"""Reward constants of `mlrl/tldr-v0`: a brief summary and a detailed one.
 
-The formulas are in `paper.py` and `grounded.py` beside this file. Division is
-the published rule of vocabulary: the elaboration should have twice as many distinct words.
+The formulas are in `mlrl_envs.rewards.writing.paper` and `mlrl_envs.rewards.writing.grounded`.
+Division is the published score of vocabulary: the elaboration should have twice as many distinct
+words.
 """
 
 from mlrl_envs.rewards.writing.grounded import JudgedText, WritingPart, WritingRules
@@ -25,8 +26,8 @@ def _vocabulary(summary: JudgedText, elaboration: JudgedText) -> float:
     return LEVELS.vocabulary(ratio) or 0.0
 
 
-# Human summaries of posts share 37 to 92 % of their content words with the post (5th and 95th
-# percentile), those of another post at most 44 % (95th).
+# Human summaries share 37 to 92 % of their content words with their post (5th and 95th percentile),
+# and at most 44 % (95th percentile) with another post.
 RULES = WritingRules(
     parts=(
         WritingPart(
