@@ -4,7 +4,7 @@ Rows come from `FudanSELab/ClassEval`. Splits are row ranges, train 0-65 and eva
 every row. They leave out the rows of `UNCERTIFIED`, whose reference cannot pass for a reason that
 does not depend on the class; these are the split `uncertified`.
 
-Six skeletons and one reference are corrected, see `classeval_mends`. ClassEval_98 passes live
+Six skeletons and one reference are corrected, see `classeval_corrections`. ClassEval_98 passes live
 objects to the class, so that its tests run in the process of the program. Agents write the methods
 with an empty body, which include constructors that are correctly `pass`.
 
@@ -18,7 +18,7 @@ import sys
 from collections.abc import Sequence
 
 from mlrl_envs.datasets.class_examples import class_examples, public_case
-from mlrl_envs.datasets.classeval_mends import CONTRADICTED, mended
+from mlrl_envs.datasets.classeval_corrections import CONTRADICTED, correct_field
 from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.parsing.syntax import parse_module
@@ -81,9 +81,10 @@ def parse_row(row: Row) -> ClassTask:
             of one of its methods is missing.
     """
     task_id, name = str(row["task_id"]), str(row["class_name"])
-    skeleton = _with_imports(mended(task_id, "skeleton", row["skeleton"]), row["import_statement"])
+    original = correct_field(task_id, "skeleton", row["skeleton"])
+    skeleton = _with_imports(original, row["import_statement"])
     places = _methods(task_id, skeleton, name)
-    solution = mended(task_id, "solution_code", row["solution_code"])
+    solution = correct_field(task_id, "solution_code", row["solution_code"])
     references = _methods(task_id, solution, name)
     methods = tuple(
         _method(task_id, key, place, references)

@@ -133,9 +133,7 @@ def parse_code(source: str) -> ParsedCode:
         return ParsedCode("", None, f"more than {MAX_CODE_CHARS} characters of code")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # warnings about invalid escapes in model output are irrelevant
+            warnings.simplefilter("ignore")  # such as warnings about invalid escapes
             return ParsedCode(source, parse_module(source))
     except SyntaxError as error:
         place = f"line {error.lineno}, column {error.offset}: " if error.lineno else ""

@@ -136,7 +136,7 @@ class _Reader:
             own = not any(hasattr(kind, node.attr) for kind in _BUILT_IN)
             known = node.attr in _CONVERTERS and self._varies(node.value)
             return known or (own and self._reads_answer(node.value))
-        # To look something up in a table is work.
+        # A lookup in a table is work.
         return self._varies(node.value) or not self._varies(node.slice)
 
     def _is_converter(self, name: str) -> bool:
@@ -144,7 +144,7 @@ class _Reader:
         return name in _CONVERTERS or name in casts or name in self._helpers
 
     def _maps(self, parts: Iterable[ast.AST], over: Iterable[ast.AST]) -> bool:
-        # Asking a teammate for each item is a way to share work; a display has its items for show.
+        # Calling a teammate for each item shares work, unless the items are a literal sequence.
         asks = any(self._helpers & _names(part) for part in parts)
         return asks and not any(isinstance(items, ast.Tuple | ast.List | ast.Set) for items in over)
 
@@ -171,11 +171,11 @@ class _Reader:
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
-    """Yield names that a node binds or may change, and what they are made of then."""
+    """Yield the names that a node binds or may change, each with the value it depends on."""
     if isinstance(node, FunctionNode):
         yield node.name, node
     elif isinstance(node, ast.ClassDef):
-        yield node.name, _WORK  # It may do anything: not followed.
+        yield node.name, _WORK  # Classes are not followed, because they may do any work.
     elif isinstance(node, ast.arg):
         yield node.arg, None
     elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -201,7 +201,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
 
 
 def _changed(node: ast.AST) -> set[str]:
-    # A call for its own sake may change whatever it is given: `out.append(n * 2)`.
+    # An expression statement may change the values that it uses: `out.append(n * 2)`.
     return _names(node) if isinstance(node, ast.Expr) else set()
 
 

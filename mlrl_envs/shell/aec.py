@@ -33,7 +33,6 @@ class _AecView(parallel_to_aec_wrapper):  # type: ignore[misc]  # PettingZoo is 
         return TextObservation(super().observe(agent))
 
     def step(self, action: str | None) -> None:
-        self._actions: dict[AgentID, str | None] = dict(
-            self._actions
-        )  # a new dict for each turn, as `env` may keep it
+        # A new dict for each turn, because `env` may keep the one that it was given.
+        self._actions: dict[AgentID, str | None] = dict(self._actions)
         super().step(action)

@@ -34,10 +34,7 @@ def step_many(
         InvalidActionError: See `TextParallelEnv.step`.
         InfraError: If the sandbox fails.
     """
-    if len(envs) != len(joint_actions):
-        raise InvalidArgumentError(f"got {len(envs)} environments, {len(joint_actions)} actions")
-    if len({id(env) for env in envs}) != len(envs):
-        raise InvalidArgumentError("the same environment appears twice: copy it first")
+    _check_lengths(envs, joint_actions)
     results: dict[int, StepResult] = {}
     batches: dict[tuple[int, int], list[_Pending]] = {}
     others: list[int] = []
@@ -57,6 +54,13 @@ def step_many(
     for index in others:
         results[index] = envs[index].step(dict(joint_actions[index]))
     return [results[index] for index in range(len(envs))]
+
+
+def _check_lengths(envs: Sequence[TextEnv], joint_actions: Sequence[Mapping[AgentID, str]]) -> None:
+    if len(envs) != len(joint_actions):
+        raise InvalidArgumentError(f"got {len(envs)} environments, {len(joint_actions)} actions")
+    if len({id(env) for env in envs}) != len(envs):
+        raise InvalidArgumentError("the same environment appears twice: copy it first")
 
 
 def _score_batch(batch: Sequence[_Pending]) -> list[Score]:

@@ -150,9 +150,7 @@ def fair_text(
     text = attempt.actions[agent]
     before = [said for turn in reversed(attempt.turns) for said in turn.actions.values()]
     known = "\n".join(source[:MAX_SOURCE_CHARS] for source in [instructions, *before])
-    copied = copied_share(
-        text, known
-    )  # of all sources together, so that a mixture of them is a copy, too
+    copied = copied_share(text, known)  # of all sources, so that a mixture is a copy, too
     prose = prose_quality(text, least_words=LEAST_WORDS) * plain_speech(text)
     return prose, ramp(copied, 0.5, 0.1)
 

@@ -26,9 +26,7 @@ FEW = 3  # texts with fewer sentences or content words are not measured
 _BREAK = re.compile(r"(?<=[.!?])\s+")
 _ITEM = re.compile(r"(?:[-*+\u2022#>|]|\d+[.)]\s)")
 _END = outline_of([SENTENCE_END])
-_ALIKE = bytes.maketrans(
-    CONTENT, CONTENT[:1] * len(CONTENT)
-)  # all content words are mapped to one byte
+_ALIKE = bytes.maketrans(CONTENT, CONTENT[:1] * len(CONTENT))  # one byte for all content words
 # Words that refer to an earlier sentence; a text that begins with one lacks its beginning.
 _POINTERS = frozenset(("he", "she", "it", "they", "this", "these", "those", "his", "her", "their"))
 _OPENERS = frozenset(
@@ -67,9 +65,8 @@ def _templates(outline: bytes) -> float:
 
 
 def _repeats(text: str, size: int) -> float:
-    if (
-        size < 4 or len(distinct_runs(text, 3)) == size - 2
-    ):  # then no four-word run is repeated either
+    # Without a repeated run of three words no run of four is repeated either.
+    if size < 4 or len(distinct_runs(text, 3)) == size - 2:
         return 1.0
     return ramp(1.0 - len(distinct_runs(text, 4)) / (size - 3), 0.3, 0.05)
 

@@ -57,9 +57,8 @@ def ramp(value: float, low: float, high: float) -> float:
 
 def clean_length(text: str) -> int:
     """Return the length in characters with runs of white space counted as one."""
-    tokens = (
-        tokens_of(text) if len(text) <= MAX_CHARS else text.split()
-    )  # do not cache very long texts
+    # Very long texts are not cached.
+    tokens = tokens_of(text) if len(text) <= MAX_CHARS else text.split()
     return len(" ".join(tokens))
 
 

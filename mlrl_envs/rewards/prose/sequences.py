@@ -94,9 +94,8 @@ def count_grams(grams: Sequence[Hashable]) -> Grams:
 def count_shared(grams: Grams, known: Grams) -> int:
     """Return the number of n-grams shared with `known`, with multiplicity."""
     common = grams.distinct & known.distinct
-    if (
-        grams.counts is None or known.counts is None
-    ):  # without repetitions multiplicity has no effect
+    # Without repetitions on one side multiplicity has no effect.
+    if grams.counts is None or known.counts is None:
         return len(common)
     return sum(min(grams.counts[gram], known.counts[gram]) for gram in common)
 

@@ -7,7 +7,7 @@ an import that `import_statement` contains.
 
 from mlrl_envs.errors import InvalidDataError
 
-__all__ = ["CONTRADICTED", "mended"]
+__all__ = ["CONTRADICTED", "correct_field"]
 
 _SET_COOKIES = '''\
     def set_cookies(self, request):
@@ -30,7 +30,7 @@ _MATCHES_REQUIREMENTS = '''\
 '''
 
 # Row, field, original text and its replacement; an empty original appends to the end.
-_MENDS = (
+_CORRECTIONS = (
     ("ClassEval_5", "skeleton", "'''\n# This class", "# This class"),
     ("ClassEval_5", "skeleton", "'''", ""),
     (
@@ -108,7 +108,7 @@ CONTRADICTED: dict[str, tuple[str, ...]] = {
 }
 
 
-def mended(task_id: str, field: str, text: str) -> str:
+def correct_field(task_id: str, field: str, text: str) -> str:
     """Return a field of a row with its corrections applied.
 
     Args:
@@ -119,7 +119,7 @@ def mended(task_id: str, field: str, text: str) -> str:
     Raises:
         InvalidDataError: If the text to be corrected is not found.
     """
-    for row, part, broken, whole in _MENDS:
+    for row, part, broken, whole in _CORRECTIONS:
         if (row, part) != (task_id, field):
             continue
         if broken not in text:
