@@ -89,7 +89,7 @@ class Registry(Mapping[str, EnvSpec]):
                 point.
         """
         if not _ID.fullmatch(spec.id):
-            raise InvalidArgumentError(f"an id reads namespace/name-v0, got {spec.id!r}")
+            raise InvalidArgumentError(f"an id must be like namespace/name-v0, got {spec.id!r}")
         known = self._specs.get(spec.id)
         if known is not None and known != spec:
             raise InvalidArgumentError(f"{spec.id!r} is taken by {known.entry_point!r}")

@@ -63,5 +63,5 @@ def _own_tasks(prompts: Sequence[str]) -> tuple[StoryTask, ...]:
         raise InvalidArgumentError(f"prompts must be a list of texts, got {prompts!r}")
     for prompt in prompts:
         if not isinstance(prompt, str) or not prompt.strip():
-            raise InvalidArgumentError(f"prompts must be texts that say something, got {prompt!r}")
+            raise InvalidArgumentError(f"prompts must be non-empty texts, got {prompt!r}")
     return tuple(StoryTask(f"story/own/{n}", prompt) for n, prompt in enumerate(prompts))

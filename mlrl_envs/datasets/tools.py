@@ -79,10 +79,10 @@ def load_corpus(path: str | None = None) -> tuple[Document, ...]:
             documents.append(Document(str(row["id"]), str(row["title"]), str(row["text"])))
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidDataError(
-                f"{file.name} line {number} is no document with id, title and text: {error!r}"
+                f"{file.name} line {number} is not a document with id, title and text: {error!r}"
             ) from error
     if len({document.id for document in documents}) != len(documents):
-        raise InvalidDataError(f"{file.name} gives two documents one id")
+        raise InvalidDataError(f"{file.name}: two documents have the same id")
     return tuple(documents)
 
 
