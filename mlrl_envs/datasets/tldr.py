@@ -42,6 +42,6 @@ def parse_row(row: Row) -> WritingTask:
     """
     post = row["prompt"]
     if not isinstance(post, str) or not post.strip():
-        raise InvalidDataError(f"the post of a row of tldr must be a non-empty text, got {post!r}")
+        raise InvalidDataError(f"a row of tldr has no post, but {post!r}")
     digest = hashlib.sha256(post.encode("utf-8", "surrogatepass")).hexdigest()
     return WritingTask(f"tldr/{digest[:12]}", post)
