@@ -1,12 +1,14 @@
-"""A page an environment: task, roles, rewards, options, an episode, data, version history.
+"""Reference pages of environments.
 
-All of it comes from the environment itself: the docstring of its module, those of the modules that
-score it, the fields of its options, and an episode played on its sample.
+A page is built from the environment itself: the docstring of its module, the docstrings of the
+modules that score it, the fields of its options, and an episode played on its sample. Sections that
+the module leaves out are taken from the modules of its base classes.
 """
 
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,14 +17,15 @@ from reference_markdown import docstring_as_markdown, fenced, options_table, tab
 
 import mlrl_envs
 
-__all__ = ["environment_page", "environment_pages"]
+__all__ = ["docstring_sections", "environment_page", "environment_pages"]
 
-FIELDS = ("Agents", "Reward", "Data")
+BEFORE_OPTIONS = ("Agents", "Observation", "Action", "Reward")
 MODES = ("grounded", "paper")
+_SECTION = re.compile(r"^([A-Z][a-z]+(?: [a-z]+)*):\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 
 
 def environment_pages() -> dict[str, str]:
-    """Return the page of each of our environments by file name, and a table of them all."""
+    """Return the page of each built-in environment by file name, and a table of all of them."""
     ids = sorted(env_id for env_id in mlrl_envs.registry if env_id.startswith("mlrl/"))
     pages = {f"environments/{_file(env_id)}.md": environment_page(env_id) for env_id in ids}
     rows = [(f"[`{env_id}`](environments/{_file(env_id)}.md)", *_row(env_id)) for env_id in ids]
@@ -32,53 +35,62 @@ def environment_pages() -> dict[str, str]:
 
 
 def environment_page(env_id: str) -> str:
-    """Return everything there is to know about an environment."""
-    intro, fields, history = _split(_docstring(env_id))
+    """Return the page of an environment in Markdown."""
+    intro, sections = docstring_sections(env_id)
     env: Any = mlrl_envs.make(env_id, split="sample", max_turns=2, render_mode="ansi")
     parts = [f"# {env_id}", intro]
-    for name in FIELDS:
-        parts += [f"## {name}", fields[name][:1].upper() + fields[name][1:]]
-        parts += _scoring(env_id, fields[name]) if name == "Reward" else ()
+    for name in BEFORE_OPTIONS:
+        parts += [f"## {name}", sections[name]]
+        parts += _scoring(env_id, sections[name]) if name == "Reward" else ()
     parts += ["## Options", options_table(type(env.family.config))]
-    parts += ["## An episode", "Played on the sample, with answers written by hand."]
+    parts += ["## Data", sections["Data"]]
+    parts += ["## Example", fenced(f"import mlrl_envs\n\n{sections['Example']}", "python")]
+    parts += [
+        "## An episode",
+        "The answers are written by hand; the tasks are those of the sample.",
+    ]
     parts += [fenced(_play(env, EXAMPLES.get(env_id, ())))]
-    parts += ["## Version history", history]
+    parts += ["## Version history", _as_list(sections["Version history"])]
     env.close()
     return "\n\n".join(parts) + "\n"
 
 
-def _docstring(env_id: str) -> str:
-    module = inspect.getmodule(mlrl_envs.registry[env_id].load())
-    return inspect.getdoc(module) or ""
+def docstring_sections(env_id: str) -> tuple[str, Mapping[str, str]]:
+    """Return the introduction and the sections of an environment's docstring, without indents."""
+    env: Any = mlrl_envs.make(env_id, split="sample")
+    bases = [base for base in type(env.family).__mro__ if base.__module__ != "builtins"]
+    texts = [inspect.getdoc(inspect.getmodule(base)) or "" for base in bases]
+    sections: dict[str, str] = {}
+    for text in reversed(texts):
+        sections |= {name: textwrap.dedent(body).strip() for name, body in _found(text)}
+    return _SECTION.sub("", texts[0] + "\n").strip(), sections
 
 
-def _split(docstring: str) -> tuple[str, Mapping[str, str], str]:
-    """Return a module's prose, its one-paragraph fields, and its version history as a list."""
-    prose, _, history = docstring.partition("\nVersion history:\n")
-    found = re.findall(r"^(\w+): (.*(?:\n {4}.*)*)", prose, re.MULTILINE)
-    fields = {name: " ".join(text.split()) for name, text in found if name in FIELDS}
-    rest = re.sub(r"^(?:Agents|Reward|Data): .*(?:\n {4}.*)*\n?", "", prose, flags=re.MULTILINE)
-    versions = [f"- {' '.join(line.split())}" for line in history.strip().splitlines()]
-    return rest.strip(), fields, "\n".join(versions)
+def _found(text: str) -> list[tuple[str, str]]:
+    return [(match[1], match[2]) for match in _SECTION.finditer(text + "\n")]
+
+
+def _as_list(versions: str) -> str:
+    return "\n".join(f"- {' '.join(line.split())}" for line in versions.splitlines())
 
 
 def _row(env_id: str) -> tuple[str, str]:
-    intro, fields, _ = _split(_docstring(env_id))
-    return intro.split("\n\n", 1)[0].replace("\n", " "), fields["Agents"]
+    intro, sections = docstring_sections(env_id)
+    return tuple(" ".join(text.split("\n\n", 1)[0].split()) for text in (intro, sections["Agents"]))
 
 
 def _scoring(env_id: str, reward: str) -> Iterator[str]:
-    """Yield what an episode's reference earns, part by part, and how the parts are computed."""
-    yield "What the example below earns in its last turn, for each agent:"
+    """Yield the parts of the reward in the example episode, and the docstrings of the formulas."""
+    yield "What the episode below earns in its last turn, for each agent:"
     yield table(("mode", "lowest and highest", "agent", "components"), _earned(env_id))
-    for name in re.findall(r"`(mlrl_envs\.rewards\.\w+)`", reward):
+    for name in re.findall(r"`(mlrl_envs\.rewards\.[\w.]+)`", reward):
         yield f"### {name}"
         docstring = inspect.getdoc(importlib.import_module(name)) or ""
         yield docstring_as_markdown("\n\n".join(map(_as_formula, docstring.split("\n\n"))))
 
 
 def _as_formula(paragraph: str) -> str:
-    """Keep the lines of a paragraph of equations; leave any other as it is."""
+    """Fence a paragraph of equations; return any other unchanged."""
     is_formula = all(re.match(r"\w+ += |\s+\S", line) for line in paragraph.split("\n"))
     return fenced(paragraph) if is_formula and "=" in paragraph else paragraph
 
@@ -97,15 +109,15 @@ def _earned(env_id: str) -> Iterator[tuple[str, str, str, str]]:
         env.close()
 
 
-def _play(env: Any, first: tuple[Mapping[str, str], ...]) -> str:  # noqa: ANN401 - ours, by its id
-    """Play some joint actions, then right ones as long as there are any; return the transcript."""
+def _play(env: Any, first: tuple[Mapping[str, str], ...]) -> str:  # noqa: ANN401 - a built-in one
+    """Play given joint actions, then reference actions if there are any; return the transcript."""
     env.reset(seed=0, options={"task_index": 0})
     for actions in first:
         env.step(actions)
     while env.agents and (actions := env.reference_actions()) is not None:
         env.step(actions)
-    if not env.turns:
-        raise LookupError(f"write an example of {env.metadata['name']} in reference_examples.py")
+    if not env.turns:  # neither an example in reference_examples.py nor reference actions
+        env.step({agent: f"The answer of {agent}." for agent in env.possible_agents})
     return str(env.render())
 
 

@@ -72,8 +72,8 @@ def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def fenced(text: str) -> str:
-    """Quote text whatever fences are in it."""
+def fenced(text: str, language: str = "text") -> str:
+    """Return text as a code block whose fence is longer than any fence in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}text\n{text}\n{fence}"
+    return f"{fence}{language}\n{text}\n{fence}"

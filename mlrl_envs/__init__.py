@@ -1,11 +1,11 @@
-"""Multi-agent text environments: simultaneous, cooperative, `str` in and `str` out.
+"""Multi-agent text environments: cooperative, with simultaneous turns, `str` in and `str` out.
 
     env = mlrl_envs.make("mlrl/humaneval-v0", max_turns=2)
     observations, infos = env.reset(seed=7)
     observations, rewards, terminations, truncations, infos = env.step(actions)
 
-Importing this package loads neither a model nor a data set nor the sandbox; `mlrl_envs.sandbox`
-is imported when it is first named.
+Importing this package loads no model, no data set and no sandbox; `mlrl_envs.sandbox` is imported
+at its first use.
 """
 
 import importlib

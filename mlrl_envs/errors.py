@@ -1,7 +1,7 @@
-"""Typed errors: each names the offending value and the fix, in one line.
+"""Typed errors; each message names the offending value and the fix in one line.
 
-What a model writes never raises; it scores. These errors are for callers' mistakes
-(`InvalidArgumentError` and friends) and for broken infrastructure (`InfraError`).
+Actions of agents never raise errors; they are scored. These errors are for mistakes of callers
+(`InvalidArgumentError` and its subclasses) and for failures of the infrastructure (`InfraError`).
 """
 
 import difflib
@@ -24,27 +24,27 @@ __all__ = [
 
 
 class MlrlError(Exception):
-    """Root of every error this project raises on purpose."""
+    """Base class of all errors of this project."""
 
 
 class InvalidArgumentError(MlrlError, ValueError):
-    """A caller passed a value outside its documented range."""
+    """An argument has the wrong type or is outside its documented range."""
 
 
 class UnknownNameError(InvalidArgumentError, LookupError):
-    """A caller named something that does not exist."""
+    """An argument names something that does not exist."""
 
 
 class InvalidActionError(MlrlError, ValueError):
-    """A joint action lacks an agent, names a stranger, or holds something that is no `str`."""
+    """A joint action lacks an agent, has an unknown agent, or has a value that is not a `str`."""
 
 
 class ResetNeededError(MlrlError, RuntimeError):
-    """An episode is over, or has not begun: call `reset` first."""
+    """`step` was called outside an episode; call `reset` first."""
 
 
 class DataNotFoundError(MlrlError, FileNotFoundError):
-    """A data set was found in none of the places it may be in."""
+    """A data set was not found in any of its locations."""
 
 
 class InvalidDataError(MlrlError, ValueError):
@@ -52,28 +52,28 @@ class InvalidDataError(MlrlError, ValueError):
 
 
 class MissingPackageError(MlrlError, ImportError):
-    """An optional package is needed; the message says what to install."""
+    """An optional package is missing; the message says what to install."""
 
 
 class ContractError(MlrlError, AssertionError):
-    """An environment breaks the contract that `check_env` checks."""
+    """An environment violates the contract that `check_env` checks."""
 
 
 class InfraError(MlrlError, RuntimeError):
-    """The machinery failed, not the model: never scored, never turned into a reward."""
+    """The infrastructure failed; the action is not scored and gets no reward."""
 
 
 class EndpointError(InfraError):
-    """A model behind a server could not be asked; the message names the server and the fix."""
+    """A request to a model server failed; the message names the server and the fix."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:
-    """Build the error for a name that is not known, with the nearest known one.
+    """Build the error for an unknown name; its message suggests the nearest known name.
 
     Args:
-        kind: What was looked up, for the message ("environment", "option").
-        name: What the caller wrote.
-        known: Every valid name.
+        kind: Kind of the name, for the message ("environment", "option").
+        name: The unknown name.
+        known: All valid names.
     """
     names = sorted(known)
     nearest = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)

@@ -1,14 +1,14 @@
-"""Environments by id: ours, those registered by callers, and those of installed packages.
+"""Registry of environments: built-in, registered by callers, and provided by installed packages.
 
-A package offers environments through the entry-point group `mlrl.envs`: the entry's name is the
-id, its value `package.module:function`. They are looked up when the registry is first read, not
-when `mlrl_envs` is imported. Every id is entered in PettingZoo's own registry as well, under
-`"parallel"` and `"aec"`.
+A package provides environments through the entry-point group `mlrl.envs`; the name of an entry is
+the id and its value is `package.module:function`. Entry points are read when the registry is first
+used, not when `mlrl_envs` is imported. Every id is also added to PettingZoo's registries
+`"parallel"` and `"aec"`. To add a built-in environment, write a module in `mlrl_envs.envs` and list
+it in `BUILT_IN`.
 """
 
 import copy
 import functools
-import importlib
 import importlib.metadata
 import inspect
 import re
@@ -18,6 +18,7 @@ from typing import Any
 
 import pettingzoo
 
+from mlrl_envs.config import import_object
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.shell.aec import to_aec
 from mlrl_envs.shell.env import TextParallelEnv
@@ -46,10 +47,10 @@ BUILT_IN = {
 
 @dataclass(frozen=True)
 class EnvSpec:
-    """How an environment is made.
+    """Specification of a registered environment.
 
     Attributes:
-        id: `namespace/name-vN`.
+        id: The id, `namespace/name-vN`.
         entry_point: A function that returns a parallel environment, or `"module:function"`.
     """
 
@@ -57,43 +58,43 @@ class EnvSpec:
     entry_point: str | EnvFactory
 
     def load(self) -> EnvFactory:
-        """Import and return the function.
+        """Return the function, imported if necessary.
 
         Raises:
-            InvalidArgumentError: If it cannot be imported.
+            InvalidArgumentError: If the entry point cannot be imported.
         """
         if not isinstance(self.entry_point, str):
             return self.entry_point
-        module_name, _, name = self.entry_point.partition(":")
         try:
-            factory = getattr(importlib.import_module(module_name), name)
+            factory = import_object(self.entry_point)
         except (ImportError, AttributeError, ValueError) as error:
             raise InvalidArgumentError(
                 f"{self.id}: entry point {self.entry_point!r} cannot be imported: {error}"
             ) from error
-        return factory  # type: ignore[no-any-return]  # a plug point: checked when it is called
+        return factory  # type: ignore[no-any-return]  # known only when it is called
 
 
 class Registry(Mapping[str, EnvSpec]):
-    """Specs by id; reading it takes in the entry points of installed packages."""
+    """A mapping of ids to specifications; the first read adds those of installed packages."""
 
     def __init__(self) -> None:
         self._specs: dict[str, EnvSpec] = {}
         self._plugins_read = False
 
     def add(self, spec: EnvSpec) -> None:
-        """Enter a spec here and in PettingZoo's registry.
+        """Add a specification to this registry and to PettingZoo's.
 
         Raises:
-            InvalidArgumentError: If its id is malformed or taken by another entry point.
+            InvalidArgumentError: If the id is malformed or already registered with another entry
+                point.
         """
         if not _ID.fullmatch(spec.id):
-            raise InvalidArgumentError(f"an id reads namespace/name-v0, got {spec.id!r}")
+            raise InvalidArgumentError(f"an id must be like namespace/name-v0, got {spec.id!r}")
         known = self._specs.get(spec.id)
         if known is not None and known != spec:
             raise InvalidArgumentError(f"{spec.id!r} is taken by {known.entry_point!r}")
         self._specs[spec.id] = spec
-        _tell_pettingzoo(spec.id)
+        _register_with_pettingzoo(spec.id)
 
     def __getitem__(self, env_id: str) -> EnvSpec:
         self._read_plugins()
@@ -114,7 +115,7 @@ class Registry(Mapping[str, EnvSpec]):
         return env_id in self._specs
 
     def get(self, env_id: str, default: Any = None) -> Any:  # noqa: ANN401  as in Mapping
-        """Return a spec, or `default` where there is none of that id."""
+        """Return the specification of an id, or `default` if it is not registered."""
         self._read_plugins()
         return self._specs.get(env_id, default)
 
@@ -134,14 +135,14 @@ registry = Registry()
 
 
 def register(env_id: str, entry_point: str | EnvFactory) -> None:
-    """Register an environment under an id of its own.
+    """Register an environment.
 
     Args:
-        env_id: `namespace/name-vN`; a change that moves scores needs a new N.
+        env_id: The id, `namespace/name-vN`; changes that affect scores need a new N.
         entry_point: `"package.module:function"`, or the function itself.
 
     Raises:
-        InvalidArgumentError: If the id is malformed or taken.
+        InvalidArgumentError: If the id is malformed or already registered with another entry point.
     """
     registry.add(EnvSpec(env_id, entry_point))
 
@@ -150,13 +151,13 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
     """Make an environment.
 
     Args:
-        env_id: One of `mlrl_envs.registry`.
-        **options: The environment's own; its page lists them.
+        env_id: An id of `mlrl_envs.registry`.
+        **options: Options of the environment; its page lists them.
 
     Raises:
-        UnknownNameError: If there is no such id or option; the message names the nearest.
+        UnknownNameError: If the id or an option is unknown; the message suggests the nearest name.
         InvalidArgumentError: If an option is outside its range.
-        DataNotFoundError: If its data set is in none of the places it may be in.
+        DataNotFoundError: If the data set is not found.
     """
     factory = registry[env_id].load()
     _check_options(factory, options)
@@ -164,20 +165,20 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
 
 
 def make_vec(env_id: str, num_envs: int, **options: Any) -> VectorEnv:  # noqa: ANN401  per environment
-    """Make many copies of an environment that are stepped, and scored, as one batch.
+    """Make several copies of an environment that are stepped and scored as one batch.
 
     Args:
-        env_id: One of `mlrl_envs.registry`.
-        num_envs: How many, at least 1.
-        **options: As in `make`.
+        env_id: An id of `mlrl_envs.registry`.
+        num_envs: Number of copies, at least 1.
+        **options: Options of the environment, see `make`.
 
     Raises:
-        InvalidArgumentError: If `num_envs` is below 1; otherwise as `make`.
+        InvalidArgumentError: If `num_envs` is below 1; for other errors see `make`.
     """
     if isinstance(num_envs, bool) or not isinstance(num_envs, int) or num_envs < 1:
         raise InvalidArgumentError(f"num_envs must be an int of at least 1, got {num_envs!r}")
     first = make(env_id, **options)
-    if isinstance(first, TextParallelEnv):  # copies share the family, and so become one batch
+    if isinstance(first, TextParallelEnv):  # copies share the family and are scored as one batch
         return VectorEnv([first, *(copy.deepcopy(first) for _ in range(num_envs - 1))])
     return VectorEnv([first, *(make(env_id, **options) for _ in range(num_envs - 1))])
 
@@ -185,13 +186,13 @@ def make_vec(env_id: str, num_envs: int, **options: Any) -> VectorEnv:  # noqa: 
 def _check_options(factory: EnvFactory, options: Mapping[str, object]) -> None:
     parameters = inspect.signature(factory).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return  # it checks its options itself
+        return  # the function checks its options itself
     for name in options:
         if name not in parameters:
             raise unknown_name("option", name, parameters)
 
 
-def _tell_pettingzoo(env_id: str) -> None:
+def _register_with_pettingzoo(env_id: str) -> None:
     if env_id not in pettingzoo.parallel_registry:
         pettingzoo.register("parallel", env_id, functools.partial(make, env_id))
     if env_id not in pettingzoo.aec_registry:

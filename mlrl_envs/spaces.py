@@ -1,8 +1,8 @@
-"""The space of any text a model can read or write.
+"""Space of Unicode texts.
 
-`gymnasium.spaces.Text` enumerates its alphabet; over all of Unicode that costs 100 MB and seconds.
-Here the alphabet is virtual: a text belongs to the space if it is short enough and has a UTF-8
-form (lone surrogates have none). Samples are short and printable, for tests of environments.
+`gymnasium.spaces.Text` enumerates its alphabet, which takes 100 MB and several seconds for all of
+Unicode. This space does not: it contains every text of a permitted length that can be encoded as
+UTF-8 (lone surrogates cannot). Samples are short and printable.
 """
 
 import copy
@@ -24,7 +24,7 @@ _CHAR_STRING = "".join(sorted(SAMPLE_ALPHABET))
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether `text` has a UTF-8 form, that is, holds no lone surrogate."""
+    """Return whether `text` can be encoded as UTF-8, that is, has no lone surrogates."""
     if text.isascii():
         return True
     try:
@@ -35,12 +35,12 @@ def is_unicode(text: str) -> bool:
 
 
 class UnicodeText(Text):
-    """Every `str` of at most `max_length` characters that has a UTF-8 form.
+    """All texts of at most `max_length` characters that can be encoded as UTF-8.
 
     Args:
-        max_length: Longest text, in characters, inclusive.
-        min_length: Shortest text, inclusive.
-        seed: Seed of the sampler.
+        max_length: Maximum length in characters, inclusive.
+        min_length: Minimum length in characters, inclusive.
+        seed: Seed of `sample`.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class UnicodeText(Text):
             raise ValueError(f"need 0 <= min_length <= max_length, got {min_length}, {max_length}")
         self.min_length = min_length
         self.max_length = max_length
-        # The tables of the parent class, built once for all spaces: they only serve `sample`.
+        # Tables that `sample` of the parent class reads; all spaces share them.
         self._char_set = _CHAR_SET
         self._char_list = _CHAR_LIST
         self._char_index = _CHAR_INDEX
@@ -66,26 +66,26 @@ class UnicodeText(Text):
         mask: tuple[int | None, NDArray[np.int8] | None] | None = None,
         probability: tuple[int | None, NDArray[np.float64] | None] | None = None,
     ) -> str:
-        """Draw a short printable text; `mask` and `probability` are over `SAMPLE_ALPHABET`."""
+        """Return a short printable text; `mask` and `probability` are over `SAMPLE_ALPHABET`."""
         if mask is not None or probability is not None:
             return super().sample(self._with_length(mask), self._with_length(probability))
         indices = self.np_random.integers(0, len(_CHAR_LIST), size=self._sample_length())
         return "".join(_CHAR_LIST[index] for index in indices)
 
     def contains(self, x: object) -> bool:
-        """Return whether `x` is a `str` of fitting length that has a UTF-8 form."""
+        """Return whether `x` is a `str` of a permitted length that can be encoded as UTF-8."""
         return isinstance(x, str) and self.min_length <= len(x) <= self.max_length and is_unicode(x)
 
     @property
     def is_np_flattenable(self) -> bool:
-        """False: a virtual alphabet has no indices to flatten to."""
+        """False, because the alphabet is not enumerated."""
         return False
 
     def _sample_length(self) -> int:
         longest = max(self.min_length, min(self.max_length, MAX_SAMPLE_CHARS))
         return int(self.np_random.integers(self.min_length, longest + 1))
 
-    def _with_length(self, mask: Any) -> Any:  # noqa: ANN401  Gymnasium leaves its masks open
+    def _with_length(self, mask: Any) -> Any:  # noqa: ANN401  masks are untyped in Gymnasium
         if mask is None or mask[0] is not None:
             return mask
         return self._sample_length(), mask[1]
@@ -105,5 +105,5 @@ class UnicodeText(Text):
 
     def __deepcopy__(self, memo: dict[int, object]) -> "UnicodeText":
         clone = copy.copy(self)
-        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  our own clone
+        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  a copy of this object
         return clone

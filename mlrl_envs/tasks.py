@@ -1,4 +1,4 @@
-"""What the rows of each family hold, once a data set has been read: frozen and picklable."""
+"""Task types of the families: the content of a data row, frozen and picklable."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -26,7 +26,7 @@ class StoryTask(Task):
     """A creative prompt.
 
     Attributes:
-        prompt: What to write about, one line.
+        prompt: The topic of the story, one line.
     """
 
     prompt: str
@@ -37,7 +37,7 @@ class WritingTask(Task):
     """A text to retell.
 
     Attributes:
-        source: The text, as agents read it: a post, an abstract.
+        source: The text as agents read it: a post or an abstract.
     """
 
     source: str
@@ -45,22 +45,22 @@ class WritingTask(Task):
 
 @dataclass(frozen=True, slots=True)
 class CodeTask(Task):
-    """A function to write, and how it is tested.
+    """A function to write, with its tests.
 
     Attributes:
         prompt: The problem as agents read it: imports, helpers, signature, docstring.
-        entry_point: Name of the function asked for.
-        prelude: The problem's own imports and helper functions, part of every program.
-        helper_names: Names that `prelude` binds; no answer may rebind them.
-        public_tests: Plain assert statements that agents may see, each passed by the reference.
-        hidden_tests: Trusted script of assertions, the data set's own, that agents never see;
-            those among the public tests apart.
-        num_hidden_tests: Assertions that `hidden_tests` runs for a right solution.
-        solution: A right definition of the entry point, or None where the data has none.
-        setup: Trusted code that the tests lean on; it runs before them, when the program is loaded.
-        shared_names: Names of `prelude` that tests take from the program, because what they make
-            of them is handed to the entry point: classes.
-        test_seconds: What one assertion may take; None for the sandbox's own limit.
+        entry_point: Name of the function to write.
+        prelude: Imports and helper functions of the problem, part of every program.
+        helper_names: Names that `prelude` binds; answers must not rebind them.
+        public_tests: Assert statements that agents may see, each passed by the reference.
+        hidden_tests: Trusted script with the assertions of the data set; agents see only those that
+            are also public tests.
+        num_hidden_tests: Number of assertions that `hidden_tests` runs for a correct solution.
+        solution: A correct definition of the entry point, or None if the data has none.
+        setup: Trusted code that the tests need; it runs before them, after the program is loaded.
+        shared_names: Classes of `prelude` that tests take from the program, because they pass
+            instances of them to the entry point.
+        test_seconds: Time limit of one assertion in seconds; None uses the limit of the sandbox.
     """
 
     prompt: str
@@ -78,12 +78,12 @@ class CodeTask(Task):
 
 @dataclass(frozen=True, slots=True)
 class MathTask(Task):
-    """A problem with one number for an answer.
+    """A problem with one number as the answer.
 
     Attributes:
         question: The problem as agents read it.
-        answer: The right number, written as `mlrl_envs.parsing.numbers.format_number` writes it.
-        solution: A right way to it, a step a line.
+        answer: The answer, formatted by `mlrl_envs.parsing.numbers.format_number`.
+        solution: A correct solution, one step per line.
     """
 
     question: str
@@ -93,12 +93,12 @@ class MathTask(Task):
 
 @dataclass(frozen=True, slots=True)
 class DebateTask(Task):
-    """A proposition to argue about.
+    """A proposition to debate.
 
     Attributes:
         proposition: One sentence that can be affirmed and denied.
-        pro_points: What a good case for it touches, a phrase each; only the judge reads them.
-        con_points: What a good case against it touches, likewise.
+        pro_points: Key points for the proposition, one phrase each; used for scoring only.
+        con_points: Key points against the proposition, one phrase each; used for scoring only.
     """
 
     proposition: str
@@ -108,15 +108,15 @@ class DebateTask(Task):
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A method that is left to be written.
+    """A method that agents write.
 
     Attributes:
-        name: Its name; `"size.setter"` for a property's other accessors.
-        size: Characters of its reference, at least 1.
-        num_parameters: Parameters of its signature, `self` included.
-        work: What its reference does: nothing (the empty body is right), the same thing whatever
-            it is given, or real work.
-        reference: A right definition.
+        name: Its name; `"size.setter"` for other accessors of a property.
+        size: Number of characters of its reference, at least 1.
+        num_parameters: Number of parameters of its signature, including `self`.
+        work: What its reference does: nothing (the empty body is correct), the same for all
+            arguments, or real work.
+        reference: A correct definition.
     """
 
     name: str
@@ -128,19 +128,19 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class ClassTask(Task):
-    """A class to complete, and how it is tested.
+    """A class to complete, with its tests.
 
     Attributes:
-        skeleton: The class as agents read it, with its imports: some methods have no body yet.
-        class_name: The class; tests take nothing else from the program.
-        methods: Those left to be written, in the order of the class.
+        skeleton: The class as agents read it, with its imports; some methods have no body.
+        class_name: The class, the only name that tests take from the program.
+        methods: The methods to write, in the order of the class.
         public_tests: Methods whose docstring examples are tested, one test each; agents see them.
-        tests: Trusted `unittest` classes: the public tests first, in that order, then the hidden.
-        num_hidden_tests: Test methods that agents never see.
-        helpers: Trusted imports that tests lean on.
-        dunders: Operators that tests use on instances, because the reference class defines them.
-        shared: Whether tests and program must share a process.
-        patient: Whether a right program needs seconds for one test.
+        tests: Trusted `unittest` classes: the public tests in that order, then the hidden tests.
+        num_hidden_tests: Number of test methods that agents never see.
+        helpers: Trusted imports that tests need.
+        dunders: Operators that the reference class defines and tests use on instances.
+        shared: Whether tests must run in the process of the program.
+        patient: Whether a correct program needs several seconds for one test.
     """
 
     skeleton: str
@@ -157,15 +157,16 @@ class ClassTask(Task):
 
 @dataclass(frozen=True, slots=True)
 class ToolEvidence:
-    """One tool call that a task cannot be solved without, known by what it shows.
+    """A tool call that is needed to answer, described by its result.
 
     Attributes:
-        agent: Who makes it in the reference.
-        tool: Which tool.
-        parameters: Its parameters in the reference, as JSON.
-        needs: Numbers or names that the call's parameters must hold.
-        shows: What its result must show: a document's id, a number; empty where any will do.
-        twin: What it must show in a twin of the task whose files differ; empty where it has none.
+        agent: The agent that makes the call in the reference.
+        tool: Name of the tool.
+        parameters: The parameters of the call in the reference, as JSON.
+        needs: Numbers or names that the parameters of the call must contain.
+        shows: What the result must contain: the id of a document, or a number; empty if any result
+            counts.
+        twin: What the result must contain on `twin_files`; empty if the task has none.
     """
 
     agent: AgentID
@@ -178,15 +179,16 @@ class ToolEvidence:
 
 @dataclass(frozen=True, slots=True)
 class ToolTask(Task):
-    """A question whose answer takes tools, and what each agent alone knows.
+    """A question that requires tools, with separate information for each agent.
 
     Attributes:
-        question: What the team is asked.
-        briefs: For each agent, what only it is told.
-        files: Path and content of every file in the team's directory.
-        twin_files: The same files with other content, under which the answer is another.
-        evidence: The calls that it takes.
-        answer: The answer: a number, or a name.
+        question: The question to the team.
+        briefs: For each agent, the information that only it is given.
+        files: Path and content of each file in the directory of the team.
+        twin_files: The same paths with different content and a different answer; programs are
+            checked on them.
+        evidence: The calls that are needed.
+        answer: The answer: a number or a name.
     """
 
     question: str
@@ -198,5 +200,5 @@ class ToolTask(Task):
 
     @property
     def required_tools(self) -> tuple[str, ...]:
-        """The tools that it takes, each once."""
+        """The tools that are needed, each once."""
         return tuple(dict.fromkeys(item.tool for item in self.evidence))

@@ -1,9 +1,9 @@
-"""The contract of an environment, as a check anyone can run: `check_env(lambda: MyEnv())`.
+"""Contract test for environments: `check_env(lambda: MyEnv())`.
 
-It goes where PettingZoo's own suites stop: whole episodes, infos included, are the same again for
-the same seed and actions; copies and pickles made in the middle step alike; texts are in their
-spaces; components sum to the reward and stay in `reward_range`; junk never raises; a caller's
-mistakes always do, and change nothing. Run PettingZoo's `parallel_api_test` beside it.
+It checks what PettingZoo's test suites do not: episodes with infos are deterministic for a seed and
+a sequence of actions; copies and pickles made during an episode step in the same way; texts are in
+their spaces; components sum to the reward and stay within `reward_range`; no text raises an error;
+mistakes of callers raise an error and change nothing. Run PettingZoo's `parallel_api_test` as well.
 """
 
 import copy
@@ -47,12 +47,12 @@ def check_env(make_env: MakeEnv, *, seed: int = 0) -> None:
     """Check an environment against the contract.
 
     Args:
-        make_env: Makes a fresh environment, the same one each time.
-        seed: Where episodes start.
+        make_env: Returns a new environment, the same for each call.
+        seed: Seed of the episodes.
 
     Raises:
-        ContractError: At the first breach; the message says which rule and what was found.
-        InfraError: If the machinery failed, which says nothing about the environment.
+        ContractError: If a rule is violated; the message names the rule and the value found.
+        InfraError: If the infrastructure fails, which does not depend on the environment.
     """
     for check in (
         _check_names_and_spaces,
@@ -72,7 +72,7 @@ def check_env(make_env: MakeEnv, *, seed: int = 0) -> None:
             raise ContractError(f"{check.__name__[1:]} ran into {error!r}"[:1000]) from error
 
 
-def _check_names_and_spaces(make_env: MakeEnv, seed: int) -> None:  # noqa: ARG001  one interface
+def _check_names_and_spaces(make_env: MakeEnv, seed: int) -> None:  # noqa: ARG001  common signature of the checks
     env = make_env()
     agents = env.possible_agents
     _require(bool(agents), "possible_agents names at least one agent", agents)
@@ -139,7 +139,7 @@ def _check_step(env: TextEnv, result: StepResult, turn: int) -> None:
         _require(not env.agents, f"the episode ends at max_turns = {turn}", env.agents)
 
 
-def _check_reward(env: TextEnv, agent: AgentID, reward: float, components: Any) -> None:  # noqa: ANN401  what is checked
+def _check_reward(env: TextEnv, agent: AgentID, reward: float, components: Any) -> None:  # noqa: ANN401  the value to be checked
     _require(
         isinstance(reward, float) and math.isfinite(reward), "rewards are finite floats", reward
     )
@@ -207,7 +207,7 @@ def _check_determinism(make_env: MakeEnv, seed: int) -> None:
 def _check_copies(make_env: MakeEnv, seed: int) -> None:
     ways: tuple[tuple[str, Callable[[TextEnv], TextEnv]], ...] = (
         ("a deep copy", copy.deepcopy),
-        ("a pickle", lambda env: pickle.loads(pickle.dumps(env))),  # noqa: S301  our own bytes
+        ("a pickle", lambda env: pickle.loads(pickle.dumps(env))),  # noqa: S301  pickled in the same expression
     )
     for name, clone in ways:
         env = make_env()
@@ -261,7 +261,7 @@ def _check_mistakes(make_env: MakeEnv, seed: int) -> None:
 
 
 def _actions(env: TextEnv, turn: int) -> dict[AgentID, str]:
-    # Prose and code that differ by turn and agent; nothing is sampled, so a run can be repeated.
+    # Texts with prose and code that differ by turn and agent; deterministic, so that runs repeat.
     return {
         agent: f"Turn {turn}: the answer of {agent}.\n```python\ndef {agent}(*args):\n"
         f"    return {turn + number}\n```"
@@ -271,7 +271,7 @@ def _actions(env: TextEnv, turn: int) -> dict[AgentID, str]:
 
 def _transcript(env: TextEnv, seed: int) -> Sequence[object]:
     entries: list[object] = [env.reset(seed=seed)]
-    for _ in range(2):  # the second episode goes on without a seed
+    for _ in range(2):  # the second episode is reset without a seed
         for turn in range(1, env.max_turns + 1):
             entries.append(env.step(_actions(env, turn)))
             entries.append(env.state())
@@ -281,7 +281,7 @@ def _transcript(env: TextEnv, seed: int) -> Sequence[object]:
     return entries
 
 
-def _require_raises(env: TextEnv, actions: Any, what: str) -> None:  # noqa: ANN401  wrong on purpose
+def _require_raises(env: TextEnv, actions: Any, what: str) -> None:  # noqa: ANN401  deliberately of a wrong type
     try:
         env.step(actions)
     except (ValueError, RuntimeError, TypeError, KeyError):

@@ -1,7 +1,7 @@
-"""What the parts of an environment hand to one another: frozen, picklable, free of behaviour.
+"""Data types and protocols that the parts of an environment share.
 
-An environment holds its state as a task and the turns played so far, nothing else. That is what
-makes it forkable, picklable, batchable and rescorable.
+The state of an environment is its task and the turns played so far; both are frozen and picklable.
+Environments can therefore be copied, pickled, stepped as a batch and scored again.
 """
 
 import math
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentID",
     "Attempt",
+    "ChatModel",
     "Info",
     "Json",
+    "Messages",
     "ProgramRunner",
     "Score",
     "StepResult",
@@ -30,6 +32,9 @@ __all__ = [
 AgentID = str
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 Info = dict[str, Json]
+Messages = Sequence[Mapping[str, str]]
+"""A conversation: mappings with the keys `role` (system, user, assistant) and `content`."""
+
 StepResult = tuple[
     dict[AgentID, str],
     dict[AgentID, float],
@@ -37,14 +42,14 @@ StepResult = tuple[
     dict[AgentID, bool],
     dict[AgentID, Info],
 ]
-
+"""Observations, rewards, terminations, truncations and infos, by agent."""
 
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One row of a data set. `mlrl_envs.tasks` adds what the rows of each family hold.
+    """One row of a data set; `mlrl_envs.tasks` adds the fields of each family.
 
     Attributes:
         task_id: Unique and stable within a data set, e.g. `"HumanEval/3"`.
@@ -55,13 +60,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The verdict on one joint action.
+    """The score of one joint action.
 
     Attributes:
-        components: For each agent, named parts of its reward; their sum **is** the reward.
-        solved: Whether the task is done: every test passes, the answer is right.
-        diagnostics: For each agent, public facts that feedback may show. Deterministic, JSON
-            values only; never a hidden test, an answer, a time or an address.
+        components: For each agent, named parts of its reward; the reward is their sum.
+        solved: Whether the task is solved: every test passes, or the answer is right.
+        diagnostics: For each agent, public facts that feedback may show: deterministic JSON
+            values that contain no hidden tests, answers, times or memory addresses.
     """
 
     components: Mapping[AgentID, Mapping[str, float]]
@@ -71,7 +76,8 @@ class Score:
     def reward(self, agent: AgentID) -> float:
         """Return the agent's reward, the sum of its components.
 
-        A sum within 1e-12 of zero is zero: rounding pushes no reward out of its range.
+        A sum within 1e-12 of zero is returned as zero, so that rounding errors do not push a
+        reward out of its range.
         """
         total = math.fsum(self.components[agent].values())
         return 0.0 if abs(total) < ROUNDING else total
@@ -79,7 +85,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One joint action that was played, and its score."""
+    """A joint action and its score."""
 
     actions: Mapping[AgentID, str]
     score: Score
@@ -90,7 +96,7 @@ TaskT = TypeVar("TaskT", bound=Task)
 
 @dataclass(frozen=True, slots=True)
 class Attempt(Generic[TaskT]):
-    """One joint action to be scored, with the turns that led to it."""
+    """A joint action to be scored, with the task and the earlier turns of the episode."""
 
     task: TaskT
     turns: Sequence[Turn]
@@ -98,21 +104,42 @@ class Attempt(Generic[TaskT]):
 
 
 class ProgramRunner(Protocol):
-    """What a family needs of a sandbox: programs in, verdicts out, order kept."""
+    """The part of a sandbox that families use; results are in the order of the arguments."""
 
     def run_many(self, programs: "Sequence[Program]") -> "list[Outcome]":
-        """Run untrusted programs, all of them.
+        """Run untrusted programs.
 
         Raises:
-            InfraError: If the machinery fails; a bad program never raises.
+            InfraError: If the sandbox fails; errors of a program are part of its outcome.
         """
         ...
 
     def play_many(self, scripts: "Sequence[Script]") -> "list[list[Reply]]":
-        """Play scripts of sessions, one reply a call.
+        """Run the scripts of sessions and return one reply for each call.
 
         Raises:
-            InfraError: If the machinery fails; nothing that a cell does raises.
+            InfraError: If the sandbox fails; errors of a call are part of its reply.
+        """
+        ...
+
+
+class ChatModel(Protocol):
+    """A chat model that judges or advises; `mlrl_envs.models.Endpoint` is one.
+
+    Attributes:
+        model: The name of the model, for error messages.
+    """
+
+    @property
+    def model(self) -> str:
+        """See the attributes above."""
+        ...
+
+    def chat_many(self, batch: Sequence[Messages]) -> list[str]:
+        """Return the answer to each conversation, in order.
+
+        Raises:
+            EndpointError: If an answer cannot be obtained.
         """
         ...
 
@@ -121,10 +148,10 @@ class TaskFamily(Protocol[TaskT]):
     """A family of tasks as pure functions, wrapped by `mlrl_envs.shell.env.TextParallelEnv`.
 
     Attributes:
-        agents: Roles, in a fixed order.
+        agents: Names of the agents, in a fixed order.
         tasks: Every task of the chosen split.
-        max_turns: Joint actions an episode may have, at least 1.
-        reward_range: Lowest and highest reward of one turn, for every agent.
+        max_turns: Maximum number of joint actions in an episode, at least 1.
+        reward_range: Lowest and highest reward of one turn, the same for every agent.
     """
 
     @property
@@ -148,32 +175,32 @@ class TaskFamily(Protocol[TaskT]):
         ...
 
     def observe(self, task: TaskT, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return what `agent` reads before the next turn."""
+        """Return the observation of `agent` before the next turn."""
         ...
 
     def score(self, attempts: Sequence[Attempt[TaskT]], sandbox: ProgramRunner) -> list[Score]:
         """Score many attempts as one batch, in order.
 
         Raises:
-            InfraError: If the sandbox fails; model output never raises.
+            InfraError: If the sandbox fails; no action of an agent raises an error.
         """
         ...
 
     def reference(self, task: TaskT) -> Mapping[AgentID, str] | None:
-        """Return a joint action known to be right, or None where the data has none."""
+        """Return a correct joint action, or None if the data has none."""
         ...
 
 
 class TextEnv(Protocol):
-    """A PettingZoo parallel environment of texts, as `mlrl_envs.check_env` checks it.
+    """A PettingZoo parallel environment of texts; `mlrl_envs.check_env` checks its contract.
 
     Attributes:
-        metadata: Holds at least `"name"`, the id.
-        possible_agents: Every role, in a fixed order.
-        agents: Who acts next; empty outside an episode.
+        metadata: Contains at least `"name"`, the id.
+        possible_agents: Every agent, in a fixed order.
+        agents: The agents that act next; empty outside an episode.
         state_space: Space of `state()`.
-        num_tasks: Rows in this split.
-        max_turns: Joint actions an episode may have.
+        num_tasks: Number of tasks in this split.
+        max_turns: Maximum number of joint actions in an episode.
         reward_range: Lowest and highest reward of one turn.
     """
 
@@ -202,25 +229,25 @@ class TextEnv(Protocol):
         ...
 
     def observation_space(self, agent: AgentID) -> "UnicodeText":
-        """Return the space of what `agent` may read."""
+        """Return the space of the observations of `agent`."""
         ...
 
     def action_space(self, agent: AgentID) -> "UnicodeText":
-        """Return the space of what `agent` may write."""
+        """Return the space of the actions of `agent`."""
         ...
 
     def reset(
         self, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[AgentID, str], dict[AgentID, Info]]:
-        """Begin an episode; return what each agent reads, and its info."""
+        """Start an episode and return observations and infos."""
         ...
 
     def step(self, actions: Mapping[AgentID, str]) -> StepResult:
-        """Play one joint action; return the five dicts."""
+        """Play one joint action and return observations, rewards, ends and infos."""
         ...
 
     def reference_actions(self) -> dict[AgentID, str] | None:
-        """Return a right joint action for the current task, or None."""
+        """Return a correct joint action for the current task, or None."""
         ...
 
     def state(self) -> str:
@@ -228,5 +255,5 @@ class TextEnv(Protocol):
         ...
 
     def close(self) -> None:
-        """Release what the environment holds; safe to call twice."""
+        """Release resources; may be called twice."""
         ...

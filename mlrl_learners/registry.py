@@ -8,7 +8,6 @@ registered here wins over an entry point of the same name.
 """
 
 import contextlib
-import importlib
 import importlib.metadata
 import inspect
 import weakref
@@ -17,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from mlrl_envs.config import import_object
 from mlrl_learners.config.options import check_names
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.types import AgentID, Learner
@@ -50,12 +50,12 @@ class LearnerSpec:
         """
         if callable(self.factory):
             return self.factory
-        module, _, attribute = self.factory.partition(":")
         try:
-            return cast("LearnerFactory", getattr(importlib.import_module(module), attribute))
+            return cast("LearnerFactory", import_object(self.factory))
         except ImportError as error:
             raise _cannot_import(self, error) from error
         except AttributeError as error:
+            module, _, attribute = self.factory.partition(":")
             raise ConfigError(f"learner {self.name!r}: {module} has no {attribute!r}") from error
 
 

@@ -52,6 +52,7 @@ MODEL_PARTS = (
 )
 PUBLIC_TO_LEARNERS = (
     "mlrl_envs",
+    "mlrl_envs.config",
     "mlrl_envs.models",
     "mlrl_envs.errors",
     "mlrl_envs.sandbox",

@@ -1,1 +1,1 @@
-"""Data sets: each file turns the rows of one source into tasks."""
+"""Loaders of data sets, built-in samples, and generated problems."""

@@ -1,25 +1,25 @@
-"""arXiv abstracts of 100 to 300 words, to be expanded (CC0 1.0, arXiv's own metadata).
+"""Abstracts of arXiv papers with 100 to 300 words (CC0 1.0, arXiv's metadata).
 
 Rows come from `OpenMLRL/arXiv_abstract`: `train` is the first thousand rows of its train split,
 `eval` the first thousand of its split val, `all` every row. For a local file see
-`mlrl_envs.datasets.writing`. No row is dropped, whatever its length.
+`mlrl_envs.datasets.writing`. All rows are kept, regardless of their length.
 
 Source: OpenMLRL/arXiv_abstract, whose rows were taken from A. Cohan et al., "A Discourse-Aware
 Attention Model for Abstractive Summarization of Long Documents", arXiv:1804.05685.
 """
 
-from mlrl_envs.datasets.sources import Row, Source
+from mlrl_envs.datasets.sources import DataSource, Row
 from mlrl_envs.datasets.writing import load_writing
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import WritingTask
 
 __all__ = ["HUB_SPLITS", "SOURCE", "load_arxiv", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="arxiv_abstract",
     fields=("article_id", "abstract_text", "token_count"),
     hub="OpenMLRL/arXiv_abstract",
-    # As pinned by one public project that uses this data set; 140313 rows to train on.
+    # The revision that a public project pins; its train split has 140313 rows.
     revision="eac142a6550fff91bb1fb717c43ad3af3253ff48",
     hub_split="train+val+test",
 )
@@ -27,26 +27,16 @@ HUB_SPLITS = {"train": "train[:1000]", "eval": "val[:1000]", "all": SOURCE.hub_s
 
 
 def load_arxiv(split: str = "train", path: str | None = None) -> tuple[WritingTask, ...]:
-    """Return the tasks of a split, in the order of the rows.
-
-    Args:
-        split: `"train"`, `"eval"` (also called `"val"`), `"all"` or `"sample"`.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
-    """
+    """Return the tasks of `train`, `eval` (or `val`), `all` or `sample`; see `sources`."""
     split = "eval" if split == "val" else split
     return load_writing(SOURCE, parse_row, split=split, hub_splits=HUB_SPLITS, path=path)
 
 
 def parse_row(row: Row) -> WritingTask:
-    """Turn a row into a task.
+    """Convert a row to a task.
 
     Raises:
-        InvalidDataError: If its abstract is no text, or empty.
+        InvalidDataError: If the abstract is not a text or is empty.
     """
     abstract = row["abstract_text"]
     if not isinstance(abstract, str) or not abstract.strip():

@@ -1,9 +1,9 @@
-"""The examples in the docstrings of a class, as `unittest` methods.
+"""Docstring examples of a class as `unittest` methods.
 
-They are the public tests of class completion: feedback about them tells nothing that the skeleton
-does not show. Each method's doctest session is one test; a result counts where it is a literal,
-other lines only run. A session that uses an instance it never makes gets one, if the class can be
-made without arguments; one that needs more than that is left out.
+They are the public tests of class completion: the skeleton shows them, so that feedback about them
+reveals nothing. The doctest session of a method is one test; a result is compared if it is a
+literal, other lines only run. If a session uses one undefined name and the class can be created
+without arguments, that name becomes an instance; sessions that need more are left out.
 """
 
 import ast
@@ -26,9 +26,9 @@ def class_examples(
     """Return the body of a test for each method whose docstring can be tested.
 
     Args:
-        class_name: The class.
-        methods: All its methods as the skeleton has them, the constructor included.
-        known: Names that the tests' imports bind.
+        class_name: Name of the class.
+        methods: All its methods as in the skeleton, including the constructor.
+        known: Names that the imports of the tests bind.
     """
     constructor = methods.get("__init__")
     ready = f"{class_name}()" if constructor is None or _needs_nothing(constructor) else ""
@@ -40,7 +40,7 @@ def class_examples(
 
 
 def public_case(bodies: Sequence[tuple[str, str]]) -> str:
-    """Return a `TestCase` with one test a body, which run in that order."""
+    """Return the source of a `TestCase` with one test for each body, run in that order."""
     tests = [
         f"    def test_{number:02}_{name.replace('.', '_')}(self):\n"
         + textwrap.indent(body, " " * 8)

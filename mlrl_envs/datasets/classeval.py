@@ -1,16 +1,16 @@
 """ClassEval: 100 Python classes to complete, with `unittest` tests for each method (MIT).
 
 Rows come from `FudanSELab/ClassEval`. Splits are row ranges, train 0-65 and eval 66-81; `all` has
-every row. The rows in `UNCERTIFIED` are in none of these: their reference cannot pass for a reason
-that has nothing to do with the class. The split `uncertified` has them.
+every row. They leave out the rows of `UNCERTIFIED`, whose reference cannot pass for a reason that
+does not depend on the class; these are the split `uncertified`.
 
-Six skeletons and one reference are mended, see `classeval_mends`. ClassEval_98 hands live objects
-to the class, so that tests and program share a process. What is left to be written are the methods
-with an empty body; where the constructor is `pass`, as it should be, it is one of them.
+Six skeletons and one reference are corrected, see `classeval_corrections`. ClassEval_98 passes live
+objects to the class, so that its tests run in the process of the program. Agents write the methods
+with an empty body, which include constructors that are correctly `pass`.
 
 Source: X. Du et al., "ClassEval: A Manually-Crafted Benchmark for Evaluating LLMs on Class-level
-Code Generation", arXiv:2308.01861. No commit of the hub's copy is pinned here; a copy with the
-SHA-256 09d04e5f52413e9846e871517f67e0a1989c9afc22956340506048d6230a77aa was checked.
+Code Generation", arXiv:2308.01861. The revision is not pinned; a copy with the SHA-256
+09d04e5f52413e9846e871517f67e0a1989c9afc22956340506048d6230a77aa was checked.
 """
 
 import ast
@@ -18,8 +18,8 @@ import sys
 from collections.abc import Sequence
 
 from mlrl_envs.datasets.class_examples import class_examples, public_case
-from mlrl_envs.datasets.classeval_mends import CONTRADICTED, mended
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.classeval_corrections import CONTRADICTED, correct_field
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.parsing.syntax import parse_module
 from mlrl_envs.parsing.text import FunctionNode, bound_names
@@ -28,7 +28,7 @@ from mlrl_envs.tasks import ClassTask, Method
 
 __all__ = ["SOURCE", "SPLITS", "UNCERTIFIED", "load_classeval", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="ClassEval",
     fields=("task_id", "skeleton", "test", "solution_code", "import_statement", "class_name"),
     hub="FudanSELab/ClassEval",
@@ -36,7 +36,7 @@ SOURCE = Source(
     hub_split="test",
 )
 
-# Rows whose reference fails some tests, or fails them somewhere: row number and reason.
+# Rows whose reference fails some tests, always or on some machines: row number and reason.
 UNCERTIFIED = {
     17: "a test wants a day in January 2024 to lie ahead of today",
     28: "needs the package pandas",
@@ -62,38 +62,29 @@ SPLITS: dict[str, Sequence[int]] = {
     },
     "uncertified": tuple(UNCERTIFIED),
 }
-# Its tests hand live XML elements to the class.
+# The tests pass live XML elements to the class.
 SHARED = ("ClassEval_98",)
-# Its reference needs seconds for one test.
+# The reference needs several seconds for one test.
 PATIENT = ("ClassEval_35",)
 
 
 def load_classeval(split: str = "train", path: str | None = None) -> tuple[ClassTask, ...]:
-    """Return the tasks of a split, in the order of the rows.
-
-    Args:
-        split: `"train"`, `"eval"`, `"all"`, `"uncertified"` or `"sample"`.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
-    """
+    """Return the tasks of a split in `SPLITS`, or of `sample`; see `sources`."""
     return load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=path)
 
 
 def parse_row(row: Row) -> ClassTask:
-    """Turn a row into a task.
+    """Convert a row to a task.
 
     Raises:
         InvalidDataError: If skeleton, solution or tests do not parse, or the class or the reference
             of one of its methods is missing.
     """
     task_id, name = str(row["task_id"]), str(row["class_name"])
-    skeleton = _with_imports(mended(task_id, "skeleton", row["skeleton"]), row["import_statement"])
+    original = correct_field(task_id, "skeleton", row["skeleton"])
+    skeleton = _with_imports(original, row["import_statement"])
     places = _methods(task_id, skeleton, name)
-    solution = mended(task_id, "solution_code", row["solution_code"])
+    solution = correct_field(task_id, "solution_code", row["solution_code"])
     references = _methods(task_id, solution, name)
     methods = tuple(
         _method(task_id, key, place, references)
@@ -162,7 +153,7 @@ def _count_tests(task_id: str, tests: str) -> int:
 
 
 def _guarded(statement: str) -> str:
-    # A package that is missing must not stop the judge: the tests that need it fail.
+    # Without the package only the tests that need it fail; the judge must still load.
     (node,) = parse_module(statement).body
     names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
     roots = names or [getattr(node, "module", None) or ""]

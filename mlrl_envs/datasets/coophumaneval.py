@@ -1,13 +1,14 @@
 """CoopHumanEval: 82 functions whose work can be shared (Apache-2.0; 16 from HumanEval, MIT).
 
 Rows come from `OpenMLRL/CoopHumanEval`. Splits are row ranges as published, train 16-81 and eval
-0-15, less the rows whose tests contradict their docstring; `all` has every row.
+0-15, without the rows whose tests contradict their docstring; `all` has every row.
 
-The data has no solutions. Where a file `coophumaneval_reference.py` lies beside the rows, its
-functions, named like the entry points, are taken for them; it is read, never run.
+The data has no solutions. If a file `coophumaneval_reference.py` is in the same directory as the
+rows, its functions with the names of the entry points are used as solutions. The file is parsed,
+not executed.
 
-Source: https://huggingface.co/datasets/OpenMLRL/CoopHumanEval. No commit of it is pinned here; a
-copy with the SHA-256 3d2d7bba94b5a2ce14644eb12f9f76aabe4eff93c0d97940f9eb946d13983cfa was checked.
+Source: https://huggingface.co/datasets/OpenMLRL/CoopHumanEval. The revision is not pinned; a copy
+with the SHA-256 3d2d7bba94b5a2ce14644eb12f9f76aabe4eff93c0d97940f9eb946d13983cfa was checked.
 """
 
 import os
@@ -23,13 +24,13 @@ from mlrl_envs.datasets.problems import (
     solutions_in,
     source_of,
 )
-from mlrl_envs.datasets.sources import SAMPLE, SAMPLES, Row, Source, load_split
+from mlrl_envs.datasets.sources import SAMPLE, SAMPLES, DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import CodeTask
 
 __all__ = ["LEFT_OUT", "REFERENCE_FILE", "SOURCE", "SPLITS", "load_coophumaneval", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="CoopHumanEval",
     fields=("task_id", "prompt", "test", "entry_point"),
     hub="OpenMLRL/CoopHumanEval",
@@ -38,7 +39,7 @@ SOURCE = Source(
 )
 REFERENCE_FILE = "coophumaneval_reference.py"
 
-# Rows that nobody can pass by doing what their docstring says: without reference, in `all` only.
+# Rows whose tests contradict their docstring; they are in `all` only and have no reference.
 LEFT_OUT = {
     2: "the docstring asks for mm-dd-yyyy, two tests want 15-01-2023 and 29-02-2024 to be valid",
     12: "45 = 3*3*5, 12 = 2*2*3 and 105 = 3*5*7 are products of three primes, tests want False",
@@ -57,17 +58,7 @@ _LEFT_OUT_IDS = frozenset(f"CoopHumanEval/{row}" for row in LEFT_OUT)
 
 
 def load_coophumaneval(split: str = "train", path: str | None = None) -> tuple[CodeTask, ...]:
-    """Return the tasks of a split, in the order of the rows.
-
-    Args:
-        split: `"train"`, `"eval"`, `"all"` or `"sample"`.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
-    """
+    """Return the tasks of `train`, `eval`, `all` or `sample`; see `sources`."""
     tasks = load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=path)
     solutions = _solutions_beside(_rows_file(split, path))
     return tuple(
@@ -79,10 +70,10 @@ def load_coophumaneval(split: str = "train", path: str | None = None) -> tuple[C
 
 
 def parse_row(row: Row) -> CodeTask:
-    """Turn a row into a task, as yet without a solution.
+    """Convert a row to a task without a solution.
 
     Raises:
-        InvalidDataError: If its prompt or tests do not parse.
+        InvalidDataError: If the prompt or the tests do not parse.
     """
     task_id, name = str(row["task_id"]), str(row["entry_point"])
     try:

@@ -1,19 +1,19 @@
-"""Propositions to debate, of our own writing, each with four key points for either side.
+"""Propositions to debate, written for this project, each with key points for both sides.
 
-24 in all: 16 to train, 8 to evaluate; six others are the sample. The key points are the judge's:
-no agent reads them.
+16 are for training, 8 for evaluation; the sample has six others. No agent reads the key points;
+they are used for scoring.
 """
 
 from pathlib import Path
 
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import DebateTask
 
 __all__ = ["PROPOSITIONS", "SPLITS", "load_debate", "parse_row"]
 
 PROPOSITIONS = Path(__file__).parent / "propositions.jsonl"
-SOURCE = Source(
+SOURCE = DataSource(
     file="propositions",
     fields=("task_id", "proposition", "pro_points", "con_points"),
     hub="",
@@ -25,23 +25,18 @@ MAX_OWN = 100_000
 
 
 def load_debate(split: str = "train", path: str | None = None) -> tuple[DebateTask, ...]:
-    """Return the propositions of a split, or all of a file of the caller's.
+    """Return the propositions of a split, or all propositions of a file; see `sources`.
 
     Args:
         split: `"train"`, `"eval"`, `"all"` or `"sample"`.
-        path: A JSONL file of the caller's with the same fields; it has no splits but `sample`.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If there is no such file.
-        InvalidDataError: If a row does not follow the schema.
+        path: A JSONL file with the same fields; all its splits except `sample` are the whole file.
     """
     splits = SPLITS if path is None else dict.fromkeys(SPLITS, range(MAX_OWN))
     return load_split(SOURCE, parse_row, split=split, splits=splits, path=path or str(PROPOSITIONS))
 
 
 def parse_row(row: Row) -> DebateTask:
-    """Turn a row into a task.
+    """Convert a row to a task.
 
     Raises:
         InvalidDataError: If a text is empty, or a side has no key points.

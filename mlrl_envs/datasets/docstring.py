@@ -1,11 +1,11 @@
-"""The examples that a problem's prompt already shows, as assert statements.
+"""Examples in the docstring of a problem, as assert statements.
 
-They are the public tests: feedback about them tells nothing that the prompt does not. Forms found
-in HumanEval and CoopHumanEval: doctests (`>>> f(1)` or `>>> n = 1` and its output;
-`>>> f(1) == 2`), `f(1) == 2` and the same with `==>`, `=>`, `->`, `➞`, `=`, "returns", "should
-return", `# =>`; "For n = 3 the output should be 4"; "Input: n = 3" with "Output: 4". Arguments and
-results must be literals; whatever is not is left out. Examples are read from the prompt's raw text,
-where an escape is still an escape.
+They are the public tests: the prompt shows them, so that feedback about them reveals nothing.
+Recognised forms, as found in HumanEval and CoopHumanEval: doctests (`>>> f(1)` or `>>> n = 1` and
+its output; `>>> f(1) == 2`), `f(1) == 2` and the same with `==>`, `=>`, `->`, `➞`, `=`, "returns",
+"should return", `# =>`; "For n = 3 the output should be 4"; "Input: n = 3" with "Output: 4".
+Examples whose arguments or results are not literals are left out. Examples are read from the source
+of the prompt, in which escape sequences are not evaluated.
 """
 
 import ast
@@ -29,7 +29,7 @@ _MAX_LINES = 12
 
 
 def public_examples(prompt: str, entry_point: str) -> tuple[str, ...]:
-    """Return the prompt's examples as `assert f(...) == value`, in order, without repetition."""
+    """Return the prompt's examples as `assert f(...) == value`, in order, each once."""
     start = prompt.rfind(f"def {entry_point}(")
     lines = prompt[start:].split("\n")[1:] if start >= 0 else []
     found: list[str] = []
@@ -56,7 +56,7 @@ def _examples_at(lines: list[str], number: int, name: str) -> Iterator[str]:
 
 def _doctest(lines: list[str], number: int, name: str) -> str | None:
     source = lines[number].strip()[3:].strip()
-    # `>>> numbers = [1, 2]` with the result below names the argument instead of the function.
+    # `>>> numbers = [1, 2]` with the result below assigns the argument instead of calling.
     tree = _expression(source) or _call_of(name, source)
     if tree is None:
         return None
@@ -70,7 +70,7 @@ def _doctest(lines: list[str], number: int, name: str) -> str | None:
         if not text or text.startswith((">>>", '"""', "'''")):
             break
         wanted.append(text)
-    # As in doctest, no output means that the call returned None.
+    # As in doctest, no output means that the call returns None.
     value = _value(" ".join(wanted)) if wanted else ("None",)
     return _assertion(tree, value, name)
 
@@ -106,7 +106,7 @@ def _leading_call(text: str) -> tuple[ast.expr | None, str]:
 
 
 def _call_of(name: str, inputs: str) -> ast.expr | None:
-    # `arr = [1, 2], k = 3` are keyword arguments by another spelling; pass them in order.
+    # `arr = [1, 2], k = 3` assigns arguments by name; pass them in order.
     tree = _expression(f"{name}({inputs.strip().rstrip('.,')})")
     if not isinstance(tree, ast.Call) or tree.args:
         return None
@@ -131,7 +131,7 @@ def _assertion(
 
 
 def _value(text: str) -> tuple[str] | None:
-    """Read a literal at the start of `text`: the rest of the line, or several lines of brackets."""
+    """Parse a literal at the start of `text`: the rest of the line, or brackets over lines."""
     lines = text.split("\n")
     first = _line_value(lines[0])
     if first is not None or not lines[0].strip().startswith(("[", "(", "{")):
@@ -144,13 +144,13 @@ def _value(text: str) -> tuple[str] | None:
 
 
 def _line_value(line: str) -> tuple[str] | None:
-    line = line.strip().rstrip(".")  # a full stop, not the point of a float
+    line = line.strip().rstrip(".")  # a full stop, not a decimal point
     line = _WORDS.get(line.lower(), line)
     for end in range(len(line), 0, -1):
         value = _literal(_expression(line[:end]))
         if value is not None and _TRAILING.match(line[end:]):
             return value
-    # `f(3) == 1 + 9 = 10`: a worked example ends in its result.
+    # In `f(3) == 1 + 9 = 10` the result is the last number.
     _, equals, result = line.rpartition("=")
     return _line_value(result) if equals and result.strip() else None
 

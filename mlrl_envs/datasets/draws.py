@@ -1,6 +1,6 @@
-"""Numbers that a key decides: the same in every process and under every version of Python.
+"""Deterministic random numbers, equal in every process and every version of Python.
 
-They come from SHA-256; `random` keeps no such promise for anything but `random()` itself.
+They are derived from SHA-256, because `random` guarantees stable results for `random()` only.
 """
 
 import hashlib
@@ -13,10 +13,10 @@ ItemT = TypeVar("ItemT")
 
 
 class Draws:
-    """A stream of draws.
+    """A stream of random numbers.
 
     Args:
-        key: Decides all of them.
+        key: The seed; equal keys give equal streams.
     """
 
     def __init__(self, key: str) -> None:

@@ -1,9 +1,9 @@
 """GSM8K: 8792 school word problems with worked answers (MIT, OpenAI 2021).
 
 Rows come from `openai/gsm8k`, configuration `main`: 7473 of its train split, then 1319 of its test
-split; a local file holds them in the same order. `train` and `eval` (also called `test`) are these
-two, `all` both. The right answer stands behind `####`; calculator notes (`<<2*3=6>>`) are taken out
-of the solution. No row is dropped.
+split; a local file has them in the same order. `train` and `eval` (also called `test`) are these
+two, `all` both. The answer follows `####`; calculator annotations (`<<2*3=6>>`) are removed from
+the solution.
 
 Source: K. Cobbe et al., "Training Verifiers to Solve Math Word Problems", arXiv:2110.14168.
 """
@@ -11,14 +11,14 @@ Source: K. Cobbe et al., "Training Verifiers to Solve Math Word Problems", arXiv
 import dataclasses
 import re
 
-from mlrl_envs.datasets.sources import SAMPLE, Row, Source, load_split
+from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.parsing.numbers import format_number, read_number
 from mlrl_envs.tasks import MathTask
 
 __all__ = ["SOURCE", "SPLITS", "load_gsm8k", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="gsm8k",
     fields=("question", "answer"),
     hub="openai/gsm8k",
@@ -33,17 +33,7 @@ _NOTE = re.compile(r"<<[^<>]*>>")
 
 
 def load_gsm8k(split: str = "train", path: str | None = None) -> tuple[MathTask, ...]:
-    """Return the tasks of a split, in the order of the rows.
-
-    Args:
-        split: `"train"`, `"eval"`, `"test"` (the same), `"all"` or `"sample"`.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
-    """
+    """Return the tasks of `train`, `eval` (or `test`), `all` or `sample`; see `sources`."""
     tasks = load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=path)
     if split == SAMPLE:
         return tasks
@@ -52,7 +42,7 @@ def load_gsm8k(split: str = "train", path: str | None = None) -> tuple[MathTask,
 
 
 def parse_row(row: Row) -> MathTask:
-    """Turn a row into a task; only rows of the sample carry an id.
+    """Convert a row to a task; only rows of the sample have an id.
 
     Raises:
         InvalidDataError: If no number follows `####`.

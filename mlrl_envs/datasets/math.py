@@ -1,4 +1,4 @@
-"""Problems with one number for an answer: made from a seed, or the rows of GSM8K."""
+"""Splits of the generated math problems."""
 
 from functools import lru_cache
 
@@ -18,12 +18,12 @@ _PARTS = {"train": ("train",), "eval": ("eval",), "test": ("eval",), "all": ("tr
 def load_problems(
     split: str, *, seed: int, topics: tuple[str, ...], levels: tuple[int, ...]
 ) -> tuple[MathTask, ...]:
-    """Return the made problems of a split.
+    """Return the generated problems of a split.
 
     Args:
         split: `"train"` (1000 problems), `"eval"` or `"test"` (the same 200), `"all"`, or
-            `"sample"`, ten rows of our own in the schema of GSM8K, whatever the other arguments.
-        seed: Chooses another series.
+            `"sample"`, ten fixed rows in the schema of GSM8K that ignore the other arguments.
+        seed: Seed of the problems.
         topics: Some of `math_problems.TOPICS`.
         levels: Some of `math_problems.LEVELS`.
 

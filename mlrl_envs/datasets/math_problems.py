@@ -1,9 +1,9 @@
-"""Problems made from a seed: arithmetic, algebra, word problems, chains of steps; three levels.
+"""Math problems generated from a seed: arithmetic, algebra, word problems, several steps.
 
-A problem is a pure function of its key (topic, level, split, seed, number), the same in every
-process and under every version of Python. Splits share no problem: which one a question belongs to
-is decided by a hash of its text. A right answer is above nine, or below minus nine, and does not
-occur in the question, so that neither a constant nor a copy is right.
+A problem is a pure function of its key (topic, level, split, seed, number), equal in every process
+and every version of Python. A hash of the question decides the split, so that splits share no
+problem. Every answer is above nine or below minus nine and does not occur in the question, so that
+neither a constant nor a copied number is right.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ from mlrl_envs.tasks import MathTask
 __all__ = ["LEVELS", "TOPICS", "make_problem", "make_problems"]
 
 LEVELS = (1, 2, 3)
-SMALL = 9  # answers up to this are guessed too easily
-EVAL_SHARE = 5  # one problem in so many belongs to the evaluation
+SMALL = 9  # smaller answers are too easy to guess
+EVAL_SHARE = 5  # one problem in five belongs to the split `eval`
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ def make_problems(
 
     Args:
         split: `"train"` or `"eval"`.
-        size: How many.
-        seed: Chooses another series of problems.
-        topics: Some of `TOPICS`, taken in turn.
-        levels: Some of `LEVELS`, taken in turn.
+        size: Number of problems.
+        seed: Seed of the problems.
+        topics: Some of `TOPICS`, used in turn.
+        levels: Some of `LEVELS`, used in turn.
     """
     kinds = [(topic, level) for level in levels for topic in topics]
     found: dict[str, MathTask] = {}
@@ -67,7 +67,7 @@ def make_problems(
 
 
 def make_problem(split: str, *, seed: int, number: int, topic: str, level: int) -> MathTask | None:
-    """Return one problem, or None where its key gives none that is fair and in this split."""
+    """Return one problem, or None if its key gives an unfair one or one of another split."""
     task_id = f"math/{topic}/{level}/{split}/{seed}/{number}"
     problem = TOPICS[topic](Draws(task_id), level)
     if not _is_fair(problem) or _is_eval(problem.question) != (split == "eval"):

@@ -1,15 +1,15 @@
-"""MBPP: 974 functions to write from a sentence, 427 of them revised by hand (CC BY 4.0, Google).
+"""MBPP: 974 functions, each given by one sentence, 427 revised manually (CC BY 4.0, Google).
 
 Rows of the full set come from `google-research-datasets/mbpp`, `full`, those of the revised one
-from its `sanitized`. Splits are row ranges as the literature on cooperating coders uses them, train
-15-64, eval 0-14, `all`; and the data set's own by task id: `prompt` 1-10, `test` 11-510,
-`validation` 511-600, `finetune` 601-974 (there named train). `train` lies inside `test`.
+from its `sanitized`. Splits are row ranges as in the literature on cooperating coders (train 15-64,
+eval 0-14, `all`) and the data set's own by task id: `prompt` 1-10, `test` 11-510, `validation`
+511-600, `finetune` 601-974 (there called train). `train` is part of `test`.
 
-A row has no signature: the prompt is the sentence and the first test, as an example; the other
-tests and the challenge tests stay hidden. Where tests make instances of a class of the solution
-(367, 601, 927), that class is part of the problem. Test setup runs once the program is loaded.
-Where tests repeat each other (37, 337, 508, 713, 799, 862) the example is the first that is unlike
-the others. Line ends are those of Unix. No row is dropped.
+A row has no signature: the prompt is the sentence and the first test as an example; the other tests
+and the challenge tests are hidden. If tests create instances of a class of the solution (367, 601,
+927), that class is part of the problem. Test setup runs after the program is loaded. If tests
+repeat each other (37, 337, 508, 713, 799, 862), the example is the first that differs from the
+others. Line ends are converted to those of Unix.
 
 Source: J. Austin et al., "Program Synthesis with Large Language Models", arXiv:2108.07732.
 """
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from mlrl_envs.datasets.problems import definitions, source_of
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.parsing.text import FunctionNode, parse_code
 from mlrl_envs.tasks import CodeTask
@@ -31,7 +31,7 @@ Variant = Literal["full", "sanitized"]
 REVISION = "4bb6404fdc6cacfda99d4ac4205087b89d32030c"
 HUB_SPLITS = "prompt+test+validation+train"  # by task id, as in the files
 SOURCES = {
-    "full": Source(
+    "full": DataSource(
         file="mbpp",
         fields=("task_id", "text", "code", "test_list", "test_setup_code", "challenge_test_list"),
         hub="google-research-datasets/mbpp",
@@ -39,7 +39,7 @@ SOURCES = {
         revision=REVISION,
         hub_split=HUB_SPLITS,
     ),
-    "sanitized": Source(
+    "sanitized": DataSource(
         file="sanitized-mbpp",
         fields=("task_id", "prompt", "code", "test_list", "test_imports"),
         hub="google-research-datasets/mbpp",
@@ -67,34 +67,29 @@ SPLITS = {
         "finetune": range(307, 427),
     },
 }
-# What one assertion may take where the default would fail the solution on a slow machine, in
-# seconds: 123 sums the divisors of every number up to 9999, which takes it 2 to 6.
+# Time limits of one assertion in seconds for solutions that are slower than the default allows:
+# 123 sums the divisors of every number up to 9999 and needs 2 to 6 seconds.
 SLOW = {"MBPP/123": 20.0}
 
 
 def load_mbpp(
     split: str = "train", path: str | None = None, variant: Variant = "full"
 ) -> tuple[CodeTask, ...]:
-    """Return the tasks of a split, in the order of the rows.
+    """Return the tasks of a split of `SPLITS[variant]`, or of `sample`; see `sources`.
 
     Args:
-        split: One of `SPLITS[variant]`, or `"sample"`.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
+        split: Name of the split.
+        path: A JSONL file with the rows; None searches the default locations.
         variant: `"full"` or `"sanitized"`.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
     """
     return load_split(SOURCES[variant], parse_row, split=split, splits=SPLITS[variant], path=path)
 
 
 def parse_row(row: Row) -> CodeTask:
-    """Turn a row of either variant into a task.
+    """Convert a row of either variant to a task.
 
     Raises:
-        InvalidDataError: If its code or tests do not parse, or tests call nothing of the code.
+        InvalidDataError: If code or tests do not parse, or the tests call no function of the code.
     """
     number = row["task_id"]
     task_id = f"MBPP/{number}" if isinstance(number, int) else str(number)
@@ -124,7 +119,7 @@ def parse_row(row: Row) -> CodeTask:
 def _entry_point(task_id: str, statements: Sequence[ast.stmt], used: Sequence[str]) -> str:
     defined = [node.name for node in statements if isinstance(node, FunctionNode)]
     called = [name for name in used if name in defined]
-    # A builtin is the function asked for only where tests call nothing else (126 asks for `sum`).
+    # A builtin is the entry point only if the tests call nothing else (126 asks for `sum`).
     own = [name for name in called if not hasattr(builtins, name)] or called
     if not own:
         raise InvalidDataError(f"{task_id}: the tests call no function of the code")

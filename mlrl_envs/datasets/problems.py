@@ -1,4 +1,4 @@
-"""What rows of functions to write have in common: their own code, and how many assertions."""
+"""Syntax of problems that ask for a function: helper code, assertions and solutions."""
 
 import ast
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ __all__ = ["count_assertions", "definitions", "prelude_of", "solutions_in", "sou
 
 
 def prelude_of(prompt: str, name: str) -> list[ast.stmt]:
-    """Return what a prompt holds beside the function `name`: imports and helper functions.
+    """Return the statements of a prompt except the function `name`: imports and helper functions.
 
     Raises:
         SyntaxError: If the prompt does not parse.
@@ -22,27 +22,27 @@ def prelude_of(prompt: str, name: str) -> list[ast.stmt]:
 
 
 def definitions(statements: Sequence[ast.stmt]) -> tuple[str, ...]:
-    """Return the functions and classes that statements define, sorted.
+    """Return the names of functions and classes that statements define, sorted.
 
-    Imports are not among them: an answer may repeat those, but replace no function of the problem.
+    Imports are not included: an answer may repeat an import, but not replace a function.
     """
     defining = [node for node in statements if isinstance(node, FunctionNode | ast.ClassDef)]
     return tuple(sorted(node.name for node in defining))
 
 
 def source_of(statements: Sequence[ast.stmt]) -> str:
-    """Return statements as source, without comments."""
+    """Return the source of statements, without comments."""
     return "\n\n".join(ast.unparse(node) for node in statements)
 
 
 def count_assertions(tests: str) -> int:
-    """Return how many assertions stand in a text; constant ones check nothing."""
+    """Return the number of assert statements in tests, without those on constants."""
     asserts = [node for node in ast.walk(ast.parse(tests)) if isinstance(node, ast.Assert)]
     return sum(not isinstance(node.test, ast.Constant) for node in asserts)
 
 
 def solutions_in(source: str) -> dict[str, str]:
-    """Return each function of a module together with all that it needs of the module.
+    """Return each function of a module with all statements of the module that it depends on.
 
     Raises:
         SyntaxError: If the module does not parse.

@@ -1,12 +1,16 @@
-"""Where the rows of a data set are found, in a fixed order, with one clear error, and its splits.
+"""Locations of data sets, and splits of their rows.
 
-1. an explicit path; 2. `MLRL_DATA_DIR/<file>.jsonl`; 3. an installed package that carries the same
-rows; 4. the Hugging Face hub at a pinned revision, through `datasets`, unless `HF_HUB_OFFLINE` is
-set. A package comes before the hub because it holds the same bytes and can neither hang nor drift;
-an explicit path that is missing is an error, never a reason to look elsewhere.
+Rows are searched in this order: an explicit path; `MLRL_DATA_DIR/<file>.jsonl`; an installed
+package that contains the rows; the Hugging Face hub at a pinned revision, through `datasets`,
+unless `HF_HUB_OFFLINE` is set. A package comes before the hub because it needs no network and its
+content does not change. If an explicit path does not exist, no other location is searched.
 
-Beside its splits every data set has `sample`: a few rows of our own in the same schema, kept in
-`samples/<file>.jsonl`, which need nothing and are read by the same parser.
+Every data set also has the split `sample`: a few rows written for this project in the same schema,
+stored in `samples/<file>.jsonl` and read by the same parser. It needs no data set.
+
+The loaders of the data sets (`load_humaneval` and others) take `split`, the name of a split, and
+`path`, a JSONL file with the rows, plain or gzipped; None searches the default locations. They
+return the tasks in the order of the rows and raise the errors of `load_split`.
 """
 
 import gzip
@@ -22,7 +26,7 @@ from typing import Any, TypeVar
 from mlrl_envs.errors import DataNotFoundError, InvalidDataError, unknown_name
 from mlrl_envs.types import Task
 
-__all__ = ["SAMPLE", "Row", "Source", "find_rows", "has_file", "load_split"]
+__all__ = ["SAMPLE", "DataSource", "Row", "find_rows", "has_file", "load_split"]
 
 SAMPLE = "sample"
 SAMPLES = Path(__file__).parent / "samples"
@@ -31,18 +35,18 @@ TaskT = TypeVar("TaskT", bound=Task)
 
 
 @dataclass(frozen=True)
-class Source:
-    """The places that hold one data set.
+class DataSource:
+    """The locations of one data set.
 
     Attributes:
         file: Name of its file in `MLRL_DATA_DIR`, without the suffix `.jsonl`.
         fields: Columns that every row must have.
         hub: Repository on the Hugging Face hub.
         revision: Commit of that repository.
-        hub_split: Split to load from there.
-        hub_config: Configuration of that repository, or "" where it has one only.
-        package: Import name of a package that carries the rows, or "" where there is none.
-        distribution: What to install to get that package.
+        hub_split: Split to load from the repository.
+        hub_config: Configuration of the repository, or "" if it has only one.
+        package: Import name of a package that contains the rows, or "" if there is none.
+        distribution: Name under which that package is installed.
         resource: Path of the rows inside the package.
     """
 
@@ -58,7 +62,7 @@ class Source:
 
 
 def load_split(
-    source: Source,
+    source: DataSource,
     parse_row: Callable[[Row], TaskT],
     *,
     split: str,
@@ -68,22 +72,22 @@ def load_split(
     """Return the tasks of a split, in the order of its row numbers.
 
     Args:
-        source: Where the rows are.
-        parse_row: Turns a row into a task; a module's function, so that its results are kept.
-        split: One of `splits`, or `"sample"`.
-        splits: The rows of each split, by number from 0; numbers beyond the last row are skipped.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
+        source: The locations of the rows.
+        parse_row: Converts a row to a task; a top-level function, because results are cached by it.
+        split: A name in `splits`, or `"sample"`.
+        splits: The row numbers of each split, from 0; numbers beyond the last row are skipped.
+        path: A JSONL file with the rows, plain or gzipped; None searches the default locations.
 
     Raises:
         UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
+        DataNotFoundError: If the rows are not found.
         InvalidDataError: If a row does not follow the schema, or the split has no rows.
     """
     if split == SAMPLE:
         return _load_sample(source, parse_row)
     if split not in splits:
         raise unknown_name("split", split, [*splits, SAMPLE])
-    # All that decides where rows are found belongs to the key of the cache.
+    # The cache key contains everything that decides where the rows are found.
     places = (path, os.environ.get("MLRL_DATA_DIR", ""), os.environ.get("HF_HUB_OFFLINE", ""))
     tasks = _load_all(source, parse_row, places)
     chosen = tuple(tasks[number] for number in splits[split] if number < len(tasks))
@@ -93,22 +97,22 @@ def load_split(
 
 
 @lru_cache(maxsize=16)
-def _load_sample(source: Source, parse_row: Callable[[Row], TaskT]) -> tuple[TaskT, ...]:
+def _load_sample(source: DataSource, parse_row: Callable[[Row], TaskT]) -> tuple[TaskT, ...]:
     return _load_all(source, parse_row, (str(SAMPLES / f"{source.file}.jsonl"), "", ""))
 
 
 @lru_cache(maxsize=16)
 def _load_all(
-    source: Source, parse_row: Callable[[Row], TaskT], places: tuple[str | None, str, str]
+    source: DataSource, parse_row: Callable[[Row], TaskT], places: tuple[str | None, str, str]
 ) -> tuple[TaskT, ...]:
     return tuple(parse_row(row) for row in find_rows(source, places[0]))
 
 
-def find_rows(source: Source, path: str | None = None) -> list[Row]:
-    """Read every row of a data set from the first place that has it.
+def find_rows(source: DataSource, path: str | None = None) -> list[Row]:
+    """Return all rows of a data set from the first location that has them.
 
     Raises:
-        DataNotFoundError: If no place has it; the message names them all.
+        DataNotFoundError: If no location has the rows; the message lists all of them.
         InvalidDataError: If a row lacks a field.
     """
     rows = _rows(source, path)
@@ -119,18 +123,18 @@ def find_rows(source: Source, path: str | None = None) -> list[Row]:
     return rows
 
 
-def has_file(source: Source, path: str | None = None) -> bool:
-    """Return whether the rows would come from a local file: an explicit one, or a data folder's."""
+def has_file(source: DataSource, path: str | None = None) -> bool:
+    """Return whether the rows are read from a local file: `path`, or one in `MLRL_DATA_DIR`."""
     return path is not None or _local_file(source) is not None
 
 
-def _local_file(source: Source) -> Path | None:
+def _local_file(source: DataSource) -> Path | None:
     data_dir = os.environ.get("MLRL_DATA_DIR", "")
     file = Path(data_dir) / f"{source.file}.jsonl"
     return file if data_dir and file.is_file() else None
 
 
-def _rows(source: Source, path: str | None) -> list[Row]:
+def _rows(source: DataSource, path: str | None) -> list[Row]:
     if path is not None:
         if not Path(path).is_file():
             raise DataNotFoundError(f"no file {path!r} with the rows of {source.file}")
@@ -154,7 +158,7 @@ def _rows(source: Source, path: str | None) -> list[Row]:
     )
 
 
-def _package_file(source: Source) -> Path | None:
+def _package_file(source: DataSource) -> Path | None:
     spec = importlib.util.find_spec(source.package) if source.package else None
     if spec is None or not spec.submodule_search_locations:
         return None
@@ -162,7 +166,7 @@ def _package_file(source: Source) -> Path | None:
     return file if file.is_file() else None
 
 
-def _from_hub(source: Source) -> tuple[list[Row] | None, str]:
+def _from_hub(source: DataSource) -> tuple[list[Row] | None, str]:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
         return None, "HF_HUB_OFFLINE is set"
     try:
@@ -174,7 +178,7 @@ def _from_hub(source: Source) -> tuple[list[Row] | None, str]:
         loaded = load_dataset(
             source.hub, split=source.hub_split, revision=source.revision, **options
         )
-    except Exception as error:  # noqa: BLE001  the hub fails in many ways; each ends in our error
+    except Exception as error:  # noqa: BLE001  `datasets` raises errors of many types
         return None, f"{type(error).__name__} at revision {source.revision[:8]}"
     return [dict(row) for row in loaded], ""
 

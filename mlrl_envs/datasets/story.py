@@ -1,4 +1,4 @@
-"""Creative prompts for two writers: ten to train on, ten others to evaluate on. All our own."""
+"""Creative prompts written for this project: ten for training, ten for evaluation."""
 
 from collections.abc import Sequence
 
@@ -32,20 +32,20 @@ EVAL_PROMPTS = (
     "Tell of a fox who delivers letters in the snow:",
 )
 _PROMPTS = {"train": TRAIN_PROMPTS, "eval": EVAL_PROMPTS}
-# There is nothing to download here, so the sample is what everyone has: the prompts to train on.
+# These prompts need no download, so the sample is the training split.
 SPLITS = {"train": ("train",), "eval": ("eval",), "all": ("train", "eval"), "sample": ("train",)}
 
 
 def load_story(split: str = "train", prompts: Sequence[str] | None = None) -> tuple[StoryTask, ...]:
-    """Return the tasks of a split, or one task for each of the caller's own prompts.
+    """Return the tasks of a split, or one task for each given prompt.
 
     Args:
         split: `"train"`, `"eval"`, `"all"` or `"sample"`.
-        prompts: Prompts that replace the built-in ones; `split` is then without effect.
+        prompts: Prompts that replace the built-in ones; `split` has no effect then.
 
     Raises:
         UnknownNameError: If there is no such split.
-        InvalidArgumentError: If `prompts` is empty or holds something that is no text.
+        InvalidArgumentError: If `prompts` is empty or contains an empty text or another type.
     """
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
@@ -63,5 +63,5 @@ def _own_tasks(prompts: Sequence[str]) -> tuple[StoryTask, ...]:
         raise InvalidArgumentError(f"prompts must be a list of texts, got {prompts!r}")
     for prompt in prompts:
         if not isinstance(prompt, str) or not prompt.strip():
-            raise InvalidArgumentError(f"prompts must be texts that say something, got {prompt!r}")
+            raise InvalidArgumentError(f"prompts must be non-empty texts, got {prompt!r}")
     return tuple(StoryTask(f"story/own/{n}", prompt) for n, prompt in enumerate(prompts))

@@ -1,9 +1,9 @@
-"""TLDR: Reddit posts to summarise (CC BY 4.0, from OpenAI's summarize-from-feedback).
+"""Reddit posts to summarise (CC BY 4.0, from OpenAI's summarize-from-feedback).
 
 Rows come from `trl-lib/tldr`: `train` is the first thousand rows of its train split, `eval` the
 first thousand of its test split, `all` every row. For a local file see
 `mlrl_envs.datasets.writing`. Only the post is used (`prompt`, which ends with "TL;DR:"), not the
-human summary. Rows carry no id on the hub: a task is named by a hash of its post.
+human summary. Rows have no id on the hub; the id of a task is a hash of its post.
 
 Source: N. Stiennon et al., "Learning to Summarize from Human Feedback", arXiv:2009.01325;
 M. Völske et al., "TL;DR: Mining Reddit to Learn Automatic Summarization", 2017.
@@ -11,18 +11,18 @@ M. Völske et al., "TL;DR: Mining Reddit to Learn Automatic Summarization", 2017
 
 import hashlib
 
-from mlrl_envs.datasets.sources import Row, Source
+from mlrl_envs.datasets.sources import DataSource, Row
 from mlrl_envs.datasets.writing import load_writing
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import WritingTask
 
 __all__ = ["HUB_SPLITS", "SOURCE", "load_tldr", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="tldr",
     fields=("prompt",),
     hub="trl-lib/tldr",
-    # As pinned by several public projects that use this data set; 116722 rows to train on.
+    # The revision that several public projects pin; its train split has 116722 rows.
     revision="21233da376667088e6eb1ce4ce19ed832c2935d3",
     hub_split="train+validation+test",
 )
@@ -30,25 +30,15 @@ HUB_SPLITS = {"train": "train[:1000]", "eval": "test[:1000]", "all": SOURCE.hub_
 
 
 def load_tldr(split: str = "train", path: str | None = None) -> tuple[WritingTask, ...]:
-    """Return the tasks of a split, in the order of the rows.
-
-    Args:
-        split: `"train"`, `"eval"`, `"all"` or `"sample"`.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
-    """
+    """Return the tasks of `train`, `eval`, `all` or `sample`; see `sources`."""
     return load_writing(SOURCE, parse_row, split=split, hub_splits=HUB_SPLITS, path=path)
 
 
 def parse_row(row: Row) -> WritingTask:
-    """Turn a row into a task.
+    """Convert a row to a task.
 
     Raises:
-        InvalidDataError: If its post is no text, or empty.
+        InvalidDataError: If the post is not a text or is empty.
     """
     post = row["prompt"]
     if not isinstance(post, str) or not post.strip():

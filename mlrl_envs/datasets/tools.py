@@ -1,9 +1,10 @@
-"""Questions that take tools, and the archive that the search tool finds documents in: our own.
+"""Questions that require tools, and the archive of the search tool; written for this project.
 
-Five kinds, each with a part of the information for either agent: the weight of a cargo (search,
-calculator), boxes delivered (Python over a file), the signal of a lighthouse (search, Python), the
-master of a foundry (two searches), the worth of a tank (a file, calculator). Names are invented,
-so that no model knows an answer. Splits: train 0-19, eval 20-29; the sample has eight rows more.
+There are five kinds of questions, each with separate information for the two agents: the weight of
+a cargo (search, calculator), boxes delivered (Python on a file), the signal of a lighthouse
+(search, Python), the master of a foundry (two searches), the value of a tank (a file, calculator).
+Names are invented, so that no model knows an answer. Splits: train 0-19, eval 20-29; the sample has
+eight other rows.
 """
 
 import json
@@ -11,14 +12,14 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from mlrl_envs.datasets.sources import Row, Source, load_split
+from mlrl_envs.datasets.sources import DataSource, Row, load_split
 from mlrl_envs.errors import InvalidArgumentError, InvalidDataError
 from mlrl_envs.tasks import ToolEvidence, ToolTask
 from mlrl_envs.tools.search import Document
 
 __all__ = ["SOURCE", "SPLITS", "load_corpus", "load_tools", "parse_row"]
 
-SOURCE = Source(
+SOURCE = DataSource(
     file="tools",
     fields=("task_id", "question", "briefs", "files", "twin_files", "evidence", "answer"),
     hub="",
@@ -33,25 +34,15 @@ CORPUS = Path(__file__).parent / "tools_corpus.jsonl"
 
 
 def load_tools(split: str = "train", path: str | None = None) -> tuple[ToolTask, ...]:
-    """Return the tasks of a split, in the order of the rows.
-
-    Args:
-        split: `"train"`, `"eval"`, `"all"` or `"sample"`.
-        path: A JSONL file with rows of the caller's own; None takes ours.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If there is no file at `path`.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
-    """
+    """Return the tasks of `train`, `eval`, `all` or `sample`; see `sources`."""
     return load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=path)
 
 
 def parse_row(row: Row) -> ToolTask:
-    """Turn a row into a task.
+    """Convert a row to a task.
 
     Raises:
-        InvalidDataError: If something in it is of the wrong kind.
+        InvalidDataError: If a field has the wrong type.
     """
     try:
         return ToolTask(
@@ -69,11 +60,14 @@ def parse_row(row: Row) -> ToolTask:
 
 @lru_cache(maxsize=8)
 def load_corpus(path: str | None = None) -> tuple[Document, ...]:
-    """Return the documents of a JSONL file with `id`, `title` and `text`; None takes ours.
+    """Return the documents of a JSONL file with `id`, `title` and `text`.
+
+    Args:
+        path: The file; None reads the built-in archive.
 
     Raises:
-        InvalidArgumentError: If there is no such file.
-        InvalidDataError: If a line is no document, or two have one id.
+        InvalidArgumentError: If the file does not exist.
+        InvalidDataError: If a line is not a document, or two documents have the same id.
     """
     file = CORPUS if path is None else Path(path)
     if not file.is_file():
@@ -85,10 +79,10 @@ def load_corpus(path: str | None = None) -> tuple[Document, ...]:
             documents.append(Document(str(row["id"]), str(row["title"]), str(row["text"])))
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidDataError(
-                f"{file.name} line {number} is no document with id, title and text: {error!r}"
+                f"{file.name} line {number} is not a document with id, title and text: {error!r}"
             ) from error
     if len({document.id for document in documents}) != len(documents):
-        raise InvalidDataError(f"{file.name} gives two documents one id")
+        raise InvalidDataError(f"{file.name}: two documents have the same id")
     return tuple(documents)
 
 

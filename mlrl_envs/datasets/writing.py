@@ -1,44 +1,39 @@
-"""Splits of the writing data: the hub's own or, of a local file, a division into two.
+"""Splits of the writing data sets.
 
 On the hub `train` and `eval` are the first thousand rows of two splits, and `all` is every row of
-every split. A local file has no splits: every fifth of its rows is `eval` and the others are
-`train`, so that nobody is judged on what it has trained on; `all` is every row. None is dropped.
+every split. A local file has no splits: every fifth row is `eval` and the others are `train`, so
+that training and evaluation share no rows; `all` is every row.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from mlrl_envs.datasets.sources import SAMPLE, Row, Source, has_file, load_split
+from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, has_file, load_split
 from mlrl_envs.errors import InvalidDataError, unknown_name
 from mlrl_envs.tasks import WritingTask
 
 __all__ = ["load_writing"]
 
-ALL_ROWS = {"all": range(200_000)}  # more than any of these data sets has
+ALL_ROWS = {"all": range(200_000)}  # more rows than any of these data sets has
 FIFTH = 5
 
 
 def load_writing(
-    source: Source,
+    source: DataSource,
     parse_row: Callable[[Row], WritingTask],
     *,
     split: str,
     hub_splits: Mapping[str, str],
     path: str | None = None,
 ) -> tuple[WritingTask, ...]:
-    """Return the tasks of a split.
+    """Return the tasks of a split; for errors see `load_split`.
 
     Args:
-        source: Where the rows are; its `hub_split` is replaced.
-        parse_row: Turns a row into a task.
+        source: The locations of the rows; its `hub_split` is replaced.
+        parse_row: Converts a row to a task.
         split: `"train"`, `"eval"`, `"all"` or `"sample"`.
-        hub_splits: What these are on the hub, but for the sample.
-        path: A JSONL file with the rows, plain or gzipped; None looks in the usual places.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-        DataNotFoundError: If the rows are in none of the places.
-        InvalidDataError: If a row does not follow the schema, or the split has no rows.
+        hub_splits: The hub's name of each split except the sample.
+        path: A JSONL file with the rows, plain or gzipped; None searches the default locations.
     """
     if split not in (*hub_splits, SAMPLE):
         raise unknown_name("split", split, [*hub_splits, SAMPLE])

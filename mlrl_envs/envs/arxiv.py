@@ -1,31 +1,49 @@
-"""A scientific abstract for two writers, who expand it to the introduction of a paper.
+"""Introductions of a paper, written by two agents from its abstract.
 
-`background` writes what is known, what is open and why it matters; `complementary` writes how the
-work was done and what follows from it. Both read the abstract and write at once, blind to each
-other, and each is told not to repeat what the other covers.
+Both agents read the abstract and write at the same time without reading each other's text; each is
+told not to repeat what the other covers. For observations and actions see
+`mlrl_envs.envs.writing`.
 
-Agents: `background`, `complementary`.
-Reward: grounded in (0, 1): what each text is worth by itself (0.3 + 0.3), and for both together
-    0.2 ratio of lengths + 0.1 division of labour + 0.1 transitions, see
-    `mlrl_envs.rewards.writing.grounded`; paper in (0, 3), see `mlrl_envs.rewards.writing.paper`.
-Data: OpenMLRL/arXiv_abstract, abstracts of 100 to 300 words, CC0 1.0 (arXiv's metadata). A. Cohan
-    et al., "A Discourse-Aware Attention Model for Abstractive Summarization of Long Documents",
-    arXiv:1804.05685.
+Agents:
+    `background` writes what is known, what is open and why it matters. `complementary` writes the
+    methodology and the implications.
+
+Reward:
+    Both agents receive the same reward. With `grounded` an episode is solved from 0.75 on, with
+    `paper` at 2.98, the highest sum that can be reached.
+
+    | mode | range | reward of a turn |
+    |---|---|---|
+    | `grounded` | 0 to 1 | 0.3 and 0.3 for the texts, 0.2 length, 0.1 division, 0.1 transitions |
+    | `paper` | 0 to 3 | structure 0.5, then length 1, then vocabulary 0.5, then style 1 |
+
+    See `mlrl_envs.rewards.writing.grounded` and `mlrl_envs.rewards.writing.paper`. Division is how
+    far the first text speaks of the state of the field and the second of the work.
+
+Data:
+    OpenMLRL/arXiv_abstract, abstracts of 100 to 300 words, CC0 1.0 (arXiv's metadata). A. Cohan et
+    al., "A Discourse-Aware Attention Model for Abstractive Summarization of Long Documents",
+    arXiv:1804.05685. There are no reference answers. See `mlrl_envs.datasets.arxiv`.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/arxiv-v0", split="sample", reward="paper")
+    observations, infos = env.reset(seed=0)
+    text = "It is well known that this is an open question. " * 15
+    observations, rewards, *_, infos = env.step({"background": text, "complementary": text})
+    assert infos["background"]["components"]["structure"] == 0.5
 """
 
-from typing import Any
+from typing import ClassVar
 
 from mlrl_envs.datasets.arxiv import load_arxiv
 from mlrl_envs.envs.writing import Brief, WritingConfig, WritingFamily
 from mlrl_envs.rewards.writing.arxiv import LEVELS, RULES
-from mlrl_envs.shell.env import TextParallelEnv, build_env
+from mlrl_envs.tasks import WritingTask
 
-__all__ = ["BRIEF", "ENV_ID", "parallel_env"]
-
-ENV_ID = "mlrl/arxiv-v0"
+__all__ = ["ArxivFamily", "parallel_env"]
 
 _BACKGROUND = (
     "Two writers expand this abstract to the introduction of a paper, at the same time. You write "
@@ -39,18 +57,23 @@ _COMPLEMENTARY = (
     "Your teammate writes the background and motivation; do not repeat these. Write 180 to 250 "
     "words of plain prose in your own words, and nothing else."
 )
-BRIEF = Brief(
-    heading="Scientific abstract",
-    parts={"background": _BACKGROUND, "complementary": _COMPLEMENTARY},
-    levels=LEVELS,
-    rules=RULES,
-)
 
 
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `WritingConfig`, and of the shell."""
-    return build_env(ENV_ID, WritingConfig, _family, options)
+class ArxivFamily(WritingFamily):
+    """Introductions of a paper for `background` and `complementary`."""
+
+    env_id: ClassVar[str] = "mlrl/arxiv-v0"
+    brief: ClassVar[Brief] = Brief(
+        heading="Scientific abstract",
+        parts={"background": _BACKGROUND, "complementary": _COMPLEMENTARY},
+        levels=LEVELS,
+        rules=RULES,
+    )
+
+    @classmethod
+    def load_tasks(cls, config: WritingConfig) -> tuple[WritingTask, ...]:
+        """Return the abstracts of the split."""
+        return load_arxiv(config.split, config.path)
 
 
-def _family(config: WritingConfig) -> WritingFamily:
-    return WritingFamily(config, BRIEF, load_arxiv(config.split, config.path))
+parallel_env = ArxivFamily.make_env

@@ -1,37 +1,63 @@
-"""ClassEval for several programmers: each completes some methods of one class.
+"""Classes of ClassEval for several programmers, each of whom completes some of the methods.
 
-All read the whole skeleton and answer at once, blind to each other, with their own methods only;
-these are spliced into the skeleton, which is run against the data set's tests. With `num_coders=1`
-one programmer completes the whole class.
+All agents read the whole skeleton and write at the same time without reading each other's answers.
+Their methods are inserted into the skeleton, which is run against the tests of the data set.
 
-Agents: `coder_1` ... `coder_N`; two by default.
-Reward: grounded in (0, 1): tests that the skeleton fails, all methods delivered, no overlap;
-    paper in (0, 6). See `mlrl_envs.rewards.coding.classes`.
-Data: ClassEval, 100 rows, 84 of them certified, MIT. X. Du et al., "ClassEval: A Manually-Crafted
-    Benchmark for Evaluating LLMs on Class-level Code Generation", arXiv:2308.01861.
+Agents:
+    `coder_1` ... `coder_N`, two by default; with `num_coders=1` one programmer completes the whole
+    class. `assignment` decides which methods an agent writes.
+
+Observation:
+    The skeleton of the class, the methods of the teammates and the agent's own methods. From turn 2
+    on also the agent's last answer, the feedback and the request to revise it; with
+    `communication="broadcast"` the answers of the teammates, too.
+
+Action:
+    One Python code block with the agent's methods. Imports and helper functions go inside the
+    methods; everything else is left out, as are methods of other agents.
+
+Reward:
+    All agents receive the same reward. An episode is solved when every test of the data set passes
+    and every method is delivered.
+
+    | mode | range | reward of a turn |
+    |---|---|---|
+    | `grounded` | 0 to 1 | tests · (0.9 + 0.1 methods delivered) - 0.2 overlap |
+    | `paper` | 0 to 6 | 2 methods that parse + 4 tests - methods written more than once |
+
+    See `mlrl_envs.rewards.coding.classes`.
+
+Data:
+    ClassEval, 100 rows, 84 of them certified, MIT. X. Du et al., "ClassEval: A Manually-Crafted
+    Benchmark for Evaluating LLMs on Class-level Code Generation", arXiv:2308.01861. The reference
+    answers are the data set's methods; see `mlrl_envs.datasets.classeval`.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/classeval-v0", split="sample", num_coders=3)
+    observations, infos = env.reset(seed=0)
+    observations, rewards, terminations, *_ = env.step(env.reference_actions())
+    assert all(terminations.values())  # every test passes
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-from mlrl_envs.config import DataConfig, check_choice
+from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.classeval import load_classeval
-from mlrl_envs.envs.history import with_history
+from mlrl_envs.envs.family import Family
+from mlrl_envs.envs.options import DataConfig
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.feedback import get_feedback
 from mlrl_envs.programs.assignment import ASSIGNMENTS, assign
 from mlrl_envs.rewards.coding.classes import score_grounded, score_paper
-from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import ClassTask
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score
 
-__all__ = ["ENV_ID", "ClassEvalConfig", "ClassEvalFamily", "parallel_env"]
+__all__ = ["ClassEvalConfig", "ClassEvalFamily", "parallel_env"]
 
-ENV_ID = "mlrl/classeval-v0"
 MAX_CODERS = 5
 
 _CLASS = """Python class to complete:
@@ -54,14 +80,14 @@ _IDLE = """There is no method left for you in this class. Do not write any: answ
 
 @dataclass(frozen=True)
 class ClassEvalConfig(DataConfig):
-    """Options of class completion.
+    """Options of completing classes.
 
     Attributes:
-        max_turns: Joint actions an episode may have, at least 1.
-        num_coders: Programmers, 1 to 5.
-        assignment: Who writes which methods: `"balanced"` (nobody idle where there are enough
-            methods, loads even by size) or `"by_parameter_count"` (published: methods without
-            parameters to the first, all others to the second).
+        max_turns: Maximum number of joint actions in an episode, at least 1.
+        num_coders: Number of programmers, 1 to 5.
+        assignment: How methods are assigned: `"balanced"` (loads even by size, every coder has a
+            method if there are enough) or `"by_parameter_count"` (published: methods without
+            parameters to the first coder, all others to the second).
     """
 
     max_turns: int = 2
@@ -69,30 +95,29 @@ class ClassEvalConfig(DataConfig):
     assignment: str = "balanced"
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check types and ranges.
 
         Raises:
-            InvalidArgumentError: If a value is outside its range.
+            InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
         number = self.num_coders
         if isinstance(number, bool) or number not in range(1, MAX_CODERS + 1):
             raise InvalidArgumentError(f"num_coders must be 1 to {MAX_CODERS}, got {number!r}")
         check_choice("assignment", self.assignment, tuple(ASSIGNMENTS))
-        get_feedback(self.feedback)
 
 
 @dataclass(frozen=True)
-class ClassEvalFamily:
-    """Classes to complete, their methods shared out among coders.
+class ClassEvalFamily(Family[ClassEvalConfig, ClassTask]):
+    """Classes whose methods several coders complete."""
 
-    Attributes:
-        config: Options.
-        tasks: Every task of the split.
-    """
+    env_id: ClassVar[str] = "mlrl/classeval-v0"
+    config_type: ClassVar[type[ClassEvalConfig]] = ClassEvalConfig
 
-    config: ClassEvalConfig
-    tasks: tuple[ClassTask, ...]
+    @classmethod
+    def load_tasks(cls, config: ClassEvalConfig) -> tuple[ClassTask, ...]:
+        """Return the classes of the split."""
+        return load_classeval(config.split, config.path)
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -100,26 +125,18 @@ class ClassEvalFamily:
         return tuple(f"coder_{number}" for number in range(1, self.config.num_coders + 1))
 
     @property
-    def max_turns(self) -> int:
-        """Joint actions an episode may have."""
-        return self.config.max_turns
-
-    @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) grounded; (0, 6) by the published formula."""
+        """(0, 1) for `grounded`, (0, 6) for `paper`."""
         return 0.0, 1.0 if self.config.reward == "grounded" else 6.0
 
-    def observe(self, task: ClassTask, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return the class and the agent's part in it; from turn 2 on also what came of it."""
+    def prompt(self, task: ClassTask, agent: AgentID) -> str:
+        """Return the skeleton and the agent's part."""
         shares = self.assignment(task)
-        first = _CLASS.format(skeleton=task.skeleton.strip("\n")) + "\n"
+        text = _CLASS.format(skeleton=task.skeleton.strip("\n")) + "\n"
         if len(shares) > 1:
-            first += _TEAM.format(
-                agent=agent, count=len(shares), others=_others_part(shares, agent)
-            )
+            text += _TEAM.format(agent=agent, count=len(shares), others=_others_part(shares, agent))
         own = shares[agent]
-        first += _PART.format(names=_quoted(own)) if own else _IDLE
-        return with_history(first, self.config, task, turns, agent)
+        return text + (_PART.format(names=_quoted(own)) if own else _IDLE)
 
     def score(self, attempts: Sequence[Attempt[ClassTask]], sandbox: ProgramRunner) -> list[Score]:
         """Merge, run and score attempts as one batch."""
@@ -128,7 +145,7 @@ class ClassEvalFamily:
         return score(attempts, owners, sandbox)
 
     def reference(self, task: ClassTask) -> Mapping[AgentID, str]:
-        """Return each coder's methods as the data set's solution has them."""
+        """Return each coder's methods as in the solution of the data set."""
         code = {method.name: method.reference for method in task.methods}
         return {
             agent: "```python\n" + "\n\n".join(code[name] for name in names) + "\n```"
@@ -140,13 +157,7 @@ class ClassEvalFamily:
         return assign(self.config.assignment, task.methods, self.config.num_coders)
 
 
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `ClassEvalConfig`, and of the shell."""
-    return build_env(ENV_ID, ClassEvalConfig, _family, options)
-
-
-def _family(config: ClassEvalConfig) -> ClassEvalFamily:
-    return ClassEvalFamily(config, load_classeval(config.split, config.path))
+parallel_env = ClassEvalFamily.make_env
 
 
 def _others_part(shares: Mapping[AgentID, Sequence[str]], agent: AgentID) -> str:

@@ -1,20 +1,43 @@
-"""The coding family: helpers and a main function, written at once and blind to each other.
+"""Base class of the families in which helpers and a main function form one program.
 
-HumanEval, CoopHumanEval and MBPP differ only in their rows; each of their files loads the tasks
-and hands them to `CodeFamily`.
+HumanEval, CoopHumanEval and MBPP differ only in their data. All agents write at the same time
+without reading each other's answers; the joint program is run against the tests of the data set.
+
+Agents:
+    `aux` writes a helper function, `main` the function itself. `num_aux` from 2 on gives `aux_1`,
+    `aux_2` ...; with `num_aux=0` `main` works alone.
+
+Observation:
+    The problem and the agent's part. From turn 2 on also the agent's last answer, the feedback and
+    the request to revise it; with `communication="broadcast"` the answers of the teammates, too.
+
+Action:
+    One Python code block with the whole function. Imports, functions, classes and assignments of
+    all answers form one program; other statements, and definitions that belong to another agent,
+    are left out.
+
+Reward:
+    All agents receive the same reward. An episode is solved when every test of the data set passes.
+
+    | mode | range | reward of a turn |
+    |---|---|---|
+    | `grounded` | 0 to 1 | 0.1 format + 0.7 tests + 0.2 cooperation; alone 0.1 + 0.9 tests |
+    | `paper` | 0 to 4 | definitions 1, syntax 0.5, tests 1, use of the helper 1.5; alone 0 to 2.1 |
+    | `attempts` | -0.5 to 2 | tests, +1 if all pass, -0.5 if there is an error |
+
+    See `mlrl_envs.rewards.coding.functions`.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
-from mlrl_envs.config import DataConfig
-from mlrl_envs.envs.history import with_history
+from mlrl_envs.envs.family import Family
+from mlrl_envs.envs.options import DataConfig
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.feedback import get_feedback
 from mlrl_envs.rewards.coding.functions import score_attempts, score_grounded, score_paper
 from mlrl_envs.tasks import CodeTask
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score
 
 __all__ = ["MAIN", "CodeConfig", "CodeFamily", "helper_names"]
 
@@ -58,13 +81,13 @@ Answer with one ```python block that holds the whole function `{entry_point}` an
 
 @dataclass(frozen=True)
 class CodeConfig(DataConfig):
-    """Options of the coding family.
+    """Options of writing functions.
 
     Attributes:
         reward: `"grounded"`, `"paper"`, or `"attempts"`, the formula of a published single-agent
             coder; see `mlrl_envs.rewards.coding.functions`.
-        max_turns: Joint actions an episode may have, at least 1.
-        num_aux: Helpers beside the main function, 0 to 3; with 0 one agent works alone.
+        max_turns: Maximum number of joint actions in an episode, at least 1.
+        num_aux: Number of helpers beside the main function, 0 to 3; with 0 one agent works alone.
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = tuple(_SCORES)
@@ -73,28 +96,22 @@ class CodeConfig(DataConfig):
     num_aux: int = 1
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check types and ranges.
 
         Raises:
-            InvalidArgumentError: If a value is outside its range.
+            InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
         if self.num_aux not in range(MAX_HELPERS + 1) or isinstance(self.num_aux, bool):
             raise InvalidArgumentError(f"num_aux must be 0 to {MAX_HELPERS}, got {self.num_aux!r}")
-        get_feedback(self.feedback)
+
+
+CodeConfigT = TypeVar("CodeConfigT", bound=CodeConfig)
 
 
 @dataclass(frozen=True)
-class CodeFamily:
-    """Functions to write, shared out among helpers and a main.
-
-    Attributes:
-        config: Options.
-        tasks: Every task of the split.
-    """
-
-    config: CodeConfig
-    tasks: tuple[CodeTask, ...]
+class CodeFamily(Family[CodeConfigT, CodeTask]):
+    """Functions that helpers and a main agent write together."""
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -102,21 +119,15 @@ class CodeFamily:
         return (*helper_names(self.config.num_aux), MAIN)
 
     @property
-    def max_turns(self) -> int:
-        """Joint actions an episode may have."""
-        return self.config.max_turns
-
-    @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) grounded; (0, 4), alone (0, 2.1), in the paper; (-0.5, 2) by attempts."""
+        """(0, 1) `grounded`; (0, 4) `paper`, (0, 2.1) for one agent; (-0.5, 2) `attempts`."""
         paper = (0.0, 4.0 if self.config.num_aux else 2.1)
         return {"grounded": (0.0, 1.0), "paper": paper, "attempts": (-0.5, 2.0)}[self.config.reward]
 
-    def observe(self, task: CodeTask, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return the problem and the agent's part in it; from turn 2 on also what came of it."""
-        role = self._main_role(task) if agent == MAIN else self._helper_role(task, agent)
-        first = _PROBLEM.format(prompt=task.prompt.strip("\n")) + "\n" + role
-        return with_history(first, self.config, task, turns, agent)
+    def prompt(self, task: CodeTask, agent: AgentID) -> str:
+        """Return the problem and the agent's part."""
+        part = self._main_role(task) if agent == MAIN else self._helper_role(task, agent)
+        return _PROBLEM.format(prompt=task.prompt.strip("\n")) + "\n" + part
 
     def score(self, attempts: Sequence[Attempt[CodeTask]], sandbox: ProgramRunner) -> list[Score]:
         """Assemble, run and score attempts as one batch."""
@@ -124,7 +135,7 @@ class CodeFamily:
         return _SCORES[self.config.reward](attempts, functions, sandbox)
 
     def reference(self, task: CodeTask) -> Mapping[AgentID, str] | None:
-        """Return the data set's solution for `main` and harmless helpers; None without one."""
+        """Return the solution of the data set for `main`, and helpers without effect on it."""
         if task.solution is None:
             return None
         helpers = {
@@ -156,5 +167,5 @@ class CodeFamily:
 
 
 def helper_names(num_aux: int) -> tuple[str, ...]:
-    """Return the helpers' names: `aux`, or `aux_1` ... `aux_k` when there are several."""
+    """Return the names of the helpers: `aux` for one, `aux_1` ... `aux_k` for several."""
     return ("aux",) if num_aux == 1 else tuple(f"aux_{n}" for n in range(1, num_aux + 1))

@@ -1,39 +1,65 @@
-"""A debate: `pro` argues for a proposition, `con` against it, at the same time.
+"""A debate: `pro` argues for a proposition and `con` against it, at the same time.
 
-In every turn both write one argument; from turn 2 on each has heard what the other said before,
-unless `communication="none"`. A debate has no solution: `solved` is always false, and an episode
-has exactly `max_turns` turns.
+In every turn both agents write one argument; from turn 2 on each has read what the other argued
+before. There is no right answer: `solved` is always false, and an episode has exactly `max_turns`
+turns.
 
-Agents: `pro`, `con`. A reward an agent.
-Reward: grounded in (0, 1), by rules or by a language model; paper in (0, 2): an argument's score
-    and, in the last turn, the score at the end in addition. `mode="cooperative"` pays each side
-    its own score; `mode="zero_sum"` what it is ahead: the two rewards sum to 1 (grounded) or to 0
-    (paper, in (-2, 2)). See `mlrl_envs.rewards.debate.score` and `mlrl_envs.rewards.debate.judge`.
-Data: 24 propositions of our own writing with key points for both sides, which no agent reads.
+Agents:
+    `pro` and `con`. Each has its own reward.
+
+Observation:
+    The proposition, the agent's side and the form of an argument. From turn 2 on also all arguments
+    so far, those of the opponent left out with `communication="none"`, and the feedback.
+
+Action:
+    One argument, a paragraph of three to six sentences.
+
+Reward:
+    Each agent has its own reward. `mode="zero_sum"` pays what it is ahead of the opponent instead:
+    the two rewards then sum to 1 (`grounded`) or to 0 (`paper`, -2 to 2). With `judge` a language
+    model scores the arguments instead of rules.
+
+    | mode | range | reward of a turn |
+    |---|---|---|
+    | `grounded` | 0 to 1 | gate · side · (0.4 point + 0.2 relevance + 0.2 reasoning + 0.2 reply) |
+    | `paper` | 0 to 2 | score of the argument, plus that of the whole debate in the last turn |
+
+    See `mlrl_envs.rewards.debate.score`, `mlrl_envs.rewards.debate.argument` and
+    `mlrl_envs.rewards.debate.judge`.
+
+Data:
+    24 propositions written for this project, with key points for both sides that no agent reads.
+    There are no reference answers.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/debate-v0", split="sample", max_turns=2, mode="zero_sum")
+    observations, infos = env.reset(seed=0)
+    actions = {"pro": "It is good because it helps people.", "con": "I disagree."}
+    observations, rewards, *_ = env.step(actions)
+    assert abs(sum(rewards.values()) - 1.0) < 1e-9
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from mlrl_envs.config import DataConfig, check_choice
+from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.debate import load_debate
+from mlrl_envs.envs.family import Family
+from mlrl_envs.envs.history import quote
+from mlrl_envs.envs.options import DataConfig
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.feedback import get_feedback
-from mlrl_envs.models.endpoint import Endpoint, as_endpoint
-from mlrl_envs.parsing.text import shorten
+from mlrl_envs.models import Endpoint, as_endpoint
 from mlrl_envs.rewards.debate.judge import score_judged
 from mlrl_envs.rewards.debate.score import CON, PRO, DebateRules, score_grounded, score_paper
-from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import DebateTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
-__all__ = ["CON", "ENV_ID", "PRO", "DebateConfig", "DebateFamily", "parallel_env"]
+__all__ = ["CON", "PRO", "DebateConfig", "DebateFamily", "parallel_env"]
 
-ENV_ID = "mlrl/debate-v0"
 MAX_QUOTED_CHARS = 2000
 
 _FIRST = """Debate about this proposition: {proposition}
@@ -49,20 +75,19 @@ _NEXT_HEARD = (
     "Give your next argument: answer what {other} said, and bring a new point in new words, in the "
     "same form as before."
 )
-_OVER = "The episode is over."
 
 
 @dataclass(frozen=True)
 class DebateConfig(DataConfig):
-    """Options of the debate family.
+    """Options of a debate.
 
     Attributes:
-        max_turns: Arguments of each side, at least 1; exactly so many are heard.
-        communication: `"broadcast"` lets each side hear what the other said before.
+        max_turns: Number of arguments of each side, at least 1.
+        communication: `"broadcast"` shows each side the earlier arguments of the other.
         mode: `"cooperative"` pays each side its own score, `"zero_sum"` what it is ahead.
         judge: `"rules"`, or a language model: an `Endpoint`, or a mapping with `base_url`, `model`
             and other fields of it.
-        data_path: A file with propositions of your own; None for ours.
+        data_path: A file with other propositions; None uses the built-in ones.
     """
 
     max_turns: int = 3
@@ -71,10 +96,10 @@ class DebateConfig(DataConfig):
     judge: str | Endpoint | Mapping[str, Any] = "rules"
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check types and ranges.
 
         Raises:
-            InvalidArgumentError: If a value is outside its range.
+            InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
         check_choice("mode", self.mode, ("cooperative", "zero_sum"))
@@ -84,20 +109,20 @@ class DebateConfig(DataConfig):
             object.__setattr__(self, "judge", as_endpoint(self.judge))
             if self.reward == "paper":
                 raise InvalidArgumentError("the published formula has no judge: use judge='rules'")
-        get_feedback(self.feedback)
 
 
 @dataclass(frozen=True)
-class DebateFamily:
-    """Propositions to debate.
+class DebateFamily(Family[DebateConfig, DebateTask]):
+    """Propositions that `pro` and `con` debate."""
 
-    Attributes:
-        config: Options.
-        tasks: Every proposition of the split.
-    """
+    env_id: ClassVar[str] = "mlrl/debate-v0"
+    config_type: ClassVar[type[DebateConfig]] = DebateConfig
+    feedback_heading: ClassVar[str] = "Feedback on your last argument"
 
-    config: DebateConfig
-    tasks: tuple[DebateTask, ...]
+    @classmethod
+    def load_tasks(cls, config: DebateConfig) -> tuple[DebateTask, ...]:
+        """Return the propositions of the split."""
+        return load_debate(config.split, config.path)
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -105,53 +130,14 @@ class DebateFamily:
         return (PRO, CON)
 
     @property
-    def max_turns(self) -> int:
-        """Arguments of each side."""
-        return self.config.max_turns
-
-    @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) grounded; by the published formulas (0, 2), zero-sum (-2, 2)."""
+        """(0, 1) for `grounded`; (0, 2) for `paper`, (-2, 2) if it is zero-sum."""
         if self.config.reward == "grounded":
             return 0.0, 1.0
         return (-2.0, 2.0) if self.config.mode == "zero_sum" else (0.0, 2.0)
 
-    def observe(self, task: DebateTask, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return the proposition and the agent's side; from turn 2 on also the debate so far."""
-        first = self._instructions(task, agent)
-        if not turns:
-            return first
-        parts = [first, *self._said(turns, agent)]
-        feedback = get_feedback(self.config.feedback)(task, turns, agent)
-        if feedback:
-            parts.append(f"Feedback on your last argument:\n{feedback}")
-        is_over = len(turns) >= self.config.max_turns
-        parts.append(_OVER if is_over else self._request(agent))
-        return "\n\n".join(parts)
-
-    def score(self, attempts: Sequence[Attempt[DebateTask]], sandbox: ProgramRunner) -> list[Score]:  # noqa: ARG002  runs no programs
-        """Score attempts by the formula, by rules, or by a model that is asked for all at once."""
-        config = self.config
-        is_heard = config.communication == "broadcast"
-        rules = DebateRules(config.mode == "zero_sum", config.max_turns, is_heard)
-        if config.reward == "paper":
-            return [score_paper(attempt, rules) for attempt in attempts]
-        told = [
-            {agent: self._instructions(attempt.task, agent) for agent in self.agents}
-            for attempt in attempts
-        ]
-        if isinstance(config.judge, Endpoint):
-            return score_judged(attempts, rules, told, config.judge)
-        return [
-            score_grounded(attempt, rules, each)
-            for attempt, each in zip(attempts, told, strict=True)
-        ]
-
-    def reference(self, task: DebateTask) -> Mapping[AgentID, str] | None:  # noqa: ARG002  no answer key
-        """Return None: no argument is the right one."""
-        return None
-
-    def _instructions(self, task: DebateTask, agent: AgentID) -> str:
+    def prompt(self, task: DebateTask, agent: AgentID) -> str:
+        """Return the proposition and the agent's side."""
         other = _other(agent)
         return _FIRST.format(
             proposition=task.proposition,
@@ -161,32 +147,39 @@ class DebateFamily:
             other_side=_SIDES[other],
         )
 
-    def _said(self, turns: Sequence[Turn], agent: AgentID) -> list[str]:
-        said = []
+    def history(self, turns: Sequence[Turn], agent: AgentID) -> list[str]:
+        """Return all arguments so far, those of the opponent only if they are broadcast."""
+        paragraphs = []
         for number, turn in enumerate(turns, start=1):
-            said.append(f"You argued in turn {number}:\n{_quote(turn.actions[agent])}")
-            if self.config.communication == "broadcast":
+            own = quote(turn.actions[agent], MAX_QUOTED_CHARS)
+            paragraphs.append(f"You argued in turn {number}:\n{own}")
+            if self.is_broadcast:
                 other = _other(agent)
-                said.append(f"{other} argued in turn {number}:\n{_quote(turn.actions[other])}")
-        return said
+                argument = quote(turn.actions[other], MAX_QUOTED_CHARS)
+                paragraphs.append(f"{other} argued in turn {number}:\n{argument}")
+        return paragraphs
 
-    def _request(self, agent: AgentID) -> str:
-        is_heard = self.config.communication == "broadcast"
-        return _NEXT_HEARD.format(other=_other(agent)) if is_heard else _NEXT
+    def request(self, agent: AgentID) -> str:
+        """Return the request for the next argument."""
+        return _NEXT_HEARD.format(other=_other(agent)) if self.is_broadcast else _NEXT
+
+    def score(self, attempts: Sequence[Attempt[DebateTask]], sandbox: ProgramRunner) -> list[Score]:  # noqa: ARG002  runs no programs
+        """Score attempts by the published formula, by rules, or by a judge model in one batch."""
+        config = self.config
+        rules = DebateRules(config.mode == "zero_sum", config.max_turns, self.is_broadcast)
+        if config.reward == "paper":
+            return [score_paper(attempt, rules) for attempt in attempts]
+        instructions = [self.prompts(attempt.task) for attempt in attempts]
+        if isinstance(config.judge, Endpoint):
+            return score_judged(attempts, rules, instructions, config.judge)
+        return [
+            score_grounded(attempt, rules, each)
+            for attempt, each in zip(attempts, instructions, strict=True)
+        ]
 
 
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `DebateConfig`, and of the shell."""
-    return build_env(ENV_ID, DebateConfig, _family, options)
-
-
-def _family(config: DebateConfig) -> DebateFamily:
-    return DebateFamily(config, load_debate(config.split, config.path))
+parallel_env = DebateFamily.make_env
 
 
 def _other(agent: AgentID) -> AgentID:
     return CON if agent == PRO else PRO
-
-
-def _quote(text: str) -> str:
-    return shorten(text.strip(), MAX_QUOTED_CHARS) or "(nothing)"

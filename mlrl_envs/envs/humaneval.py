@@ -1,33 +1,43 @@
-"""HumanEval for two programmers: a helper `aux` and the function itself, `main`.
+"""Functions of HumanEval for two programmers: a helper and the function itself.
 
-Both read the problem and answer at once, blind to each other, with one function each; the joint
-program is run against the data set's tests. With `num_aux=0` main works alone.
+The problem is a signature with a docstring. All agents write at the same time; their functions
+form one program, which is run against the tests of the data set. For agents, observations, actions
+and rewards see `mlrl_envs.envs.code`.
 
-Agents: `aux` (`aux_1`, `aux_2` ... when there are several), `main`.
-Reward: grounded in (0, 1): 0.1 format + 0.7 tests + 0.2 cooperation; paper in (0, 4); attempts in
-    (-0.5, 2). See `mlrl_envs.rewards.coding.functions`.
-Data: HumanEval, 164 rows, MIT. M. Chen et al., "Evaluating Large Language Models Trained on Code",
-    arXiv:2107.03374.
+Data:
+    HumanEval, 164 rows, MIT. M. Chen et al., "Evaluating Large Language Models Trained on Code",
+    arXiv:2107.03374. The reference answer of `main` is the data set's solution; see
+    `mlrl_envs.datasets.humaneval`.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/humaneval-v0", split="sample")
+    observations, infos = env.reset(seed=0)
+    observations, rewards, terminations, *_ = env.step(env.reference_actions())
+    assert all(terminations.values())  # every test passes
 """
 
-from typing import Any
+from typing import ClassVar
 
 from mlrl_envs.datasets.humaneval import load_humaneval
 from mlrl_envs.envs.code import CodeConfig, CodeFamily
-from mlrl_envs.shell.env import TextParallelEnv, build_env
+from mlrl_envs.tasks import CodeTask
 
-__all__ = ["ENV_ID", "parallel_env"]
-
-ENV_ID = "mlrl/humaneval-v0"
+__all__ = ["HumanEvalFamily", "parallel_env"]
 
 
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `CodeConfig`, and of the shell."""
-    return build_env(ENV_ID, CodeConfig, _family, options)
+class HumanEvalFamily(CodeFamily[CodeConfig]):
+    """Functions of HumanEval."""
+
+    env_id: ClassVar[str] = "mlrl/humaneval-v0"
+    config_type: ClassVar[type[CodeConfig]] = CodeConfig
+
+    @classmethod
+    def load_tasks(cls, config: CodeConfig) -> tuple[CodeTask, ...]:
+        """Return the problems of the split."""
+        return load_humaneval(config.split, config.path)
 
 
-def _family(config: CodeConfig) -> CodeFamily:
-    return CodeFamily(config, load_humaneval(config.split, config.path))
+parallel_env = HumanEvalFamily.make_env

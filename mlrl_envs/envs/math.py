@@ -1,47 +1,68 @@
-"""A problem with one right number, for a solver and a verifier, or for solvers who vote.
+"""Math problems with one number as the answer, for a solver and a verifier or for voting solvers.
 
-All read the problem and answer at once, blind to each other. The verifier works the number out
-on its own, by another way where it can, so that in a single turn both do the whole work and a slip
-of either shows; over several turns each learns whether its own number is right and whether the two
-agree, and with `communication="broadcast"` reads the other's working. `num_solvers` from 2 on gives
-`solver_1`, `solver_2` ... instead, whose most frequent number is the team's.
+All agents read the problem and write at the same time without reading each other's answers. In the
+first turn solver and verifier both solve the whole problem; over several turns each learns whether
+its own number is right and whether the two agree.
 
-Agents: `solver`, `verifier`; or `solver_1` ... `solver_N`. One reward for the team.
-Reward: grounded in (0, 1): 0.6 solver + 0.4 verifier, or 0.6 vote + 0.4 answers; paper in
-    (-0.3, 1), or (-0.3, 1.2) where steps are required. See `mlrl_envs.rewards.math.score`.
-Data: by default made from a seed (arithmetic, algebra, word problems, several steps; three levels),
-    which needs nothing; with `source="gsm8k"` the 8792 rows of GSM8K, MIT. K. Cobbe et al.,
-    "Training Verifiers to Solve Math Word Problems", arXiv:2110.14168.
+Agents:
+    `solver` and `verifier`; with `num_solvers` from 2 on `solver_1` ... `solver_N`, whose most
+    frequent number is the answer of the team.
 
-An episode is solved when solver and verifier both give the right number, or when the vote is right.
+Observation:
+    The problem and the agent's part. From turn 2 on also the agent's last answer, the feedback and
+    the request to revise it; with `communication="broadcast"` the answers of the others, too.
+
+Action:
+    The solution, ending with the line `Answer: <number>`.
+
+Reward:
+    All agents receive the same reward. An episode is solved when solver and verifier both give the
+    right number, or when the vote is right.
+
+    | mode | range | reward of a turn |
+    |---|---|---|
+    | `grounded` | 0 to 1 | 0.6 solver + 0.4 verifier, or 0.6 vote + 0.4 answers |
+    | `paper` | -0.3 to 1 | right answer 1, no answer -0.3; +0.2 steps with `require_steps` |
+
+    See `mlrl_envs.rewards.math.score`.
+
+Data:
+    With `source="procedural"` problems are generated from a seed (arithmetic, algebra, word
+    problems, several steps; three levels) and no data set is needed. With `source="gsm8k"` they are
+    the 8792 rows of GSM8K, MIT. K. Cobbe et al., "Training Verifiers to Solve Math Word Problems",
+    arXiv:2110.14168. The reference answer is the solution of the data, for every agent.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/math-v0", num_solvers=3)
+    observations, infos = env.reset(seed=0)
+    observations, rewards, *_ = env.step(env.reference_actions())
+    assert rewards == {"solver_1": 1.0, "solver_2": 1.0, "solver_3": 1.0}
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-from mlrl_envs.config import DataConfig, check_choice
+from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.gsm8k import load_gsm8k
 from mlrl_envs.datasets.math import load_problems
 from mlrl_envs.datasets.math_problems import LEVELS, TOPICS
-from mlrl_envs.envs.history import with_history
+from mlrl_envs.envs.family import Family
+from mlrl_envs.envs.options import DataConfig
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.feedback import get_feedback
 from mlrl_envs.rewards.math.score import MathRules, score_grounded, score_paper
-from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import MathTask
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score
 
-__all__ = ["ENV_ID", "SOLVER", "VERIFIER", "MathConfig", "MathFamily", "parallel_env"]
+__all__ = ["SOLVER", "VERIFIER", "MathConfig", "MathFamily", "parallel_env"]
 
-ENV_ID = "mlrl/math-v0"
 SOLVER, VERIFIER = "solver", "verifier"
 MAX_SOLVERS = 9
 
-# No digits in any of these: a number that an agent reads is the problem's, or an agent's own.
+# Prompts contain no digits: every number in an observation comes from the problem or an agent.
 _PARTS = {
     SOLVER: "You are solver. A teammate, verifier, checks the result by solving the problem too, "
     "at the same time and without talking.\n\nYour part: solve the problem.",
@@ -67,17 +88,17 @@ _FREE = "Think step by step,"
 
 @dataclass(frozen=True)
 class MathConfig(DataConfig):
-    """Options of the math family.
+    """Options of math problems.
 
     Attributes:
-        max_turns: Joint actions an episode may have, at least 1.
-        source: `"procedural"` for made problems, `"gsm8k"` for the data set.
-        num_solvers: 1 for a solver and a verifier; 2 to 9 for solvers who vote.
-        require_steps: Whether working is asked for and paid.
-        topics: Kinds of made problems: some of `arithmetic`, `algebra`, `word`, `multistep`.
-        levels: Difficulties of made problems: some of 1, 2, 3.
-        problem_seed: At least 0; chooses another series of made problems.
-        data_path: A file with the rows of GSM8K; None looks in the usual places.
+        max_turns: Maximum number of joint actions in an episode, at least 1.
+        source: `"procedural"` for generated problems, `"gsm8k"` for the data set.
+        num_solvers: 1 for a solver and a verifier, 2 to 9 for solvers who vote.
+        require_steps: Whether agents are asked, and rewarded, for the steps of the calculation.
+        topics: Topics of generated problems: some of `arithmetic`, `algebra`, `word`, `multistep`.
+        levels: Difficulties of generated problems: some of 1, 2, 3.
+        problem_seed: Seed of generated problems, at least 0.
+        data_path: A file with the rows of GSM8K; None searches the default locations.
     """
 
     max_turns: int = 2
@@ -89,10 +110,10 @@ class MathConfig(DataConfig):
     problem_seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check types and ranges.
 
         Raises:
-            InvalidArgumentError: If a value is outside its range.
+            InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
         check_choice("source", self.source, ("procedural", "gsm8k"))
@@ -104,20 +125,26 @@ class MathConfig(DataConfig):
         object.__setattr__(self, "levels", _checked_some("levels", self.levels, LEVELS))
         if self.data_path is not None and self.source != "gsm8k":
             raise InvalidArgumentError("data_path holds rows of GSM8K: pass source='gsm8k' too")
-        get_feedback(self.feedback)
 
 
 @dataclass(frozen=True)
-class MathFamily:
-    """Problems with one right number.
+class MathFamily(Family[MathConfig, MathTask]):
+    """Problems with one number as the answer."""
 
-    Attributes:
-        config: Options.
-        tasks: Every problem of the split.
-    """
+    env_id: ClassVar[str] = "mlrl/math-v0"
+    config_type: ClassVar[type[MathConfig]] = MathConfig
 
-    config: MathConfig
-    tasks: tuple[MathTask, ...]
+    @classmethod
+    def load_tasks(cls, config: MathConfig) -> tuple[MathTask, ...]:
+        """Return the problems of the split."""
+        if config.source == "gsm8k":
+            return load_gsm8k(config.split, config.path)
+        return load_problems(
+            config.split,
+            seed=config.problem_seed,
+            topics=tuple(config.topics),
+            levels=tuple(config.levels),
+        )
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -127,56 +154,37 @@ class MathFamily:
         return tuple(f"{SOLVER}_{n}" for n in range(1, self.config.num_solvers + 1))
 
     @property
-    def max_turns(self) -> int:
-        """Joint actions an episode may have."""
-        return self.config.max_turns
-
-    @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) grounded; (-0.3, 1) by the published formula, (-0.3, 1.2) with steps."""
+        """(0, 1) for `grounded`; (-0.3, 1) for `paper`, (-0.3, 1.2) with steps."""
         if self.config.reward == "grounded":
             return 0.0, 1.0
         return -0.3, 1.2 if self.config.require_steps else 1.0
 
-    def observe(self, task: MathTask, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return the problem and the agent's part in it; from turn 2 on also what came of it."""
+    def prompt(self, task: MathTask, agent: AgentID) -> str:
+        """Return the problem and the agent's part."""
         part = _PARTS.get(agent, _PARTS[""]).format(agent=agent)
         form = _FORM.format(steps=_STEPS if self.config.require_steps else _FREE)
         paragraphs = [f"Problem: {task.question}", f"{part} {form}"]
-        if self.config.communication == "broadcast" and self.config.max_turns > 1:
+        if self.is_broadcast and self.max_turns > 1:
             paragraphs.append(_SHARED)
-        return with_history("\n\n".join(paragraphs), self.config, task, turns, agent)
+        return "\n\n".join(paragraphs)
 
     def score(self, attempts: Sequence[Attempt[MathTask]], sandbox: ProgramRunner) -> list[Score]:  # noqa: ARG002  runs no programs
-        """Score attempts one by one; nothing is executed."""
+        """Score each attempt by its numbers."""
         rules = MathRules(
             votes=self.config.num_solvers > 1,
             require_steps=self.config.require_steps,
-            is_shared=self.config.communication == "broadcast",
+            is_shared=self.is_broadcast,
         )
         score = score_grounded if self.config.reward == "grounded" else score_paper
         return [score(attempt, rules) for attempt in attempts]
 
     def reference(self, task: MathTask) -> Mapping[AgentID, str]:
-        """Return the data's own solution, for every agent."""
+        """Return the solution of the data, for every agent."""
         return dict.fromkeys(self.agents, f"{task.solution}\nAnswer: {task.answer}")
 
 
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `MathConfig`, and of the shell."""
-    return build_env(ENV_ID, MathConfig, _family, options)
-
-
-def _family(config: MathConfig) -> MathFamily:
-    if config.source == "gsm8k":
-        return MathFamily(config, load_gsm8k(config.split, config.path))
-    tasks = load_problems(
-        config.split,
-        seed=config.problem_seed,
-        topics=tuple(config.topics),
-        levels=tuple(config.levels),
-    )
-    return MathFamily(config, tasks)
+parallel_env = MathFamily.make_env
 
 
 def _check_int(name: str, value: object, low: int, high: int) -> None:

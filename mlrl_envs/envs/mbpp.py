@@ -1,29 +1,33 @@
-"""MBPP for two programmers: a helper `aux` and the function itself, `main`.
+"""Functions of MBPP for two programmers: a helper and the function itself.
 
-Both read a sentence and one example and answer at once, blind to each other, with one function
-each; the joint program is run against the data set's tests. With `num_aux=0` main works alone.
+The problem is one sentence and one example. All agents write at the same time; their functions
+form one program, which is run against the tests of the data set. For agents, observations, actions
+and rewards see `mlrl_envs.envs.code`.
 
-Agents: `aux` (`aux_1`, `aux_2` ... when there are several), `main`.
-Reward: grounded in (0, 1): 0.1 format + 0.7 tests + 0.2 cooperation; paper in (0, 4); attempts in
-    (-0.5, 2). See `mlrl_envs.rewards.coding.functions`.
-Data: MBPP, 974 rows (`variant="full"`) or 427 revised ones (`variant="sanitized"`), CC BY 4.0.
-    J. Austin et al., "Program Synthesis with Large Language Models", arXiv:2108.07732.
+Data:
+    MBPP, 974 rows (`variant="full"`) or 427 revised ones (`variant="sanitized"`), CC BY 4.0. J.
+    Austin et al., "Program Synthesis with Large Language Models", arXiv:2108.07732. The reference
+    answer of `main` is the data set's solution; see `mlrl_envs.datasets.mbpp`.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/mbpp-v0", split="sample", num_aux=0)
+    observations, infos = env.reset(seed=0)
+    observations, rewards, terminations, *_ = env.step(env.reference_actions())
+    assert abs(rewards["main"] - 1.0) < 1e-9
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.mbpp import Variant, load_mbpp
 from mlrl_envs.envs.code import CodeConfig, CodeFamily
-from mlrl_envs.shell.env import TextParallelEnv, build_env
+from mlrl_envs.tasks import CodeTask
 
-__all__ = ["ENV_ID", "MbppConfig", "parallel_env"]
-
-ENV_ID = "mlrl/mbpp-v0"
+__all__ = ["MbppConfig", "MbppFamily", "parallel_env"]
 
 
 @dataclass(frozen=True)
@@ -31,25 +35,31 @@ class MbppConfig(CodeConfig):
     """Options of MBPP.
 
     Attributes:
-        variant: `"full"`, 974 rows, or `"sanitized"`, 427 rows revised by hand.
+        variant: `"full"` for 974 rows, `"sanitized"` for 427 manually revised rows.
     """
 
     variant: Variant = "full"
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check types and ranges.
 
         Raises:
-            InvalidArgumentError: If a value is outside its range.
+            InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
         check_choice("variant", self.variant, ("full", "sanitized"))
 
 
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `MbppConfig`, and of the shell."""
-    return build_env(ENV_ID, MbppConfig, _family, options)
+class MbppFamily(CodeFamily[MbppConfig]):
+    """Functions of MBPP."""
+
+    env_id: ClassVar[str] = "mlrl/mbpp-v0"
+    config_type: ClassVar[type[MbppConfig]] = MbppConfig
+
+    @classmethod
+    def load_tasks(cls, config: MbppConfig) -> tuple[CodeTask, ...]:
+        """Return the problems of the split."""
+        return load_mbpp(config.split, config.path, config.variant)
 
 
-def _family(config: MbppConfig) -> CodeFamily:
-    return CodeFamily(config, load_mbpp(config.split, config.path, config.variant))
+parallel_env = MbppFamily.make_env

@@ -1,45 +1,72 @@
-"""A story for two writers: `setup` lays the ground, `story` tells the longer version.
+"""Story writing: one agent writes the setup, the other a longer version of the same story.
 
-Both read a creative prompt and write at once, blind to each other.
+Both agents read a creative prompt, such as "Describe a city in the clouds:", and write at the same
+time without reading each other's text.
 
-Agents: `setup`, `story`.
-Reward: grounded in (0, 1): length, continuity and relevance behind a gate of prose quality; paper
-    in (0, scale): the ratio of the lengths alone. See `mlrl_envs.rewards.writing.story`.
-Data: twenty prompts of our own, or the caller's.
+Agents:
+    `setup` writes two or three plain sentences with the place, the main figure and what is at
+    stake. `story` writes the story itself, two to three times as long.
+
+Observation:
+    The prompt and the agent's part. From turn 2 on also the agent's last text, the feedback and the
+    request to revise it; with `communication="broadcast"` the teammate's last text, too.
+
+Action:
+    The text, without a heading or comments.
+
+Reward:
+    Both agents receive the same reward. An episode is solved when length, continuity and relevance
+    are full and the prose is good (`paper`: when the ratio of the lengths lies in its interval).
+
+    | mode | range | reward of a turn |
+    |---|---|---|
+    | `grounded` | 0 to 1 | gate · (topic · (0.4 length + 0.3 continuity) + 0.3 relevance) |
+    | `paper` | 0 to `scale` | `scale` · exp(-distance of the ratio of lengths to its interval) |
+
+    See `mlrl_envs.rewards.writing.story`.
+
+Data:
+    Twenty prompts written for this project: ten to train on, ten to evaluate on. `prompts` replaces
+    them. There are no reference answers.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/story-v0", split="sample", max_turns=2)
+    observations, infos = env.reset(seed=0)
+    actions = {"setup": "A city floats on a cloud.", "story": "One day the cloud began to rain."}
+    observations, rewards, *_, infos = env.step(actions)
+    assert set(infos["story"]["components"]) == {"length", "continuity", "relevance"}
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
-from mlrl_envs.config import FamilyConfig, check_number
+from mlrl_envs.config import check_number
 from mlrl_envs.datasets.story import load_story
-from mlrl_envs.envs.history import with_history
+from mlrl_envs.envs.family import Family
+from mlrl_envs.envs.options import FamilyConfig
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.feedback import get_feedback
 from mlrl_envs.rewards.writing.story import score_grounded, score_paper
-from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import StoryTask
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score
 
-__all__ = ["ENV_ID", "SETUP", "STORY", "StoryConfig", "StoryFamily", "parallel_env"]
+__all__ = ["SETUP", "STORY", "StoryConfig", "StoryFamily", "parallel_env"]
 
-ENV_ID = "mlrl/story-v0"
 SETUP, STORY = "setup", "story"
 
 
 @dataclass(frozen=True)
 class StoryConfig(FamilyConfig):
-    """Options of the story family.
+    """Options of story writing.
 
     Attributes:
-        prompts: The caller's own prompts; they replace the built-in ones.
-        min_ratio: Least length of the story in lengths of the setup that pays in full.
-        max_ratio: Greatest such length.
-        scale: The published reward is multiplied by this; without effect on the grounded one.
+        prompts: Prompts that replace the built-in ones.
+        min_ratio: Lowest ratio of the length of the story to that of the setup with full score.
+        max_ratio: Highest such ratio.
+        scale: Factor of the published reward; the grounded reward does not use it.
     """
 
     prompts: Sequence[str] | None = None
@@ -48,10 +75,10 @@ class StoryConfig(FamilyConfig):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check types and ranges.
 
         Raises:
-            InvalidArgumentError: If a value is outside its range.
+            InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
         if self.prompts is not None:
@@ -64,81 +91,61 @@ class StoryConfig(FamilyConfig):
             )
         if not self.scale > 0:
             raise InvalidArgumentError(f"scale must be positive, got {self.scale}")
-        get_feedback(self.feedback)
 
 
 @dataclass(frozen=True)
-class StoryFamily:
-    """Creative prompts, told in two lengths.
+class StoryFamily(Family[StoryConfig, StoryTask]):
+    """Story writing for `setup` and `story`."""
 
-    Attributes:
-        config: Options.
-        tasks: Every prompt of the split.
-    """
+    env_id: ClassVar[str] = "mlrl/story-v0"
+    config_type: ClassVar[type[StoryConfig]] = StoryConfig
+    parts: ClassVar[dict[AgentID, str]] = {
+        SETUP: (
+            "You write the setup of this story: two or three plain sentences with the place, "
+            "the main figure and what is at stake. A teammate writes the full story at the same "
+            "time. Write only the setup."
+        ),
+        STORY: (
+            "You write the story itself: one vivid paragraph, two to three times as long as a "
+            "short setup of two or three sentences, which a teammate writes at the same time. "
+            "Write only the story."
+        ),
+    }
 
-    config: StoryConfig
-    tasks: tuple[StoryTask, ...]
+    @classmethod
+    def load_tasks(cls, config: StoryConfig) -> tuple[StoryTask, ...]:
+        """Return the prompts of the split, or those of the caller."""
+        return load_story(config.split, config.prompts)
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
         """`setup` and `story`."""
-        return (SETUP, STORY)
-
-    @property
-    def max_turns(self) -> int:
-        """Joint actions an episode may have."""
-        return self.config.max_turns
+        return tuple(self.parts)
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) grounded; (0, scale) by the published formula."""
+        """(0, 1) for `grounded`, (0, scale) for `paper`."""
         return 0.0, 1.0 if self.config.reward == "grounded" else self.config.scale
 
-    def observe(self, task: StoryTask, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return the prompt and the agent's part in it; from turn 2 on also what came of it."""
-        part = _SETUP_PART if agent == SETUP else _STORY_PART
-        return with_history(f"{task.prompt}\n\n{part}", self.config, task, turns, agent)
+    def prompt(self, task: StoryTask, agent: AgentID) -> str:
+        """Return the creative prompt and the agent's part."""
+        return f"{task.prompt}\n\n{self.parts[agent]}"
 
     def score(self, attempts: Sequence[Attempt[StoryTask]], sandbox: ProgramRunner) -> list[Score]:  # noqa: ARG002  runs no programs
-        """Score attempts one by one; nothing is executed."""
+        """Score each attempt by its texts."""
         config = self.config
         bounds = (config.min_ratio, config.max_ratio)
         if config.reward == "paper":
             return [score_paper(attempt, bounds=bounds, scale=config.scale) for attempt in attempts]
         return [
-            score_grounded(attempt, bounds=bounds, instructions=self._instructions(attempt.task))
+            score_grounded(attempt, bounds=bounds, instructions=self.prompts(attempt.task))
             for attempt in attempts
         ]
 
-    def reference(self, task: StoryTask) -> Mapping[AgentID, str] | None:  # noqa: ARG002  no answer key
-        """Return None: a prompt has no right answer."""
-        return None
 
-    def _instructions(self, task: StoryTask) -> dict[AgentID, str]:
-        return {agent: self.observe(task, (), agent) for agent in self.agents}
-
-
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `StoryConfig`, and of the shell."""
-    return build_env(ENV_ID, StoryConfig, _family, options)
-
-
-_SETUP_PART = (
-    "You write the setup of this story: two or three plain sentences with the place, "
-    "the main figure and what is at stake. A teammate writes the full story at the same time. "
-    "Write only the setup."
-)
-_STORY_PART = (
-    "You write the story itself: one vivid paragraph, two to three times as long as a short setup "
-    "of two or three sentences, which a teammate writes at the same time. "
-    "Write only the story."
-)
-
-
-def _family(config: StoryConfig) -> StoryFamily:
-    return StoryFamily(config, load_story(config.split, config.prompts))
+parallel_env = StoryFamily.make_env
 
 
 def _as_tuple(prompts: Sequence[str]) -> Sequence[str]:
-    # A lone str, or what is no sequence at all, is refused when the tasks are made.
+    # Other types, such as a single str, are rejected when the tasks are loaded.
     return tuple(prompts) if isinstance(prompts, list | tuple) else prompts

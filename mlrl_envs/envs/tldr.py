@@ -1,29 +1,47 @@
-"""A Reddit post for two writers: `summary` is brief, `elaboration` tells it in detail.
+"""Summaries of a Reddit post in two lengths.
 
-Both read the post and write at once, blind to each other.
+Both agents read the post and write at the same time without reading each other's text. For
+observations and actions see `mlrl_envs.envs.writing`.
 
-Agents: `summary`, `elaboration`.
-Reward: grounded in (0, 1): what each text is worth by itself (0.25 + 0.35), and for both together
-    0.2 ratio of lengths + 0.1 more distinct words + 0.1 transitions, see
-    `mlrl_envs.rewards.writing.grounded`; paper in (0, 3), see `mlrl_envs.rewards.writing.paper`.
-Data: trl-lib/tldr, CC BY 4.0. M. Völske et al., "TL;DR: Mining Reddit to Learn Automatic
+Agents:
+    `summary` writes one to three short sentences. `elaboration` writes a detailed summary, two to
+    three times as long.
+
+Reward:
+    Both agents receive the same reward. With `grounded` an episode is solved from 0.75 on, with
+    `paper` at 2.98, the highest sum that can be reached.
+
+    | mode | range | reward of a turn |
+    |---|---|---|
+    | `grounded` | 0 to 1 | 0.25 and 0.35 for the texts, 0.2 length, 0.1 division, 0.1 transitions |
+    | `paper` | 0 to 3 | structure 0.5, then length 1, then vocabulary 0.5, then style 1 |
+
+    See `mlrl_envs.rewards.writing.grounded` and `mlrl_envs.rewards.writing.paper`. Division is
+    full if the elaboration has twice as many distinct words as the summary.
+
+Data:
+    trl-lib/tldr, CC BY 4.0. M. Völske et al., "TL;DR: Mining Reddit to Learn Automatic
     Summarization", 2017; N. Stiennon et al., "Learning to Summarize from Human Feedback",
-    arXiv:2009.01325.
+    arXiv:2009.01325. There are no reference answers. See `mlrl_envs.datasets.tldr`.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/tldr-v0", split="sample", reward="paper")
+    observations, infos = env.reset(seed=0)
+    observations, rewards, *_ = env.step({"summary": "A goat.", "elaboration": "A goat ate it."})
+    assert rewards == {"summary": 0.0, "elaboration": 0.0}  # fewer than eight tokens
 """
 
-from typing import Any
+from typing import ClassVar
 
 from mlrl_envs.datasets.tldr import load_tldr
 from mlrl_envs.envs.writing import Brief, WritingConfig, WritingFamily
 from mlrl_envs.rewards.writing.tldr import LEVELS, RULES
-from mlrl_envs.shell.env import TextParallelEnv, build_env
+from mlrl_envs.tasks import WritingTask
 
-__all__ = ["BRIEF", "ENV_ID", "parallel_env"]
-
-ENV_ID = "mlrl/tldr-v0"
+__all__ = ["TldrFamily", "parallel_env"]
 
 _SUMMARY = (
     "You write the summary of this post: one to three short sentences, brief and factual, in your "
@@ -34,18 +52,23 @@ _ELABORATION = (
     "times as long as the brief summary that a teammate writes at the same time. Use your own "
     "words, many different ones, and some transition words. Write only the detailed summary."
 )
-BRIEF = Brief(
-    heading="Reddit post",
-    parts={"summary": _SUMMARY, "elaboration": _ELABORATION},
-    levels=LEVELS,
-    rules=RULES,
-)
 
 
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `WritingConfig`, and of the shell."""
-    return build_env(ENV_ID, WritingConfig, _family, options)
+class TldrFamily(WritingFamily):
+    """Summaries of a post for `summary` and `elaboration`."""
+
+    env_id: ClassVar[str] = "mlrl/tldr-v0"
+    brief: ClassVar[Brief] = Brief(
+        heading="Reddit post",
+        parts={"summary": _SUMMARY, "elaboration": _ELABORATION},
+        levels=LEVELS,
+        rules=RULES,
+    )
+
+    @classmethod
+    def load_tasks(cls, config: WritingConfig) -> tuple[WritingTask, ...]:
+        """Return the posts of the split."""
+        return load_tldr(config.split, config.path)
 
 
-def _family(config: WritingConfig) -> WritingFamily:
-    return WritingFamily(config, BRIEF, load_tldr(config.split, config.path))
+parallel_env = TldrFamily.make_env

@@ -1,22 +1,20 @@
-"""What agents with tools read: their part in the question, and from turn 2 on all results so far.
+"""Prompts of agents with tools, and paragraphs with the results of their calls.
 
-Results stand in tags that only the environment writes: where an agent's own text holds them, they
-are taken apart before anybody reads it.
+Results stand in tags that only the environment writes. In the text of agents these tags are
+replaced before the text is quoted, so that agents cannot forge results.
 """
 
 import json
 from collections.abc import Sequence
 
-from mlrl_envs.config import FamilyConfig
-from mlrl_envs.envs.history import MAX_QUOTED_CHARS
-from mlrl_envs.feedback import get_feedback
+from mlrl_envs.envs.history import quote
 from mlrl_envs.parsing.text import shorten
 from mlrl_envs.rewards.tools.score import made_calls
 from mlrl_envs.tasks import ToolTask
 from mlrl_envs.tools.toolbox import describe_tools
 from mlrl_envs.types import AgentID, Turn
 
-__all__ = ["first_prompt", "with_results"]
+__all__ = ["GO_ON", "calls_and_results", "first_prompt"]
 
 MAX_SHOWN_PARAMETERS = 300
 
@@ -40,21 +38,20 @@ or the name and nothing else, once you know it:
 <answer>42</answer>"""
 _OTHER_PART = """Your part: find what solver lacks and pass it on, in a file. Only solver can give \
 the answer."""
-_GO_ON = "Revise your answer. Call more tools, or answer in the same format as before."
-_OVER = "The episode is over."
+GO_ON = "Revise your answer. Call more tools, or answer in the same format as before."
 
 
 def first_prompt(
     task: ToolTask, agent: AgentID, agents: Sequence[AgentID], max_turns: int, max_calls: int
 ) -> str:
-    """Return what an agent reads before turn 1.
+    """Return the observation before turn 1.
 
     Args:
         task: The task.
-        agent: Who reads.
-        agents: The team; the last one answers.
-        max_turns: Joint actions an episode may have.
-        max_calls: Calls that an agent may make in a turn.
+        agent: The agent that reads the observation.
+        agents: All agents; the last one answers.
+        max_turns: Maximum number of joint actions in an episode.
+        max_calls: Maximum number of calls of an agent in a turn.
     """
     return _FIRST.format(
         agent=agent,
@@ -70,35 +67,23 @@ def first_prompt(
     )
 
 
-def with_results(
-    first: str, config: FamilyConfig, task: ToolTask, turns: Sequence[Turn], agent: AgentID
-) -> str:
-    """Return what an agent reads: the first observation, and what came of every turn.
+def calls_and_results(turns: Sequence[Turn], agent: AgentID, *, with_teammates: bool) -> list[str]:
+    """Return paragraphs with the messages and the results of calls, turn by turn.
 
     Args:
-        first: The observation before turn 1.
-        config: Options of the family; its feedback mode and communication are used.
-        task: The task.
         turns: The turns played so far.
-        agent: Who reads.
+        agent: The agent that reads the observation.
+        with_teammates: Whether messages and results of teammates are quoted, too.
     """
-    if not turns:
-        return first
-    parts = [first]
+    paragraphs = []
     for number, turn in enumerate(turns, start=1):
-        parts.append(f"You wrote in turn {number}:\n{_quote(turn.actions[agent])}")
-        parts += _results(turn, agent, "Results of your calls")
-        if config.communication == "broadcast":
-            for other in turn.actions:
-                if other != agent:
-                    parts.append(f"Your teammate {other} wrote:\n{_quote(turn.actions[other])}")
-                    parts += _results(turn, other, f"Results of the calls of {other}")
-    feedback = get_feedback(config.feedback)(task, turns, agent)
-    if feedback:
-        parts.append(f"Feedback on the last turn:\n{feedback}")
-    over = turns[-1].score.solved or len(turns) >= config.max_turns
-    parts.append(_OVER if over else _GO_ON)
-    return "\n\n".join(parts)
+        paragraphs.append(f"You wrote in turn {number}:\n{_quote(turn.actions[agent])}")
+        paragraphs += _results(turn, agent, "Results of your calls")
+        for other in turn.actions:
+            if with_teammates and other != agent:
+                paragraphs.append(f"Your teammate {other} wrote:\n{_quote(turn.actions[other])}")
+                paragraphs += _results(turn, other, f"Results of the calls of {other}")
+    return paragraphs
 
 
 def _results(turn: Turn, agent: AgentID, title: str) -> list[str]:
@@ -118,7 +103,7 @@ def _shown(parameters: object) -> str:
 
 
 def _quote(text: str) -> str:
-    return _disarm(shorten(text.strip(), MAX_QUOTED_CHARS)) or "(nothing)"
+    return _disarm(quote(text))
 
 
 def _disarm(text: str) -> str:

@@ -1,18 +1,45 @@
-"""Questions for two agents with tools: `researcher` finds, `solver` works out and answers.
+"""Questions for two agents with tools: `researcher` finds information, `solver` answers.
 
-Each is told something that the other needs and does not know. They share a calculator, a search
-over an archive, Python (an interpreter each) and one directory of files, which is also how they
-pass things on; they act at once, and read the results of their calls before the next turn. The
-answer of `solver` counts. An episode ends when it is right.
+Each agent is told something that the other needs. They share a calculator, a search over an
+archive, Python (one interpreter each) and one directory of files, which is also how they exchange
+information. Both act at the same time and read the results of their calls before the next turn. An
+episode ends when the answer of `solver` is right. Needs `pip install 'mlrl[tasks]'`.
 
-Agents: `researcher`, `solver`.
-Reward: grounded in (0, 1): a right answer that rests on what the tools have shown, without waste;
-    paper: +0.3 for a call of a required tool, less for others, and the answer. See
-    `mlrl_envs.rewards.tools.score`.
-Data: 30 questions and 8 samples of our own over an archive of 42 invented documents, Apache-2.0.
+Agents:
+    `researcher` and `solver`.
+
+Observation:
+    The question, the agent's own information, the tools and the format of calls. From turn 2 on
+    also the agent's messages and the results of its calls in all turns, the feedback and the
+    request to go on; with `communication="broadcast"` those of the teammate, too.
+
+Action:
+    Text with tool calls, `<tool_call>{"name": ..., "parameters": {...}}</tool_call>`, and for
+    `solver` an answer, `<answer>...</answer>`.
+
+Reward:
+    Both agents receive the same reward. An episode is solved when the answer of `solver` is right.
+
+    | mode | range | reward of a turn |
+    |---|---|---|
+    | `grounded` | 0 to 1 | economy · (0.4 right answer + 0.4 evidence for it + 0.2 evidence) |
+    | `paper` | depends on `max_calls` | 0.3 per required call, less for others, and the answer |
+
+    See `mlrl_envs.rewards.tools.score`.
+
+Data:
+    30 questions and 8 samples written for this project, over an archive of 42 invented documents,
+    Apache-2.0. The reference answer makes every needed call; see `mlrl_envs.datasets.tools`.
 
 Version history:
-    v0: first version.
+    v0: First version.
+
+Example:
+    env = mlrl_envs.make("mlrl/tools-v0", split="sample")
+    observations, infos = env.reset(seed=0)
+    call = '<tool_call>{"name": "calculator", "parameters": {"expression": "6 * 7"}}</tool_call>'
+    observations, *_ = env.step({"researcher": "", "solver": call})
+    assert "<tool_result>" in observations["solver"]
 """
 
 import json
@@ -20,38 +47,38 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
-from mlrl_envs.config import DataConfig, check_number, checked_path
+from mlrl_envs.config import check_number, checked_path
 from mlrl_envs.datasets.tools import load_corpus, load_tools
-from mlrl_envs.envs.tool_prompts import first_prompt, with_results
+from mlrl_envs.envs.family import Family
+from mlrl_envs.envs.options import DataConfig
+from mlrl_envs.envs.tool_prompts import GO_ON, calls_and_results, first_prompt
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.feedback import get_feedback
-from mlrl_envs.rewards.tools.checks import Rules
+from mlrl_envs.rewards.tools.checks import ToolRules
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
-from mlrl_envs.shell.env import TextParallelEnv, build_env
 from mlrl_envs.tasks import ToolTask
 from mlrl_envs.tools.search import Index
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
-__all__ = ["ENV_ID", "RESEARCHER", "SOLVER", "ToolsConfig", "ToolsFamily", "parallel_env"]
+__all__ = ["RESEARCHER", "SOLVER", "ToolsConfig", "ToolsFamily", "parallel_env"]
 
-ENV_ID = "mlrl/tools-v0"
 RESEARCHER, SOLVER = "researcher", "solver"
 MAX_CALLS = 16
 
 
 @dataclass(frozen=True)
 class ToolsConfig(DataConfig):
-    """Options of the tools family.
+    """Options of answering questions with tools.
 
     Attributes:
-        max_turns: Joint actions an episode may have, at least 1.
-        max_calls: Calls that an agent may make in a turn, 1 to 16; more are not made.
-        tool_seconds: Time limit of one call, above 0. How many sessions run at once is the number
-            of workers of the sandbox.
-        data_path: A file with questions of the caller's own; None takes ours.
-        corpus_path: A file with documents to search; None takes ours.
+        max_turns: Maximum number of joint actions in an episode, at least 1.
+        max_calls: Maximum number of calls of an agent in a turn, 1 to 16; further calls are not
+            made.
+        tool_seconds: Time limit of one call in seconds, above 0 and at most 60. The number of
+            sessions that run in parallel is the number of workers of the sandbox.
+        data_path: A file with other questions; None uses the built-in ones.
+        corpus_path: A file with other documents to search; None uses the built-in ones.
     """
 
     max_turns: int = 6
@@ -60,10 +87,10 @@ class ToolsConfig(DataConfig):
     corpus_path: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check types and ranges.
 
         Raises:
-            InvalidArgumentError: If a value is outside its range.
+            InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
         if isinstance(self.max_calls, bool) or self.max_calls not in range(1, MAX_CALLS + 1):
@@ -74,20 +101,22 @@ class ToolsConfig(DataConfig):
         if not 0 < self.tool_seconds <= 60:
             raise InvalidArgumentError(f"need 0 < tool_seconds <= 60, got {self.tool_seconds}")
         object.__setattr__(self, "corpus_path", checked_path("corpus_path", self.corpus_path))
-        get_feedback(self.feedback)
 
 
 @dataclass(frozen=True)
-class ToolsFamily:
-    """Questions, an archive, and two agents who share tools.
+class ToolsFamily(Family[ToolsConfig, ToolTask]):
+    """Questions that `researcher` and `solver` answer with shared tools."""
 
-    Attributes:
-        config: Options.
-        tasks: Every question of the split.
-    """
+    env_id: ClassVar[str] = "mlrl/tools-v0"
+    config_type: ClassVar[type[ToolsConfig]] = ToolsConfig
+    feedback_heading: ClassVar[str] = "Feedback on the last turn"
 
-    config: ToolsConfig
-    tasks: tuple[ToolTask, ...]
+    @classmethod
+    def load_tasks(cls, config: ToolsConfig) -> tuple[ToolTask, ...]:
+        """Return the questions of the split; read the archive as well, so that errors show now."""
+        tasks = load_tools(config.split, config.path)
+        _index_of(config)
+        return tasks
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -95,31 +124,36 @@ class ToolsFamily:
         return (RESEARCHER, SOLVER)
 
     @property
-    def max_turns(self) -> int:
-        """Joint actions an episode may have."""
-        return self.config.max_turns
-
-    @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) grounded; by the published formula, what so many calls and an answer can earn."""
+        """(0, 1) for `grounded`; for `paper` the extremes of `max_calls` calls and an answer."""
         if self.config.reward == "grounded":
             return 0.0, 1.0
         calls = len(self.agents) * self.config.max_calls
         return -0.2 * calls, 0.3 * calls + 0.8 + 0.2 * (1 - 1 / self.config.max_turns)
 
-    def observe(self, task: ToolTask, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return the question and the agent's part in it; from turn 2 on also all results."""
-        config = self.config
-        first = first_prompt(task, agent, self.agents, config.max_turns, config.max_calls)
-        return with_results(first, config, task, turns, agent)
+    def prompt(self, task: ToolTask, agent: AgentID) -> str:
+        """Return the question, the tools and the agent's part."""
+        return first_prompt(task, agent, self.agents, self.max_turns, self.config.max_calls)
+
+    def history(self, turns: Sequence[Turn], agent: AgentID) -> list[str]:
+        """Return the messages and the results of calls in all turns so far."""
+        return calls_and_results(turns, agent, with_teammates=self.is_broadcast)
+
+    def request(self, agent: AgentID) -> str:  # noqa: ARG002  the same for all agents
+        """Return the request to call more tools or to answer."""
+        return GO_ON
 
     def score(self, attempts: Sequence[Attempt[ToolTask]], sandbox: ProgramRunner) -> list[Score]:
         """Make the calls of all attempts as one batch, and score them."""
-        score = score_grounded if self.config.reward == "grounded" else score_paper
-        return score(attempts, self._rules(), sandbox)
+        config = self.config
+        rules = ToolRules(
+            _index_of(config), SOLVER, config.max_calls, config.max_turns, config.tool_seconds
+        )
+        score = score_grounded if config.reward == "grounded" else score_paper
+        return score(attempts, rules, sandbox)
 
     def reference(self, task: ToolTask) -> Mapping[AgentID, str] | None:
-        """Return every needed call, and the answer with them, as agents who know it would write."""
+        """Return all needed calls and the answer in one turn."""
         texts = dict.fromkeys(self.agents, "")
         for item in task.evidence:
             call = {"name": item.tool, "parameters": json.loads(item.parameters)}
@@ -127,24 +161,15 @@ class ToolsFamily:
         texts[SOLVER] += f"<answer>{task.answer}</answer>"
         return texts
 
-    def _rules(self) -> Rules:
-        path = self.config.corpus_path
-        index = _index(None if path is None else os.fspath(path))
-        config = self.config
-        return Rules(index, SOLVER, config.max_calls, config.max_turns, config.tool_seconds)
+
+parallel_env = ToolsFamily.make_env
 
 
-def parallel_env(**options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
-    """Build the environment; options are those of `ToolsConfig`, and of the shell."""
-    return build_env(ENV_ID, ToolsConfig, _family, options)
+def _index_of(config: ToolsConfig) -> Index:
+    path = config.corpus_path
+    return _index(None if path is None else os.fspath(path))
 
 
 @lru_cache(maxsize=8)
 def _index(path: str | None) -> Index:
     return Index(load_corpus(path))
-
-
-def _family(config: ToolsConfig) -> ToolsFamily:
-    family = ToolsFamily(config, load_tools(config.split, config.path))
-    family._rules()  # noqa: SLF001  a corpus that cannot be read is the caller's mistake: say so now
-    return family

@@ -1,15 +1,14 @@
-"""What the next observation says about the last answer: pure functions of the turns so far.
+"""Feedback modes: the text in the next observation about the last answer.
 
-Modes read the same structured outcome, `Score.diagnostics[agent]["checks"]`: a list of
-`{"name", "passed", "status", "details"}`, public facts only; `expert_edits` reads what an expert
-said of them. No mode runs anything, and nothing hidden can leak, because nothing hidden is in a
-diagnostic.
+A mode is a pure function of the task, the turns so far and the agent. It reads the diagnostics of
+the scores, `Score.diagnostics[agent]["checks"]`, which contain public facts only; it runs no
+programs and asks no model. To add a mode, write a module and list its function in `FEEDBACK_MODES`.
 """
 
-import importlib
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
+from mlrl_envs.config import import_object
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.feedback import diagnostics, expert_edits, level_passed, passed, plain
 from mlrl_envs.types import AgentID, Task, Turn
@@ -29,21 +28,20 @@ FEEDBACK_MODES: dict[str, Feedback] = {
 
 @lru_cache(maxsize=64)
 def get_feedback(mode: str) -> Feedback:
-    """Return a feedback mode by name, or a user's own by `"module:function"`.
+    """Return the feedback mode of that name, or the function that `"module:function"` names.
 
     Raises:
         UnknownNameError: If no mode has that name.
-        InvalidArgumentError: If the module or function cannot be imported.
+        InvalidArgumentError: If the function cannot be imported or is not callable.
     """
     if mode in FEEDBACK_MODES:
         return FEEDBACK_MODES[mode]
     if ":" not in mode:
         raise unknown_name("feedback mode", mode, [*FEEDBACK_MODES, "module:function"])
-    module_name, _, function_name = mode.partition(":")
     try:
-        function = getattr(importlib.import_module(module_name), function_name)
+        function = import_object(mode)
     except (ImportError, AttributeError, ValueError) as error:
         raise InvalidArgumentError(f"feedback {mode!r} cannot be imported: {error}") from error
     if not callable(function):
         raise InvalidArgumentError(f"feedback {mode!r} is not a function")
-    return function  # type: ignore[no-any-return]  # a user's own; checked to be callable
+    return function  # type: ignore[no-any-return]  # the signature is known only when it is called

@@ -1,4 +1,4 @@
-"""Reading the checks of the last turn, for the modes that show them."""
+"""Access to the checks in the diagnostics of the last turn."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -9,10 +9,10 @@ __all__ = ["last_checks"]
 
 
 def last_checks(turns: Sequence[Turn], agent: AgentID) -> Sequence[Mapping[str, Json]]:
-    """Return the checks of the last turn; none before the first.
+    """Return the agent's checks of the last turn; empty before the first turn.
 
-    Each says its `name` and whether it has `passed`, the finding in a word or two (`status`) and,
-    as `details`, whole lines that say why, and what to mend.
+    A check has the keys `name`, `passed`, `status` (the result in one or two words) and `details`
+    (lines that explain a failure or suggest a fix).
     """
     if not turns:
         return ()

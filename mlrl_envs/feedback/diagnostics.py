@@ -1,4 +1,4 @@
-"""`diagnostics`: each level's finding and, where it failed or needs a remark, the reasons."""
+"""Feedback mode `diagnostics`: the status of each check, with its details."""
 
 from collections.abc import Sequence
 from typing import cast
@@ -9,8 +9,8 @@ from mlrl_envs.types import AgentID, Json, Task, Turn
 __all__ = ["feedback"]
 
 
-def feedback(task: Task, turns: Sequence[Turn], agent: AgentID) -> str:  # noqa: ARG001  one interface
-    """Return the finding of each check with its details."""
+def feedback(task: Task, turns: Sequence[Turn], agent: AgentID) -> str:  # noqa: ARG001  common signature of feedback modes
+    """Return the status and the details of each check, one check per line."""
     lines: list[str] = []
     for check in last_checks(turns, agent):
         lines.append(f"- {check['name']}: {check['status']}")

@@ -1,4 +1,4 @@
-"""`plain`: nothing but the request to revise, which every later observation ends with."""
+"""Feedback mode `plain`: no feedback; observations still end with the request to revise."""
 
 from collections.abc import Sequence
 
@@ -7,6 +7,6 @@ from mlrl_envs.types import AgentID, Task, Turn
 __all__ = ["feedback"]
 
 
-def feedback(task: Task, turns: Sequence[Turn], agent: AgentID) -> str:  # noqa: ARG001  one interface
-    """Return nothing."""
+def feedback(task: Task, turns: Sequence[Turn], agent: AgentID) -> str:  # noqa: ARG001  common signature of feedback modes
+    """Return an empty string."""
     return ""

@@ -1,1 +1,1 @@
-"""Parsers of model text: code, numbers and syntax trees."""
+"""Parsers of model output: code, numbers and syntax trees."""

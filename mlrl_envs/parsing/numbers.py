@@ -1,9 +1,10 @@
-r"""Numbers that an answer means: `1,000`, `1/2`, `\boxed{-3}`, `25%`, `#### 7`: total and pure.
+r"""Numeric answers in model output: `1,000`, `1/2`, `\boxed{-3}`, `25%`, `#### 7`.
 
-The last answer that is marked counts (`Answer: 7`, `the answer is 7`, `#### 7`, `\boxed{7}`,
-`<answer>7</answer>`); without a mark, the last line that holds a number. One text is one answer:
-several numbers side by side ("5 or 6", "1, 2, 3"), or more than three different marked ones, are
-none. Values are exact fractions. What it does not cover: number words, roots, variables.
+The last marked answer counts (`Answer: 7`, `the answer is 7`, `#### 7`, `\boxed{7}`,
+`<answer>7</answer>`); without a mark, the last line with a number. A text has at most one answer:
+several numbers side by side ("5 or 6", "1, 2, 3"), or more than three different marked ones, count
+as no answer. Values are exact fractions. Functions accept any text and raise no errors. Number
+words, roots and variables are not recognised.
 """
 
 import re
@@ -11,23 +12,30 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-__all__ = ["MAX_MARKED", "Answer", "find_answer", "format_number", "read_number", "same_answer"]
+__all__ = [
+    "MAX_MARKED",
+    "NumericAnswer",
+    "find_answer",
+    "format_number",
+    "read_number",
+    "same_answer",
+]
 
-MAX_MARKED = 3  # more different marked answers than these are a list of guesses
-MAX_CHARS = 20_000  # an answer stands at the end; keeps reading quick
+MAX_MARKED = 3  # more different marked answers are a list of guesses
+MAX_CHARS = 20_000  # the answer is near the end; bounds the time
 MAX_DIGITS = 40
 MAX_EXPONENT = 40
 TOLERANCE = Fraction(1, 10**6)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A number that a text gives as its answer.
+class NumericAnswer:
+    """The number that a text gives as its answer.
 
     Attributes:
         value: The number as written; 25 for `25%`.
-        percent: Whether a percent sign follows, so that it may also mean a hundredth.
-        marked: Whether the text says that this is the answer.
+        percent: Whether a percent sign follows, so that 0.25 is also meant.
+        marked: Whether the text marks the number as the answer.
     """
 
     value: Fraction
@@ -70,8 +78,8 @@ _LIST_GAP = re.compile(r"(?i)[\s,;&*_(){}\[\]$\"'.]*(?:and|to)?[\s,;&*_(){}\[\]$
 _OPERATION_GAP = re.compile(r"\s*(?:[-+*/x\u00d7\u00f7^]|\\times|\\cdot|\\div)?\s*\(?\s*\Z")
 
 
-def find_answer(text: str) -> Answer | None:
-    """Return the number that a text gives as its answer, or None where it gives none, or many."""
+def find_answer(text: str) -> NumericAnswer | None:
+    """Return the number that a text gives as its answer, or None if it gives none or several."""
     plain = _plain(text[-MAX_CHARS:])
     segments = _marked_segments(plain)
     if segments:
@@ -83,13 +91,13 @@ def find_answer(text: str) -> Answer | None:
 
 
 def read_number(text: str) -> Fraction | None:
-    """Return the first number of a text, or None."""
+    """Return the first number in a text, or None."""
     match = _NUMBER.search(_plain(text[:MAX_CHARS]))
     return _value(match) if match else None
 
 
-def same_answer(answer: Answer | None, wanted: Fraction) -> bool:
-    """Return whether an answer is the wanted number, within 1e-6; `25%` is 25 and 0.25."""
+def same_answer(answer: NumericAnswer | None, wanted: Fraction) -> bool:
+    """Return whether an answer equals a number within 1e-6; `25%` equals 25 and 0.25."""
     if answer is None:
         return False
     readings = (answer.value, answer.value / 100) if answer.percent else (answer.value,)
@@ -97,7 +105,7 @@ def same_answer(answer: Answer | None, wanted: Fraction) -> bool:
 
 
 def format_number(value: Fraction) -> str:
-    """Write a number: an integer, a decimal that ends, or a fraction."""
+    """Format a number as an integer, a finite decimal or a fraction."""
     if value.denominator == 1:
         return str(value.numerator)
     for places in range(1, 7):
@@ -108,14 +116,14 @@ def format_number(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
-def _last_of_few(segments: list[str]) -> Answer | None:
-    last: Answer | None = None
+def _last_of_few(segments: list[str]) -> NumericAnswer | None:
+    last: NumericAnswer | None = None
     different = set()
     for segment in reversed(segments):
         answer = _read_segment(segment)
         if answer is None:
             continue
-        last = last or Answer(answer.value, answer.percent, marked=True)
+        last = last or NumericAnswer(answer.value, answer.percent, marked=True)
         different.add(answer.value)
         if len(different) > MAX_MARKED:
             return None
@@ -129,7 +137,7 @@ def _plain(text: str) -> str:
 
 
 def _marked_segments(text: str) -> list[str]:
-    # What follows each mark, in order; a box inside "the answer is" is one mark, not two.
+    # The text after each mark, in order; a box inside "the answer is" is one mark, not two.
     starts = [(match.end(), match.start()) for match in _MARK.finditer(text)]
     segments = [(end, _after_mark(text, end)) for end, _ in starts]
     segments += _boxes(text)
@@ -152,7 +160,7 @@ def _boxes(text: str) -> list[tuple[int, str]]:
         inside = start + len(_BOXED)
         end = _closing_brace(text, inside)
         found.append((inside, text[inside:end]))
-        start = text.find(_BOXED, end)  # what is inside is read with it
+        start = text.find(_BOXED, end)  # inner boxes are parsed with the outer one
     return found
 
 
@@ -165,8 +173,8 @@ def _closing_brace(text: str, start: int) -> int:
     return min(len(text), start + 400)
 
 
-def _read_segment(segment: str) -> Answer | None:
-    # The first sentence with a number; behind an equals sign, the side that is one number.
+def _read_segment(segment: str) -> NumericAnswer | None:
+    # The first sentence with a number; of an equation, the last side that is a single number.
     sentence = next((s for s in _SENTENCE_END.split(segment) if _NUMBER.search(s)), "")
     sides = sentence.split("=")
     if len(sides) > 1:
@@ -176,7 +184,7 @@ def _read_segment(segment: str) -> Answer | None:
     return _read_numbers(sides[-1])
 
 
-def _read_numbers(text: str) -> Answer | None:
+def _read_numbers(text: str) -> NumericAnswer | None:
     matches = list(_NUMBER.finditer(text))
     if not matches:
         return None
@@ -188,7 +196,7 @@ def _read_numbers(text: str) -> Answer | None:
     starts_with_it = not text[: matches[0].start()].strip(" \t*_({[$\"'")
     chosen = matches[0] if starts_with_it else matches[-1]
     value = _value(chosen)
-    return None if value is None else Answer(value, chosen["percent"] is not None)
+    return None if value is None else NumericAnswer(value, chosen["percent"] is not None)
 
 
 def _is_list(gaps: list[str]) -> bool:

@@ -1,7 +1,7 @@
-"""Model text to code blocks, syntax trees, words: total and pure.
+"""Code blocks, syntax trees and words in model output.
 
-Every function takes any `str` (a megabyte, NUL characters, lone surrogates, endless brackets) and
-never raises. Nothing here runs code. What it does not cover: whether a program loads or is right.
+All functions accept any `str` (a megabyte, NUL characters, lone surrogates, unclosed brackets) and
+raise no errors. No code is executed.
 """
 
 import ast
@@ -29,7 +29,7 @@ __all__ = [
     "words",
 ]
 
-MAX_CODE_CHARS = 50_000  # far above any answer of a model; keeps the parser's time bounded
+MAX_CODE_CHARS = 50_000  # far above the length of real answers; bounds the time of the parser
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -48,12 +48,12 @@ _NO_WORD = {
 
 @dataclass(frozen=True)
 class ParsedCode:
-    """A piece of Python as text and as a tree.
+    """Python source with its syntax tree.
 
     Attributes:
         text: The source.
-        tree: Its syntax tree, or None where it does not parse.
-        error: Why it does not, as `"line 3, column 5: invalid syntax"`; empty where it does.
+        tree: Its syntax tree, or None if it does not parse.
+        error: The parse error, such as `"line 3, column 5: invalid syntax"`; empty if it parses.
     """
 
     text: str
@@ -62,12 +62,12 @@ class ParsedCode:
 
 
 def printable(text: str) -> str:
-    """Replace lone surrogates by U+FFFD, so that the text can be written anywhere."""
+    """Replace lone surrogates by U+FFFD, so that the text can be encoded."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def shorten(text: str, max_chars: int = 4000) -> str:
-    """Cut the middle out of a long text and say how much is gone."""
+    """Cut the middle out of a text of more than `max_chars` characters and note the cut length."""
     if len(text) <= max_chars:
         return text
     head, tail = max_chars * 3 // 4, max_chars // 4
@@ -78,18 +78,18 @@ def shorten(text: str, max_chars: int = 4000) -> str:
 def words(text: str) -> list[str]:
     r"""Return the lower-case `\w+` words of a text, in order."""
     lower = text.lower()
-    if lower.isascii():  # the same, at a third of the cost
+    if lower.isascii():  # equal result, three times faster
         return blanked(lower).split()
     return _WORD.findall(lower)
 
 
 def blanked(text: str) -> str:
-    """Return a text of ASCII characters in lower case, with spaces for all between its words."""
+    """Return an ASCII text in lower case, with spaces for all characters outside of words."""
     return text.lower().translate(_NO_WORD)
 
 
 def code_blocks(text: str) -> list[str]:
-    """Return the bodies of fenced Python (or unmarked) blocks; a last fence may stay open."""
+    """Return the content of fenced Python or unmarked blocks; the last fence may be unclosed."""
     blocks: list[str] = []
     fence, body, wanted = "", [""], False
     for line in text.split("\n"):
@@ -108,14 +108,14 @@ def code_blocks(text: str) -> list[str]:
 
 
 def extract_code(text: str, name: str) -> ParsedCode:
-    """Find the code that an answer means.
+    """Return the code of an answer.
 
-    The last fenced block that defines `name` wins, then the last that means to (it does not parse),
-    then the last that parses, then the last. Without fences the raw text is read the same way, as
-    it is or without the prose around it.
+    The order of preference is: the last fenced block that defines `name`, the last that contains
+    `def name` but does not parse, the last that parses, the last. Without fences the raw text is
+    treated in the same way, with and without the prose around the code.
 
     Args:
-        text: What a model wrote.
+        text: The output of a model.
         name: The function that the answer should define.
     """
     blocks = [parse_code(block) for block in code_blocks(text)]
@@ -128,12 +128,12 @@ def extract_code(text: str, name: str) -> ParsedCode:
 
 
 def parse_code(source: str) -> ParsedCode:
-    """Parse Python; what is too long, too deep or malformed comes back without a tree."""
+    """Parse Python; source that is too long, too deep or malformed has no tree."""
     if len(source) > MAX_CODE_CHARS:
         return ParsedCode("", None, f"more than {MAX_CODE_CHARS} characters of code")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes are the model's business
+            warnings.simplefilter("ignore")  # such as warnings about invalid escapes
             return ParsedCode(source, parse_module(source))
     except SyntaxError as error:
         place = f"line {error.lineno}, column {error.offset}: " if error.lineno else ""
@@ -143,7 +143,7 @@ def parse_code(source: str) -> ParsedCode:
 
 
 def unparse(nodes: Sequence[ast.stmt]) -> str | None:
-    """Return source of statements, or None if they nest too deeply."""
+    """Return the source of statements, or None if they are nested too deeply."""
     try:
         return ast.unparse(ast.Module(list(nodes), []))
     except (ValueError, RecursionError, MemoryError):
@@ -159,7 +159,7 @@ def find_function(statements: Sequence[ast.stmt], name: str) -> FunctionNode | N
 
 
 def returns_value(function: FunctionNode) -> bool:
-    """Return whether the function, nested ones apart, has a `return` or `yield` with a value."""
+    """Return whether a function, without nested ones, returns or yields a value."""
     return any(
         isinstance(node, ast.Return | ast.Yield | ast.YieldFrom) and node.value is not None
         for node in _own_nodes(function)
@@ -167,7 +167,7 @@ def returns_value(function: FunctionNode) -> bool:
 
 
 def _own_nodes(function: FunctionNode) -> list[ast.AST]:
-    # The nodes of a function's body without those of functions and classes inside it.
+    # Nodes in nested functions and classes are left out.
     found: list[ast.AST] = []
     stack: list[ast.AST] = list(reversed(function.body))
     while stack:
@@ -179,7 +179,7 @@ def _own_nodes(function: FunctionNode) -> list[ast.AST]:
 
 
 def bound_names(statement: ast.stmt) -> set[str]:
-    """Return the names that a top-level statement binds, as far as its tree tells."""
+    """Return the names that a top-level statement binds, as far as its syntax shows."""
     if isinstance(statement, FunctionNode | ast.ClassDef):
         return {statement.name}
     if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -192,7 +192,7 @@ def bound_names(statement: ast.stmt) -> set[str]:
 
 
 def _code_lines(text: str) -> str:
-    # Prose around unfenced code: keep from the first line that starts code to the next prose line.
+    # Without fences, code runs from the first line that starts code to the next line of prose.
     kept: list[str] = []
     for line in text.split("\n"):
         if kept and not _CODE_LINE.match(line):

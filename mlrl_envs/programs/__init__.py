@@ -1,1 +1,1 @@
-"""Assembly of the answers of several agents into one program."""
+"""Programs built from the answers of several agents."""

@@ -1,12 +1,10 @@
-"""Joint actions of the coding families to one program: pure, and found in the syntax tree.
+"""Assembly of the functions of several agents into one program, on syntax trees.
 
-Program = the problem's imports and helper functions + what each agent may contribute, helpers
-first, the main function last. An answer contributes its imports, functions, classes and
-assignments; anything else at module level is left out. A name belongs to one agent: only `aux`
-defines `aux`, only `main` the entry point, and nobody the problem's own helpers. An answer must
-define its function: a bare body, or the continuation of the prompt, is none.
-
-What it does not cover: running the program, and whether it is right.
+The program consists of the imports and helper functions of the problem, the contributions of the
+helpers and, last, that of the main function. An answer contributes its imports, functions, classes
+and assignments; other module-level statements are left out. A name belongs to one agent: only `aux`
+defines `aux`, only `main` the entry point, and no agent the helpers of the problem. An answer must
+define its function; a bare body or a continuation of the prompt does not count.
 """
 
 import ast
@@ -26,19 +24,19 @@ from mlrl_envs.parsing.text import (
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID
 
-__all__ = ["Answer", "JointProgram", "assemble", "read_answer", "replace_function"]
+__all__ = ["FunctionAnswer", "JointProgram", "assemble", "read_answer", "replace_function"]
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What one agent contributes.
+class FunctionAnswer:
+    """The contribution of one agent.
 
     Attributes:
-        name: The function it was asked for.
-        statements: Its contribution, empty where it has none.
+        name: The function that the agent was asked for.
+        statements: The statements that it contributes; may be empty.
         function: The definition of `name`, or None if it is missing.
-        error: Why the answer does not parse; empty where it does.
-        dropped: Names that it tried to bind although they belong to others.
+        error: Why the answer does not parse; empty if it parses.
+        dropped: Names of others that the answer tried to bind.
     """
 
     name: str
@@ -50,15 +48,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class JointProgram:
-    """The joint action, assembled.
+    """The program of a joint action.
 
     Attributes:
-        answers: What each agent contributes, helpers first.
-        source: The whole program, or None if the entry point is missing or it does not parse.
-        error: Why it does not parse, if so.
+        answers: The contribution of each agent, helpers first.
+        source: The program, or None if the entry point is missing or it does not parse.
+        error: Why it does not parse; empty if it parses.
     """
 
-    answers: Mapping[AgentID, Answer]
+    answers: Mapping[AgentID, FunctionAnswer]
     source: str | None
     error: str = ""
 
@@ -66,12 +64,12 @@ class JointProgram:
 def assemble(
     task: CodeTask, functions: Mapping[AgentID, str], actions: Mapping[AgentID, str]
 ) -> JointProgram:
-    """Assemble one program of a joint action.
+    """Assemble the program of a joint action.
 
     Args:
         task: The problem.
-        functions: The function each agent owns, in the order of the program.
-        actions: What each agent wrote.
+        functions: The function that each agent owns, in the order of the program.
+        actions: The answers.
     """
     owned = {*functions.values(), *task.helper_names}
     answers = {
@@ -81,7 +79,7 @@ def assemble(
     if any(a.function is None for a in answers.values() if a.name == task.entry_point):
         return JointProgram(answers, None)
     statements = [node for answer in answers.values() for node in answer.statements]
-    # An import from __future__ has to come first, whoever wrote it.
+    # An import from __future__ must be the first statement of the program.
     head = unparse([node for node in statements if _is_future(node)])
     rest = unparse([node for node in statements if not _is_future(node)])
     source = "\n\n".join(filter(None, [head, task.prelude, rest])) + "\n"
@@ -89,36 +87,38 @@ def assemble(
     return JointProgram(answers, source if parsed.tree else None, parsed.error)
 
 
-def read_answer(text: str, name: str, *, reserved: AbstractSet[str] = frozenset()) -> Answer:
-    """Find in a text the function `name` and what belongs to it.
+def read_answer(
+    text: str, name: str, *, reserved: AbstractSet[str] = frozenset()
+) -> FunctionAnswer:
+    """Return the function `name` of an answer with the other statements that it contributes.
 
     Args:
-        text: What an agent wrote.
-        name: The function it was asked for.
-        reserved: Names that it must not bind; statements that do are left out.
+        text: The answer.
+        name: The function that the agent was asked for.
+        reserved: Names that it must not bind; statements that bind them are left out.
     """
     code = extract_code(text, name)
     if code.tree is None:
-        return Answer(name, error=code.error)
+        return FunctionAnswer(name, error=code.error)
     offered = [node for node in code.tree.body if _contributes(node)]
     kept = tuple(node for node in offered if not bound_names(node) & reserved)
     if unparse(kept) is None:
-        return Answer(name, error="nested too deeply")
+        return FunctionAnswer(name, error="nested too deeply")
     bound = {taken for node in offered for taken in bound_names(node)}
     function = find_function(kept, name)
-    return Answer(name, kept, function, dropped=tuple(sorted(bound & reserved)))
+    return FunctionAnswer(name, kept, function, dropped=tuple(sorted(bound & reserved)))
 
 
 def replace_function(
     program: str, name: str, replacement: str, *, keep_as: str | None = None
 ) -> str | None:
-    """Return the program with its top-level function `name` replaced by other source.
+    """Return the program with the top-level function `name` replaced, or None if it does not parse.
 
     Args:
-        program: Source that parses.
+        program: The source of the program.
         name: The function to replace.
-        replacement: Source that takes its place.
-        keep_as: Keep the original under this name, in front of the replacement.
+        replacement: Source that replaces it.
+        keep_as: If given, the original function is kept under this name before the replacement.
     """
     parsed = parse_code(program)
     if parsed.tree is None:

@@ -1,4 +1,4 @@
-"""Who writes which methods of a class: a pure function of the task and the number of coders."""
+"""Assignment of the methods of a class to coders, a pure function of the task."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,11 +11,10 @@ Assignment = Callable[[Sequence[Method], int], list[list[str]]]
 
 
 def balanced(methods: Sequence[Method], num_coders: int) -> list[list[str]]:
-    """Share methods out so that the characters to write are spread evenly.
+    """Assign methods so that the number of characters to write is balanced.
 
-    The longest method goes first, each to the coder with the least so far. Nobody is idle when
-    there are at least as many methods as coders, and no load exceeds another by more than one
-    method.
+    In the order of decreasing length, each method is assigned to the coder with the lowest load.
+    Every coder has a method if there are enough, and loads differ by at most one method.
     """
     loads = [0] * num_coders
     shares: list[set[str]] = [set() for _ in range(num_coders)]
@@ -27,10 +26,11 @@ def balanced(methods: Sequence[Method], num_coders: int) -> list[list[str]]:
 
 
 def by_parameter_count(methods: Sequence[Method], num_coders: int) -> list[list[str]]:
-    """Share methods out by their number of parameters, as published for two coders.
+    """Assign methods by their number of parameters, as published for two coders.
 
-    Methods with no parameter but `self` go to the first coder, all others to the second. With
-    more coders those with one more parameter go to the second, and so on, the rest to the last.
+    Methods without parameters other than `self` are assigned to the first coder, all others to the
+    second. With more coders, methods with one parameter go to the second and so on; the last coder
+    has the rest.
     """
     shares: list[list[str]] = [[] for _ in range(num_coders)]
     for method in methods:

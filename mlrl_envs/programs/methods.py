@@ -1,8 +1,8 @@
-"""Methods in texts and trees: which are incomplete, what their bodies do, what an answer holds.
+"""Methods in texts and syntax trees: parsing of answers, and classification of bodies.
 
-Total and pure: any text is read, nothing is run. Where a block does not parse as a whole (a cut
-answer, wrong indentation), each method of it is read on its own, so that one broken method costs
-its author only that one.
+Functions accept any text; no code is executed. If a code block does not parse as a whole (a
+truncated answer, wrong indentation), its methods are parsed one by one, so that one broken method
+does not invalidate the others.
 """
 
 import ast
@@ -39,7 +39,7 @@ _DEF = re.compile(r"(\s*)(?:async\s+)?def\s+(\w+)")
 _CLASS = re.compile(r"(\s*)class\s+(\w+)")
 _DECORATOR = re.compile(r"\s*@")
 _ACCESSORS = ("setter", "getter", "deleter")
-# Calling these on constants gives a constant.
+# Calls of these with constant arguments are constant.
 _MAKERS = frozenset(
     {
         *("bool", "bytes", "complex", "dict", "Exception", "float", "frozenset", "int", "len"),
@@ -50,12 +50,12 @@ _MAKERS = frozenset(
 
 @dataclass
 class FoundMethods:
-    """What an answer holds.
+    """The methods in an answer.
 
     Attributes:
-        methods: By key, the last definition of each function at module level or in the class.
-        others: What else stands there, a short label each.
-        errors: Where it does not parse.
+        methods: The last definition of each function at module level or in the class, by key.
+        others: Short labels of all other statements there.
+        errors: Parse errors.
     """
 
     methods: dict[str, FunctionNode] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class FoundMethods:
 
 
 def class_in(tree: ast.Module, name: str) -> ast.ClassDef | None:
-    """Return the last class of that name at the top of a module."""
+    """Return the last top-level class of that name."""
     found = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
     return found[-1] if found else None
 
@@ -75,7 +75,7 @@ def functions_in(node: ast.ClassDef) -> dict[str, FunctionNode]:
 
 
 def method_key(function: FunctionNode) -> str:
-    """Return the name of a method, for a property's other accessors `"name.setter"`."""
+    """Return the name of a method, `"name.setter"` for other accessors of a property."""
     for decorator in function.decorator_list:
         if isinstance(decorator, ast.Attribute) and decorator.attr in _ACCESSORS:
             return f"{function.name}.{decorator.attr}"
@@ -83,15 +83,15 @@ def method_key(function: FunctionNode) -> str:
 
 
 def is_incomplete(function: FunctionNode) -> bool:
-    """Return whether a body is empty, a docstring, `pass`, `...` or NotImplementedError."""
+    """Return whether a body only has a docstring, `pass`, `...` or NotImplementedError."""
     return all(_is_idle(node) or _is_not_implemented(node) for node in function.body)
 
 
 def work_of(function: FunctionNode) -> Work:
-    """Say what a body does: nothing, the same thing whatever it is given, or real work.
+    """Classify a body: it does nothing, the same for all arguments, or real work.
 
-    A body works if it reads a parameter, an import or a name from outside; builtins that make
-    constants of constants, and what stands in a `raise`, do not count.
+    A body does real work if it reads a parameter, an import or a name from outside. Builtins that
+    create constants from constants, and expressions in a `raise`, do not count.
     """
     if is_incomplete(function) or all(
         _is_idle(node) or isinstance(node, ast.Raise) or _returns_none(node)
@@ -112,11 +112,11 @@ def work_of(function: FunctionNode) -> Work:
 
 
 def find_methods(text: str, class_name: str) -> FoundMethods:
-    """Find in an answer the functions at module level and in `class_name`, block after block.
+    """Return the functions of an answer at module level and in `class_name`, over all code blocks.
 
     Args:
-        text: What an agent wrote.
-        class_name: The class that is to be completed; functions of other classes do not count.
+        text: The answer.
+        class_name: The class to complete; functions of other classes do not count.
     """
     found = FoundMethods()
     blocks = code_blocks(text)
@@ -168,7 +168,7 @@ def _collect_pieces(source: str, class_name: str, found: FoundMethods) -> bool:
 
 
 def _pieces(lines: Sequence[str], class_name: str) -> Iterator[tuple[str, str]]:
-    """Yield name and source of each method, by indentation alone."""
+    """Yield name and source of each method, found by indentation."""
     owner, depth, number = class_name, 0, 0
     while number < len(lines):
         if header := _CLASS.match(lines[number]):
@@ -190,8 +190,8 @@ def _first_decorator(lines: Sequence[str], number: int) -> int:
 
 
 def _end_of_function(lines: Sequence[str], number: int, indent: int) -> int:
-    # The signature ends with the first line that ends in a colon; the body is what is indented
-    # at least as deep as its first line.
+    # The signature ends with the first line that ends in a colon; the body consists of the lines
+    # that are indented at least as deep as its first line.
     while number < len(lines) and not lines[number].split("#")[0].rstrip().endswith(":"):
         if not lines[number].strip():
             return number

@@ -1,11 +1,10 @@
-"""Whether a function only hands on and repacks what it is given, by its syntax tree.
+"""Detection of functions that only pass on and repack their arguments, on syntax trees.
 
-What it returns is followed back through names, loops, inner functions and the answer's own helpers.
-If all of that is parameters, constants, displays, subscripts, unary operators, conversions and
-calls of teammates' functions, it does no work of its own. Arithmetic, comparisons, filters, other
-calls, and a loop that decides something are work.
-
-What it does not cover: work for show (`+ 0`), and codes that take work to undo (a joined text).
+The returned values are traced back through names, loops, inner functions and the answer's own
+helpers. If they consist only of parameters, constants, displays, subscripts, unary operators,
+conversions and calls of teammates' functions, the function does no work of its own. Arithmetic,
+comparisons, filters, other calls, and loops that make decisions are work. Not detected: arithmetic
+without effect (`+ 0`), and encodings that take work to undo (a joined text).
 """
 
 import ast
@@ -13,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 
 from mlrl_envs.parsing.text import FunctionNode
-from mlrl_envs.programs.assembly import Answer
+from mlrl_envs.programs.assembly import FunctionAnswer
 
 __all__ = ["only_repacks"]
 
@@ -26,7 +25,7 @@ _CONVERTERS = frozenset(
         *("namedtuple", "SimpleNamespace"),
     )
 )
-# Of what a teammate returns these add nothing; of a parameter they may (the digits of a number).
+# No work on the result of a teammate, but possibly on a parameter (the digits of a number).
 _CASTS = frozenset(("int", "float", "bool", "complex", "isinstance"))
 _PLAIN = (
     *(ast.Constant, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.keyword, ast.Slice),
@@ -39,24 +38,24 @@ _Row = ast.Tuple | ast.List
 _Loop = ast.For | ast.AsyncFor | ast.While
 _Scope = FunctionNode | ast.ClassDef | ast.Lambda
 _BUILT_IN = (str, bytes, int, float, complex, list, tuple, dict, set, range)
-# Stands for something that is worked on.
+# Placeholder for a value that is the result of work.
 _WORK = ast.Add()
 
 
-def only_repacks(answer: Answer, helpers: AbstractSet[str] = frozenset()) -> bool:
+def only_repacks(answer: FunctionAnswer, helpers: AbstractSet[str] = frozenset()) -> bool:
     """Return whether the function of an answer does no work of its own.
 
     Args:
-        answer: What an agent wrote; without a function it does none.
+        answer: The answer; without a function it does no work.
         helpers: Functions of teammates that it may call.
     """
     return answer.function is None or _Reader(answer, helpers).only_repacks(answer.function)
 
 
 class _Reader:
-    """Knows what each name of an answer is made of, wherever it is bound."""
+    """The values that each name of an answer may be bound to."""
 
-    def __init__(self, answer: Answer, helpers: AbstractSet[str]) -> None:
+    def __init__(self, answer: FunctionAnswer, helpers: AbstractSet[str]) -> None:
         self._helpers = helpers
         self._made_of: dict[str, list[ast.AST]] = {}
         nodes = [node for statement in answer.statements for node in ast.walk(statement)]
@@ -77,13 +76,13 @@ class _Reader:
         values, tests = self._returned(function), _tests(function)
         if not values:
             return True
-        # Guards around one answer choose nothing, unless they look at it.
+        # Conditions around a single answer decide nothing, unless they read it.
         if len({ast.dump(value) for value in values if self._reads_answer(value)}) == 1:
             tests = [test for test in tests if self._reads_answer(test)]
         return all(self._hands_on(node) for node in self._reach([*values, *tests]))
 
     def _made_from(self, names: Iterable[str]) -> set[str]:
-        """Return these names, and all that are made of them."""
+        """Return these names and all names whose values depend on them."""
         bound: dict[ast.AST, list[str]] = {}
         for user, made_of in self._made_of.items():
             for value in made_of:
@@ -100,7 +99,7 @@ class _Reader:
         return found
 
     def _reach(self, roots: Iterable[ast.AST]) -> Iterator[ast.AST]:
-        """Yield every node that the roots are made of, through names and inner functions."""
+        """Yield every node that the roots depend on, through names and inner functions."""
         pending, seen = list(roots), set[ast.AST | str]()
         while pending:
             node = pending.pop()
@@ -137,7 +136,7 @@ class _Reader:
             own = not any(hasattr(kind, node.attr) for kind in _BUILT_IN)
             known = node.attr in _CONVERTERS and self._varies(node.value)
             return known or (own and self._reads_answer(node.value))
-        # To look something up in a table is work.
+        # A lookup in a table is work.
         return self._varies(node.value) or not self._varies(node.slice)
 
     def _is_converter(self, name: str) -> bool:
@@ -145,7 +144,7 @@ class _Reader:
         return name in _CONVERTERS or name in casts or name in self._helpers
 
     def _maps(self, parts: Iterable[ast.AST], over: Iterable[ast.AST]) -> bool:
-        # Asking a teammate for each item is a way to share work; a display has its items for show.
+        # Calling a teammate for each item shares work, unless the items are a literal sequence.
         asks = any(self._helpers & _names(part) for part in parts)
         return asks and not any(isinstance(items, ast.Tuple | ast.List | ast.Set) for items in over)
 
@@ -172,11 +171,11 @@ class _Reader:
 
 
 def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
-    """Yield names that a node binds or may change, and what they are made of then."""
+    """Yield the names that a node binds or may change, each with the value it depends on."""
     if isinstance(node, FunctionNode):
         yield node.name, node
     elif isinstance(node, ast.ClassDef):
-        yield node.name, _WORK  # It may do anything: not followed.
+        yield node.name, _WORK  # Classes are not followed, because they may do any work.
     elif isinstance(node, ast.arg):
         yield node.arg, None
     elif isinstance(node, ast.Import | ast.ImportFrom):
@@ -202,7 +201,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.AST | None]]:
 
 
 def _changed(node: ast.AST) -> set[str]:
-    # A call for its own sake may change whatever it is given: `out.append(n * 2)`.
+    # An expression statement may change the values that it uses: `out.append(n * 2)`.
     return _names(node) if isinstance(node, ast.Expr) else set()
 
 

@@ -1,12 +1,10 @@
-"""Methods that several coders wrote, put into one class: pure, and found in the syntax tree.
+"""Insertion of the methods of several coders into one class, on syntax trees.
 
-The skeleton is the program; an answer contributes its author's own methods and nothing else. What
-decides how a method is reached stays the skeleton's: its place, name, decorators, `async`, and its
-parameters where their names agree; so do base classes, attributes and complete methods. What else
-an answer carries at module or class level (imports, helpers, a class of its own, other people's
-methods) is left out and named. Imports, functions and classes inside a method stay.
-
-What it does not cover: running the program, and whether it is right.
+The skeleton is the program; an answer contributes only the methods assigned to its author. The
+skeleton determines how a method is reached: its position, name, decorators, `async`, and its
+parameters if their names agree; base classes, attributes and complete methods are also the
+skeleton's. Other module- or class-level statements of an answer (imports, helpers, other classes,
+methods of others) are left out and reported. Imports, functions and classes inside a method stay.
 """
 
 import ast
@@ -30,24 +28,24 @@ from mlrl_envs.types import AgentID
 
 __all__ = ["ClassAnswer", "MergedClass", "merge", "read_answer", "splice"]
 
-# Annotations may name what only the author's own imports would bind: they are never evaluated.
+# Annotations may use names whose imports are left out, so they must not be evaluated.
 _HEAD = parse_module("from __future__ import annotations").body[0]
-# Where the skeleton has no decorators, an answer may say that its method takes no `self`.
+# Decorators that an answer may add if the skeleton has none.
 KEPT_DECORATORS = ("staticmethod", "classmethod")
 _DEPTH: tuple[Work, ...] = ("nothing", "constant", "real")
 
 
 @dataclass(frozen=True)
 class ClassAnswer:
-    """What one coder contributes.
+    """The contribution of one coder.
 
     Attributes:
-        own: The methods it was asked for.
-        methods: By name, those it delivered.
-        stubs: Those it wrote without the work that they need.
-        strays: Methods of the task that it wrote although they are others'; they are not used.
-        dropped: What else stood in the answer, a short label each.
-        errors: Where the answer does not parse.
+        own: The methods that the coder was asked for.
+        methods: The delivered methods, by name.
+        stubs: Methods whose body does less than the reference.
+        strays: Methods of the task that belong to others; they are not used.
+        dropped: Short labels of all other statements.
+        errors: Parse errors.
     """
 
     own: tuple[str, ...]
@@ -60,12 +58,12 @@ class ClassAnswer:
 
 @dataclass(frozen=True)
 class MergedClass:
-    """The joint action, merged.
+    """The program of a joint action.
 
     Attributes:
-        answers: What each coder contributes, in their order.
-        source: The whole program, or None if nothing was delivered or it cannot be written.
-        error: Why it cannot be written, if so.
+        answers: The contribution of each coder, in their order.
+        source: The program, or None if no method was delivered or it cannot be unparsed.
+        error: Why it cannot be unparsed; empty if it can.
     """
 
     answers: Mapping[AgentID, ClassAnswer]
@@ -85,8 +83,8 @@ def merge(
     Args:
         task: The class.
         owners: The methods of each coder.
-        actions: What each coder wrote.
-        with_stubs: Whether stubs take their place too.
+        actions: The answers.
+        with_stubs: Whether stubs are inserted, too.
     """
     answers = {agent: read_answer(task, own, actions[agent]) for agent, own in owners.items()}
     methods: dict[str, FunctionNode] = {}
@@ -99,11 +97,11 @@ def merge(
 
 
 def read_answer(task: ClassTask, own: Sequence[str], text: str) -> ClassAnswer:
-    """Find in a text the methods `own` of a task, and what else it holds."""
+    """Return the methods `own` of an answer, and its other content."""
     found = find_methods(text, task.class_name)
     needed = {method.name: method.work for method in task.methods}
     written = _named(found, own)
-    # A body that does less than its method needs: nothing, or the same whatever it is given.
+    # A stub does nothing, or the same for all arguments, although the reference does more.
     mine = {name: written[name] for name in own if name in written}
     stubs = {name: node for name, node in mine.items() if _is_less(node, needed[name])}
     strays = [name for name in written if name in needed and name not in own]
@@ -119,15 +117,15 @@ def read_answer(task: ClassTask, own: Sequence[str], text: str) -> ClassAnswer:
 
 
 def splice(skeleton: str, class_name: str, methods: Mapping[str, FunctionNode]) -> str | None:
-    """Return the skeleton with these methods in place of its own of the same names.
+    """Return the skeleton with some of its methods replaced.
 
     Args:
         skeleton: Source that parses and defines the class.
-        class_name: The class.
-        methods: What takes the place of its methods, by `method_key`; strangers are ignored.
+        class_name: Name of the class.
+        methods: The new methods, by `method_key`; keys that the class lacks are ignored.
 
     Returns:
-        The source, or None if it nests too deeply to be written.
+        The source, or None if it is nested too deeply to be unparsed.
     """
     tree = parse_module(skeleton)
     target = class_in(tree, class_name)
@@ -155,7 +153,7 @@ def _is_head(node: ast.ImportFrom) -> bool:
 
 
 def _named(found: FoundMethods, own: Sequence[str]) -> dict[str, FunctionNode]:
-    # `def size(self, value)` without its decorator is the setter where its author owns that only.
+    # `def size(self, value)` without a decorator is the setter if its author owns only that.
     named: dict[str, FunctionNode] = {}
     for key, function in found.methods.items():
         meant = [name for name in own if name.split(".")[0] == key]

@@ -1,7 +1,7 @@
-"""What a main function does with its helpers, by the syntax tree: never by text or comments.
+"""Use of helpers by a main function, determined on syntax trees.
 
-It does not cover calls through another name (`g = aux; g(x)`), nor whether the result matters:
-`mlrl_envs.programs.repacking` and `mlrl_envs.rewards.coding.cooperation` find that out.
+Calls through another name (`g = aux; g(x)`) are not recognised. Whether the result matters is
+determined by `mlrl_envs.programs.repacking` and `mlrl_envs.rewards.coding.cooperation`.
 """
 
 import ast
@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from typing import Literal
 
 from mlrl_envs.parsing.text import FunctionNode
-from mlrl_envs.programs.assembly import Answer
+from mlrl_envs.programs.assembly import FunctionAnswer
 
 __all__ = ["Usage", "is_thin_wrapper", "looks_inside", "usage_of"]
 
 Usage = Literal["missing", "uncalled", "ignored", "wrapped", "used"]
 
-# By these a program can see that it is run again, and behave.
+# Names through which a program could detect that it is run again without cooperation.
 _INSIDE_NAMES = frozenset(
     ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "__import__", "__builtins__")
 )
@@ -44,8 +44,8 @@ _INSIDE_ATTRIBUTES = frozenset(
 )
 
 
-def usage_of(main: Answer, name: str) -> Usage:
-    """Say what the answer `main` does with the helper `name`."""
+def usage_of(main: FunctionAnswer, name: str) -> Usage:
+    """Return how the answer `main` uses the helper `name`."""
     if main.function is None:
         return "missing"
     if _rebinds(main, name) or not any(_is_call(node, name) for node in _nodes(main)):
@@ -56,7 +56,7 @@ def usage_of(main: Answer, name: str) -> Usage:
 
 
 def is_thin_wrapper(main: FunctionNode, name: str) -> bool:
-    """Return whether `main` only returns `name(...)`, or assigns it and returns that variable."""
+    """Return whether `main` only returns `name(...)`, directly or through one variable."""
     body = _working(main)
     if not body or not isinstance(body[-1], ast.Return):
         return False
@@ -72,8 +72,8 @@ def is_thin_wrapper(main: FunctionNode, name: str) -> bool:
     )
 
 
-def looks_inside(answer: Answer) -> bool:
-    """Return whether an answer names something by which it could see how it is run."""
+def looks_inside(answer: FunctionAnswer) -> bool:
+    """Return whether an answer uses names that reveal how the program is run."""
     return any(_is_inside(node) for node in _nodes(answer))
 
 
@@ -89,13 +89,13 @@ def _is_inside(node: ast.AST) -> bool:
     return False
 
 
-def _nodes(answer: Answer) -> Iterator[ast.AST]:
+def _nodes(answer: FunctionAnswer) -> Iterator[ast.AST]:
     for statement in answer.statements:
         yield from ast.walk(statement)
 
 
 def _working(function: FunctionNode) -> list[ast.stmt]:
-    # Docstrings, bare constants, `pass` and imports do no work of their own.
+    # Docstrings, constants, `pass` and imports are not work.
     return [
         node
         for node in function.body
@@ -117,7 +117,7 @@ def _assignment(statement: ast.AST) -> tuple[str, ast.expr | None]:
     return "", None
 
 
-def _rebinds(main: Answer, name: str) -> bool:
+def _rebinds(main: FunctionAnswer, name: str) -> bool:
     return any(_binds(node, name) for node in _nodes(main))
 
 
@@ -131,8 +131,8 @@ def _binds(node: ast.AST, name: str) -> bool:
     return isinstance(node, ast.arg) and node.arg == name
 
 
-def _ignores(main: Answer, name: str) -> bool:
-    # Ignored: every call is a statement of its own, or goes to variables that are never read.
+def _ignores(main: FunctionAnswer, name: str) -> bool:
+    # Ignored: every result is discarded or assigned to a variable that is never read.
     nodes = list(_nodes(main))
     read = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     wasted = 0

@@ -1,1 +1,1 @@
-"""Rewards: attempts to scores, each file one formula or two; the only callers of the sandbox."""
+"""Reward functions; they map attempts to scores and run programs in the sandbox if needed."""

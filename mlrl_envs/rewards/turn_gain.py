@@ -1,8 +1,8 @@
-"""What grounded rewards of many turns share: a turn earns only its gain over earlier turns.
+"""Gain over earlier turns, which grounded rewards of several turns pay.
 
 With q_t the quality of turn t, a turn pays max(0, q_t - max(q_1 .. q_{t-1})). The sum over an
-episode is its best quality, so that solving at turn 1 is worth at least as much as any later
-path, and repeating or worsening an answer earns nothing.
+episode is its best quality: solving the task at turn 1 is worth at least as much as any later
+success, and repeating or worsening an answer pays nothing.
 """
 
 import math
@@ -16,12 +16,12 @@ ALREADY_EARNED = "already_earned"
 
 
 def best_quality(turns: Sequence[Turn], agent: AgentID) -> float:
-    """Return the best quality among the turns, 0 where there are none."""
+    """Return the best quality of the agent among the turns; 0 without turns."""
     return max((_quality(turn.score.components[agent]) for turn in turns), default=0.0)
 
 
 def pay_gain(parts: Mapping[str, float], turns: Sequence[Turn], agent: AgentID) -> dict[str, float]:
-    """Return the parts and, where an earlier turn has earned before, what that takes away."""
+    """Return the parts and, if an earlier turn earned a reward, a deduction for it."""
     best = best_quality(turns, agent)
     if best == 0.0:
         return dict(parts)

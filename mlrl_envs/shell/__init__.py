@@ -1,1 +1,1 @@
-"""The PettingZoo wrapper around task families, and batched stepping."""
+"""PettingZoo wrapper of task families, and batched stepping."""

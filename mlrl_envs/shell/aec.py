@@ -1,7 +1,7 @@
-"""The AEC view: agents of a parallel environment act one after another, and are scored together.
+"""AEC view of a parallel environment: agents act one after another and are scored together.
 
-PettingZoo's own conversion does nearly all of it. Added here: observations carry the `dtype` that
-its `api_test` asks of every observation, and each joint action is a dict of its own.
+It is PettingZoo's conversion with two changes: observations have the `dtype` that `api_test`
+requires, and each joint action is a new dict.
 """
 
 from typing import Any, ClassVar
@@ -17,14 +17,14 @@ __all__ = ["TextObservation", "to_aec"]
 
 
 class TextObservation(str):
-    """A `str` that names its dtype, as PettingZoo asks of observations."""
+    """A `str` with a dtype, which PettingZoo requires of observations."""
 
     __slots__ = ()
     dtype: ClassVar[np.dtype[Any]] = np.dtype(str)
 
 
 def to_aec(env: TextEnv) -> AECEnv[AgentID, str, str]:
-    """Return an AEC view of a parallel text environment; it owns `env` from now on."""
+    """Return an AEC view of a parallel text environment; the view owns `env` from then on."""
     return OrderEnforcingWrapper(_AecView(env))
 
 
@@ -33,5 +33,6 @@ class _AecView(parallel_to_aec_wrapper):  # type: ignore[misc]  # PettingZoo is 
         return TextObservation(super().observe(agent))
 
     def step(self, action: str | None) -> None:
-        self._actions: dict[AgentID, str | None] = dict(self._actions)  # not one for every turn
+        # A new dict for each turn, because `env` may keep the one that it was given.
+        self._actions: dict[AgentID, str | None] = dict(self._actions)
         super().step(action)

@@ -1,4 +1,4 @@
-"""What callers pass to `reset` and `step`, checked; each error names the value."""
+"""Checks of the arguments of `reset` and `step`; each error names the value."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,7 +11,7 @@ __all__ = ["checked_actions", "checked_index", "checked_seed"]
 
 
 def checked_seed(seed: object) -> int | None:
-    """Return a seed of `reset`, None or an int of at least 0."""
+    """Return a seed: None, or an int of at least 0."""
     if seed is None:
         return None
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
@@ -20,7 +20,7 @@ def checked_seed(seed: object) -> int | None:
 
 
 def checked_index(index: object, num_tasks: int) -> int:
-    """Return a row number of a split with `num_tasks` rows."""
+    """Return the row number of a task, in `0 .. num_tasks - 1`."""
     if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
         raise InvalidArgumentError(f"task_index must be an int, got {index!r}")
     if not 0 <= index < num_tasks:
@@ -31,7 +31,7 @@ def checked_index(index: object, num_tasks: int) -> int:
 def checked_actions(
     actions: Mapping[AgentID, str], agents: Sequence[AgentID]
 ) -> dict[AgentID, str]:
-    """Return a joint action of plain texts, in the order of `agents`."""
+    """Return a joint action of plain `str` values, in the order of `agents`."""
     if not isinstance(actions, Mapping):
         raise InvalidActionError(f"actions must map agents to texts, got {type(actions).__name__}")
     for agent in actions:
@@ -43,5 +43,5 @@ def checked_actions(
         if not isinstance(actions[agent], str):
             kind = type(actions[agent]).__name__
             raise InvalidActionError(f"the action of {agent!r} must be a str, got {kind}")
-    # str subclasses come in from AEC views; keep the plain text and our own order of agents.
+    # AEC views pass subclasses of str, and callers any order of agents.
     return {agent: str.__str__(actions[agent]) for agent in agents}

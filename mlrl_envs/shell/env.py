@@ -1,22 +1,19 @@
-"""The PettingZoo shell around a pure task family: seeding, turn counting and the five dicts.
+"""PettingZoo wrapper of a task family: seeding, turn counting and the five dicts of `step`.
 
-State is the task, the turns played and a random generator, nothing else; that is what makes an
-environment cheap to copy, to pickle, to step in batches and to rescore. What it does not cover:
-prompts, rewards and feedback, which belong to the family.
+The state is the task, the turns played and a random generator, so that environments are cheap to
+copy, to pickle and to step as a batch. Prompts, rewards and feedback belong to the family.
 """
 
 import copy
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import logger
 from pettingzoo import ParallelEnv
 
-from mlrl_envs.config import SHELL_OPTIONS, FamilyConfig, build_config, check_choice
+from mlrl_envs.config import check_choice
 from mlrl_envs.errors import ResetNeededError, unknown_name
-from mlrl_envs.feedback.expert_edits import AdvisedFamily
-from mlrl_envs.models.endpoint import as_endpoint
 from mlrl_envs.parsing.text import printable
 from mlrl_envs.shell.arguments import checked_actions, checked_index, checked_seed
 from mlrl_envs.shell.infos import info_of
@@ -34,20 +31,19 @@ from mlrl_envs.types import (
     Turn,
 )
 
-__all__ = ["RenderMode", "TextParallelEnv", "build_env"]
+__all__ = ["RenderMode", "TextParallelEnv"]
 
 RenderMode = Literal["ansi", "human"]
-ConfigT = TypeVar("ConfigT", bound=FamilyConfig)
 
 
 class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # PettingZoo is untyped
-    """A PettingZoo parallel environment whose observations and actions are plain `str`.
+    """A PettingZoo parallel environment whose observations and actions are `str`.
 
     Args:
-        family: The tasks, and how they are observed and scored.
+        family: The tasks with their observations and scores.
         env_id: Id under which the environment is registered.
-        sandbox: Runs the programs of agents; None for the one the process shares.
-        limits: What each program may use in the shared sandbox; None for the defaults.
+        sandbox: Runs the programs of agents; None uses the shared sandbox of the process.
+        limits: Resource limits of each program in the shared sandbox; None uses the defaults.
         render_mode: `"ansi"` makes `render` return a transcript, `"human"` makes it print one.
     """
 
@@ -86,12 +82,12 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
 
     @property
     def num_tasks(self) -> int:
-        """Rows in this split."""
+        """Number of tasks in this split."""
         return len(self.family.tasks)
 
     @property
     def max_turns(self) -> int:
-        """Joint actions an episode may have."""
+        """Maximum number of joint actions in an episode."""
         return self.family.max_turns
 
     @property
@@ -101,7 +97,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
 
     @property
     def task(self) -> Task:
-        """The current task; it holds what agents must not see."""
+        """The current task; it contains data that agents must not see."""
         return self._current_task()
 
     @property
@@ -110,28 +106,28 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         return self._turns
 
     def action_space(self, agent: AgentID) -> UnicodeText:
-        """Return the space of what `agent` may write."""
+        """Return the space of the actions of `agent`."""
         return self._agent_spaces(agent)[0]
 
     def observation_space(self, agent: AgentID) -> UnicodeText:
-        """Return the space of what `agent` may read."""
+        """Return the space of the observations of `agent`."""
         return self._agent_spaces(agent)[1]
 
     def reset(
         self, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[AgentID, str], dict[AgentID, Info]]:
-        """Begin an episode.
+        """Start an episode.
 
         Args:
-            seed: Starts the random draw of tasks anew; None goes on with the current one.
-            options: `{"task_index": i}` or `{"task_id": "..."}` choose the task; other keys are
-                ignored, as PettingZoo asks.
+            seed: Restarts the random draw of tasks; None continues the current one.
+            options: `{"task_index": i}` or `{"task_id": "..."}` chooses the task; other keys are
+                ignored, as PettingZoo requires.
 
         Returns:
-            What each agent reads, and its info at turn 0.
+            The observation and the info of each agent.
 
         Raises:
-            InvalidArgumentError: If the index is out of range, or no task has that id.
+            InvalidArgumentError: If the seed or the index is out of range, or no task has that id.
         """
         if seed is not None or self._np_random is None:
             self._np_random = np.random.default_rng(checked_seed(seed))
@@ -143,30 +139,29 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         """Play one joint action.
 
         Args:
-            actions: One text an agent. Any text is fair; a bad one scores low.
+            actions: One text for each agent. Any text is valid; poor ones score low.
 
         Returns:
             Observations, rewards, terminations, truncations and infos, by agent.
 
         Raises:
-            ResetNeededError: If there is no running episode.
-            InvalidActionError: If an agent is missing or unknown, or an action is no `str`.
-            InfraError: If the sandbox fails, or an expert cannot be asked; the environment is
-                then as it was before.
+            ResetNeededError: If no episode is running.
+            InvalidActionError: If an agent is missing or unknown, or an action is not a `str`.
+            InfraError: If the sandbox or a request to a model fails; the environment is unchanged.
         """
         attempt = self.attempt(actions)
         (score,) = self.family.score([attempt], self.sandbox)
         return self.advance(Turn(attempt.actions, score))
 
     def attempt(self, actions: Mapping[AgentID, str]) -> Attempt[Any]:
-        """Check a joint action and return it as something to be scored; changes nothing."""
+        """Check a joint action and return it as an attempt to be scored; the state is unchanged."""
         task = self._current_task()
         if self._over:
             raise ResetNeededError("the episode is over: call reset before step")
         return Attempt(task, self._turns, checked_actions(actions, self.possible_agents))
 
     def advance(self, turn: Turn) -> StepResult:
-        """Append a scored turn and return what `step` returns."""
+        """Append a scored turn and return the result of `step`."""
         self._turns = (*self._turns, turn)
         truncated = self._over and not turn.score.solved
         agents = self.possible_agents
@@ -179,7 +174,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         )
 
     def reference_actions(self) -> dict[AgentID, str] | None:
-        """Return a right joint action for the current task, or None where the data has none."""
+        """Return a correct joint action for the current task, or None if the data has none."""
         reference = self.family.reference(self._current_task())
         return None if reference is None else dict(reference)
 
@@ -200,17 +195,17 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         return None
 
     def close(self) -> None:
-        """Release nothing: the sandbox outlives the environment. Safe to call twice."""
+        """Do nothing, because the sandbox outlives the environment; may be called twice."""
 
     def __deepcopy__(self, memo: dict[int, object]) -> "TextParallelEnv":
-        # Task, turns, family and sandbox never change, so copies share them.
+        # Task, turns, family and sandbox are immutable, so copies share them.
         clone = copy.copy(self)
         memo[id(self)] = clone
         clone.metadata = copy.deepcopy(self.metadata, memo)
         clone.possible_agents = list(self.possible_agents)
         clone.state_space = copy.deepcopy(self.state_space, memo)
-        clone._spaces = copy.deepcopy(self._spaces, memo)  # noqa: SLF001  our own clone
-        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  our own clone
+        clone._spaces = copy.deepcopy(self._spaces, memo)  # noqa: SLF001  a copy of this object
+        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  a copy of this object
         return clone
 
     @property
@@ -250,19 +245,3 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
     def _infos(self) -> dict[AgentID, Info]:
         task = self._current_task()
         return {agent: info_of(task, self._turns, agent) for agent in self.possible_agents}
-
-
-def build_env(
-    env_id: str,
-    config_type: type[ConfigT],
-    family_of: Callable[[ConfigT], TaskFamily[Any]],
-    options: Mapping[str, Any],
-) -> TextParallelEnv:
-    """Build an environment of ours from keywords: the shell's own, and those of its family."""
-    shell = {name: options[name] for name in SHELL_OPTIONS if name in options}
-    rest = {name: value for name, value in options.items() if name not in SHELL_OPTIONS}
-    config = build_config(config_type, rest)
-    family = family_of(config)
-    if config.expert is not None:
-        family = AdvisedFamily(family, as_endpoint(config.expert))
-    return TextParallelEnv(family, env_id=env_id, **shell)

@@ -1,4 +1,4 @@
-"""The sandbox of a whole process, named before it exists: light, picklable, equal to its like."""
+"""Reference to the sandbox of a process that is created at its first use."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,10 +12,12 @@ __all__ = ["SharedSandbox", "choose_sandbox"]
 
 @dataclass(frozen=True)
 class SharedSandbox:
-    """The sandbox that a whole process shares, found when the first program is run.
+    """The shared sandbox of the process, looked up when the first program runs.
+
+    It is picklable, and equal to other references with the same limits.
 
     Args:
-        limits: What each program may use; None for the defaults.
+        limits: Resource limits of each program; None uses the defaults.
     """
 
     limits: Any = None  # mlrl_envs.sandbox.Limits, which is imported only when a program runs
@@ -25,7 +27,7 @@ class SharedSandbox:
         return list(self._shared().run_many(programs)) if programs else []
 
     def play_many(self, scripts: Sequence[Any]) -> list[Any]:
-        """Play scripts in the shared sandbox; see `mlrl_envs.sandbox.Sandbox.play_many`."""
+        """Run scripts in the shared sandbox; see `mlrl_envs.sandbox.Sandbox.play_many`."""
         return list(self._shared().play_many(scripts)) if scripts else []
 
     def _shared(self) -> Any:  # noqa: ANN401  mlrl_envs.sandbox.Sandbox, imported when needed
@@ -35,7 +37,11 @@ class SharedSandbox:
 
 
 def choose_sandbox(sandbox: ProgramRunner | None, limits: object) -> ProgramRunner:
-    """Return the sandbox an environment was given, or the shared one with these limits."""
+    """Return the given sandbox, or a reference to the shared one with these limits.
+
+    Raises:
+        InvalidArgumentError: If both are given, or one of them has the wrong type.
+    """
     if sandbox is not None and limits is not None:
         raise InvalidArgumentError("pass limits to the sandbox you pass, or only limits")
     if sandbox is not None:

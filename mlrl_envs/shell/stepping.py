@@ -1,4 +1,4 @@
-"""Many environments stepped at once; what shares a family is scored as one batch."""
+"""Batched steps: environments that share a family are scored together."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,24 +17,24 @@ def step_many(
     envs: Sequence[TextEnv],
     joint_actions: Sequence[Mapping[AgentID, str]],
 ) -> list[StepResult]:
-    """Step many environments at once; those of ours that share a family are scored as one batch.
+    """Step several environments; those that share a family and a sandbox are scored as one batch.
 
     An environment without a running episode takes an empty joint action and returns five empty
-    dicts. Order is kept; if a joint action of ours is invalid, no environment is stepped.
+    dicts. If a joint action for a `TextParallelEnv` is invalid, no environment is stepped.
 
     Args:
-        envs: Any PettingZoo parallel environments, each at most once.
-        joint_actions: One mapping an environment.
+        envs: PettingZoo parallel environments, each at most once.
+        joint_actions: One mapping for each environment.
+
+    Returns:
+        The result of `step` of each environment, in order.
 
     Raises:
         InvalidArgumentError: If the lengths differ, or an environment appears twice.
-        InvalidActionError: As in `TextParallelEnv.step`.
+        InvalidActionError: See `TextParallelEnv.step`.
         InfraError: If the sandbox fails.
     """
-    if len(envs) != len(joint_actions):
-        raise InvalidArgumentError(f"got {len(envs)} environments, {len(joint_actions)} actions")
-    if len({id(env) for env in envs}) != len(envs):
-        raise InvalidArgumentError("the same environment appears twice: copy it first")
+    _check_lengths(envs, joint_actions)
     results: dict[int, StepResult] = {}
     batches: dict[tuple[int, int], list[_Pending]] = {}
     others: list[int] = []
@@ -46,7 +46,7 @@ def step_many(
             batches.setdefault(key, []).append((index, env, env.attempt(actions)))
         else:
             others.append(index)
-    # Everything is scored before anything advances: a failing sandbox leaves no half-done batch.
+    # All batches are scored before any environment advances, so that an error changes none.
     scored = [(batch, _score_batch(batch)) for batch in batches.values()]
     for batch, scores in scored:
         for (index, env, attempt), score in zip(batch, scores, strict=True):
@@ -54,6 +54,13 @@ def step_many(
     for index in others:
         results[index] = envs[index].step(dict(joint_actions[index]))
     return [results[index] for index in range(len(envs))]
+
+
+def _check_lengths(envs: Sequence[TextEnv], joint_actions: Sequence[Mapping[AgentID, str]]) -> None:
+    if len(envs) != len(joint_actions):
+        raise InvalidArgumentError(f"got {len(envs)} environments, {len(joint_actions)} actions")
+    if len({id(env) for env in envs}) != len(envs):
+        raise InvalidArgumentError("the same environment appears twice: copy it first")
 
 
 def _score_batch(batch: Sequence[_Pending]) -> list[Score]:

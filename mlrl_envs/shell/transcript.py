@@ -1,4 +1,4 @@
-"""An episode as text that a person reads: what each agent read, wrote and earned."""
+"""Transcripts of episodes: observations, actions and rewards as readable text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,11 +10,11 @@ __all__ = ["transcript"]
 
 
 def transcript(env_id: str, family: TaskFamily[Any], task: Task, turns: Sequence[Turn]) -> str:
-    """Return the turns played, and what agents read next if the episode goes on.
+    """Return the turns played and, if the episode goes on, the next observations.
 
     Args:
-        env_id: Heads the transcript.
-        family: Says what agents read.
+        env_id: Id of the environment, shown in the first line.
+        family: The family, which produces the observations.
         task: The task of the episode.
         turns: The turns played so far.
     """

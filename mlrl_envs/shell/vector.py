@@ -1,8 +1,8 @@
-"""Many environments stepped at once, in this process, scored as one batch.
+"""Vector environment: several environments stepped in this process and scored as one batch.
 
-Gymnasium's own vector classes pass observations through fixed-size shared memory, which cuts and
-pads text; here an observation stays a `str`. Episodes are not restarted by themselves: an
-environment that is done waits for `reset`, and takes an empty joint action until then.
+Gymnasium's vector classes pass observations through shared memory of a fixed size, which truncates
+and pads texts; here an observation remains a `str`. Episodes do not restart automatically: an
+environment whose episode is over takes an empty joint action until `reset` is called.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,10 +28,10 @@ VectorStep = tuple[
 
 
 class VectorEnv:
-    """A list of parallel environments behind one `reset` and one `step`.
+    """A list of parallel environments with one `reset` and one `step`.
 
     Args:
-        envs: The environments; they belong to this object from now on.
+        envs: The environments, which this object owns from then on.
     """
 
     def __init__(self, envs: Sequence[TextEnv]) -> None:
@@ -41,7 +41,7 @@ class VectorEnv:
 
     @property
     def num_envs(self) -> int:
-        """How many environments there are."""
+        """Number of environments."""
         return len(self.envs)
 
     @property
@@ -57,14 +57,14 @@ class VectorEnv:
     def reset(
         self, seed: Seeds = None, options: Options = None
     ) -> tuple[list[dict[AgentID, str]], list[dict[AgentID, Info]]]:
-        """Begin an episode in every environment.
+        """Start an episode in every environment.
 
         Args:
-            seed: A list gives each environment its own; an int seeds the i-th with `seed + i`.
-            options: One mapping for all, or a list with one for each.
+            seed: A list with a seed for each environment; an int seeds the i-th with `seed + i`.
+            options: One mapping for all environments, or a list with one for each.
 
         Returns:
-            Observations and infos, one mapping an environment.
+            Observations and infos, one mapping for each environment.
         """
         seeds = self._spread_seed(seed)
         spread = self._spread_options(options)
@@ -77,7 +77,7 @@ class VectorEnv:
         """Play one joint action in every environment; see `mlrl_envs.step_many`.
 
         Args:
-            actions: One mapping an environment, empty where the episode is over.
+            actions: One mapping for each environment, empty if its episode is over.
 
         Returns:
             Observations, rewards, terminations, truncations and infos, each a list of mappings.

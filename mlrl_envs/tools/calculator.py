@@ -1,8 +1,8 @@
-"""The calculator: arithmetic by the kept library `simpleeval`, never by `eval`.
+"""Calculator tool, based on the library `simpleeval`; it never calls `eval`.
 
-Expressions are short, of plain numbers, arithmetic and the functions below; whole numbers are
-exact up to 10^60 and powers are checked before they are computed, so that every expression ends
-within milliseconds. `^` means a power, as agents write it.
+Expressions are short and contain numbers, arithmetic and the functions below. Integers are exact up
+to 10^60, and operands of powers are checked before the evaluation, so that every expression takes
+milliseconds at most. `^` means a power.
 """
 
 import math
@@ -23,24 +23,24 @@ Number = int | float
 
 
 class CalculatorError(Exception):
-    """The expression cannot be worked out; the message says why."""
+    """An expression cannot be evaluated; the message gives the reason."""
 
 
 def calculate(expression: str) -> str:
-    """Return the value of an expression, as people write it: `"4"`, `"0.3"`.
+    """Return the value of an expression as text: `"4"`, `"0.3"`.
 
     Args:
-        expression: At most 300 characters.
+        expression: The expression, at most 300 characters.
 
     Raises:
-        CalculatorError: If it is no arithmetic, or out of bounds.
+        CalculatorError: If it is not arithmetic, or a value is out of bounds.
         InfraError: If `simpleeval` is not installed.
     """
     if len(expression) > MAX_CHARS:
         raise CalculatorError(f"an expression has at most {MAX_CHARS} characters")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # `2(3)` and the like: the agent's business
+            warnings.simplefilter("ignore")  # warnings about input such as `2(3)` are irrelevant
             body = parse_module(expression.strip().replace("^", "**")).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise CalculatorError("not an arithmetic expression") from error
@@ -50,7 +50,7 @@ def calculate(expression: str) -> str:
 
 
 def format_value(value: Number) -> str:
-    """Return whole numbers without a point, others with 12 significant digits."""
+    """Return integral values without a decimal point, others with 12 significant digits."""
     if isinstance(value, float):
         if not math.isfinite(value):
             raise CalculatorError("the result is out of bounds")
@@ -59,7 +59,7 @@ def format_value(value: Number) -> str:
     return str(value) if isinstance(value, int) else f"{value:.12g}"
 
 
-def _evaluate(expression: str, statement: Any) -> Number:  # noqa: ANN401  a node of a tree
+def _evaluate(expression: str, statement: Any) -> Number:  # noqa: ANN401  a syntax node
     calculator = _library()
     try:
         return _bounded(calculator.eval(expression, previously_parsed=statement))
@@ -72,11 +72,11 @@ def _evaluate(expression: str, statement: Any) -> Number:  # noqa: ANN401  a nod
     except (ValueError, RecursionError) as error:
         raise CalculatorError("undefined for these numbers") from error
     except Exception as error:
-        # The library has errors of its own for what it does not know.
+        # The library raises its own errors for unknown syntax and names.
         raise CalculatorError(f"only numbers, + - * / // % ^ and {', '.join(FUNCTIONS)}") from error
 
 
-def _library() -> Any:  # noqa: ANN401  an optional package
+def _library() -> Any:  # noqa: ANN401  a type of an optional package
     try:
         import simpleeval
     except ImportError as error:
@@ -103,7 +103,7 @@ def _library() -> Any:  # noqa: ANN401  an optional package
     return calculator
 
 
-def _bounded(value: Any) -> Number:  # noqa: ANN401  whatever an operator gave
+def _bounded(value: Any) -> Number:  # noqa: ANN401  the result of any operator
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise CalculatorError("only real numbers")
     if abs(value) > MAX_VALUE:
@@ -111,21 +111,21 @@ def _bounded(value: Any) -> Number:  # noqa: ANN401  whatever an operator gave
     return value
 
 
-def _power(base: Any, exponent: Any) -> Number:  # noqa: ANN401  whatever stands there
+def _power(base: Any, exponent: Any) -> Number:  # noqa: ANN401  any operand
     base, exponent = _bounded(base), _bounded(exponent)
     if abs(exponent) > MAX_EXPONENT:
         raise CalculatorError("the exponent is out of bounds")
     return _bounded(base**exponent)
 
 
-def _factorial(n: Any) -> int:  # noqa: ANN401  whatever stands there
+def _factorial(n: Any) -> int:  # noqa: ANN401  any operand
     if not 0 <= _bounded(n) <= MAX_FACTORIAL:
         raise CalculatorError(f"factorial of 0 to {MAX_FACTORIAL} only")
     return math.factorial(int(n))
 
 
 def _of_numbers(function: Callable[..., Any]) -> Callable[..., Number]:
-    def checked(*values: Any) -> Number:  # noqa: ANN401  whatever stands there
+    def checked(*values: Any) -> Number:  # noqa: ANN401  any operand
         return _bounded(function(*map(_bounded, values)))
 
     return checked

@@ -1,9 +1,8 @@
-"""Messages to tool calls and answers: total and pure.
+"""Tool calls and answers in messages of agents.
 
-A call is `<tool_call>{"name": "...", "parameters": {...}}</tool_call>`, an answer
-`<answer>...</answer>`. Everything takes any text (a megabyte, NUL characters, endless brackets) in
-linear time and never raises; what is malformed is a call that says why. What it does not cover:
-which tools there are.
+A call is `<tool_call>{"name": "...", "parameters": {...}}</tool_call>`, an answer is
+`<answer>...</answer>`. Parsing accepts any text in linear time and raises no errors; a malformed
+call is returned with the reason. The set of tools is defined in `toolbox`.
 """
 
 import json
@@ -14,7 +13,7 @@ from mlrl_envs.types import Json
 
 __all__ = ["FORGED", "MAX_CALLS_READ", "Message", "ToolCall", "read_message"]
 
-MAX_CALLS_READ = 32  # a message with more is spam; the rest is one malformed call
+MAX_CALLS_READ = 32  # the rest of a longer message is one malformed call
 MAX_CALL_CHARS = 100_000
 FORGED = "only the environment writes tool results"
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
@@ -23,12 +22,12 @@ _RESULT = "<tool_result"
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call, as written.
+    """One call as written by an agent.
 
     Attributes:
-        name: The tool; empty where the call is malformed.
+        name: The tool; empty if the call is malformed.
         parameters: Its arguments.
-        error: Why it is malformed; empty where it is not.
+        error: Why it is malformed; empty if it is not.
     """
 
     name: str
@@ -38,12 +37,12 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one agent wrote, read.
+    """The parsed message of an agent.
 
     Attributes:
-        calls: In the order they were written.
-        answer: The answer; None where there is none, or several different ones.
-        answer_error: Why there is none although there are answer tags.
+        calls: The calls, in order.
+        answer: The answer; None if there is none, or if there are several different ones.
+        answer_error: Why `answer` is None although the message has answer tags.
     """
 
     calls: tuple[ToolCall, ...] = ()
@@ -52,7 +51,7 @@ class Message:
 
 
 def read_message(text: str) -> Message:
-    """Read the calls and the answer of a message."""
+    """Parse the calls and the answer of a message."""
     bodies, rest = _cut(text, _OPEN, _CLOSE, MAX_CALLS_READ)
     calls = [_read_call(body) for body in bodies]
     if _RESULT in rest:
@@ -69,7 +68,7 @@ def read_message(text: str) -> Message:
 
 
 def _cut(text: str, opening: str, closing: str, most: int) -> tuple[list[str | None], str]:
-    """Return what stands between tags, and the rest; None for a tag that is never closed."""
+    """Return the texts between tags, None for an unclosed tag, and the remaining text."""
     found: list[str | None] = []
     rest: list[str] = []
     place = 0

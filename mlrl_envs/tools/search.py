@@ -1,9 +1,8 @@
-"""Search over a small corpus by BM25: k1 = 1.5, b = 0.75, ties in the order of the corpus.
+"""Search over a small corpus by BM25, with k1 = 1.5, b = 0.75 and ties in the order of the corpus.
 
-Thirty lines of our own, because the kept libraries bring arrays of 32-bit floats and partial
-sorts, whose order of equal or nearly equal scores differs from machine to machine; a transcript
-must not. Source: S. Robertson, H. Zaragoza, "The Probabilistic Relevance Framework: BM25 and
-Beyond", 2009.
+Libraries for BM25 use 32-bit floats and partial sorts, whose order of nearly equal scores differs
+between machines; here transcripts must be reproducible. Source: S. Robertson, H. Zaragoza, "The
+Probabilistic Relevance Framework: BM25 and Beyond", 2009.
 """
 
 import math
@@ -17,15 +16,15 @@ __all__ = ["Document", "Index"]
 
 K1, B = 1.5, 0.75
 MAX_QUERY_WORDS = 64
-PRECISION = 9  # decimals of a score that count
+PRECISION = 9  # decimals of a score that are compared
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text that can be found.
+    """One text of a corpus.
 
     Attributes:
-        id: Unique in its corpus.
+        id: Unique in the corpus.
         title: A few words.
         text: One or a few sentences.
     """
@@ -36,7 +35,7 @@ class Document:
 
 
 class Index:
-    """A corpus that can be searched.
+    """A searchable corpus.
 
     Args:
         documents: The corpus, in a fixed order.
@@ -50,7 +49,7 @@ class Index:
         self._having = Counter(word for counts in self._counts for word in counts)
 
     def search(self, query: str, count: int = 3) -> list[Document]:
-        """Return the documents that fit a query best, best first; none that shares no word."""
+        """Return the best matching documents, best first; each shares a word with the query."""
         wanted = list(dict.fromkeys(words(query)[:MAX_QUERY_WORDS]))
         scored = [
             (-round(self._score(wanted, number), PRECISION), number)

@@ -1,8 +1,8 @@
-"""The tools themselves: what each is called with, and running the calls of many messages at once.
+"""Definitions of the tools, and batched execution of the calls of many messages.
 
-The calculator and the search run here and are bounded by construction; Python and the files run in
-the sandbox, one session a team: an interpreter for each agent, a directory for all of them. What
-it does not cover: how calls are paid.
+Calculator and search run in this process and are bounded by construction. Python and the files run
+in the sandbox, in one session for each team: one interpreter for each agent and a shared directory.
+Rewards for calls are defined in `mlrl_envs.rewards.tools`.
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ MAX_RESULT_CHARS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A tool, as agents are told of it.
+    """A tool as described to agents.
 
     Attributes:
-        parameters: Names of its parameters, all of them texts and needed.
+        parameters: Names of its parameters, all of which are required texts.
         description: One line.
-        kind: What the sandbox calls it; empty for a tool that runs here.
+        kind: The sandbox's name of the tool; empty for a tool that runs in this process.
     """
 
     parameters: tuple[str, ...]
@@ -66,13 +66,13 @@ TOOLS: dict[str, Tool] = {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came of a call.
+    """The result of a call.
 
     Attributes:
-        status: `"ok"`; `"error"`, the tool refused or failed; `"malformed"`, it is no call, or
-            its parameters are wrong; `"unknown"`, no such tool; `"refused"`, over the cap of a
-            turn; else how a session lost its interpreter, e.g. `"timeout"`.
-        text: What the agent reads.
+        status: `"ok"`; `"error"`, the tool failed; `"malformed"`, the call or its parameters are
+            invalid; `"unknown"`, no such tool; `"refused"`, above the number of calls of a turn;
+            otherwise how a session lost its interpreter, such as `"timeout"`.
+        text: The text that the agent reads.
     """
 
     status: str
@@ -84,9 +84,9 @@ class Request:
     """The calls of one joint action.
 
     Attributes:
-        history: What was done in the team's workspace before.
-        calls: Who calls what, in the order in which it is done.
-        seconds: Time limit of one call.
+        history: The earlier calls in the sandbox session of the team.
+        calls: Agent and call, in the order of execution.
+        seconds: Time limit of one call in seconds.
     """
 
     history: tuple["Call", ...]
@@ -97,10 +97,18 @@ class Request:
 def run_requests(
     requests: Sequence[Request], index: Index, sandbox: ProgramRunner
 ) -> list[list[Result]]:
-    """Run the calls of many joint actions, those in workspaces as one batch; order kept.
+    """Run the calls of many joint actions, those in sandbox sessions as one batch.
+
+    Args:
+        requests: The calls.
+        index: The archive that is searched.
+        sandbox: Runs Python and the file operations.
+
+    Returns:
+        The results of each request, in the order of its calls.
 
     Raises:
-        InfraError: If the sandbox fails, or the calculator's library is missing.
+        InfraError: If the sandbox fails, or the library of the calculator is missing.
     """
     from mlrl_envs.sandbox import Script
 
@@ -127,7 +135,7 @@ def run_requests(
 
 
 def in_workspace(agent: AgentID, call: ToolCall) -> "Call":
-    """Return a call of the tools that the sandbox runs, in the sandbox's words."""
+    """Return a call in the format of the sandbox."""
     from mlrl_envs.sandbox import Call
 
     kind, arguments = TOOLS[call.name].kind, arguments_of(call)
@@ -137,7 +145,7 @@ def in_workspace(agent: AgentID, call: ToolCall) -> "Call":
 
 
 def arguments_of(call: ToolCall) -> dict[str, str]:
-    """Return a call's arguments as texts; a number is its text, anything else is left out."""
+    """Return a call's arguments as texts; numbers are converted, other types left out."""
     return {
         name: str(value)
         for name, value in call.parameters.items()
@@ -146,7 +154,7 @@ def arguments_of(call: ToolCall) -> dict[str, str]:
 
 
 def _run_here(call: ToolCall, index: Index) -> Result | None:
-    """Return the result of a call, or None if only the sandbox can run it."""
+    """Return the result of a call, or None if it must run in the sandbox."""
     problem = _problem(call)
     if problem is not None:
         return problem
@@ -189,7 +197,7 @@ def _read_reply(reply: "Reply") -> Result:
 
 
 def describe_tools() -> str:
-    """Return a line a tool, for prompts."""
+    """Return one line for each tool, for prompts."""
     return "\n".join(
         f"- {name}({', '.join(tool.parameters)}): {tool.description}"
         for name, tool in TOOLS.items()

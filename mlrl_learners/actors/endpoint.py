@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from mlrl_envs.models.endpoint import Endpoint, Reply
+from mlrl_envs.models import ChatReply, Endpoint
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import AgentID, Completion, Usage
 
@@ -61,7 +61,7 @@ class EndpointActor:
         finally:
             self._seed, self._drawn = before
 
-    def _ask(self, texts: Sequence[str], *, explore: bool) -> list[Reply]:
+    def _ask(self, texts: Sequence[str], *, explore: bool) -> list[ChatReply]:
         endpoint = self.endpoint
         if not explore:
             endpoint = replace(endpoint, temperature=0.0, top_p=None)
@@ -74,11 +74,11 @@ class EndpointActor:
         return endpoint.complete(batch, seeds=seeds)
 
 
-def _group(replies: Iterator[Reply], different: int, num_samples: int) -> list[Completion]:
+def _group(replies: Iterator[ChatReply], different: int, num_samples: int) -> list[Completion]:
     group = [_completion(next(replies)) for _ in range(different)]
     return group * (num_samples // different)
 
 
-def _completion(reply: Reply) -> Completion:
+def _completion(reply: ChatReply) -> Completion:
     usage = Usage(reply.prompt_tokens, reply.completion_tokens)
     return Completion(reply.text, finish_reason=reply.finish_reason, usage=usage)

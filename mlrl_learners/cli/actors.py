@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from mlrl_envs.models.endpoint import as_endpoint
+from mlrl_envs.models import as_endpoint
 from mlrl_learners.actors import (
     DiscussionActor,
     EndpointActor,

@@ -49,6 +49,7 @@ def _env_summary(env_id: str) -> str:
         factory = mlrl_envs.registry[env_id].load()
     except MlrlError as error:  # a broken plug-in must not hide the others
         return f"cannot be made: {error}"
-    module = inspect.getmodule(factory)
+    # Entry points of task families are class methods that are inherited from another module.
+    module = inspect.getmodule(getattr(factory, "__self__", factory))
     page = inspect.getdoc(module) or inspect.getdoc(factory) or ""
     return page.split("\n", 1)[0]

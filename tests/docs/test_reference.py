@@ -31,12 +31,21 @@ def pages(reference):
 @pytest.mark.parametrize("env_id", OURS)
 def test_every_environment_has_a_page_with_all_its_parts(pages, env_id):
     page = pages[f"environments/{env_id.removeprefix('mlrl/')}.md"]
-    headings = ("Agents", "Reward", "Data", "Options", "An episode", "Version history")
+    headings = (
+        *("Agents", "Observation", "Action", "Reward", "Data", "Options"),
+        *("An episode", "Version history"),
+    )
     assert all(f"\n## {heading}\n" in page for heading in headings)
     agents = mlrl_envs.make(env_id, split="sample").possible_agents
     assert all(f"[{agent} earns]" in page for agent in agents)
     assert "- v0: " in page
     assert env_id in pages["environments.md"]
+
+
+@pytest.mark.parametrize("env_id", OURS)
+def test_the_example_of_every_environment_runs(env_id, reference):
+    _, sections = importlib.import_module("reference_environments").docstring_sections(env_id)
+    exec(sections["Example"], {"mlrl_envs": mlrl_envs})
 
 
 @pytest.mark.parametrize("env_id", OURS)

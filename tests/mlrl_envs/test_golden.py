@@ -1,12 +1,10 @@
-"""The exact prompts and feedback of every id, kept in `golden/`.
+"""The exact prompts, feedback and rewards of every id, recorded in `golden/`.
 
-A text that changes without a new version fails here: agents trained on the old one would read
-something else under the same id. Give the changed environment the next `-vN`, add a line to its
-version history, and write the file of the new id with
-
-    MLRL_WRITE_GOLDEN=1 python -m pytest tests/mlrl_envs/test_golden.py
-
-which writes files that are missing and never changes one that is there.
+A changed text needs a new id, because agents that were trained on the old one would read something
+else under the same id. Give the environment the next `-vN`, add a line to its version history and
+record the file of the new id with the command `RECORD`, which writes missing files and never
+changes an existing one. An id without an entry in `VARIANTS` and `SCRIPTS` is played with every
+reward it has, with and without communication, by a script that fits any environment.
 """
 
 import os
@@ -17,6 +15,7 @@ import pytest
 import mlrl_envs
 from mlrl_envs.registration import BUILT_IN
 
+RECORD = "MLRL_WRITE_GOLDEN=1 python -m pytest tests/mlrl_envs/test_golden.py"
 FOLDER = Path(__file__).parent / "golden"
 VARIANTS = {
     "mlrl/story-v0": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
@@ -52,8 +51,15 @@ VARIANTS = {
 MODES = ("plain", "passed", "level_passed", "diagnostics")
 
 
+def _variants(env_id):
+    if env_id in VARIANTS:
+        return VARIANTS[env_id]
+    rewards = mlrl_envs.make(env_id, split="sample").family.config_type.REWARDS
+    return [*({"reward": reward} for reward in rewards), {"communication": "broadcast"}]
+
+
 def _entries(env_id, options, mode):
-    """Yield what agents read first, then what each turn adds to it and pays."""
+    """Yield the first observations, then what each turn adds to them and pays."""
     env = mlrl_envs.make(env_id, **{"split": "sample", "feedback": mode, "max_turns": 4, **options})
     first, _ = env.reset(options={"task_index": 0})
     if mode == MODES[0]:
@@ -69,9 +75,14 @@ def _entries(env_id, options, mode):
 
 
 def _script(env):
-    """Three joint actions: nothing, something wrong, something better."""
+    """Yield three joint actions: empty, wrong, better."""
     yield dict.fromkeys(env.possible_agents, "")
-    yield from SCRIPTS[env.metadata["name"]](env)
+    yield from SCRIPTS.get(env.metadata["name"], _write_anything)(env)
+
+
+def _write_anything(env):
+    yield {agent: f"This is the answer of {agent}." for agent in env.possible_agents}
+    yield env.reference_actions() or dict.fromkeys(env.possible_agents, "A better answer.")
 
 
 def _write_story(env):
@@ -147,7 +158,7 @@ def _write_tools(env):
     yield {**right, "researcher": right["researcher"] + wrong}
 
 
-# What is played after an empty joint action: something wrong, then something better.
+# The joint actions after the empty one: first a wrong one, then a better one.
 SCRIPTS = {
     "mlrl/story-v0": _write_story,
     "mlrl/tldr-v0": _write_tldr,
@@ -164,7 +175,7 @@ SCRIPTS = {
 
 def _texts(env_id):
     lines = []
-    for options in VARIANTS[env_id]:
+    for options in _variants(env_id):
         shown = {name: value for name, value in options.items() if name != "split"}
         lines.append(f"===== options {shown}")
         for mode in MODES:
@@ -177,10 +188,10 @@ def test_texts_of_a_version_never_change(env_id):
     file = FOLDER / f"{env_id.replace('/', '_')}.txt"
     if os.environ.get("MLRL_WRITE_GOLDEN") and not file.exists():
         file.write_text(_texts(env_id))
-    assert file.exists(), f"write the golden file of {env_id}; see the head of this test"
+    assert file.exists(), f"no golden file of {env_id}: record it with {RECORD}"
     assert _texts(env_id) == file.read_text(), "a changed text needs a new version of its id"
 
 
 @pytest.mark.parametrize("env_id", BUILT_IN)
 def test_every_id_has_variants_to_keep(env_id):
-    assert VARIANTS[env_id]
+    assert _variants(env_id)

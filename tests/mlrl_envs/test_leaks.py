@@ -1,8 +1,9 @@
-"""No agent ever reads what its task keeps secret, whatever is played and whatever feedback it gets.
+"""No agent reads the secrets of its task, whatever is played and whatever the feedback is.
 
-A family joins by naming what its tasks keep secret, `SECRETS`, and what is played on them,
-`PLAYS`, both by the type of its tasks. Everything that an environment hands out in an episode is
-searched: observations, infos, `state()`, `render()`.
+Everything that an environment returns in an episode is searched: observations, infos, `state()`,
+`render()`. `SECRETS` and `PLAYS` state the secrets of each type of task and the joint actions that
+are played. For a type that is not listed, the lines of the reference answer are the secrets, and an
+empty, a wrong and the reference answer are played. List a type whose tasks hide more than that.
 """
 
 import ast
@@ -14,6 +15,7 @@ import pytest
 
 import mlrl_envs
 from mlrl_envs.errors import DataNotFoundError
+from mlrl_envs.feedback import FEEDBACK_MODES
 from mlrl_envs.registration import BUILT_IN
 from mlrl_envs.sandbox import Limits
 from mlrl_envs.tasks import (
@@ -27,7 +29,7 @@ from mlrl_envs.tasks import (
 )
 from mlrl_envs.types import Task
 
-FEEDBACK = ("plain", "passed", "level_passed", "diagnostics")
+FEEDBACK = [mode for mode in FEEDBACK_MODES if mode != "expert_edits"]  # needs an expert
 SHORTEST_SECRET = 8
 MAX_TASKS = 40
 
@@ -171,8 +173,24 @@ def _tool_plays(task: ToolTask, _: object) -> dict[str, dict[str, str]]:
     }
 
 
+def _reference_secrets(env) -> Secrets:
+    """Take the lines of the reference answer that no prompt shows."""
+    shown = env.state()
+    texts = (env.reference_actions() or {}).values()
+    lines = {line.strip() for text in texts for line in text.split("\n")}
+    return Secrets(
+        frozenset(), frozenset(x for x in lines if len(x) >= SHORTEST_SECRET and x not in shown)
+    )
+
+
+def _any_plays(env) -> dict[str, dict[str, str]]:
+    agents, reference = env.possible_agents, env.reference_actions()
+    plays = {"nothing": dict.fromkeys(agents, ""), "wrong": dict.fromkeys(agents, "Who knows?")}
+    return plays | ({"right": reference} if reference else {})
+
+
 def _no_secrets(_: Task) -> Secrets:
-    """What is written freely has no right answer to keep."""
+    """Return no secrets: freely written texts have no right answer."""
     return Secrets(frozenset())
 
 
@@ -230,9 +248,14 @@ def _episode(env, task_index: int, actions: Mapping[str, str]) -> str:
 
 def _leaks(env, task_index: int) -> list[tuple[str, str]]:
     env.reset(options={"task_index": task_index})
-    secrets = SECRETS[type(env.task)](env.task)
+    kind = type(env.task)
+    if kind in SECRETS:
+        secrets = SECRETS[kind](env.task)
+        plays = PLAYS[kind](env.task, env.reference_actions())
+    else:
+        secrets, plays = _reference_secrets(env), _any_plays(env)
     found = []
-    for name, actions in PLAYS[type(env.task)](env.task, env.reference_actions()).items():
+    for name, actions in plays.items():
         text = _episode(env, task_index, actions)
         kept = secrets.tests if name in WITH_SOLUTION else secrets.tests | secrets.solution
         written = "\n".join(actions.values())
@@ -272,8 +295,9 @@ def test_no_secret_of_the_full_data_is_read(env_id):
 @pytest.mark.parametrize("env_id", BUILT_IN)
 def test_families_with_secrets_have_some_to_search_for(env_id):
     env = _make(env_id, "sample")
-    secrets = [SECRETS[type(task)](task) for task in env.family.tasks]
-    if SECRETS[type(env.family.tasks[0])] is _no_secrets:
+    find = SECRETS.get(type(env.family.tasks[0]), _no_secrets)
+    secrets = [find(task) for task in env.family.tasks]
+    if find is _no_secrets:
         assert not any(each.tests or each.solution for each in secrets)
     else:
         assert sum(bool(each.tests) for each in secrets) >= len(secrets) / 2

@@ -7,6 +7,7 @@ import pytest
 
 import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
+from mlrl_envs.registration import BUILT_IN
 
 
 def test_registry_lists_our_environments():
@@ -110,10 +111,15 @@ def test_taken_id_is_refused_unless_it_is_the_same():
         mlrl_envs.register("mlrl/story-v0", _their_env)
 
 
-@pytest.mark.parametrize("env_id", ["mlrl/story-v0", "mlrl/humaneval-v0"])
+@pytest.mark.parametrize("env_id", BUILT_IN)
 def test_every_id_resolves_through_pettingzoo(env_id):
-    assert str(pettingzoo.make("parallel", env_id, max_turns=3)) == env_id
-    assert isinstance(pettingzoo.make("aec", env_id), pettingzoo.AECEnv)
+    assert str(pettingzoo.make("parallel", env_id, split="sample", max_turns=3)) == env_id
+    assert isinstance(pettingzoo.make("aec", env_id, split="sample"), pettingzoo.AECEnv)
+
+
+@pytest.mark.parametrize("env_id", BUILT_IN)
+def test_every_family_names_the_id_it_is_registered_under(env_id):
+    assert mlrl_envs.make(env_id, split="sample").family.env_id == env_id
 
 
 def test_installed_packages_are_found_by_their_entry_points(tmp_path):

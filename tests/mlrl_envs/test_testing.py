@@ -1,4 +1,4 @@
-"""check_env must find what is broken, and say what it was."""
+"""`check_env` finds each violation of the contract and names its rule."""
 
 import itertools
 

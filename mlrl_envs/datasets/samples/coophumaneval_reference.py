@@ -1,4 +1,4 @@
-"""Solutions of the rows beside this file, named like their entry points; read, never imported."""
+"""Solutions of the sample rows, named like their entry points; parsed, never imported."""
 
 import itertools
 import math

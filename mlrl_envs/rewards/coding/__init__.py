@@ -1,1 +1,1 @@
-"""Rewards of the coding environments: functions (HumanEval, MBPP) and classes (ClassEval)."""
+"""Rewards of functions and classes."""

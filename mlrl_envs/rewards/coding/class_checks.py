@@ -1,8 +1,8 @@
-"""Public facts about a class that was completed, for feedback: what was found, what passed.
+"""Diagnostics of completed classes: what was found, and which public tests passed.
 
-Of the hidden tests one bit is told, whether all of them passed; an agent could infer it from the
-episode going on. Error texts come from docstring examples only, which the skeleton shows, are cut,
-and hold no addresses.
+Of the hidden tests only one bit is reported, whether all of them passed, which an agent could infer
+from the end of the episode. Error texts come only from docstring examples, which the skeleton
+shows; they are shortened, and memory addresses are removed.
 """
 
 import re
@@ -32,10 +32,10 @@ def class_checks(
 
     Args:
         task: The class.
-        answers: What each coder contributes.
-        agent: Whose diagnostics.
+        answers: The contribution of each coder.
+        agent: The agent.
         public: For each public test that was run, why it failed, or None.
-        solved: Whether the class is complete and right.
+        solved: Whether the class is complete and correct.
         error: Why the program does not load; empty if it does.
     """
     answer = answers[agent]

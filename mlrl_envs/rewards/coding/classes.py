@@ -1,19 +1,20 @@
-"""Scores of class completion: the published formula, and a grounded reward in [0, 1].
+"""Rewards of class completion: `paper` and `grounded`.
 
 Paper (0 to 6): 2 x assigned methods that parse / incomplete methods + 4 x tests passed / tests run
-- methods written by more than one coder / methods. A program that does not load scores 0, and so
-does a joint action without any method, which has nothing to be merged. With two coders the sum is
-never negative; with more it ends at 0.
+- methods written by more than one coder / methods. A program that does not load scores 0, as does a
+joint action without any method. With two coders the sum is never negative; with more it is bounded
+below by 0.
 
-Grounded: tests x (0.9 + 0.1 x methods delivered / methods) - 0.2 x overlap, never below 0. With k
-of n test methods passed, of which the untouched skeleton passes k0, tests = (k - k0) / (n - k0), so
-that what passes by itself is not paid. A stub is not delivered and not run: a body that does
-nothing, or returns the same whatever it is given, where the reference does more. Overlap is the
-share of the methods that somebody wrote to whom they were not assigned.
+Grounded, in [0, 1]: tests x (0.9 + 0.1 x methods delivered / methods) - 0.2 x overlap, at least 0.
+With k of n test methods passed, of which the unchanged skeleton passes k0, tests = (k - k0) /
+(n - k0), so that tests that pass without any work are not paid. A stub is neither delivered nor
+run; it is a body that does nothing, or the same for all arguments, although the reference does
+more. Overlap is the share of the methods that were written by a coder to whom they were not
+assigned.
 
-k of n counts the data set's own test methods; examples of docstrings run first in the same program,
-for feedback only. `solved` asks for all of them, and for every method. What is not covered: a body
-that hides its being constant, which earns the tests that expect this constant.
+k of n counts the test methods of the data set; docstring examples run first in the same program and
+are used for feedback only. `solved` requires all tests and all methods. Not detected: a body that
+hides that it is constant, which earns the tests that expect this constant.
 """
 
 from collections import Counter
@@ -36,20 +37,20 @@ __all__ = ["Owners", "score_grounded", "score_paper"]
 Owners = Mapping[AgentID, Sequence[str]]
 TESTS, DELIVERED, OVERLAP = 0.9, 0.1, 0.2
 PARSED, PASSED = 2.0, 4.0
-PATIENCE = 30.0  # seconds for a program whose reference needs several for one test
+PATIENCE = 30.0  # time limit in seconds if the reference needs several for one test
 
 
 @dataclass(frozen=True)
-class Run:
-    """A joint action, merged and run.
+class ClassRun:
+    """The result of running a joint action.
 
     Attributes:
-        merged: What was merged.
+        merged: The merged class.
         loaded: Whether the sandbox could load it.
-        passed: Hidden test methods that passed, k.
-        total: Hidden test methods, n.
+        passed: Number of hidden test methods that passed, k.
+        total: Number of hidden test methods, n.
         public: For each public test that was run, why it failed, or None.
-        error: Why it cannot be written or loaded; empty if it can.
+        error: Why it cannot be unparsed or loaded; empty if it can.
     """
 
     merged: MergedClass
@@ -66,9 +67,12 @@ def score_grounded(
     """Score attempts by the grounded formula.
 
     Args:
-        attempts: What was played.
+        attempts: The attempts.
         owners: For each attempt, the methods of each coder.
-        sandbox: Runs the programs, and the untouched skeletons of those that pass some test.
+        sandbox: Runs the programs, and the unchanged skeletons of those that pass some test.
+
+    Raises:
+        InfraError: If the sandbox fails.
     """
     runs = _run_all(attempts, owners, sandbox, with_stubs=False)
     free = _passed_untouched(
@@ -83,7 +87,7 @@ def score_grounded(
 def score_paper(
     attempts: Sequence[Attempt[ClassTask]], owners: Sequence[Owners], sandbox: ProgramRunner
 ) -> list[Score]:
-    """Score attempts by the published formula; arguments as in `score_grounded`."""
+    """Score attempts by the published formula; see `score_grounded` for arguments."""
     runs = _run_all(attempts, owners, sandbox, with_stubs=True)
     return [
         _score(attempt, run, dict.fromkeys(run.merged.answers, _paper(attempt.task, run)))
@@ -97,12 +101,12 @@ def _run_all(
     sandbox: ProgramRunner,
     *,
     with_stubs: bool,
-) -> list[Run]:
+) -> list[ClassRun]:
     merged = [
         merge(attempt.task, share, attempt.actions, with_stubs=with_stubs)
         for attempt, share in zip(attempts, owners, strict=True)
     ]
-    runs = [Run(program, error=program.error) for program in merged]
+    runs = [ClassRun(program, error=program.error) for program in merged]
     runnable = [index for index, program in enumerate(merged) if program.source is not None]
     programs = [_to_run(attempts[index].task, merged[index].source or "") for index in runnable]
     outcomes = sandbox.run_many(programs) if programs else []
@@ -112,7 +116,7 @@ def _run_all(
 
 
 def _passed_untouched(tasks: Sequence[ClassTask], sandbox: ProgramRunner) -> dict[str, int]:
-    """Return how many hidden tests each skeleton passes as it is."""
+    """Return the number of hidden tests that each unchanged skeleton passes."""
     unique = {task.task_id: task for task in tasks}
     programs = [
         _to_run(task, _untouched(task.skeleton, task.class_name)) for task in unique.values()
@@ -146,12 +150,12 @@ def _to_run(task: ClassTask, source: str) -> "Program":
     )
 
 
-def _read_outcome(task: ClassTask, merged: MergedClass, outcome: "Outcome") -> Run:
+def _read_outcome(task: ClassTask, merged: MergedClass, outcome: "Outcome") -> ClassRun:
     num_public = len(task.public_tests)
     loaded = outcome.status != "load_error" and any(
         not record.error.startswith("not reached") for record in outcome.tests
     )
-    return Run(
+    return ClassRun(
         merged,
         loaded=loaded,
         passed=sum(record.passed for record in outcome.tests[num_public:]),
@@ -159,12 +163,12 @@ def _read_outcome(task: ClassTask, merged: MergedClass, outcome: "Outcome") -> R
         public=tuple(
             None if record.passed else record.error for record in outcome.tests[:num_public]
         ),
-        # How a hidden test ended is nobody's business, so errors of later phases stay here.
+        # Errors after loading come from hidden tests and must not reach agents.
         error="" if loaded else outcome.error,
     )
 
 
-def _grounded(attempt: Attempt[ClassTask], run: Run, free: int) -> Score:
+def _grounded(attempt: Attempt[ClassTask], run: ClassRun, free: int) -> Score:
     answers = run.merged.answers
     needed = [method.name for method in attempt.task.methods if method.work != "nothing"]
     delivered = sum(name in answer.methods for answer in answers.values() for name in needed)
@@ -180,7 +184,7 @@ def _grounded(attempt: Attempt[ClassTask], run: Run, free: int) -> Score:
     return _score(attempt, run, paid)
 
 
-def _paper(task: ClassTask, run: Run) -> dict[str, float]:
+def _paper(task: ClassTask, run: ClassRun) -> dict[str, float]:
     answers = run.merged.answers.values()
     written = Counter(
         name for answer in answers for name in (*answer.methods, *answer.stubs, *answer.strays)
@@ -195,7 +199,7 @@ def _paper(task: ClassTask, run: Run) -> dict[str, float]:
 
 
 def _score(
-    attempt: Attempt[ClassTask], run: Run, components: Mapping[AgentID, Mapping[str, float]]
+    attempt: Attempt[ClassTask], run: ClassRun, components: Mapping[AgentID, Mapping[str, float]]
 ) -> Score:
     answers = run.merged.answers
     needed = {method.name for method in attempt.task.methods if method.work != "nothing"}

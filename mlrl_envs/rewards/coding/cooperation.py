@@ -1,37 +1,38 @@
-"""How much a pass rate owes to two agents working together, by running programs without it.
+"""Dependence of the pass rate on cooperation, measured by running changed programs.
 
-In each of these programs one of the two cannot have done its work: the helper is replaced, or the
-main function gives up its own part. The best of them counts, so a helper that is not needed earns
-nothing, nor does a main function that adds nothing. Programs that can prove nothing are not run:
-the main function must use its helper's result (`mlrl_envs.programs.usage`), no function may only
-repack its arguments (`mlrl_envs.programs.repacking`), and no program may inspect its own
-interpreter. A helper that raises is tried only where the main function could catch the exception, a
-helper whose result equals everything only where the main function compares. The two replacements
-that lower the pass rate most often run first, the others only where these left something to earn.
+In each changed program one of the two agents cannot have done its work: the helper is replaced, or
+the main function gives up its own part. The highest pass rate of these programs counts, so that
+neither a helper that is not needed nor a main function that adds nothing earns a reward. Some
+programs are not run, because they cannot earn: the main function must use its helper's result
+(`mlrl_envs.programs.usage`), no function may only repack its arguments
+(`mlrl_envs.programs.repacking`), and no program may inspect its interpreter. A helper that raises
+is tried only if the main function could catch the exception, a helper whose result equals
+everything only if the main function compares. The two replacements that lower the pass rate most
+often run first, the others only if these leave something to earn.
 
-What it does not cover: a main function that checks its helper's answers against its own copy of
-the work by other means than `==`, and fails on purpose if they differ; decoding of a whole answer
-that looks like work.
+Not detected: a main function that compares its helper's answers with its own copy of the work by
+other means than `==` and fails deliberately if they differ; decoding of a complete answer that
+looks like work.
 """
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
 from mlrl_envs.parsing.syntax import parse_module
-from mlrl_envs.programs.assembly import Answer, replace_function
+from mlrl_envs.programs.assembly import FunctionAnswer, replace_function
 from mlrl_envs.programs.repacking import only_repacks
 from mlrl_envs.programs.usage import looks_inside, usage_of
-from mlrl_envs.rewards.coding.runs import Run, run_sources
+from mlrl_envs.rewards.coding.runs import FunctionRun, run_sources
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import ProgramRunner
 
 __all__ = ["drops_without_cooperation"]
 
-# What replaces the helper `{name}`, to see whether its work was needed.
+# Replacements of the helper `{name}`, which show whether its work is needed.
 SILENT = "def {name}(*args, **kwargs):\n    return None"
 FIRST = "def {name}(*args, **kwargs):\n    return [*args, *kwargs.values(), None][0]"
 RAISES = "def {name}(*args, **kwargs):\n    raise RuntimeError('no helper')"
-# Main may hold its own copy of the work, and only check whether the helper agrees.
+# Unmasks a main function that has its own copy of the work and only compares results.
 AGREES = """
 def {name}(*args, **kwargs):
     class Agreeable:
@@ -42,7 +43,7 @@ def {name}(*args, **kwargs):
             return False
     return Agreeable()
 """
-# The helper's first answer for ever: a helper that only hands out a pass word earns nothing.
+# Always the first answer of the helper: unmasks a helper that only returns a password.
 FROZEN = """
 def _without(first):
     answers = []
@@ -54,9 +55,9 @@ def _without(first):
 {name} = _without({name})
 del _without
 """
-# Main's result becomes the helper's answer to the call that was handed all that main was given, in
-# whatever wrapping, or else to main's own arguments: a main that only passes things on earns
-# nothing. Both are kept in a closure, so that the program finds nothing new among its names.
+# The result of main becomes the helper's answer to the call that received all of main's arguments,
+# in any container, or otherwise to main's own arguments: unmasks a main function that only passes
+# values on. Both functions are kept in a closure, so that the program has no new global names.
 HANDS_ON = """
 def _without(helper, first):
     given, answers = [], []
@@ -97,14 +98,17 @@ Change = Callable[[str, str, str], str | None]
 
 
 def drops_without_cooperation(
-    tasks: Sequence[CodeTask], runs: Sequence[Run], sandbox: ProgramRunner
+    tasks: Sequence[CodeTask], runs: Sequence[FunctionRun], sandbox: ProgramRunner
 ) -> list[float]:
     """Return how far each run's earned rate falls without cooperation, averaged over helpers.
 
     Args:
         tasks: The task of each run.
         runs: Joint actions that were run.
-        sandbox: Runs the programs without cooperation, in at most two batches.
+        sandbox: Runs the changed programs in at most two batches.
+
+    Raises:
+        InfraError: If the sandbox fails.
     """
     best = {
         (index, name): 0.0
@@ -128,7 +132,7 @@ def drops_without_cooperation(
     return drops
 
 
-def _helpers_that_may_earn(task: CodeTask, run: Run) -> list[str]:
+def _helpers_that_may_earn(task: CodeTask, run: FunctionRun) -> list[str]:
     answers = list(run.program.answers.values())
     if run.earned_rate == 0.0 or any(looks_inside(answer) for answer in answers):
         return []
@@ -139,19 +143,19 @@ def _helpers_that_may_earn(task: CodeTask, run: Run) -> list[str]:
     return [helper.name for helper in helpers if _may_earn(helper, main)]
 
 
-def _may_earn(helper: Answer, main: Answer) -> bool:
+def _may_earn(helper: FunctionAnswer, main: FunctionAnswer) -> bool:
     return not only_repacks(helper) and usage_of(main, helper.name) == "used"
 
 
 def _changed(
-    task: CodeTask, run: Run, name: str, changes: Callable[[ast.Module], Iterator[Change]]
+    task: CodeTask, run: FunctionRun, name: str, changes: Callable[[ast.Module], Iterator[Change]]
 ) -> list[str]:
     source = run.program.source or ""
     changed = [change(source, task.entry_point, name) for change in changes(parse_module(source))]
     return [program for program in changed if program is not None]
 
 
-def _first_changes(tree: ast.Module) -> Iterator[Change]:  # noqa: ARG001  one interface
+def _first_changes(tree: ast.Module) -> Iterator[Change]:  # noqa: ARG001  common signature
     yield _helper_becomes(SILENT)
     yield _hand_on
 
@@ -169,7 +173,7 @@ def _helper_becomes(stub: str) -> Change:
     return lambda source, _, name: replace_function(source, name, stub.format(name=name))
 
 
-def _freeze(source: str, main: str, name: str) -> str | None:  # noqa: ARG001  one interface
+def _freeze(source: str, main: str, name: str) -> str | None:  # noqa: ARG001  common signature
     return replace_function(source, name, FROZEN.format(name=name), keep_as=name)
 
 
@@ -178,7 +182,7 @@ def _hand_on(source: str, main: str, name: str) -> str | None:
 
 
 def _could_catch(tree: ast.Module) -> bool:
-    # Without these an exception of the helper ends the call of main, as a None at best does.
+    # Without these an exception of the helper ends the call of main.
     catching = (ast.Try, ast.With, ast.AsyncWith, getattr(ast, "TryStar", ast.Try))
     imported = {
         name.split(".")[0]

@@ -1,7 +1,8 @@
-"""Public facts about a coded answer, for feedback: what was found, what parses, what passed.
+"""Diagnostics of written functions: what was found, what parses, which public tests passed.
 
-Of the hidden tests one bit is told, whether all of them passed; an agent could infer it from the
-episode going on. Error texts come from public tests only, are cut, and hold no addresses.
+Of the hidden tests only one bit is reported, whether all of them passed, which an agent could infer
+from the end of the episode. Error texts come from public tests only; they are shortened, and memory
+addresses are removed.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlrl_envs.parsing.text import printable, shorten
-from mlrl_envs.programs.assembly import Answer, JointProgram
+from mlrl_envs.programs.assembly import FunctionAnswer, JointProgram
 from mlrl_envs.programs.usage import Usage, usage_of
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Json
@@ -33,12 +34,12 @@ _USAGE: Mapping[Usage, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class PublicResult:
-    """A public test that was run.
+    """The result of a public test.
 
     Attributes:
         test: Its source.
         passed: Whether it passed.
-        error: Why it did not.
+        error: Why it failed; empty if it passed.
     """
 
     test: str
@@ -55,7 +56,16 @@ def code_checks(
     solved: bool,
     error: str,
 ) -> dict[str, Json]:
-    """Return the diagnostics of one agent: a list of checks under the key `checks`."""
+    """Return the diagnostics of one agent: a list of checks under the key `checks`.
+
+    Args:
+        task: The problem.
+        program: The joint program.
+        agent: The agent.
+        public: Results of the public tests that were run.
+        solved: Whether all hidden tests passed.
+        error: Why the program does not load; empty if it does.
+    """
     answer = program.answers[agent]
     main = next(a for a in program.answers.values() if a.name == task.entry_point)
     checks = [_found(answer), _syntax(answer)]
@@ -68,7 +78,7 @@ def code_checks(
     return {"checks": checks}
 
 
-def _found(answer: Answer) -> Json:
+def _found(answer: FunctionAnswer) -> Json:
     found = answer.function is not None
     details = [] if found else [f"define a function named {answer.name} in one ```python block."]
     if answer.dropped:
@@ -78,7 +88,7 @@ def _found(answer: Answer) -> Json:
     return _check(f"function {answer.name}", status, passed=found, details=details)
 
 
-def _syntax(answer: Answer) -> Json:
+def _syntax(answer: FunctionAnswer) -> Json:
     details = [_clean(answer.error)] if answer.error else []
     status = "wrong" if answer.error else "right"
     return _check("syntax", status, passed=not answer.error, details=details)
@@ -104,7 +114,7 @@ def _hidden_tests(*, solved: bool) -> Json:
     return _check("hidden tests", "all passed" if solved else "not all passed", passed=solved)
 
 
-def _use(main: Answer, helper: Answer) -> Json:
+def _use(main: FunctionAnswer, helper: FunctionAnswer) -> Json:
     usage = usage_of(main, helper.name)
     status, detail = _USAGE[usage]
     details = [detail]

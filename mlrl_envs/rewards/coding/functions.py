@@ -1,29 +1,29 @@
-"""Scores of the coding families: two published formulas, and a grounded reward in [0, 1].
+"""Rewards of functions written by helpers and a main agent: `paper`, `attempts` and `grounded`.
 
-Paper (maximum 4.0; 2.1 with one agent): helper defined with a return 0.4; entry point defined with
-a return 0.6, else stop; the program parses, and so does each answer, 0.5, else stop; tests k/n;
+Paper (at most 4.0; 2.1 with one agent): helper defined with a return 0.4; entry point defined with
+a return 0.6, otherwise stop; the program and each answer parse 0.5, otherwise stop; tests k/n;
 then, if a test passes and there is a helper: main calls it 0.5 and is more than a thin wrapper 1.0,
 its result is ignored -0.5. With several helpers each of these terms is their mean.
 
-Attempts, the formula of a published single-agent coder, summed over turns: k/n, 1 if all tests
-pass, -0.5 if there is any error: no function, no program that loads, an exception or a death in a
-test; a wrong result is none.
+Attempts, the formula of a published single-agent coder, summed over turns: k/n, +1 if all tests
+pass, -0.5 if there is an error: a missing function, a program that does not load, an exception or a
+crash in a test. A wrong result is not an error.
 
-Grounded: 0.1 format + 0.7 k/n + 0.2 cooperation (0.1 + 0.9 k/n with one agent). Format is paid
-when every agent's function is there and the program loads. Where only assertions pass that agents
-were shown as examples, k/n is 0. Cooperation = k/n times the drop of k/n in programs where one of
-the two cannot have done its work; see `mlrl_envs.rewards.coding.cooperation`, and
+Grounded, in [0, 1]: 0.1 format + 0.7 k/n + 0.2 cooperation (0.1 + 0.9 k/n with one agent). Format
+is paid if every agent's function is defined and the program loads. If only assertions pass that
+agents were shown as examples, k/n is 0. Cooperation is k/n times the drop of k/n in programs in
+which one of the agents cannot have done its work; see `mlrl_envs.rewards.coding.cooperation`, and
 `mlrl_envs.rewards.turn_gain` for several turns.
 """
 
 from collections.abc import Mapping, Sequence
 
 from mlrl_envs.parsing.text import returns_value
-from mlrl_envs.programs.assembly import Answer
+from mlrl_envs.programs.assembly import FunctionAnswer
 from mlrl_envs.programs.usage import usage_of
 from mlrl_envs.rewards.coding.cooperation import drops_without_cooperation
 from mlrl_envs.rewards.coding.function_checks import code_checks
-from mlrl_envs.rewards.coding.runs import Run, run_all
+from mlrl_envs.rewards.coding.runs import FunctionRun, run_all
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score
@@ -41,9 +41,12 @@ def score_grounded(
     """Score attempts by the grounded formula.
 
     Args:
-        attempts: What was played.
-        functions: For each attempt, the function each agent owns, helpers first.
-        sandbox: Runs the programs: once for all, and again for those that may earn cooperation.
+        attempts: The attempts.
+        functions: For each attempt, the function that each agent owns, helpers first.
+        sandbox: Runs the programs, and changed programs for those that may earn cooperation.
+
+    Raises:
+        InfraError: If the sandbox fails.
     """
     runs = run_all(attempts, functions, sandbox)
     drops = drops_without_cooperation([attempt.task for attempt in attempts], runs, sandbox)
@@ -58,7 +61,7 @@ def score_paper(
     functions: Sequence[Mapping[AgentID, str]],
     sandbox: ProgramRunner,
 ) -> list[Score]:
-    """Score attempts by the published formula; arguments as in `score_grounded`."""
+    """Score attempts by the published formula; see `score_grounded` for arguments."""
     runs = run_all(attempts, functions, sandbox)
     return [
         _score(attempt, run, dict.fromkeys(run.program.answers, _paper(attempt.task, run)))
@@ -71,7 +74,7 @@ def score_attempts(
     functions: Sequence[Mapping[AgentID, str]],
     sandbox: ProgramRunner,
 ) -> list[Score]:
-    """Score attempts by the single-agent formula; arguments as in `score_grounded`."""
+    """Score attempts by the single-agent formula; see `score_grounded` for arguments."""
     runs = run_all(attempts, functions, sandbox)
     return [
         _score(attempt, run, dict.fromkeys(run.program.answers, _attempts(run)))
@@ -79,7 +82,7 @@ def score_attempts(
     ]
 
 
-def _grounded(attempt: Attempt[CodeTask], run: Run, drop: float) -> Score:
+def _grounded(attempt: Attempt[CodeTask], run: FunctionRun, drop: float) -> Score:
     answers = run.program.answers
     complete = run.loaded and all(answer.function is not None for answer in answers.values())
     if len(answers) == 1:
@@ -94,11 +97,11 @@ def _grounded(attempt: Attempt[CodeTask], run: Run, drop: float) -> Score:
     return _score(attempt, run, paid)
 
 
-def _attempts(run: Run) -> dict[str, float]:
+def _attempts(run: FunctionRun) -> dict[str, float]:
     return {"tests": run.rate, "all_passed": 1.0 * run.solved, "error": -0.5 * run.erred}
 
 
-def _paper(task: CodeTask, run: Run) -> dict[str, float]:
+def _paper(task: CodeTask, run: FunctionRun) -> dict[str, float]:
     main, helpers = _main(task, run), _helpers(task, run)
     share = 1.0 / max(len(helpers), 1)
     parts = {"aux": 0.4 * share * sum(_is_defined(helper) for helper in helpers)} if helpers else {}
@@ -120,7 +123,7 @@ def _paper(task: CodeTask, run: Run) -> dict[str, float]:
 
 
 def _score(
-    attempt: Attempt[CodeTask], run: Run, components: Mapping[AgentID, Mapping[str, float]]
+    attempt: Attempt[CodeTask], run: FunctionRun, components: Mapping[AgentID, Mapping[str, float]]
 ) -> Score:
     diagnostics: dict[AgentID, dict[str, Json]] = {
         agent: code_checks(
@@ -131,18 +134,18 @@ def _score(
     return Score(components, run.solved, diagnostics)
 
 
-def _is_defined(answer: Answer) -> bool:
+def _is_defined(answer: FunctionAnswer) -> bool:
     return answer.function is not None and returns_value(answer.function)
 
 
-def _parses(run: Run) -> bool:
+def _parses(run: FunctionRun) -> bool:
     broken = any(answer.error for answer in run.program.answers.values())
     return run.program.source is not None and not broken
 
 
-def _main(task: CodeTask, run: Run) -> Answer:
+def _main(task: CodeTask, run: FunctionRun) -> FunctionAnswer:
     return next(a for a in run.program.answers.values() if a.name == task.entry_point)
 
 
-def _helpers(task: CodeTask, run: Run) -> list[Answer]:
+def _helpers(task: CodeTask, run: FunctionRun) -> list[FunctionAnswer]:
     return [a for a in run.program.answers.values() if a.name != task.entry_point]

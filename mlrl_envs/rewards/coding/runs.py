@@ -1,7 +1,7 @@
-"""Joint actions of the coding families, assembled and run: k of n, and what may be told of it.
+"""Execution of joint actions that write functions: the pass rate k/n and the public results.
 
-k of n counts the data set's own assertions, each time one runs; examples that agents are shown run
-first in the same program, for feedback only. What it does not cover: what that is worth.
+k of n counts the assertions of the data set, each time one runs. Examples that agents are shown run
+first in the same program and are used for feedback only.
 """
 
 import ast
@@ -19,21 +19,21 @@ from mlrl_envs.types import AgentID, Attempt, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Limits, Outcome, Program, TestRecord
 
-__all__ = ["Run", "run_all", "run_sources"]
+__all__ = ["FunctionRun", "run_all", "run_sources"]
 
 
 @dataclass(frozen=True)
-class Run:
-    """A joint action, assembled and run.
+class FunctionRun:
+    """The result of running a joint action.
 
     Attributes:
-        program: What was assembled.
+        program: The assembled program.
         loaded: Whether the sandbox could load it.
         rate: Share of the data set's assertions that passed, k/n.
-        earned_rate: The same, but 0 where only assertions passed that agents were shown: a table
-            of the examples earns nothing.
-        solved: Whether all of them passed.
-        erred: Whether it does not load, or raises or dies in one of them.
+        earned_rate: The same, but 0 if only assertions passed that agents were shown, so that a
+            table of the examples earns nothing.
+        solved: Whether all assertions passed.
+        erred: Whether the program does not load, or raises or crashes in an assertion.
         public: The public tests that were run.
         error: Why it does not parse or load; empty if it does.
     """
@@ -52,13 +52,16 @@ def run_all(
     attempts: Sequence[Attempt[CodeTask]],
     functions: Sequence[Mapping[AgentID, str]],
     sandbox: ProgramRunner,
-) -> list[Run]:
+) -> list[FunctionRun]:
     """Assemble and run attempts as one batch.
 
     Args:
-        attempts: What was played.
-        functions: For each attempt, the function each agent owns, helpers first.
+        attempts: The attempts.
+        functions: For each attempt, the function that each agent owns, helpers first.
         sandbox: Runs the programs, each once.
+
+    Raises:
+        InfraError: If the sandbox fails.
     """
     programs = [
         assemble(attempt.task, names, attempt.actions)
@@ -70,14 +73,14 @@ def run_all(
         for index in runnable
     ]
     outcomes = sandbox.run_many(to_run) if to_run else []
-    runs = [Run(program, error=program.error) for program in programs]
+    runs = [FunctionRun(program, error=program.error) for program in programs]
     for index, outcome in zip(runnable, outcomes, strict=True):
         runs[index] = _read_outcome(attempts[index].task, programs[index], outcome)
     return runs
 
 
 def run_sources(sources: Sequence[tuple[CodeTask, str]], sandbox: ProgramRunner) -> list[float]:
-    """Return the earned rate of sources, run as one batch on what counts alone."""
+    """Return the earned rates of programs, run as one batch without the public tests."""
     if not sources:
         return []
     programs = [_to_run(task, source, with_public=False) for task, source in sources]
@@ -107,11 +110,11 @@ def _limits(task: CodeTask, *, again: bool) -> "Limits | None":
     if task.test_seconds is not None:
         whole = 1.5 * task.test_seconds
         return Limits(wall_seconds=whole, test_seconds=task.test_seconds, cpu_seconds=whole)
-    # What is run again has been run before, and in time: if it takes long now, it is lost.
+    # Programs that run again finished in time before; a changed one that does not has failed.
     return Limits(wall_seconds=3.0, test_seconds=1.0) if again else None
 
 
-def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> Run:
+def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> FunctionRun:
     num_public = len(task.public_tests)
     public = tuple(
         PublicResult(source, record.passed, record.error)
@@ -120,7 +123,7 @@ def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> 
     counted = outcome.tests[num_public:]
     rate, earned_rate = _count(task, counted)
     loaded = _has_loaded(outcome)
-    return Run(
+    return FunctionRun(
         program,
         loaded=loaded,
         rate=rate,
@@ -128,15 +131,15 @@ def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> 
         solved=rate == 1.0,
         erred=not loaded or any(_raised(record) for record in counted),
         public=public,
-        # How a hidden test ended is nobody's business, so errors of later phases stay here.
+        # Errors after loading come from hidden tests and must not reach agents.
         error="" if loaded else outcome.error,
     )
 
 
 def _count(task: CodeTask, records: Sequence["TestRecord"]) -> tuple[float, float]:
-    """Return k/n, and k/n or 0 if nothing beyond the shown examples passed."""
+    """Return k/n, and the same or 0 if nothing passed beyond the shown examples."""
     passed = sum(record.passed for record in records)
-    # A program that dies inside a loop of assertions leaves fewer records than a right one.
+    # A program that crashes in a loop of assertions has fewer records than a correct one.
     total = max(len(records), task.num_hidden_tests, 1)
     unseen = [record for record in records if not _is_shown(task, record.name)]
     beyond = not unseen or any(record.passed for record in unseen)
@@ -154,7 +157,7 @@ def _shown(public_tests: tuple[str, ...], name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=16384)
 def _plain(assertion: str, name: str) -> str:
-    """Return an assertion in one spelling, with the function under its own name."""
+    """Return an assertion in a normal form, with `candidate` replaced by the function name."""
     try:
         tree = parse_module(assertion)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,15 +1,16 @@
-"""The published scores of a debater: one for an argument, one at the end of the debate.
+"""Published scores of a debater: one for each argument, and one at the end of the debate.
 
 Argument: 0.2 length + 0.25 evidence + 0.25 reasoning + 0.15 structure + 0.15 relevance. Length is
-characters / 100 below 100, 1 up to 500, then max(0.5, 1 - (characters - 500) / 500); evidence and
-reasoning are min(hits / 2, 1), hits how many of eight keywords occur; structure is min(sentence
-ends / 5, 1); relevance min(proposition words of more than 3 letters that recur / 3, 1).
+characters / 100 below 100, 1 up to 500, then max(0.5, 1 - (characters - 500) / 500). Evidence and
+reasoning are min(hits / 2, 1), where hits is the number of eight keywords that occur. Structure is
+min(sentence ends / 5, 1). Relevance is min(words / 3, 1) for the words of the proposition with more
+than 3 letters that recur.
 
 End: 0.6 mean argument + 0.2 consistency + 0.2 coverage. Consistency is the mean Jaccard similarity
-of the words of consecutive arguments, that with itself where there is only one; coverage the share
-of one's own key points that are touched: half of their words of more than 3 letters occur.
+of the words of consecutive arguments, with itself for a single one. Coverage is the share of the
+side's key points of which at least half of the words with more than 3 letters occur.
 
-Neither reads for meaning: eight keywords in a row earn half of an argument.
+Neither score measures meaning: eight keywords in a row earn half of an argument's score.
 """
 
 from collections.abc import Sequence
@@ -53,7 +54,7 @@ LONG_WORD = 4  # letters
 
 
 def argument_parts(text: str, proposition: str) -> dict[str, float]:
-    """Return the parts of an argument's score; they sum to it, in [0, 1]."""
+    """Return the parts of the score of an argument; their sum is in [0, 1]."""
     lower = text.lower()
     said = set(words(text))
     recurring = sum(word in said for word in _long_words(proposition))
@@ -70,12 +71,12 @@ def argument_parts(text: str, proposition: str) -> dict[str, float]:
 def end_parts(
     arguments: Sequence[str], proposition: str, points: Sequence[str]
 ) -> dict[str, float]:
-    """Return the parts of the score at the end; they sum to it, in [0, 1].
+    """Return the parts of the score at the end; their sum is in [0, 1].
 
     Args:
-        arguments: All that the debater said, in order, at least one text.
-        proposition: What was debated.
-        points: Key points of the debater's own side.
+        arguments: All arguments of the debater, in order, at least one.
+        proposition: The proposition.
+        points: Key points of the debater's side.
     """
     mean = fmean(sum(argument_parts(text, proposition).values()) for text in arguments)
     said = " ".join(arguments)

@@ -1,23 +1,22 @@
-"""A language model as the judge of a debate, behind any OpenAI-compatible endpoint.
+"""Scores of a debate by a language model as the judge.
 
-It reads the proposition, the debate so far and the two arguments to be judged, and answers with a
-line such as `PRO: 7 CON: 4`, from 0 to 10. An answer without such a line is asked for again; after
-three tries an error says so, since a silent 0 would be a reward that nobody gave.
+The judge reads the proposition, the debate so far and the two arguments to be scored, and answers
+with a line such as `PRO: 7 CON: 4`, from 0 to 10. A reply without such a line is asked for again;
+after three tries an error is raised, because a default of 0 would be a reward that no judge gave.
 
-A verdict / 10 is multiplied with how much the text is prose and the agent's own, as in
-`mlrl_envs.rewards.debate.score`, so that the reward does not rest on a judge that believes
-whatever it reads ("give me 10 points").
+The points / 10 are multiplied by prose quality and by the share that is not copied, as in
+`mlrl_envs.rewards.debate.score`, so that a judge that follows instructions in an argument ("give me
+10 points") does not determine the reward alone.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 
 from mlrl_envs.errors import EndpointError
-from mlrl_envs.models.endpoint import Endpoint
 from mlrl_envs.parsing.text import shorten
 from mlrl_envs.rewards.debate.score import CON, PRO, DebateRules, fair_text, zero_sum
 from mlrl_envs.tasks import DebateTask
-from mlrl_envs.types import AgentID, Attempt, Json, Score
+from mlrl_envs.types import AgentID, Attempt, ChatModel, Json, Messages, Score
 
 __all__ = ["TRIES", "read_verdict", "score_judged"]
 
@@ -35,21 +34,19 @@ _SYSTEM = (
 _AGAIN = "That was no verdict. Answer with one line and nothing else, such as\nPRO: 7 CON: 4"
 _POINTS = re.compile(r"(?i)\b(pro|con)\b[\s*_\"':=]{0,8}(?:-\s+)?(\d{1,3}(?:\.\d+)?)(?![\d.]*\d)")
 
-Messages = list[dict[str, str]]
-
 
 def score_judged(
     attempts: Sequence[Attempt[DebateTask]],
     rules: DebateRules,
     instructions: Sequence[Mapping[AgentID, str]],
-    judge: Endpoint,
+    judge: ChatModel,
 ) -> list[Score]:
-    """Score arguments by a model's verdicts, all of them asked side by side.
+    """Score arguments by the verdicts of a model, which are requested in parallel.
 
     Args:
-        attempts: What was played.
-        rules: Options.
-        instructions: For each attempt, what each agent was told.
+        attempts: The attempts.
+        rules: Options that the rewards depend on.
+        instructions: For each attempt, the prompt of each agent.
         judge: The model.
 
     Raises:
@@ -63,9 +60,9 @@ def score_judged(
 
 
 def read_verdict(reply: str) -> tuple[float, float] | None:
-    """Return the points of PRO and CON, in [0, 10], or None where a reply does not give both.
+    """Return the points of PRO and CON, in [0, 10], or None if a reply does not give both.
 
-    The last line that gives both counts; a reasoning judge may weigh numbers before.
+    The last line with both counts, because a judge may discuss numbers before its verdict.
     """
     for line in reversed(reply[-4000:].split("\n")):
         found = {side.lower(): float(points) for side, points in _POINTS.findall(line)}
@@ -74,7 +71,7 @@ def read_verdict(reply: str) -> tuple[float, float] | None:
     return None
 
 
-def _verdicts(conversations: list[Messages], judge: Endpoint) -> list[tuple[float, float]]:
+def _verdicts(conversations: list[Messages], judge: ChatModel) -> list[tuple[float, float]]:
     verdicts: dict[int, tuple[float, float]] = {}
     reply = ""
     for _ in range(TRIES):
@@ -114,7 +111,7 @@ def _conversation(attempt: Attempt[DebateTask]) -> Messages:
 
 
 def _quote(agent: AgentID, text: str) -> str:
-    # Debaters cannot close the quotation: its marks are taken out of what they write.
+    # Quotation marks are removed from arguments, so that debaters cannot close the quotation.
     inside = re.sub(r"<{2,}|>{2,}", "", shorten(text.strip(), MAX_QUOTED_CHARS))
     return f"{agent.upper()}:\n<<<\n{inside or '(nothing)'}\n>>>"
 

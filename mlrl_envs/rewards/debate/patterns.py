@@ -1,6 +1,6 @@
-"""Patterns that heed no case, at half of what the flag for it costs: ASCII texts are made small.
+"""Case-insensitive regular expressions with a fast path for ASCII text.
 
-What it does not cover: patterns with capital letters.
+Patterns must not contain capital letters.
 """
 
 import re
@@ -9,10 +9,10 @@ __all__ = ["AnyCase"]
 
 
 class AnyCase:
-    """A pattern of small letters that finds capitals, too.
+    """A regular expression that matches regardless of case.
 
     Args:
-        pattern: A regular expression; its only letters are small ones.
+        pattern: The expression, without capital letters.
     """
 
     def __init__(self, pattern: str) -> None:
@@ -20,11 +20,11 @@ class AnyCase:
         self.any = re.compile(pattern, re.IGNORECASE)
 
     def count(self, text: str) -> int:
-        """Return how often the pattern occurs."""
-        # Beyond ASCII a letter may have several small ones, as the Turkish I has.
+        """Return the number of matches."""
+        # Outside of ASCII a letter may have several lower-case forms, such as the Turkish I.
         return len(self.small.findall(text.lower()) if text.isascii() else self.any.findall(text))
 
     def is_in(self, text: str) -> bool:
-        """Return whether the pattern occurs."""
+        """Return whether the pattern matches anywhere."""
         found = self.small.search(text.lower()) if text.isascii() else self.any.search(text)
         return found is not None

@@ -1,23 +1,27 @@
-"""Scores of a debate: the published ones, and a rule-based judge of each argument, in [0, 1].
+"""Rewards of a debate: `paper`, and a rule-based `grounded` score of each argument in [0, 1].
 
-Paper: an argument's score in every turn and, in the last, the score at the end in addition; see
-`mlrl_envs.rewards.debate.argument`.
+Paper: the score of the argument in every turn and, in the last turn, the score at the end in
+addition; see `mlrl_envs.rewards.debate.argument`.
 
-Grounded: gate * side * (0.4 point + 0.2 relevance + 0.2 reasoning + 0.2 reply). Point is how far
-the argument makes a key point of its side that its side has not made before, full from half of the
-point's content words on; relevance the share of the proposition's content words taken up, full at
-a half; reasoning the number of sentences that give a reason, full at two; reply how many content
-words of the opponent's last argument are taken up, full at three. Reasoning and reply are paid as
-far as relevance or point are. Where there is nothing to reply to, the other parts weigh more. The
-gate multiplies prose quality and what is not copied from the instructions, from the opponent or
-from what one said before. Side is 0.2 for an argument that pleads for the other side in so many
-words or gives up, and falls from 1 to 0.2 as the words of the other side's key points, those it was
-heard to say apart, outweigh those of one's own.
+Grounded: gate * side * (0.4 point + 0.2 relevance + 0.2 reasoning + 0.2 reply).
 
-Cooperative: each side is paid its own score. Zero-sum: half the difference to the other's, which
-the grounded reward adds to 0.5, so that the two sum to 1 (paper: the difference; the sum is 0).
+- Point is how far the argument makes a key point that its side has not made before, full from half
+  of the point's content words on.
+- Relevance is the share of the proposition's content words that recur, full at a half.
+- Reasoning is the number of sentences that give a reason, full at two.
+- Reply is the number of content words of the opponent's last argument that are taken up, full at
+  three. Reasoning and reply are paid in proportion to relevance and point. If there is nothing to
+  reply to, the weights of the other parts are scaled up.
+- The gate is the product of prose quality and of the share that is not copied from the
+  instructions, the opponent or one's own earlier arguments.
+- Side is 0.2 for an argument that explicitly supports the other side or gives up, and falls from 1
+  to 0.2 as words of the other side's key points outweigh those of its own; words that the opponent
+  used in its last argument do not count.
 
-What it does not cover: meaning. Fluent sentences about the matter pass, true or not.
+Cooperative: each side receives its own score. Zero-sum: half of the difference to the other score,
+plus 0.5, so that both sum to 1 (paper: the difference, so that both sum to 0).
+
+Meaning is not measured: fluent sentences about the topic pass, true or not.
 """
 
 import math
@@ -28,8 +32,7 @@ from functools import lru_cache
 
 from mlrl_envs.rewards.debate.argument import argument_parts, end_parts
 from mlrl_envs.rewards.debate.patterns import AnyCase
-from mlrl_envs.rewards.prose.negation import plain_speech
-from mlrl_envs.rewards.prose.quality import content_stems, copied_share, prose_quality, ramp
+from mlrl_envs.rewards.prose import content_stems, copied_share, plain_speech, prose_quality, ramp
 from mlrl_envs.tasks import DebateTask
 from mlrl_envs.types import AgentID, Attempt, Json, Score, Turn
 
@@ -39,10 +42,10 @@ PRO, CON = "pro", "con"
 POINT, RELEVANCE, REASONING, REPLY = 0.4, 0.2, 0.2, 0.2
 LEAST_WORDS = 30
 FULL_POINT = 0.5
-MAX_SOURCE_CHARS = 4000  # as much of an argument as one may be tempted to copy
+MAX_SOURCE_CHARS = 4000  # longer sources are truncated
 GOOD = 0.9
 WRONG_SIDE = 0.2
-WRONG_LEANING = (0.5, 0.2)  # how far the words lean to the other side's key points
+WRONG_LEANING = (0.5, 0.2)  # balance of key points at which `side` is lowest and full
 FULL_REASONS, FULL_REPLY = 2, 3
 MIN_SENTENCE_WORDS = 6
 
@@ -71,12 +74,12 @@ _GIVES_UP = AnyCase(
 
 @dataclass(frozen=True)
 class DebateRules:
-    """What the options of the environment mean for its scores.
+    """Options that the rewards depend on.
 
     Attributes:
-        is_zero_sum: Whether one side's gain is the other's loss.
-        max_turns: Arguments of each side.
-        is_heard: Whether each side hears what the other said before.
+        is_zero_sum: Whether each side is paid the difference to the other.
+        max_turns: Number of arguments of each side.
+        is_heard: Whether each side reads the earlier arguments of the other.
     """
 
     is_zero_sum: bool
@@ -85,7 +88,7 @@ class DebateRules:
 
 
 def score_paper(attempt: Attempt[DebateTask], rules: DebateRules) -> Score:
-    """Score by the published formulas."""
+    """Score an attempt by the published formulas."""
     task, parts = attempt.task, {}
     for agent, text in attempt.actions.items():
         parts[agent] = argument_parts(text, task.proposition)
@@ -101,12 +104,12 @@ def score_paper(attempt: Attempt[DebateTask], rules: DebateRules) -> Score:
 def score_grounded(
     attempt: Attempt[DebateTask], rules: DebateRules, instructions: Mapping[AgentID, str]
 ) -> Score:
-    """Score by the rule-based judge.
+    """Score an attempt by the rule-based formula.
 
     Args:
-        attempt: What was played.
-        rules: Options.
-        instructions: What each agent was told; copying it is no argument.
+        attempt: The attempt.
+        rules: Options that the rewards depend on.
+        instructions: The prompt of each agent; copying it does not pay.
     """
     measured = {
         agent: _measure(attempt, rules, agent, instructions[agent]) for agent in attempt.actions
@@ -120,7 +123,13 @@ def score_grounded(
 def zero_sum(
     parts: Mapping[AgentID, Mapping[str, float]], *, scale: float, base: float
 ) -> dict[AgentID, dict[str, float]]:
-    """Return components whose rewards sum to twice `base`: own parts less what the other earned."""
+    """Return components that pay each agent what it is ahead of the other.
+
+    Args:
+        parts: The components of each agent's own score.
+        scale: Factor of all components.
+        base: Constant added to each reward; the rewards sum to twice this value.
+    """
     totals = {agent: math.fsum(own.values()) for agent, own in parts.items()}
     everything = math.fsum(totals.values())
     start = {"even": base} if base else {}
@@ -137,11 +146,11 @@ def zero_sum(
 def fair_text(
     attempt: Attempt[DebateTask], agent: AgentID, instructions: str
 ) -> tuple[float, float]:
-    """Return how much an argument is prose, and how much of it is the agent's own, in [0, 1]."""
+    """Return the prose quality of an argument and the share of it that is not copied, in [0, 1]."""
     text = attempt.actions[agent]
     before = [said for turn in reversed(attempt.turns) for said in turn.actions.values()]
     known = "\n".join(source[:MAX_SOURCE_CHARS] for source in [instructions, *before])
-    copied = copied_share(text, known)  # of all together: a patchwork is a copy too
+    copied = copied_share(text, known)  # of all sources, so that a mixture is a copy, too
     prose = prose_quality(text, least_words=LEAST_WORDS) * plain_speech(text)
     return prose, ramp(copied, 0.5, 0.1)
 
@@ -151,7 +160,7 @@ class _Measured:
     point: float
     relevance: float
     reasoning: float
-    reply: float | None  # None where there is nothing to reply to
+    reply: float | None  # None if there is nothing to reply to
     prose: float
     own: float
     side: float
@@ -194,22 +203,22 @@ def _best(points: Sequence[str], stems: Set[str], topic: Set[str]) -> float:
 
 
 def _weight(points: Sequence[str], stems: Set[str], topic: Set[str]) -> float:
-    # Squares: one point that is made outweighs many that are grazed.
+    # Squares, so that one point made in full outweighs many that are touched.
     return math.fsum(_share(point, stems, topic) ** 2 for point in points)
 
 
 def _leaning(own: float, other: float) -> float:
-    # From -1, all for one's own side, to 1.
+    # From -1, only points of one's own side, to 1.
     return (other - own) / (other + own) if other + own >= FULL_POINT**2 else 0.0
 
 
-@lru_cache(maxsize=1024)  # a proposition and its points are met by every attempt
+@lru_cache(maxsize=1024)  # every attempt needs those of its proposition and points
 def _stems_of_task(text: str) -> frozenset[str]:
     return frozenset(content_stems(text))
 
 
 def _share(point: str, stems: Set[str], topic: Set[str]) -> float:
-    wanted = _stems_of_task(point) - topic  # repeating the proposition makes no point
+    wanted = _stems_of_task(point) - topic  # words of the proposition do not count
     return len(wanted & stems) / len(wanted) if wanted else 0.0
 
 
@@ -220,7 +229,7 @@ def _count_reasons(text: str) -> int:
 
 def _reply(stems: Set[str], heard: Set[str]) -> float | None:
     if len(heard) < FULL_REPLY:
-        return None  # the other said next to nothing
+        return None  # the opponent wrote too little
     return ramp(len(heard & stems), 0, FULL_REPLY)
 
 

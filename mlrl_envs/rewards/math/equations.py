@@ -1,7 +1,7 @@
-"""What a solution shows of its working: equations, whether they are true, what they build on.
+"""Equations in the solution of a math problem: whether they are true, and what they build on.
 
-Read are equations without brackets, such as `48 / 2 = 24`; those with brackets, units inside or
-unknowns are passed over, neither praised nor blamed.
+Only equations without brackets are parsed, such as `48 / 2 = 24`. Equations with brackets, units
+inside or unknowns are ignored.
 """
 
 import re
@@ -14,7 +14,7 @@ from mlrl_envs.parsing.numbers import read_number
 
 __all__ = ["Equation", "equations", "is_backed", "shows_steps"]
 
-MAX_EQUATIONS = 100  # the last ones of a text; keeps reading quick
+MAX_EQUATIONS = 100  # only the last ones are parsed; bounds the time
 WINDOW = 80
 MAX_OPERAND_CHARS = 20
 
@@ -23,7 +23,7 @@ _SIGN = r"[ \t]*[-+*/x\u00d7\u00f7]"
 _SUM = re.compile(rf"-?(?:\$?{_NUMBER}{_SIGN}[ \t]*)+\$?{_NUMBER}\s*\Z")
 _RESULT = re.compile(
     rf"\s*(?P<value>-?\s?\$?{_NUMBER}(?:/[0-9]+)?)"
-    rf"(?![0-9]|[.,][0-9]|{_SIGN}[ \t]*[0-9(]|[ \t]*[%^])"  # no part of a number or of a sum
+    rf"(?![0-9]|[.,][0-9]|{_SIGN}[ \t]*[0-9(]|[ \t]*[%^])"  # no digit or operator follows
 )
 _GLUED = re.compile(r"[\w.,]\Z")
 _TOKEN = re.compile(rf"{_NUMBER}|[-+*/]")
@@ -36,10 +36,10 @@ class Equation:
     """A calculation as written.
 
     Attributes:
-        text: As it stands in the solution.
-        operands: The numbers on its left.
-        result: The number on its right.
-        is_true: Whether the left is the right, with room for rounding.
+        text: The source text.
+        operands: The numbers on the left side.
+        result: The number on the right side.
+        is_true: Whether both sides are equal up to rounding.
     """
 
     text: str
@@ -49,7 +49,7 @@ class Equation:
 
 
 def shows_steps(text: str) -> bool:
-    """Return whether a text looks worked out: a calculation, or a word that orders steps."""
+    """Return whether a text contains a calculation or a word that orders steps."""
     return bool(_STEP_WORDS.search(text)) or bool(equations(text))
 
 
@@ -61,9 +61,9 @@ def equations(text: str) -> list[Equation]:
 
 
 def is_backed(text: str, answer: Fraction, question: str) -> bool:
-    """Return whether a true calculation leads from numbers of the question to the answer.
+    """Return whether true calculations lead from numbers of the question to the answer.
 
-    Calculations that only carry the answer over (`42 + 0 = 42`) do not count.
+    Calculations that only repeat the answer (`42 + 0 = 42`) do not count.
     """
     known = {read_number(match) for match in _QUESTION_NUMBER.findall(question)}
     for equation in equations(text):
@@ -97,7 +97,7 @@ def _equation(left: str, right: str) -> Equation | None:
 
 
 def _goes_on_before(left: str, start: int) -> bool:
-    # "(2 + 1) * 3 + 4 =" and "x - 5 + 3 =": what was matched is only the end of a longer sum.
+    # In "(2 + 1) * 3 + 4 =" and "x - 5 + 3 =" the match is only the end of a longer sum.
     before = left[:start]
     return before.rstrip()[-1:] in tuple("+-*/x\u00d7\u00f7^)%") or bool(_GLUED.search(before))
 

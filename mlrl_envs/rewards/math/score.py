@@ -1,19 +1,20 @@
-"""Scores of problems with one right number: the published formula, and a grounded one in [0, 1].
+"""Rewards of math problems with one number as the answer: `paper` and `grounded`.
 
-Paper: 1 [correct] - 0.3 [unparsed] + 0.2 [shows steps, if required], the mean of the agents; where
-solvers vote, [correct] is that of the vote.
+Paper: 1 [correct] - 0.3 [no answer] + 0.2 [shows steps, if required], averaged over the agents; for
+voting solvers [correct] is that of the vote.
 
-Grounded: 0.6 answer + 0.4 check for a solver and a verifier, 0.6 vote + 0.4 answers for solvers who
-vote. Each counts right numbers only; nothing is paid for form. A right number of one agent is worth
+Grounded, in [0, 1]: 0.6 answer + 0.4 check for a solver and a verifier, 0.6 vote + 0.4 answers for
+voting solvers. Only right numbers are paid; the format is not. The right number of an agent is
+worth
 
-- 1/k as the k-th different number that this agent gives in the episode: going through the numbers
-  does not pay;
-- half if it is first given after a teammate showed it (broadcast), with working of one's own behind
-  it, and nothing without: agreeing is no check, and disagreeing at random is rarely right;
-- 0.8 + 0.2 [working leads to it], if steps are required.
+- 1/k if it is the k-th different number that this agent gives in the episode, so that trying
+  numbers does not pay;
+- half if the agent first gives it after a teammate showed it (broadcast) and backs it with its own
+  calculations, and nothing without them;
+- 0.8 + 0.2 [calculations lead to it], if steps are required.
 
-See `mlrl_envs.rewards.turn_gain` for several turns. The vote is the number that most solvers give,
-the earliest agent's among equals; solvers who give none do not vote.
+See `mlrl_envs.rewards.turn_gain` for several turns. The vote is the number that most solvers give;
+of equal counts that of the first agent wins, and solvers without a number do not vote.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +22,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean
 
-from mlrl_envs.parsing.numbers import Answer, find_answer, read_number, same_answer
+from mlrl_envs.parsing.numbers import NumericAnswer, find_answer, read_number, same_answer
 from mlrl_envs.rewards.math.equations import equations, is_backed, shows_steps
-from mlrl_envs.rewards.prose.quality import copied_share
+from mlrl_envs.rewards.prose import copied_share
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import MathTask
 from mlrl_envs.types import AgentID, Attempt, Json, Score, Turn
@@ -33,18 +34,18 @@ __all__ = ["MathRules", "score_grounded", "score_paper", "vote"]
 FIRST, SECOND = 0.6, 0.4
 UNPARSED, STEPS = -0.3, 0.2
 ADOPTED = 0.5
-COPIED = 0.5  # from this share of four-word runs on, a text is a copy
+COPIED = 0.5  # share of four-word runs from which a text counts as a copy
 MAX_SHOWN_STEPS = 3
 
 
 @dataclass(frozen=True)
 class MathRules:
-    """What the options of the environment mean for its scores.
+    """Options that the rewards depend on.
 
     Attributes:
-        votes: Whether the agents are solvers who vote; else the first solves, the second verifies.
-        require_steps: Whether working is asked for and paid.
-        is_shared: Whether agents see what teammates answered before.
+        votes: Whether the agents are voting solvers; otherwise a solver and a verifier.
+        require_steps: Whether steps are asked for and paid.
+        is_shared: Whether agents read earlier answers of teammates.
     """
 
     votes: bool = False
@@ -53,7 +54,7 @@ class MathRules:
 
 
 def score_paper(attempt: Attempt[MathTask], rules: MathRules) -> Score:
-    """Score by the published formula."""
+    """Score an attempt by the published formula."""
     found = {agent: find_answer(text) for agent, text in attempt.actions.items()}
     wanted = _wanted(attempt.task)
     right = [same_answer(answer, wanted) for answer in found.values()]
@@ -69,7 +70,7 @@ def score_paper(attempt: Attempt[MathTask], rules: MathRules) -> Score:
 
 
 def score_grounded(attempt: Attempt[MathTask], rules: MathRules) -> Score:
-    """Score by the grounded formula."""
+    """Score an attempt by the grounded formula."""
     found = {agent: _own_answer(attempt.task, attempt.actions[agent]) for agent in attempt.actions}
     worth = {agent: _worth(attempt, agent, found[agent], rules) for agent in found}
     if rules.votes:
@@ -86,8 +87,8 @@ def score_grounded(attempt: Attempt[MathTask], rules: MathRules) -> Score:
     return _score(attempt, found, components, rules)
 
 
-def vote(answers: Sequence[Answer | None]) -> Answer | None:
-    """Return what most agree on, the earliest among equals; None where nobody answers."""
+def vote(answers: Sequence[NumericAnswer | None]) -> NumericAnswer | None:
+    """Return the most frequent answer, the earliest of equal counts; None without answers."""
     given = [answer for answer in answers if answer is not None]
     counts = [sum(same_answer(other, answer.value) for other in given) for answer in given]
     return given[counts.index(max(counts))] if given else None
@@ -95,19 +96,19 @@ def vote(answers: Sequence[Answer | None]) -> Answer | None:
 
 def _wanted(task: MathTask) -> Fraction:
     wanted = read_number(task.answer)
-    assert wanted is not None  # noqa: S101  loaders write it so
+    assert wanted is not None  # noqa: S101  guaranteed by the loaders
     return wanted
 
 
-def _own_answer(task: MathTask, text: str) -> Answer | None:
+def _own_answer(task: MathTask, text: str) -> NumericAnswer | None:
     answer = find_answer(text)
     if answer is None or answer.marked or copied_share(text, task.question) < COPIED:
         return answer
-    return None  # the last number of a question that was copied
+    return None  # the last number of a copied question
 
 
 def _worth(
-    attempt: Attempt[MathTask], agent: AgentID, answer: Answer | None, rules: MathRules
+    attempt: Attempt[MathTask], agent: AgentID, answer: NumericAnswer | None, rules: MathRules
 ) -> float:
     task, text = attempt.task, attempt.actions[agent]
     if answer is None or not same_answer(answer, _wanted(task)):
@@ -122,7 +123,7 @@ def _worth(
     return worth * (1.0 - STEPS + STEPS * backed) if rules.require_steps else worth
 
 
-def _was_shown(attempt: Attempt[MathTask], agent: AgentID, answer: Answer) -> bool:
+def _was_shown(attempt: Attempt[MathTask], agent: AgentID, answer: NumericAnswer) -> bool:
     return any(
         same_answer(find_answer(text), answer.value)
         for turn in attempt.turns
@@ -142,7 +143,7 @@ def _is_copy(text: str, turns: Sequence[Turn], agent: AgentID) -> bool:
 
 def _score(
     attempt: Attempt[MathTask],
-    found: Mapping[AgentID, Answer | None],
+    found: Mapping[AgentID, NumericAnswer | None],
     components: Mapping[AgentID, Mapping[str, float]],
     rules: MathRules,
 ) -> Score:
@@ -163,14 +164,14 @@ def _score(
     return Score(components, voted if rules.votes else all(right.values()), diagnostics)
 
 
-def _form_check(answer: Answer | None) -> Json:
+def _form_check(answer: NumericAnswer | None) -> Json:
     if answer is not None:
         return _check("your answer", "FOUND", passed=True)
     advice = "end with one line that reads Answer: and then exactly one number."
     return _check("your answer", "MISSING", advice, passed=False)
 
 
-def _result_check(text: str, answer: Answer | None, *, is_right: bool) -> Json:
+def _result_check(text: str, answer: NumericAnswer | None, *, is_right: bool) -> Json:
     if is_right or answer is None:
         return _check("your result", "right" if is_right else "none", passed=is_right)
     slips = [equation.text for equation in equations(text) if not equation.is_true]
@@ -178,13 +179,13 @@ def _result_check(text: str, answer: Answer | None, *, is_right: bool) -> Json:
     return _check("your result", "wrong", *(advice or ["work it out again."]), passed=False)
 
 
-def _agreement_check(found: Mapping[AgentID, Answer | None]) -> Json:
+def _agreement_check(found: Mapping[AgentID, NumericAnswer | None]) -> Json:
     first, second = found.values()
     agree = second is not None and same_answer(first, second.value)
     return _check("solver and verifier", "agree" if agree else "differ", passed=agree)
 
 
-def _vote_check(found: Mapping[AgentID, Answer | None], *, voted: bool) -> Json:
+def _vote_check(found: Mapping[AgentID, NumericAnswer | None], *, voted: bool) -> Json:
     if not any(found.values()):
         return _check("vote", "none", passed=False)
     return _check("vote", "right" if voted else "wrong", passed=voted)

@@ -1,7 +1,7 @@
-"""A text as it is read once, for all the measures that ask for its words, sentences and grammar.
+"""Texts split into words and sentences, cached for the measures that need them.
 
-Readings are kept: a text is met a few times while it is judged, and what an agent was told by every
-attempt at its task. Nothing that is returned here may be changed.
+A text is measured several times in one step, and instructions by every attempt at their task.
+Callers must not modify the returned objects.
 """
 
 import re
@@ -16,26 +16,26 @@ from mlrl_envs.rewards.prose.sequences import ngrams
 __all__ = [
     "MAX_CHARS",
     "SIGMA",
-    "Reading",
+    "ParsedDocument",
     "distinct_runs",
-    "read",
+    "parse_document",
     "tokens_of",
     "words_of",
 ]
 
-MAX_CHARS = 20_000  # longer texts are judged by their beginning; keeps scoring linear and quick
-SIGMA = "\u03a3"  # the one letter whose lower case hangs on its neighbours, here of other sentences
+MAX_CHARS = 20_000  # longer texts are truncated; bounds the time of scoring
+SIGMA = "\u03a3"  # its lower case depends on neighbours, possibly in another sentence
 
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+[\"'\u201d\u2019)]*|[^.!?]+$")
 
 
-class Reading(NamedTuple):
-    """What there is to know of a text's words, sentence by sentence.
+class ParsedDocument(NamedTuple):
+    """The words of a text by sentence.
 
     Attributes:
-        sentences: The sentences, and how many words each has.
-        words: The lower-case words of all of them.
-        outline: The outline of the words (see `outline_of`), each sentence with an end.
+        sentences: The sentences, each with its number of words.
+        words: The lower-case words of all sentences.
+        outline: The outline of the words (see `outline_of`), with an end mark after each sentence.
     """
 
     sentences: list[tuple[str, int]]
@@ -44,8 +44,8 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def read(text: str) -> Reading:
-    """Read a text."""
+def parse_document(text: str) -> ParsedDocument:
+    """Split a text into sentences and words."""
     sentences = _SENTENCE.findall(text)
     said: list[str] = []
     marked: list[str] = []
@@ -55,28 +55,28 @@ def read(text: str) -> Reading:
         marked += found
         marked.append(SENTENCE_END)
         sizes.append(len(found))
-    return Reading(list(zip(sentences, sizes, strict=True)), said, outline_of(marked))
+    return ParsedDocument(list(zip(sentences, sizes, strict=True)), said, outline_of(marked))
 
 
 def words_of(text: str) -> list[str]:
     """Return the lower-case words of a text."""
-    return read(text).words if SIGMA not in text else words(text)
+    return parse_document(text).words if SIGMA not in text else words(text)
 
 
 @lru_cache(maxsize=64)
 def tokens_of(text: str) -> list[str]:
-    """Return what stands between white space."""
+    """Return the white-space tokens of a text."""
     return text.split()
 
 
 @lru_cache(maxsize=64)
 def distinct_runs(text: str, size: int) -> frozenset[tuple[str, ...]]:
-    """Return the runs of `size` words of a text, each once."""
+    """Return the distinct n-grams of `size` words of a text."""
     return frozenset(ngrams(words_of(text), size))
 
 
 def _words_by_sentence(text: str, sentences: list[str]) -> list[list[str]]:
     if not text.isascii():
         return list(map(words, sentences))
-    blank, ends = blanked(text), accumulate(map(len, sentences))  # the sentences are all of it
+    blank, ends = blanked(text), accumulate(map(len, sentences))  # the sentences partition the text
     return [blank[end - len(one) : end].split() for one, end in zip(sentences, ends, strict=True)]

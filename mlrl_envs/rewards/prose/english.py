@@ -1,16 +1,17 @@
-"""English function words, and which of them cannot follow one another.
+"""English function words, and pairs of words that grammar forbids.
 
-A text's outline has a byte for each word: function words have one of their own, content words share
-three, by the articles that they may have. What is asked of grammar alone is asked of outlines.
+The outline of a text has one byte for each word: function words have individual bytes, content
+words share three, depending on the articles that may precede them. Measures of grammar work on
+outlines.
 
-The pairs are what grammar forbids in plain prose ("the of", "would was", "an river"), with room for
-idiom. In real texts (stories of a small model, abstracts of papers, summaries of posts) fewer than
-one in a hundred checked words begins such a pair; in the same words shuffled it is one in four.
+The forbidden pairs ("the of", "would was", "an river") leave room for idioms. In real texts
+(stories of a small model, abstracts of papers, summaries of posts) fewer than 1 % of the checked
+words begin such a pair; after shuffling their words it is one in four.
 """
 
 from collections.abc import Iterable, Sequence
 
-from mlrl_envs.rewards.prose.word_cache import Kept
+from mlrl_envs.rewards.prose.word_cache import WordCache
 
 __all__ = ["CONTENT", "FUNCTION_WORDS", "SENTENCE_END", "order_breaches", "outline_of"]
 
@@ -51,7 +52,7 @@ FUNCTION_WORDS = (
     | _OTHERS
 )
 
-# Words, and what cannot come right after them.
+# Sets of words, and the words that must not follow them.
 _RULES = (
     (
         _ARTICLES | _POSSESSIVES,
@@ -77,26 +78,26 @@ _NEVER_LAST = (
     | _set("and but or nor of from into if because although")
 )
 
-SENTENCE_END = ""  # stands behind the words of a sentence
+SENTENCE_END = ""  # follows the words of a sentence
 _END = 0
-CONTENT = b"\1\2\3"  # words with either article, with "a" only, with "an" only
+CONTENT = b"\1\2\3"  # words after either article, after "a" only, after "an" only
 _EITHER, _WITH_A, _WITH_AN = CONTENT
 _FUNCTION = {word: byte for byte, word in enumerate(sorted(FUNCTION_WORDS), start=_WITH_AN + 1)}
 
 
 def outline_of(words: Iterable[str]) -> bytes:
-    """Return the outline of a row of lower-case words and ends of sentences."""
+    """Return the outline of a sequence of lower-case words and sentence ends."""
     return bytes(map(_BYTES.__getitem__, words))
 
 
 def order_breaches(outline: bytes) -> tuple[int, int]:
-    """Return how many words are followed by what cannot follow them, and how many were checked.
+    """Return the number of words followed by a forbidden word, and the number of checked words.
 
     Args:
-        outline: That of whole sentences, their ends included.
+        outline: The outline of whole sentences, including their ends.
     """
     following, broken = outline[1:] + _END_BYTE, 0
-    for before, after in _TABLES:  # all words at once, in the bits of one number
+    for before, after in _TABLES:  # all words at once, as bits of one integer
         broken |= _number(outline.translate(before)) & _number(following.translate(after))
     kept = broken.to_bytes(len(outline), "big").count(0)
     return len(outline) - kept, len(outline) - len(outline.translate(None, _CHECKED))
@@ -132,7 +133,7 @@ def _wrong_after(article: str) -> bytes:
 
 
 def _tables(rules: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
-    """Return, for eight rules, which of them a byte falls under: as a word, and as what follows."""
+    """Return, for eight rules, the bits of each byte as the first and as the second word."""
     tables = bytearray(256), bytearray(256)
     for number, rule in enumerate(rules):
         for table, words in zip(tables, rule, strict=True):
@@ -141,7 +142,7 @@ def _tables(rules: Sequence[tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
     return bytes(tables[0]), bytes(tables[1])
 
 
-_BYTES = Kept(_byte)
+_BYTES = WordCache(_byte)
 _END_BYTE = bytes([_END])
 _WITH_RULES = frozenset[str]().union(*(before for before, _ in _RULES))
 _CHECKED = _bytes_of(_WITH_RULES)

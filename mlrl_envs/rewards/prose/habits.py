@@ -1,46 +1,52 @@
-"""Manners of writing that no honest text needs: templates, repeats, stuffing, capitals, lists.
+"""Patterns that honest texts do not need: templates, repeats, overused words, capitals, lists.
 
-`manner` multiplies shares in [0, 1], each 1 for the texts that people write: of a hundred real
-posts, summaries and abstracts at most five lose anything by any of them, and then little. Prose
-itself is judged by `mlrl_envs.rewards.prose.quality`; these are what gets past it.
+`habit_score` is a product of factors in [0, 1], each of which is 1 for normal texts: of a hundred
+real posts, summaries and abstracts at most five lose a little by any of them. The quality of prose
+itself is measured by `mlrl_envs.rewards.prose.quality`; these factors cover texts that pass it.
 """
 
 import re
 from collections import Counter
 from collections.abc import Sequence
 
-from mlrl_envs.rewards.prose.document import MAX_CHARS, distinct_runs, read, tokens_of, words_of
+from mlrl_envs.rewards.prose.document import (
+    MAX_CHARS,
+    distinct_runs,
+    parse_document,
+    tokens_of,
+    words_of,
+)
 from mlrl_envs.rewards.prose.english import CONTENT, FUNCTION_WORDS, SENTENCE_END, outline_of
 from mlrl_envs.rewards.prose.quality import clean_length, ramp
 from mlrl_envs.rewards.prose.transitions import LINK_HEADS, opens_with_transition
 
-__all__ = ["manner"]
+__all__ = ["habit_score"]
 
-FEW = 3  # fewer sentences, or content words, show no habit
+FEW = 3  # texts with fewer sentences or content words are not measured
 _BREAK = re.compile(r"(?<=[.!?])\s+")
 _ITEM = re.compile(r"(?:[-*+\u2022#>|]|\d+[.)]\s)")
 _END = outline_of([SENTENCE_END])
-_ALIKE = bytes.maketrans(CONTENT, CONTENT[:1] * len(CONTENT))  # content words are all the same
-# They point back, so that a text which begins with one has lost its beginning.
+_ALIKE = bytes.maketrans(CONTENT, CONTENT[:1] * len(CONTENT))  # one byte for all content words
+# Words that refer to an earlier sentence; a text that begins with one lacks its beginning.
 _POINTERS = frozenset(("he", "she", "it", "they", "this", "these", "those", "his", "her", "their"))
 _OPENERS = frozenset(
     ("after", "although", "as", "because", "before", "even", "given", "if", "in", "like", "since")
 ) | frozenset(("though", "unlike", "unless", "until", "when", "whereas", "while", "despite"))
 
 
-def manner(text: str, links: int) -> float:
-    """Return how far a text keeps clear of these manners, in [0, 1].
+def habit_score(text: str, links: int) -> float:
+    """Return the product of the factors, in [0, 1]; lower values mean more of these patterns.
 
     Args:
-        text: What an agent wrote.
-        links: How many of its words belong to transitions.
+        text: The text of an agent.
+        links: The number of its words that belong to transitions.
     """
     text = text[:MAX_CHARS]
     words = words_of(text)
     if not words:
         return 0.0
     return (
-        _templates(read(text).outline)
+        _templates(parse_document(text).outline)
         * _repeats(text, len(words))
         * _favourite(words)
         * ramp(links / len(words), 0.25, 0.1)
@@ -50,8 +56,8 @@ def manner(text: str, links: int) -> float:
 
 
 def _templates(outline: bytes) -> float:
-    # "The dog of the house is in the yard. The bone of the cat is in the tree.": content words
-    # changed, everything else the same.
+    # "The dog of the house is in the yard. The bone of the cat is in the tree.": only the content
+    # words differ.
     shape = outline.translate(_ALIKE, _END)
     size = len(shape) - 6
     shapes = {shape[start : start + 7] for start in range(size)}
@@ -59,7 +65,8 @@ def _templates(outline: bytes) -> float:
 
 
 def _repeats(text: str, size: int) -> float:
-    if size < 4 or len(distinct_runs(text, 3)) == size - 2:  # nor are four words repeated then
+    # Without a repeated run of three words no run of four is repeated either.
+    if size < 4 or len(distinct_runs(text, 3)) == size - 2:
         return 1.0
     return ramp(1.0 - len(distinct_runs(text, 4)) / (size - 3), 0.3, 0.05)
 
@@ -72,7 +79,7 @@ def _favourite(words: Sequence[str]) -> float:
 
 
 def _starts(sentences: Sequence[str]) -> float:
-    # Transitions at the head of every sentence; and of the first, where they link nothing.
+    # Transitions at the start of most sentences, or of the first one, where they link nothing.
     heads = list(map(_opens_with_link, sentences))
     stuffed = ramp(sum(heads) / len(heads), 1.2, 0.6) if len(heads) >= FEW else 1.0
     first = sentences[0].lower().split(maxsplit=1)

@@ -1,8 +1,7 @@
-"""How much a text denies: a "not" put behind each auxiliary turns the sense and keeps the prose.
+"""Frequency of negations; inserting "not" after each auxiliary inverts a text but keeps its prose.
 
-The measure is the number of negations a sentence, a doubled one counted twice, beside that of the
-source where there is one. What it does not cover: a single sentence turned into its contrary, which
-costs next to nothing, as an honest denial must.
+The measure is the number of negations per sentence, contractions included, compared with the source
+if there is one. A single inverted sentence costs almost nothing, because honest texts also negate.
 """
 
 import re
@@ -13,11 +12,11 @@ from mlrl_envs.rewards.prose.quality import ramp
 
 __all__ = ["negations", "plain_speech"]
 
-USUAL = 0.6  # negations a sentence that cost nothing, where there is no source
-BESIDE_SOURCE = 0.4  # the same where there is one that denies less
-FREE = 2  # negations that cost nothing in any text: human summaries of one sentence have them
-FEW = 3  # a text of fewer sentences is taken for one of these
-TOO_MANY = 0.6  # more a sentence than is usual, and the text is worth nothing
+USUAL = 0.6  # negations per sentence without a penalty if there is no source
+BESIDE_SOURCE = 0.4  # the same if there is a source
+FREE = 2  # negations without a penalty in any text; short human summaries have them
+FEW = 3  # texts with fewer sentences are treated as having this many
+TOO_MANY = 0.6  # negations per sentence above the usual rate at which the score is 0
 SLOPE = 0.01
 
 _CONTRACTED = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
@@ -26,18 +25,18 @@ _WORD = re.compile(r"\w")
 
 
 def negations(text: str) -> tuple[int, int]:
-    """Return how many negations a text holds, and how many sentences."""
+    """Return the number of negations and the number of sentences of a text."""
     text = text[:MAX_CHARS]
     sentences = sum(_WORD.search(part) is not None for part in _END.split(text))
     return _count(text), sentences
 
 
 def plain_speech(text: str, source: str | None = None) -> float:
-    """Return how far a text keeps from denying more than is usual, in [0, 1].
+    """Return a score in [0, 1] that falls if a text negates more than is usual.
 
     Args:
-        text: What an agent wrote.
-        source: What it should retell, if anything; it may deny half as often again as that.
+        text: The text of an agent.
+        source: The text that it should retell, if any; 1.5 times its rate of negations is allowed.
     """
     if not _count(text[:MAX_CHARS]):
         return 1.0
@@ -45,7 +44,7 @@ def plain_speech(text: str, source: str | None = None) -> float:
     size = max(sentences, FEW)
     rate, known = found / size, 0.0 if source is None else _rate(source)
     usual = USUAL if source is None else max(BESIDE_SOURCE, 1.5 * known)
-    # A little slope before, so that a text with one more does not tie with the text as it was.
+    # A small slope below the threshold, so that one more negation always lowers the score.
     slope = 1.0 - SLOPE * min(max(rate - known, 0.0), 1.0)
     return ramp(rate - max(FREE / size, usual), TOO_MANY, 0.0) * slope
 

@@ -1,9 +1,8 @@
-"""How much a text is English prose rather than nonsense, keywords, padding or a copy.
+"""Quality of English prose, as opposed to nonsense, keywords, padding or copies.
 
-Each measure is in [0, 1], smooth, and cheap: shares of function words, of real sentences, of
-word-like tokens, of distinct trigrams, of word order that grammar allows, of text not copied. A
-gate multiplies them, so that one failure is enough. What it does not cover: meaning. Fluent prose
-about nothing passes; that is what relevance is for.
+The measures are shares in [0, 1] of function words, complete sentences, word-like tokens, distinct
+trigrams, permitted word order and text that is not copied. Their product is the quality, so that
+one failure suffices. Meaning is not measured: fluent prose about another topic passes.
 """
 
 import re
@@ -13,7 +12,7 @@ from mlrl_envs.rewards.prose.document import (
     MAX_CHARS,
     SIGMA,
     distinct_runs,
-    read,
+    parse_document,
     tokens_of,
     words_of,
 )
@@ -25,7 +24,7 @@ from mlrl_envs.rewards.prose.english import (
     outline_of,
 )
 from mlrl_envs.rewards.prose.sequences import ngrams
-from mlrl_envs.rewards.prose.word_cache import Kept
+from mlrl_envs.rewards.prose.word_cache import WordCache
 
 __all__ = [
     "clean_length",
@@ -37,7 +36,7 @@ __all__ = [
 ]
 
 LONGEST_WORD = 24
-LONGEST_SENTENCE = 80  # words from which it is worth nothing
+LONGEST_SENTENCE = 80  # number of words from which a sentence scores 0
 
 _WORD_LIKE = re.compile(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*\Z")
 _STUTTER = re.compile(r"(.)\1\1|[bcdfghjklmnpqrstvwxz]{6}")
@@ -49,7 +48,7 @@ _VOWELS = frozenset("aeiouyáéíóúàèìòùäöüâêîôû")
 
 
 def ramp(value: float, low: float, high: float) -> float:
-    """Return 0 up to `low`, 1 from `high` on, a line between; `high < low` runs downwards."""
+    """Return 0 up to `low`, 1 from `high` on, linear between; reversed if `high < low`."""
     share = (value - low) / (high - low)
     if share <= 0.0:
         return 0.0
@@ -58,21 +57,22 @@ def ramp(value: float, low: float, high: float) -> float:
 
 def clean_length(text: str) -> int:
     """Return the length in characters with runs of white space counted as one."""
-    tokens = tokens_of(text) if len(text) <= MAX_CHARS else text.split()  # keep no endless ones
+    # Very long texts are not cached.
+    tokens = tokens_of(text) if len(text) <= MAX_CHARS else text.split()
     return len(" ".join(tokens))
 
 
 def prose_quality(text: str, *, least_words: int, forgiven: float = 0.0) -> float:
-    """Return how much a text is prose, in [0, 1].
+    """Return the quality of a text as prose, in [0, 1].
 
     Args:
-        text: What an agent wrote.
-        least_words: From this many words on, length does not matter.
-        forgiven: Breaches of word order that cost nothing: in a short text a single one, such as
-            "my SO" or "for me, is", weighs much.
+        text: The text of an agent.
+        least_words: Number of words from which length has no influence.
+        forgiven: Number of forbidden word pairs without a penalty; in a short text a single one,
+            such as "my SO" or "for me, is", would weigh much.
     """
     text = text[:MAX_CHARS]
-    reading = read(text)
+    reading = parse_document(text)
     size = len(reading.words)
     if not size:
         return 0.0
@@ -88,7 +88,7 @@ def prose_quality(text: str, *, least_words: int, forgiven: float = 0.0) -> floa
 
 
 def copied_share(text: str, source: str, *, size: int = 4) -> float:
-    """Return the share of a text's n-grams of words that also occur in `source`."""
+    """Return the share of a text's word n-grams that also occur in `source`."""
     text, source = text[:MAX_CHARS], source[:MAX_CHARS]
     if distinct_runs(text, size - 1).isdisjoint(distinct_runs(source, size - 1)):
         return 0.0
@@ -97,7 +97,7 @@ def copied_share(text: str, source: str, *, size: int = 4) -> float:
 
 
 def content_stems(text: str) -> set[str]:
-    """Return the stems of the words that carry meaning."""
+    """Return the stems of the content words of a text."""
     stems = set(map(_CONTENT_STEMS.__getitem__, words_of(text[:MAX_CHARS])))
     stems.discard("")
     return stems
@@ -109,7 +109,7 @@ def _content_stem(word: str) -> str:
     return stem(word)
 
 
-_CONTENT_STEMS = Kept(_content_stem)
+_CONTENT_STEMS = WordCache(_content_stem)
 
 
 def stem(word: str) -> str:
@@ -130,13 +130,13 @@ def stem(word: str) -> str:
 
 
 def _function_word_score(outline: bytes, size: int) -> float:
-    # English prose has 35 to 60 % of them; keyword lists next to none, stop-word salad nearly all.
+    # English prose has 35 to 60 %; keyword lists have almost none, stop-word lists almost only.
     share = len(outline.translate(None, _NOT_FUNCTION)) / size
     return ramp(share, 0.10, 0.28) * ramp(share, 0.90, 0.70)
 
 
 def _sentence_score(sentences: Sequence[tuple[str, int]]) -> float:
-    # Share of words in sentences: capital first, an end mark, neither a stub nor endless.
+    # Share of words in sentences with a capital, an end mark and a normal length.
     good = total = 0.0
     for sentence, size in sentences:
         total += size
@@ -172,15 +172,15 @@ def _is_word_like(token: str) -> bool:
     if not _WORD_LIKE.match(token) or not _VOWELS & set(lower):
         return False
     if token[1:] != lower[1:] and not token.isupper() and "-" not in token:
-        return False  # capitals inside a word
+        return False  # a capital inside a word
     return not _STUTTER.search(lower)
 
 
-_WORD_SHAPES = Kept(_is_word_like)
+_WORD_SHAPES = WordCache(_is_word_like)
 
 
 def _repetition_score(runs: int, distinct: int, size: int) -> float:
-    """Score how many of a text's words and runs of three words are different ones."""
+    """Score the share of distinct words and of distinct trigrams."""
     if size < 3:
         return 1.0
     share = runs / (size - 2)
@@ -197,5 +197,5 @@ def _order_score(outline: bytes, forgiven: float) -> float:
 
 
 def _soft(score: float, raw: float) -> float:
-    # A little slope where a ramp is flat, so that a damaged text never ties with a sound one.
+    # A small slope where a ramp is flat, so that a corrupted text scores below the original.
     return score * (0.95 + 0.05 * raw)

@@ -1,8 +1,8 @@
-"""What a text shares with its source, by ROUGE: the words that carry meaning, and copied runs.
+"""ROUGE overlap of a text with its source: shared content words, and copied runs.
 
-The figures are those of Google's `rouge-score` to the last bit, with the stems of `rouge-score-rs`
-(the same as nltk's) and without reading a source anew for each text. Where meaning counts, function
-words are taken out of both texts before: any two English texts share half of theirs.
+The values equal those of Google's `rouge-score` exactly, with the stemmer of `rouge-score-rs` (the
+same as nltk's), and the source is parsed only once. Where meaning counts, function words are
+removed from both texts first, because any two English texts share half of them.
 
 Source: C.-Y. Lin, "ROUGE: A Package for Automatic Evaluation of Summaries", 2004.
 """
@@ -28,27 +28,27 @@ from mlrl_envs.rewards.prose.sequences import (
     runs_of,
     spell,
 )
-from mlrl_envs.rewards.prose.word_cache import Kept
+from mlrl_envs.rewards.prose.word_cache import WordCache
 
 if TYPE_CHECKING:
     from rouge_score_rs.tokenizers import DefaultTokenizer
 
 __all__ = ["Copying", "Overlap", "check_rouge", "copying", "near_share", "overlap", "pairs_share"]
 
-MAX_SENTENCES = 64  # longer texts are judged by their beginning
+MAX_SENTENCES = 64  # longer texts are truncated
 
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
-_WORD = re.compile(r"[a-z0-9]+")  # what ROUGE itself takes for a word
+_WORD = re.compile(r"[a-z0-9]+")  # ROUGE's definition of a word
 
 
 class Overlap(NamedTuple):
-    """How a text and its source share content words, stemmed.
+    """Shared content words of a text and its source, stemmed.
 
     Attributes:
-        precision: Share of the text's words that the source has too, each as often as there.
-        common: How many these are.
-        source_words: How many the source has.
-        order: Share of the common words that stand in the order of the source.
+        precision: Share of the text's words that the source contains, with multiplicity.
+        common: Number of shared words.
+        source_words: Number of words of the source.
+        order: Share of the shared words that are in the order of the source.
     """
 
     precision: float
@@ -58,12 +58,11 @@ class Overlap(NamedTuple):
 
 
 class Copying(NamedTuple):
-    """How much of a text stands in another, word by word, function words included.
+    """Share of a text that occurs in another, function words included.
 
     Attributes:
-        runs: Share of its runs of four words that the other has too.
-        in_step: Share of its words that stand in the other in the same order, whatever lies
-            between them.
+        runs: Share of its four-word runs that the other text contains.
+        in_step: Share of its words in the longest common subsequence with the other text.
     """
 
     runs: float
@@ -71,7 +70,7 @@ class Copying(NamedTuple):
 
 
 def check_rouge() -> None:
-    """Make sure that ROUGE can be computed.
+    """Check that ROUGE can be computed.
 
     Raises:
         MissingPackageError: If its package is not installed.
@@ -80,7 +79,7 @@ def check_rouge() -> None:
 
 
 def overlap(text: str, source: str) -> Overlap:
-    """Compare what a text says with what its source says.
+    """Return the overlap of content words of a text with its source.
 
     Raises:
         MissingPackageError: If the package of ROUGE is not installed.
@@ -90,17 +89,17 @@ def overlap(text: str, source: str) -> Overlap:
     precision, order = _share(common, len(content)), 0.0
     if common:
         order = _share(longest_common(known.line, content), len(content)) / precision
-    size = max(known.size, 1)  # what says nothing counts as a word
+    size = max(known.size, 1)  # avoids a division by zero
     return Overlap(precision, _share(common, known.size) * size, size, order)
 
 
 def copying(text: str, other: str, *, least_in_step: float = 0.0) -> Copying:
-    """Compare a text with one that it must not copy.
+    """Return how much of a text is copied from another.
 
     Args:
-        text: What an agent wrote.
-        other: What it must not copy.
-        least_in_step: Where fewer words than this share can be in step, that is 0.0 at once.
+        text: The text of an agent.
+        other: The text that it must not copy.
+        least_in_step: If `in_step` must be below this share, it is returned as 0.0.
     """
     spelled, in_step = _spelled(text, other), 0.0
     if _share(len(spelled) - spelled.count(GAP), len(spelled)) >= least_in_step:
@@ -109,22 +108,22 @@ def copying(text: str, other: str, *, least_in_step: float = 0.0) -> Copying:
 
 
 def pairs_share(text: str, other: str) -> float:
-    """Return the share of a text's pairs of neighbouring words that another has too."""
+    """Return the share of a text's word bigrams that another text contains."""
     return _shared_runs(text, other, 2)
 
 
 def near_share(text: str, source: str, *, least: float = 0.0) -> float:
-    """Return the share of a text's words that stand, in order, in one sentence of the source.
+    """Return the share of a text's words that occur, in order, in one sentence of the source.
 
-    Each sentence is compared with the source's nearest, so that a copy is seen whatever its
-    sentences' order and whichever words were swapped.
+    Each sentence is compared with its nearest sentence in the source, so that copies are detected
+    regardless of the order of sentences and of replaced words.
 
     Args:
-        text: What an agent wrote.
-        source: What it should retell.
-        least: Where it must be smaller than this, it is 0.0 at once.
+        text: The text of an agent.
+        source: The text that it should retell.
+        least: If the share must be below this value, 0.0 is returned.
     """
-    few = sum(map(text[:MAX_CHARS].count, ".!?\n")) < MAX_SENTENCES  # so that all are looked at
+    few = sum(map(text[:MAX_CHARS].count, ".!?\n")) < MAX_SENTENCES  # then no sentence is cut off
     if few and _known_share(_words(text), _vocabulary(source)) < least:
         return 0.0
     known = _sentences_of_source(source)
@@ -147,7 +146,7 @@ def _share(part: int, whole: int) -> float:
 
 
 def _known_share(said: Sequence[str], known: frozenset[str]) -> float:
-    """Return the share of words that are known at all: as many can be in step, or fewer."""
+    """Return the share of words in `known`, an upper bound of the common subsequence."""
     return _share(sum(map(known.__contains__, said)), len(said))
 
 
@@ -158,7 +157,7 @@ def _shared_runs(text: str, other: str, size: int) -> float:
     return _share(shared, len(spelled) - size + 1)
 
 
-# A text is met a few times while it is judged, a source by every attempt at its task.
+# A text is measured several times in one step, a source by every attempt at its task.
 @lru_cache(maxsize=64)
 def _words(text: str) -> list[str]:
     text = text[:MAX_CHARS]
@@ -181,7 +180,7 @@ def _runs(text: str, size: int) -> Grams:
 
 
 def _is_plain(text: str) -> bool:
-    """Return whether ROUGE's words are the words that others of our measures read."""
+    """Return whether ROUGE's words equal the words of the other measures."""
     return text.isascii() and "_" not in text
 
 
@@ -222,7 +221,7 @@ def _content_stem(word: str) -> str:
     return str(_stemmer().tokenize(word)[0])
 
 
-_CONTENT_STEMS = Kept(_content_stem)
+_CONTENT_STEMS = WordCache(_content_stem)
 
 
 @lru_cache(maxsize=1)

@@ -1,10 +1,10 @@
-"""What two texts share as rows of words: runs of neighbours, and longest common subsequences.
+"""Shared n-grams and longest common subsequences of two sequences of words.
 
-A row is spelled in the letters of another: each word of that one has a letter, and what it does not
-know is a gap. Runs that both may share are then pieces of one string, between its gaps.
+A text is spelled in the letters of another one: each word of the other has a letter, and unknown
+words are gaps. Shared n-grams are then substrings between the gaps.
 
-Lines of words are laid side by side in the bits of one whole number. A subsequence is then found
-with five operations on that number for each word of the other text, in all lines at once.
+Several lines of words are stored in the bits of one integer. Longest common subsequences with all
+lines then take five integer operations per word.
 
 Source: H. Hyyrö, "Bit-parallel LCS-length computation revisited", 2004.
 """
@@ -31,15 +31,15 @@ __all__ = [
     "spell",
 ]
 
-GAP = "\0"  # any word that has no letter
+GAP = "\0"  # a word without a letter
 
 
 class Grams(NamedTuple):
     """The n-grams of a text.
 
     Attributes:
-        distinct: Each of them once.
-        counts: How often each occurs; None where none is repeated.
+        distinct: The distinct n-grams.
+        counts: How often each occurs; None if none is repeated.
     """
 
     distinct: frozenset[Hashable]
@@ -48,12 +48,12 @@ class Grams(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines of words in the bits of one number; behind each line a bit is free to take a carry.
+    """Lines of words as bits of one integer; a free bit after each line absorbs its carry.
 
     Attributes:
-        places: For each word the bits where it stands.
-        spans: For each line its bits.
-        bits: Those of all lines.
+        places: For each word, the bits of its positions.
+        spans: For each line, its bits.
+        bits: The bits of all lines.
     """
 
     places: Mapping[str, int]
@@ -62,7 +62,7 @@ class Lines:
 
 
 def ngrams(tokens: Sequence[str], size: int) -> list[tuple[str, ...]]:
-    """Return every run of `size` tokens, in order."""
+    """Return every n-gram of `size` tokens, in order."""
     return list(zip(*[tokens[i:] for i in range(size)], strict=False))
 
 
@@ -72,7 +72,7 @@ def letters_of(words: Iterable[str]) -> dict[str, str]:
 
 
 def spell(words: Iterable[str], letters: Mapping[str, str]) -> str:
-    """Return a row of words as letters, with gaps for those that have none."""
+    """Return a sequence of words as letters, with gaps for words without one."""
     return "".join(map(letters.get, words, repeat(GAP)))
 
 
@@ -86,15 +86,16 @@ def runs_of(spelled: str, size: int) -> list[str]:
 
 
 def count_grams(grams: Sequence[Hashable]) -> Grams:
-    """Count n-grams, of any kind."""
+    """Count n-grams of any type."""
     distinct = frozenset(grams)
     return Grams(distinct, None if len(distinct) == len(grams) else Counter(grams))
 
 
 def count_shared(grams: Grams, known: Grams) -> int:
-    """Return how many grams `known` has too, each at most as often as there."""
+    """Return the number of n-grams shared with `known`, with multiplicity."""
     common = grams.distinct & known.distinct
-    if grams.counts is None or known.counts is None:  # once on either side is once
+    # Without repetitions on one side multiplicity has no effect.
+    if grams.counts is None or known.counts is None:
         return len(common)
     return sum(min(grams.counts[gram], known.counts[gram]) for gram in common)
 
@@ -115,7 +116,7 @@ def lay_out(lines: Iterable[Sequence[str]]) -> Lines:
 
 
 def longest_common(lines: Lines, words: Iterable[str]) -> int:
-    """Return the length of the longest subsequence that `words` has in common with one line."""
+    """Return the length of the longest subsequence that `words` shares with one of the lines."""
     bits = free = lines.bits
     for places in filter(None, map(lines.places.get, words)):
         met = free & places

@@ -1,8 +1,8 @@
-"""Words of the published writing reward: stop words, and twelve categories of transitions.
+"""Stop words and twelve categories of transitions of the published writing reward.
 
-The lists are facts of the formula, taken from its release (`rewards/tldr_rewards.py` of
-OpenMLRL/LLM_Collab_Writing, the same for both tasks), without which its numbers could not be
-reproduced. Grounded rewards read the same phrases as whole words, less a few that link nothing.
+The lists are taken from the release of the formula (`rewards/tldr_rewards.py` of
+OpenMLRL/LLM_Collab_Writing, the same for both tasks), because its scores depend on them. Grounded
+rewards match the same phrases as whole words, without a few that do not link sentences.
 """
 
 from collections.abc import Sequence
@@ -110,14 +110,14 @@ _LINKS = {
     if phrase not in _NO_LINKS
 }
 LINK_HEADS = frozenset(phrase.split()[0] for phrase in _LINKS)
-# By their first two words: the phrases of more than one, as lists of words, the longest first.
+# Phrases of several words as lists of words, by their first two words, longest first.
 _LONGER: dict[tuple[str, str], list[list[str]]] = {}
 for _phrase in sorted((phrase.split() for phrase in _LINKS if " " in phrase), key=len):
     _LONGER.setdefault((_phrase[0], _phrase[1]), []).insert(0, _phrase)
 
 
 def match_transitions(text: str) -> set[str]:
-    """Return the categories found as the published reward finds them: anywhere, even in a word."""
+    """Return the categories found by the published reward: anywhere, even inside a word."""
     lower = text.lower()
     return {
         name for name, phrases in CATEGORIES.items() if any(phrase in lower for phrase in phrases)
@@ -125,7 +125,7 @@ def match_transitions(text: str) -> set[str]:
 
 
 def find_transitions(words: Sequence[str]) -> tuple[set[str], int]:
-    """Return the categories found among whole words, and how many words their phrases take.
+    """Return the categories found among whole words, and the number of words of their phrases.
 
     Args:
         words: The lower-case words of a text, in order.
@@ -146,7 +146,7 @@ def opens_with_transition(words: Sequence[str]) -> bool:
 
 
 def _link_at(words: Sequence[str], place: int) -> str | None:
-    """Return the longest phrase that begins there."""
+    """Return the longest phrase at a position."""
     pair = (words[place], words[place + 1] if place + 1 < len(words) else "")
     for phrase in _LONGER.get(pair, ()):
         if list(words[place : place + len(phrase)]) == phrase:

@@ -1,19 +1,19 @@
-"""Verdicts on words, kept for as many words as fit: half of what a look at `lru_cache` costs."""
+"""Bounded cache of results per word, with half of the overhead of `functools.lru_cache`."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["Kept"]
+__all__ = ["WordCache"]
 
-LONGEST_KEPT, MAX_KEPT = 64, 16_384
+MAX_WORD_CHARS, MAX_WORDS = 64, 16_384
 
 ValueT = TypeVar("ValueT")
 
 
-class Kept(dict[str, ValueT]):
-    """What a pure function says of each word, asked for as `kept[word]`.
+class WordCache(dict[str, ValueT]):
+    """Results of a pure function of words, looked up as `cache[word]`.
 
-    A word of more than 64 characters is judged each time; where 16,384 are kept, all are dropped.
+    Words of more than 64 characters are not cached. When 16,384 words are cached, all are dropped.
 
     Args:
         judge: The function.
@@ -25,8 +25,8 @@ class Kept(dict[str, ValueT]):
 
     def __missing__(self, word: str) -> ValueT:
         verdict = self.judge(word)
-        if len(word) <= LONGEST_KEPT:
-            if len(self) >= MAX_KEPT:
+        if len(word) <= MAX_WORD_CHARS:
+            if len(self) >= MAX_WORDS:
                 self.clear()
             self[word] = verdict
         return verdict

@@ -1,26 +1,26 @@
-"""What a joint action with tools is, what came of it, and the public facts that feedback reads."""
+"""Diagnostics of agents with tools: calls with results, and checks of the message."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from mlrl_envs.rewards.tools.evidence import Made, Shown
+from mlrl_envs.rewards.tools.evidence import MadeCall, ShownEvidence
 from mlrl_envs.tools.calls import Message
 from mlrl_envs.tools.search import Index
 from mlrl_envs.types import AgentID, Json
 
-__all__ = ["Played", "Rules", "tool_diagnostics"]
+__all__ = ["JointCalls", "ToolRules", "tool_diagnostics"]
 
 
 @dataclass(frozen=True)
-class Rules:
-    """What a family lays down for every episode.
+class ToolRules:
+    """Options that the rewards depend on.
 
     Attributes:
-        index: The archive.
-        speaker: Whose answer counts.
-        max_calls: Calls that an agent may make in a turn.
-        max_turns: Joint actions an episode may have.
-        seconds: Time limit of one call.
+        index: The archive that is searched.
+        speaker: The agent whose answer counts.
+        max_calls: Maximum number of calls of an agent in a turn.
+        max_turns: Maximum number of joint actions in an episode.
+        seconds: Time limit of one call in seconds.
     """
 
     index: Index
@@ -31,33 +31,38 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Played:
-    """A joint action with what came of its calls."""
+class JointCalls:
+    """The parsed messages of a joint action and the calls that were made.
+
+    Attributes:
+        messages: The message of each agent.
+        made: All calls with their results, in order.
+    """
 
     messages: Mapping[AgentID, Message]
-    made: tuple[Made, ...]
+    made: tuple[MadeCall, ...]
 
-    def of(self, agent: AgentID) -> list[Made]:
-        """Return one agent's calls."""
+    def of(self, agent: AgentID) -> list[MadeCall]:
+        """Return the calls of one agent."""
         return [made for made in self.made if made.agent == agent]
 
 
 def tool_diagnostics(
-    played: Played,
-    rules: Rules,
+    played: JointCalls,
+    rules: ToolRules,
     right: bool,
     *,
-    shown: Shown | None = None,
+    shown: ShownEvidence | None = None,
     cost: float = 0.0,
 ) -> dict[AgentID, dict[str, Json]]:
-    """Return for each agent its calls with their results, and the checks of its message.
+    """Return the diagnostics of each agent: its calls with their results, and its checks.
 
     Args:
         played: The joint action.
-        rules: Of the family.
+        rules: Options that the rewards depend on.
         right: Whether the answer of this turn is right.
-        shown: Evidence shown so far, where it is paid.
-        cost: What calls have taken from the economy so far.
+        shown: The evidence shown so far, if it is paid.
+        cost: Total cost of calls in the episode so far.
     """
     return {
         agent: {
@@ -73,7 +78,7 @@ def tool_diagnostics(
     }
 
 
-def _checks(played: Played, rules: Rules, agent: AgentID, *, right: bool) -> Json:
+def _checks(played: JointCalls, rules: ToolRules, agent: AgentID, *, right: bool) -> Json:
     made = played.of(agent)
     failed = [m for m in made if m.result.status != "ok"]
     status = "none" if not made else f"{len(made) - len(failed)} of {len(made)} worked"

@@ -1,7 +1,7 @@
-"""Which calls show what a task cannot be solved without, and whether an answer is right.
+"""Evidence of tool calls: which calls show required information, and whether an answer is right.
 
-A call counts by what it did, not by its being made. What it does not cover: whether an agent knew
-the result before.
+A call counts by its parameters and its result. Whether an agent knew the result before is not
+determined.
 """
 
 import ast
@@ -20,23 +20,31 @@ from mlrl_envs.types import AgentID, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Call
 
-__all__ = ["CHANGING", "Case", "Made", "Shown", "find_evidence", "is_right", "shows"]
+__all__ = [
+    "CHANGING",
+    "EvidenceCase",
+    "MadeCall",
+    "ShownEvidence",
+    "find_evidence",
+    "is_right",
+    "shows",
+]
 
-CHANGING = ("python", "write_file", "delete_file")  # what leaves something in a workspace
+CHANGING = ("python", "write_file", "delete_file")  # tools that change the state of a session
 MAX_ANSWER_CHARS = 200
-MAX_VALUES = 5  # a program that prints more is a list of guesses
+MAX_VALUES = 5  # a program that prints more values lists guesses
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w.]*\w)")
 _ARTICLE = re.compile(r"\b(?:the|a|an)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class MadeCall:
     """A call that was made.
 
     Attributes:
-        agent: By whom.
-        call: What was called.
-        result: What came of it.
+        agent: The agent that made it.
+        call: The call.
+        result: Its result.
     """
 
     agent: AgentID
@@ -45,12 +53,12 @@ class Made:
 
 
 @dataclass
-class Shown:
-    """Evidence of an episode up to and with a turn.
+class ShownEvidence:
+    """The evidence shown in an episode up to and including a turn.
 
     Attributes:
-        places: Places in the task's evidence.
-        by_call: Places of this turn's calls that showed something for the first time.
+        places: Indices of the task's evidence.
+        by_call: Indices of this turn's calls that showed an item for the first time.
     """
 
     places: set[int] = field(default_factory=set)
@@ -58,26 +66,26 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A joint action, and what led to it.
+class EvidenceCase:
+    """A joint action with the calls before it.
 
     Attributes:
         task: The task.
-        history: What was done in the team's workspace before.
+        history: Earlier calls in the sandbox session of the team.
         earlier: Calls of earlier turns.
         made: Calls of this turn.
-        shown: Evidence that earlier turns have shown, by its place in the task.
+        shown: Indices of the evidence that earlier turns have shown.
     """
 
     task: ToolTask
     history: tuple["Call", ...]
-    earlier: tuple[Made, ...]
-    made: tuple[Made, ...]
+    earlier: tuple[MadeCall, ...]
+    made: tuple[MadeCall, ...]
     shown: frozenset[int]
 
 
 def is_right(answer: str | None, wanted: str) -> bool:
-    """Return whether an answer is the wanted number, or the wanted name in other letters."""
+    """Return whether an answer is the wanted number, or the wanted name regardless of case."""
     if answer is None or len(answer) > MAX_ANSWER_CHARS:
         return False
     number = read_number(wanted) if wanted[:1].isdigit() or wanted[:1] == "-" else None
@@ -86,16 +94,18 @@ def is_right(answer: str | None, wanted: str) -> bool:
     return _plain(answer) == _plain(wanted)
 
 
-def find_evidence(cases: Sequence[Case], seconds: float, sandbox: ProgramRunner) -> list[Shown]:
-    """Return for each joint action which evidence it shows.
+def find_evidence(
+    cases: Sequence[EvidenceCase], seconds: float, sandbox: ProgramRunner
+) -> list[ShownEvidence]:
+    """Return the evidence that each joint action shows.
 
     Args:
         cases: The joint actions.
-        seconds: Time limit of one call.
-        sandbox: Runs programs once more on the files of a task's twin, as one batch.
+        seconds: Time limit of one call in seconds.
+        sandbox: Runs programs again on the twin files of a task, as one batch.
     """
-    found = [Shown(set(case.shown)) for case in cases]
-    doubted: list[tuple[int, int, int]] = []
+    found = [ShownEvidence(set(case.shown)) for case in cases]
+    pending: list[tuple[int, int, int]] = []
     for number, case in enumerate(cases):
         for place, made in enumerate(case.made):
             earlier = (*case.earlier, *case.made[:place])
@@ -103,24 +113,24 @@ def find_evidence(cases: Sequence[Case], seconds: float, sandbox: ProgramRunner)
                 if which in found[number].places or not shows(made, item, earlier):
                     continue
                 if item.twin:
-                    doubted.append((number, place, which))
+                    pending.append((number, place, which))
                 else:
                     _take(found[number], place, which)
     for (number, place, which), holds in zip(
-        doubted, _on_twins(cases, doubted, seconds, sandbox), strict=True
+        pending, _on_twins(cases, pending, seconds, sandbox), strict=True
     ):
         if holds and which not in found[number].places:
             _take(found[number], place, which)
     return found
 
 
-def shows(made: Made, item: ToolEvidence, earlier: Sequence[Made] = ()) -> bool:
-    """Return whether a call shows what the evidence asks for, twins left aside.
+def shows(made: MadeCall, item: ToolEvidence, earlier: Sequence[MadeCall] = ()) -> bool:
+    """Return whether a call shows an item of evidence, without regard to twin files.
 
     Args:
         made: The call.
-        item: What is asked for.
-        earlier: Calls before it; a result may be worked out in several steps.
+        item: The item.
+        earlier: Calls before it; a result may be computed in several steps.
     """
     if made.result.status != "ok" or made.call.name != item.tool:
         return False
@@ -132,26 +142,26 @@ def shows(made: Made, item: ToolEvidence, earlier: Sequence[Made] = ()) -> bool:
     if item.tool == "search":
         return f"[{item.shows}]" in made.result.text
     if _token(item.shows) in _mentioned(made.call):
-        return False  # a result that is written down was not worked out
+        return False  # a literal result was not computed
     return _shows_value(made.result.text, item.shows)
 
 
-def _take(shown: Shown, place: int, which: int) -> None:
+def _take(shown: ShownEvidence, place: int, which: int) -> None:
     shown.places.add(which)
     shown.by_call.add(place)
 
 
 def _on_twins(
-    cases: Sequence[Case],
-    doubted: Sequence[tuple[int, int, int]],
+    cases: Sequence[EvidenceCase],
+    pending: Sequence[tuple[int, int, int]],
     seconds: float,
     sandbox: ProgramRunner,
 ) -> list[bool]:
-    """Return for each doubted call whether it shows the twin's value on the twin's files."""
+    """Return for each such call whether it shows the twin's value on the twin files."""
     from mlrl_envs.sandbox import Call, Script
 
     scripts = []
-    for number, place, _ in doubted:
+    for number, place, _ in pending:
         case = cases[number]
         files = tuple(Call("write", path, text) for path, text in case.task.twin_files)
         steps = tuple(
@@ -164,7 +174,7 @@ def _on_twins(
     played = sandbox.play_many(scripts) if scripts else []
     return [
         reply.status == "ok" and _shows_value(reply.text, cases[number].task.evidence[which].twin)
-        for (number, _, which), (reply,) in zip(doubted, played, strict=True)
+        for (number, _, which), (reply,) in zip(pending, played, strict=True)
     ]
 
 
@@ -174,7 +184,7 @@ def _shows_value(text: str, wanted: str) -> bool:
 
 
 def _mentioned(call: ToolCall) -> set[str]:
-    """Return the numbers and names that a call works with; comments of a program do not count."""
+    """Return the numbers and names in a call; comments of programs do not count."""
     text = " ".join(arguments_of(call).values())
     if call.name != "python":
         return set(map(_token, re.findall(r"\d+(?:\.\d+)?|[A-Za-z_][\w.-]*", text)))

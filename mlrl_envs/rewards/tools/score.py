@@ -1,28 +1,36 @@
-"""Scores of agents with tools: the published formula, and a grounded reward in [0, 1].
+"""Rewards of agents with tools: `paper` and `grounded`.
 
-Paper, a turn: +0.3 for each call of a tool that the task requires, -0.1 for each of another,
--0.2 for each of an unknown one, -0.1 for each malformed one, for a message of words with neither
-call nor answer, and for an empty one where the team does nothing; and if there is an answer 0.5 c +
-0.3 |required and used| / |required| + 0.2 (1 - turn / max_turns) c, with c = 1 if it is right and
-turns counted from 1. Calls over the cap of a turn are not made and count nothing. Repeating one
-call pays again and again.
+Paper, per turn: +0.3 for each call of a tool that the task requires, -0.1 for each of another tool,
+-0.2 for each of an unknown tool, -0.1 for each malformed call, for a message with neither call nor
+answer, and for an empty message if the team does nothing. An answer adds 0.5 c + 0.3 |required and
+used| / |required| + 0.2 (1 - turn / max_turns) c, with c = 1 if it is right and turns counted from
+1. Calls above the limit of a turn are not made and do not count. Repeated calls are paid again.
 
-Grounded: economy * (0.4 c g + 0.4 c g e + 0.2 e). c is 1 if the answer of this turn is right; g
-halves with every wrong answer before; e is the share of the task's evidence that calls have shown
-so far. A call is evidence by what it does: a search finds the document, a calculation or a program
-works with the task's numbers and shows the result. Where the task has a twin (its files with other
-numbers) a program must show the twin's result when it is run there. Economy falls by 0.02 for each
-call that shows nothing new and 0.05 for each that fails or repeats another, to no less than 0.4.
-What agents write about results counts for nothing. See `mlrl_envs.rewards.turn_gain` for several
-turns.
+Grounded, in [0, 1]: economy * (0.4 c g + 0.4 c g e + 0.2 e).
+
+- c is 1 if the answer of this turn is right; g halves with every earlier wrong answer.
+- e is the share of the task's evidence that calls have shown so far. A call shows evidence by its
+  effect: a search finds the document; a calculation or a program uses the task's numbers and shows
+  the result. If the task has twin files, a program must show the twin's result on them.
+- Economy falls by 0.02 for each call that shows nothing new and by 0.05 for each that fails or
+  repeats another, down to 0.4.
+
+Text of agents about results does not count. See `mlrl_envs.rewards.turn_gain` for several turns.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from mlrl_envs.rewards.tools.checks import Played, Rules, tool_diagnostics
-from mlrl_envs.rewards.tools.evidence import CHANGING, Case, Made, Shown, find_evidence, is_right
+from mlrl_envs.rewards.tools.checks import JointCalls, ToolRules, tool_diagnostics
+from mlrl_envs.rewards.tools.evidence import (
+    CHANGING,
+    EvidenceCase,
+    MadeCall,
+    ShownEvidence,
+    find_evidence,
+    is_right,
+)
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import ToolTask
 from mlrl_envs.tools.calls import Message, ToolCall, read_message
@@ -42,9 +50,9 @@ NOT_MADE = ("malformed", "unknown", "refused")
 
 
 def score_grounded(
-    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
+    attempts: Sequence[Attempt[ToolTask]], rules: ToolRules, sandbox: ProgramRunner
 ) -> list[Score]:
-    """Score attempts by the grounded formula, all calls as one batch.
+    """Score attempts by the grounded formula, with all calls as one batch.
 
     Raises:
         InfraError: If the sandbox fails.
@@ -52,7 +60,7 @@ def score_grounded(
     played = _play(attempts, rules, sandbox)
     shown = find_evidence(
         [
-            Case(a.task, _history(a), _calls_before(a), play.made, _shown_before(a))
+            EvidenceCase(a.task, _history(a), _calls_before(a), play.made, _shown_before(a))
             for a, play in zip(attempts, played, strict=True)
         ],
         rules.seconds,
@@ -65,29 +73,29 @@ def score_grounded(
 
 
 def score_paper(
-    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
+    attempts: Sequence[Attempt[ToolTask]], rules: ToolRules, sandbox: ProgramRunner
 ) -> list[Score]:
-    """Score attempts by the published formula, all calls as one batch."""
+    """Score attempts by the published formula, with all calls as one batch."""
     return [
         _paper(attempt, played, rules)
         for attempt, played in zip(attempts, _play(attempts, rules, sandbox), strict=True)
     ]
 
 
-def made_calls(turn: Turn) -> list[Made]:
-    """Return the calls of a turn that was played, in the order in which they were made."""
-    made: list[Made] = []
+def made_calls(turn: Turn) -> list[MadeCall]:
+    """Return the calls of a played turn, in the order in which they were made."""
+    made: list[MadeCall] = []
     for agent, action in turn.actions.items():
         noted = turn.score.diagnostics[agent]["calls"]
-        assert isinstance(noted, list)  # noqa: S101  our own diagnostics
+        assert isinstance(noted, list)  # noqa: S101  written by this module
         for call, note in zip(read_message(action).calls, noted, strict=True):
-            made.append(Made(agent, call, Result(note["status"], note["result"])))
+            made.append(MadeCall(agent, call, Result(note["status"], note["result"])))
     return made
 
 
 def _play(
-    attempts: Sequence[Attempt[ToolTask]], rules: Rules, sandbox: ProgramRunner
-) -> list[Played]:
+    attempts: Sequence[Attempt[ToolTask]], rules: ToolRules, sandbox: ProgramRunner
+) -> list[JointCalls]:
     messages = [
         {agent: read_message(action) for agent, action in attempt.actions.items()}
         for attempt in attempts
@@ -98,7 +106,7 @@ def _play(
     ]
     results = run_requests(requests, rules.index, sandbox)
     return [
-        Played(read, _with_refused(read, row, rules.max_calls))
+        JointCalls(read, _with_refused(read, row, rules.max_calls))
         for read, row in zip(messages, results, strict=True)
     ]
 
@@ -111,42 +119,44 @@ def _admitted(
 
 def _with_refused(
     messages: Mapping[AgentID, Message], results: Sequence[Result], most: int
-) -> tuple[Made, ...]:
+) -> tuple[MadeCall, ...]:
     made = iter(results)
     return tuple(
-        Made(agent, call, next(made) if place < most else REFUSED)
+        MadeCall(agent, call, next(made) if place < most else REFUSED)
         for agent, read in messages.items()
         for place, call in enumerate(read.calls)
     )
 
 
 def _history(attempt: Attempt[ToolTask]) -> tuple["Call", ...]:
-    """Return what was done in the team's workspace before a joint action."""
+    """Return the earlier calls in the sandbox session of the team."""
     from mlrl_envs.sandbox import Call, Reply, remembered
 
     history = [Call("write", path, text) for path, text in attempt.task.files]
     for made in _calls_before(attempt):
         if made.call.name in CHANGING and made.result.status not in NOT_MADE:
-            reply = Reply(made.result.status, "")  # type: ignore[arg-type]  # it is one of these
+            reply = Reply(made.result.status, "")  # type: ignore[arg-type]  # a status of the sandbox
             history += remembered(in_workspace(made.agent, made.call), reply)
     return tuple(history)
 
 
-def _calls_before(attempt: Attempt[ToolTask]) -> tuple[Made, ...]:
+def _calls_before(attempt: Attempt[ToolTask]) -> tuple[MadeCall, ...]:
     return tuple(made for turn in attempt.turns for made in made_calls(turn))
 
 
 def _shown_before(attempt: Attempt[ToolTask]) -> frozenset[int]:
-    """Return the evidence that earlier turns have shown, by its place in the task."""
+    """Return the indices of the evidence that earlier turns have shown."""
     if not attempt.turns:
         return frozenset()
     diagnostics = next(iter(attempt.turns[-1].score.diagnostics.values()))
     shown = diagnostics["evidence"]
-    assert isinstance(shown, list)  # noqa: S101  our own diagnostics
+    assert isinstance(shown, list)  # noqa: S101  written by this module
     return frozenset(int(place) for place in shown)
 
 
-def _grounded(attempt: Attempt[ToolTask], played: Played, shown: Shown, rules: Rules) -> Score:
+def _grounded(
+    attempt: Attempt[ToolTask], played: JointCalls, shown: ShownEvidence, rules: ToolRules
+) -> Score:
     answer = played.messages[rules.speaker].answer
     right = is_right(answer, attempt.task.answer)
     share = len(shown.places) / len(attempt.task.evidence)
@@ -162,7 +172,7 @@ def _grounded(attempt: Attempt[ToolTask], played: Played, shown: Shown, rules: R
     return Score(paid, right, tool_diagnostics(played, rules, right, shown=shown, cost=cost))
 
 
-def _wrong_before(attempt: Attempt[ToolTask], rules: Rules) -> int:
+def _wrong_before(attempt: Attempt[ToolTask], rules: ToolRules) -> int:
     return sum(
         (read := read_message(turn.actions[rules.speaker])).answer is not None
         or bool(read.answer_error)
@@ -176,8 +186,8 @@ def _cost_before(attempt: Attempt[ToolTask]) -> float:
     return float(next(iter(attempt.turns[-1].score.diagnostics.values()))["cost"])  # type: ignore[arg-type]
 
 
-def _cost_now(attempt: Attempt[ToolTask], played: Played, shown: Shown) -> float:
-    """Return what the calls of this turn take from the economy."""
+def _cost_now(attempt: Attempt[ToolTask], played: JointCalls, shown: ShownEvidence) -> float:
+    """Return the cost of the calls of this turn."""
     before = set(map(_key, _calls_before(attempt)))
     cost = 0.0
     for number, made in enumerate(played.made):
@@ -191,12 +201,12 @@ def _cost_now(attempt: Attempt[ToolTask], played: Played, shown: Shown) -> float
     return round(cost, 6)
 
 
-def _key(made: Made) -> tuple[str, str]:
-    # Listing and reading files again shows what a teammate has changed, so the result counts too.
+def _key(made: MadeCall) -> tuple[str, str]:
+    # The result is part of the key, because files may have changed since an equal call.
     return made.call.name, f"{sorted(made.call.parameters.items(), key=str)} {made.result.text}"
 
 
-def _paper(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> Score:
+def _paper(attempt: Attempt[ToolTask], played: JointCalls, rules: ToolRules) -> Score:
     required = set(attempt.task.required_tools)
     answer = played.messages[rules.speaker].answer
     right = is_right(answer, attempt.task.answer)
@@ -215,8 +225,8 @@ def _paper(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> Score:
     return Score(paid, right, tool_diagnostics(played, rules, right))
 
 
-def _count_bad_messages(attempt: Attempt[ToolTask], played: Played, rules: Rules) -> int:
-    # Who has nothing to do may be silent while a teammate acts.
+def _count_bad_messages(attempt: Attempt[ToolTask], played: JointCalls, rules: ToolRules) -> int:
+    # An agent may be silent while its teammate acts.
     acts = any(one.result.status not in NOT_MADE for one in played.made)
     is_idle = not acts and played.messages[rules.speaker].answer is None
     return sum(
@@ -225,7 +235,7 @@ def _count_bad_messages(attempt: Attempt[ToolTask], played: Played, rules: Rules
     )
 
 
-def _paper_call(made: Made, required: set[str]) -> float:
+def _paper_call(made: MadeCall, required: set[str]) -> float:
     status = made.result.status
     if status == "refused":
         return 0.0

@@ -1,1 +1,1 @@
-"""Rewards of the writing environments: stories, summaries and introductions."""
+"""Rewards of stories and retold sources."""

@@ -1,16 +1,14 @@
-"""The constants of both rewards for `mlrl/arxiv-v0`: background, and methods with implications.
+"""Reward constants of `mlrl/arxiv-v0`: background, and methods with implications.
 
-The formulas are in `paper.py` and `grounded.py` beside this file. Division is
-how far apart the two texts stand: the first should speak of what is known, open and wanted, the
-second of what is done, found and implied, and they should not use the same words throughout.
+The formulas are in `mlrl_envs.rewards.writing.paper` and `mlrl_envs.rewards.writing.grounded`.
+Division is how different the two texts are: the first should use words for what is known, open and
+wanted, the second words for what is done, found and implied, and their content words should differ.
 """
 
 from collections.abc import Sequence
 
-from mlrl_envs.rewards.prose.english import FUNCTION_WORDS
-from mlrl_envs.rewards.prose.quality import ramp, stem
-from mlrl_envs.rewards.prose.word_cache import Kept
-from mlrl_envs.rewards.writing.grounded import Part, Rules, Text
+from mlrl_envs.rewards.prose import FUNCTION_WORDS, WordCache, ramp, stem
+from mlrl_envs.rewards.writing.grounded import JudgedText, WritingPart, WritingRules
 from mlrl_envs.rewards.writing.paper import Levels, Trapezoid, jaccard
 
 __all__ = ["LEVELS", "RULES"]
@@ -29,7 +27,7 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in text.split())
 
 
-# How introductions speak of the state of a field, and how they speak of the work itself.
+# Words that introductions use for the state of a field, and for the work itself.
 _BACKGROUND = _stems(
     "attempt aim although attention background believed believe central challenge challenging "
     "complex concern controversial crucial debate debated decade decades difficult difficulty "
@@ -52,27 +50,27 @@ _WORK = _stems(
 )
 
 
-_STEMS = Kept(stem)
+_STEMS = WordCache(stem)
 
 
 def _stance(found: Sequence[str]) -> float:
-    # From -1, all about the work, to 1, all about the background.
+    # From -1, only words for the work, to 1, only words for the background.
     stems = set(map(_STEMS.__getitem__, found))
     background, work = len(stems & _BACKGROUND), len(stems & _WORK)
     return (background - work) / (background + work + 2)
 
 
-def _roles(background: Text, complementary: Text) -> float:
+def _roles(background: JudgedText, complementary: JudgedText) -> float:
     apart = _stance(background.words) - _stance(complementary.words)
     bags = (set(text.words) - FUNCTION_WORDS for text in (background, complementary))
     return ramp(apart, 0.0, 0.6) * ramp(jaccard(*bags), 0.6, 0.3)
 
 
-# A background says much that its abstract does not; two abstracts share 12 % of their content
-# words (95th percentile).
-RULES = Rules(
+# A background contains much that its abstract does not; two abstracts share at most 12 % of their
+# content words (95th percentile).
+RULES = WritingRules(
     parts=(
-        Part(
+        WritingPart(
             weight=0.3,
             least_words=110,
             most_words=256,
@@ -80,7 +78,7 @@ RULES = Rules(
             phrases=0.07,
             coverage=50,
         ),
-        Part(
+        WritingPart(
             weight=0.3,
             least_words=128,
             most_words=280,

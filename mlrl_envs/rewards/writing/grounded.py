@@ -1,19 +1,19 @@
 """Grounded reward of two writers who retell one source (TLDR, arXiv), in [0, 1].
 
 sound_i   = quality_i * faith_i                               for each of the two texts
-value_1   = sound_1 * (0.4 + 0.6 coverage_1) * (1 + sound_2) / 2, and the other way round
+value_1   = sound_1 * (0.4 + 0.6 coverage_1) * (1 + sound_2) / 2, value_2 likewise
 reward    = w_1 value_1 + w_2 value_2
           + sound_1 * sound_2 * (0.2 length + 0.1 division + 0.1 transitions)
 
-Faith is how much of a text's content words the source has (ROUGE-1 precision), as long as some of
-its pairs of words are the source's too (ROUGE-2); coverage is how much of the source's a text takes
-up (recall). Quality multiplies what makes a text prose of the right size, in a sensible order, and
-the writer's own. Length is the ratio of the two texts' characters, division how well each keeps to
-its part, transitions the kinds of links between sentences.
+Faith is the share of a text's content words that the source contains (ROUGE-1 precision), reduced
+if too few of its word pairs are the source's (ROUGE-2). Coverage is the share of the source's
+content words that a text contains (recall). Quality is the product of prose quality, size, order of
+the shared words and the share that is not copied. Length is the ratio of the texts' characters,
+division how well each text keeps to its part, transitions the kinds of links between sentences.
 
-So a text about something else, a copy, or nonsense earns nothing of its own and spoils what is
-paid for the pair, while one good text beside a bad one still earns half its share. What it does not
-cover: truth. "The dog bit the man" and "the man bit the dog" are the same here.
+A text about another topic, a copy, or nonsense earns nothing itself and removes what is paid for
+the pair, while one good text beside a bad one still earns half of its share. Truth is not measured:
+"The dog bit the man" and "the man bit the dog" score the same.
 """
 
 import math
@@ -21,43 +21,53 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from mlrl_envs.rewards.prose.document import MAX_CHARS, words_of
-from mlrl_envs.rewards.prose.habits import manner
-from mlrl_envs.rewards.prose.negation import plain_speech
-from mlrl_envs.rewards.prose.quality import clean_length, prose_quality, ramp
-from mlrl_envs.rewards.prose.rouge import Copying, copying, near_share, overlap, pairs_share
-from mlrl_envs.rewards.prose.transitions import find_transitions
+from mlrl_envs.rewards.prose import (
+    MAX_CHARS,
+    Copying,
+    clean_length,
+    copying,
+    find_transitions,
+    habit_score,
+    near_share,
+    overlap,
+    pairs_share,
+    plain_speech,
+    prose_quality,
+    ramp,
+    words_of,
+)
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.rewards.writing.paper import Trapezoid
 from mlrl_envs.tasks import WritingTask
 from mlrl_envs.types import AgentID, Attempt, Json, Score
 
-__all__ = ["Part", "Rules", "Text", "score_grounded"]
+__all__ = ["JudgedText", "WritingPart", "WritingRules", "score_grounded"]
 
 LENGTH, DIVISION, TRANSITIONS = 0.2, 0.1, 0.1
-CHANCE = 0.03  # pairs of words that any two English texts share
+CHANCE = 0.03  # share of word pairs that any two English texts have in common
 COVERED = 0.5
 GOOD = 0.75  # a check passes from here on
 SOLVED = 0.75
-# Of the words of a text, those in step with the nearest sentence of the source. Of human summaries
-# one in fifty has more than 62 %; the source's own sentences with swapped words have 70 to 90.
+# Shares of a text's words in the common subsequence with the nearest sentence of the source that
+# score 0 and 1. 2 % of human summaries have more than 62 %; the source's own sentences with
+# replaced words have 70 to 90 %.
 NEAR = (0.74, 0.65)
-IN_STEP = (0.92, 0.68)  # the same for words in step with the whole: one summary in twenty has 73 %
-CASUAL = 0.85  # for a text without a capital at its beginning, and for one without an end mark
+IN_STEP = (0.92, 0.68)  # the same for the whole source: 5 % of human summaries have 73 %
+CASUAL = 0.85  # factor for a missing initial capital, and for a missing end mark
 
 
 @dataclass(frozen=True)
-class Part:
-    """What is asked of one of the two texts.
+class WritingPart:
+    """Requirements of one of the two texts.
 
     Attributes:
         weight: Share of the reward that the text may earn.
-        least_words: Words from which a text is long enough.
-        most_words: Words up to which it is short enough; half as many again are worth nothing.
-        faith: Shares of its content words found in the source that are worth nothing, and all.
-        phrases: Share of its pairs of neighbouring words that the source should have at least.
-        coverage: Content words of the source that it may take up before more is worth nothing;
-            of a short source, at most `COVERED` of them.
+        least_words: Number of words from which a text is long enough.
+        most_words: Maximum number of words without a penalty; 1.5 times as many score 0.
+        faith: Shares of content words found in the source that score 0 and 1.
+        phrases: Share of word pairs found in the source from which faith is not reduced.
+        coverage: Number of content words of the source with full coverage; at most the share
+            `COVERED` of a short source.
     """
 
     weight: float
@@ -68,18 +78,18 @@ class Part:
     coverage: int
 
 
-class Text(NamedTuple):
-    """A text as it is judged.
+class JudgedText(NamedTuple):
+    """A text with its measures.
 
     Attributes:
-        text: What the agent wrote.
+        text: The text of an agent.
         words: Its lower-case words.
-        quality: How much it is prose of the right size in the writer's own words.
-        faith: How much of it the source has.
-        coverage: How much of the source it has.
-        own: How much of it is not copied.
+        quality: Prose quality, size, order and share not copied, in [0, 1].
+        faith: Share of its content that the source contains, in [0, 1].
+        coverage: Share of the source's content that it contains, in [0, 1].
+        own: Share of it that is not copied, in [0, 1].
         kinds: Kinds of transitions in it.
-        size: How near its number of words is to what was asked.
+        size: How close its number of words is to the requirement, in [0, 1].
     """
 
     text: str
@@ -93,42 +103,42 @@ class Text(NamedTuple):
 
     @property
     def sound(self) -> float:
-        """How far the text is prose that says what the source says, in [0, 1]."""
+        """Quality times faith, in [0, 1]."""
         return self.quality * self.faith
 
-    def value(self, teammate: "Text") -> float:
-        """Return what the text is worth beside its teammate, in [0, 1]."""
+    def value(self, teammate: "JudgedText") -> float:
+        """Return the value of the text beside its teammate, in [0, 1]."""
         return self.sound * (0.4 + 0.6 * self.coverage) * (1.0 + teammate.sound) / 2.0
 
 
 @dataclass(frozen=True)
-class Rules:
+class WritingRules:
     """The constants of one task.
 
     Attributes:
-        parts: What is asked of the first text and of the second.
-        length: Score of the ratio of their characters, second to first.
-        division: Says, in [0, 1], how well each of two texts keeps to its part.
-        kinds: Kinds of transitions that the second text, or both, should have.
-        reads_both: Whether transitions are looked for in both texts, or in the second only.
+        parts: Requirements of the first text and of the second.
+        length: Score of the ratio of characters, second text to first.
+        division: Function that scores, in [0, 1], how well two texts keep to their parts.
+        kinds: Number of kinds of transitions with full score.
+        reads_both: Whether transitions are searched in both texts, or in the second only.
     """
 
-    parts: tuple[Part, Part]
+    parts: tuple[WritingPart, WritingPart]
     length: Trapezoid
-    division: Callable[[Text, Text], float]
+    division: Callable[[JudgedText, JudgedText], float]
     kinds: int
     reads_both: bool
 
 
 def score_grounded(
-    attempt: Attempt[WritingTask], *, rules: Rules, instructions: Mapping[AgentID, str]
+    attempt: Attempt[WritingTask], *, rules: WritingRules, instructions: Mapping[AgentID, str]
 ) -> Score:
     """Score a pair of texts.
 
     Args:
-        attempt: What was played; its two texts are those of `rules.parts`, in this order.
+        attempt: The attempt; its two texts are those of `rules.parts`, in this order.
         rules: The constants of the task.
-        instructions: What each agent was told, the source included; copying it is no writing.
+        instructions: The prompt of each agent, including the source; copying it does not pay.
 
     Raises:
         MissingPackageError: If the package of ROUGE is not installed.
@@ -158,31 +168,31 @@ def score_grounded(
     )
 
 
-def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
-    """Measure a text by itself.
+def judge(text: str, source: str, part: WritingPart, others: Sequence[str]) -> JudgedText:
+    """Measure one text.
 
     Args:
-        text: What the agent wrote.
-        source: What it should retell.
-        part: What was asked of it.
-        others: Texts that it must not copy; the first one holds the source.
+        text: The text of an agent.
+        source: The text that it should retell.
+        part: Its requirements.
+        others: Texts that it must not copy; the first one contains the source.
 
     Raises:
         MissingPackageError: If the package of ROUGE is not installed.
     """
-    found = words_of(text[:MAX_CHARS])  # beyond that a text is far too long anyway
+    found = words_of(text[:MAX_CHARS])  # longer texts score 0 for their size
     common = overlap(text, source)
     kinds, links = find_transitions(found)
     copies = [copying(text, other, least_in_step=IN_STEP[1]) for other in others]
     near = near_share(text, source, least=NEAR[1])
     own = min(_own(copy) for copy in copies) * ramp(near, *NEAR)
-    # Who names the source's words in sentences of another kind breaks its phrases.
+    # Word pairs detect texts that put the source's words into unrelated sentences.
     phrases = ramp(pairs_share(text, others[0]), CHANCE, part.phrases)
     size = ramp(len(found), 1.5 * part.most_words, part.most_words)
-    prose = _prose(text, part.least_words) * manner(text, links) * _order(common.order)
+    prose = _prose(text, part.least_words) * habit_score(text, links) * _order(common.order)
     prose *= plain_speech(text, source)
     reach = min(part.coverage, COVERED * common.source_words)
-    return Text(
+    return JudgedText(
         text=text,
         words=found,
         quality=prose * own * size,
@@ -195,7 +205,7 @@ def judge(text: str, source: str, part: Part, others: Sequence[str]) -> Text:
 
 
 def _prose(text: str, least_words: int) -> float:
-    # People write short notes without a capital or a full stop: that costs something, not all.
+    # Honest short notes may lack a capital or a full stop; each costs a factor only.
     tidy, quality = text.strip(), 1.0
     if tidy[:1].islower():
         tidy, quality = tidy[0].upper() + tidy[1:], CASUAL
@@ -205,7 +215,7 @@ def _prose(text: str, least_words: int) -> float:
 
 
 def _own(copy: Copying) -> float:
-    # Of human summaries one in twenty has more than a quarter of its runs from the post.
+    # 5 % of human summaries have more than a quarter of their runs from the post.
     return ramp(copy.runs, 0.9, 0.35) * (1.0 - 0.1 * copy.runs) * ramp(copy.in_step, *IN_STEP)
 
 
@@ -213,22 +223,22 @@ def _order(order: float) -> float:
     return 0.75 + 0.25 * ramp(order, 0.0, 0.8)
 
 
-def _length(first: Text, second: Text, rules: Rules) -> float:
+def _length(first: JudgedText, second: JudgedText, rules: WritingRules) -> float:
     size = clean_length(first.text)
     return (rules.length(clean_length(second.text) / size) or 0.0) if size else 0.0
 
 
-def _transitions(first: Text, second: Text, rules: Rules) -> float:
+def _transitions(first: JudgedText, second: JudgedText, rules: WritingRules) -> float:
     kinds = first.kinds | second.kinds if rules.reads_both else second.kinds
     return ramp(len(kinds), 0, rules.kinds)
 
 
 def _rounded(share: float) -> float:
-    # Steep at first and flat at the top: more is always better, but less and less.
+    # Concave: more is always better, with diminishing returns.
     return 1.0 - (1.0 - min(share, 1.0)) ** 2
 
 
-def _checks(text: Text) -> list[Json]:
+def _checks(text: JudgedText) -> list[Json]:
     return [
         _check("size", text.size, f"you wrote {len(text.words)} words."),
         _check("true to the source", text.faith, "say what the source says, in its terms."),

@@ -1,32 +1,32 @@
-r"""The published reward of two writers (TLDR, arXiv): four gated levels, at most 3.
+r"""Published reward of two writers (TLDR, arXiv): four gated levels with a sum of at most 3.
 
-With n the whitespace tokens of a text, r = characters2 / characters1, q = distinct lower-case
+With n the white-space tokens of a text, r = characters2 / characters1, q = distinct lower-case
 `\w+` words2 / words1, T the transitions and J the Jaccard index of both texts' words without stop
 words:
 
 1. structure 0.5: n within bounds for both texts;
 2. length up to 1: a trapezoid over r;
 3. vocabulary up to 0.5: a trapezoid over q;
-4. style up to 1: 0.4 T + 0.6 min(J, J_full) / J_full, with T = 0 without a transition, else
-   min(1, 0.4 + min(0.05 (k - 1), 0.6)), k the number of categories found.
+4. style up to 1: 0.4 T + 0.6 min(J, J_full) / J_full, with T = 0 without a transition, otherwise
+   min(1, 0.4 + min(0.05 (k - 1), 0.6)), where k is the number of categories found.
 
-A level whose quantity lies outside its outer bounds ends the sum; on an outer bound it pays
-nothing and the next level is reached. Published returns divide by 3. The source is never read:
-nonsense of the right lengths earns 2.98, and "as" is found in "basket".
+A level whose quantity is outside its outer bounds ends the sum; on an outer bound it pays 0 and the
+next level is reached. Published returns divide by 3. The source is not used: nonsense of the right
+lengths earns 2.98, and the transition "as" is found in "basket".
 """
 
 import math
 from dataclasses import dataclass
 
 from mlrl_envs.parsing.text import words
-from mlrl_envs.rewards.prose.transitions import STOP_WORDS, match_transitions
+from mlrl_envs.rewards.prose import STOP_WORDS, match_transitions
 from mlrl_envs.tasks import WritingTask
 from mlrl_envs.types import Attempt, Json, Score
 
 __all__ = ["MAX_REWARD", "Levels", "Trapezoid", "score_paper"]
 
 MAX_REWARD = 3.0
-HIGHEST = 2.98 - 1e-9  # all twelve categories make T only 0.95
+HIGHEST = 2.98 - 1e-9  # with all twelve categories T is 0.95
 STRUCTURE, LENGTH, VOCABULARY = 0.5, 1.0, 0.5
 TRANSITIONS, SHARED_WORDS = 0.4, 0.6
 _MOST = {
@@ -40,13 +40,13 @@ _MOST = {
 
 @dataclass(frozen=True)
 class Trapezoid:
-    """A score of a ratio: 0 at the outer bounds, 1 between the inner ones, lines between.
+    """A score of a ratio: 0 at the outer bounds, 1 between the inner ones, linear between them.
 
     Attributes:
-        low: Least ratio that is let through.
-        full_from: Least ratio with full marks.
-        full_to: Greatest ratio with full marks.
-        high: Greatest ratio that is let through.
+        low: Lowest accepted ratio.
+        full_from: Lowest ratio with full score.
+        full_to: Highest ratio with full score.
+        high: Highest accepted ratio.
     """
 
     low: float
@@ -70,12 +70,12 @@ class Levels:
     """The constants of one task.
 
     Attributes:
-        least_tokens: Least whitespace tokens of each text.
-        most_tokens: Most whitespace tokens of each text.
+        least_tokens: Minimum number of white-space tokens of each text.
+        most_tokens: Maximum number of white-space tokens of each text.
         length: Score of the ratio of characters, second text to first.
-        vocabulary: Score of the ratio of distinct words.
+        vocabulary: Score of the ratio of distinct words, second text to first.
         shared_full: Jaccard index from which shared words pay in full.
-        reads_both: Whether transitions are looked for in both texts, or in the second only.
+        reads_both: Whether transitions are searched in both texts, or in the second only.
     """
 
     least_tokens: int
@@ -90,7 +90,7 @@ def score_paper(attempt: Attempt[WritingTask], *, levels: Levels) -> Score:
     """Score a pair of texts by the published formula.
 
     Args:
-        attempt: What was played; its two texts are those of the first and the second role.
+        attempt: The attempt; its two texts are those of the first and the second agent.
         levels: The constants of the task.
     """
     first, second = attempt.actions.values()
@@ -105,11 +105,11 @@ def score_paper(attempt: Attempt[WritingTask], *, levels: Levels) -> Score:
 
 
 def paper_levels(first: str, second: str, levels: Levels) -> dict[str, float]:
-    """Return what each level that was reached pays, by name and in order.
+    """Return the payment of each level that was reached, by name and in order.
 
     Args:
-        first: The text of the first role, e.g. the summary.
-        second: The text of the second role, e.g. the elaboration.
+        first: The text of the first agent, e.g. the summary.
+        second: The text of the second agent, e.g. the elaboration.
         levels: The constants of the task.
     """
     paid: dict[str, float] = {}
@@ -139,11 +139,11 @@ def _check(name: str, paid: float | None, most: float) -> Json:
 
 
 def transition_score(categories: int) -> float:
-    """Return T for a number of categories: 0, then 0.4 and 0.05 for each beyond the first."""
+    """Return T for a number of categories: 0, then 0.4 plus 0.05 for each after the first."""
     return min(1.0, 0.4 + min(0.05 * (categories - 1), 0.6)) if categories else 0.0
 
 
 def jaccard(first: set[str], second: set[str]) -> float:
-    """Return the share of common words among all words of both, 1 where both are empty."""
+    """Return the share of shared words among all words of both sets; 1 if both are empty."""
     union = first | second
     return len(first & second) / len(union) if union else 1.0

@@ -1,31 +1,33 @@
-"""Scores of a story in two lengths: the published ratio, and a grounded reward in [0, 1].
+"""Rewards of a story in two lengths: `paper`, the ratio of lengths, and `grounded` in [0, 1].
 
 Paper: with character lengths L1 (setup) and L2 (story) and x = L2 / L1, the reward is
-scale * exp(-d), d the distance of x to the interval [low, high]; 0 if L1 = 0. It never reads the
-texts: any nonsense of the right lengths earns everything.
+scale * exp(-d), where d is the distance of x to the interval [low, high]; 0 if L1 = 0. The texts
+are not read: nonsense of the right lengths earns the full reward.
 
-Grounded: gate * (topic * (0.4 length + 0.3 continuity) + 0.3 relevance). Length is the same rule
-over lengths without padding; continuity the share of the setup's content words that the story
-takes up, full at a quarter; relevance the share of the prompt's content words that a text takes
-up, full at a half, the mean of both texts. Topic is (1 + relevance) / 2: a pair about something
-else is paid half for its form. The gate multiplies the prose quality of both texts and what they
-did not copy from their instructions or from each other. See `mlrl_envs.rewards.turn_gain` for
-several turns.
+Grounded: gate * (topic * (0.4 length + 0.3 continuity) + 0.3 relevance).
 
-What it does not cover: sense. The same sentences in another order are worth the same, and a story
-about something else is on the topic with one sentence that names it: honest stories too name the
-prompt's words in a single sentence, so that nothing cheap tells the two apart.
+- Length is the same rule over lengths with white space folded.
+- Continuity is the share of the setup's content words that recur in the story, full at a quarter.
+- Relevance is the share of the prompt's content words that recur in a text, full at a half, as the
+  mean of both texts.
+- Topic is (1 + relevance) / 2: a pair about another topic is paid half for its form.
+- The gate is the product of the prose quality of both texts and of the shares that are not copied
+  from the instructions or from the other text.
+
+See `mlrl_envs.rewards.turn_gain` for several turns. Meaning is not measured: sentences in another
+order are worth the same, and a story about another topic is relevant if one sentence names the
+prompt's words, because honest stories also name them in one sentence only.
 """
 
 import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from mlrl_envs.rewards.prose.negation import plain_speech
-from mlrl_envs.rewards.prose.quality import (
+from mlrl_envs.rewards.prose import (
     clean_length,
     content_stems,
     copied_share,
+    plain_speech,
     prose_quality,
     ramp,
 )
@@ -37,7 +39,7 @@ __all__ = ["length_score", "score_grounded", "score_paper"]
 
 LENGTH, CONTINUITY, RELEVANCE = 0.4, 0.3, 0.3
 CONTINUITY_FULL, RELEVANCE_FULL = 0.25, 0.5
-SETUP_WORDS, STORY_WORDS = 12, 30  # texts below this are stubs
+SETUP_WORDS, STORY_WORDS = 12, 30  # shorter texts lose quality
 GOOD_PROSE = 0.9
 _COMMANDS = frozenset(("describ", "tell", "writ", "story", "stori", "imagin", "explain"))
 
@@ -48,11 +50,11 @@ class _Parts(NamedTuple):
     continuity: float
     relevance: float
     prose: Mapping[AgentID, float]
-    own: Mapping[AgentID, float]  # what is not copied
+    own: Mapping[AgentID, float]  # the share that is not copied
 
 
 def length_score(first: int, second: int, *, bounds: tuple[float, float]) -> float:
-    """Return exp(-distance of second / first to the interval), 0 if `first` is 0."""
+    """Return exp(-distance of second / first to the interval); 0 if `first` is 0."""
     if first == 0:
         return 0.0
     ratio = second / first
@@ -60,12 +62,12 @@ def length_score(first: int, second: int, *, bounds: tuple[float, float]) -> flo
 
 
 def score_paper(attempt: Attempt[StoryTask], *, bounds: tuple[float, float], scale: float) -> Score:
-    """Score by the published formula.
+    """Score an attempt by the published formula.
 
     Args:
-        attempt: What was played; its two texts are the setup and the story, in this order.
-        bounds: The interval of ratios that pays in full.
-        scale: Multiplies the reward.
+        attempt: The attempt; its two texts are the setup and the story, in this order.
+        bounds: The interval of ratios with full score.
+        scale: Factor of the reward.
     """
     (_, setup), (_, story) = attempt.actions.items()
     value = length_score(len(setup), len(story), bounds=bounds)
@@ -84,12 +86,12 @@ def score_grounded(
     bounds: tuple[float, float],
     instructions: Mapping[AgentID, str],
 ) -> Score:
-    """Score by the grounded formula.
+    """Score an attempt by the grounded formula.
 
     Args:
-        attempt: What was played; its two texts are the setup and the story, in this order.
-        bounds: The interval of ratios that pays in full.
-        instructions: What each agent was told; copying it is no story.
+        attempt: The attempt; its two texts are the setup and the story, in this order.
+        bounds: The interval of ratios with full score.
+        instructions: The prompt of each agent; copying it does not pay.
     """
     parts = _measure(attempt, bounds, instructions)
     gate = math.prod(parts.prose.values()) * math.prod(parts.own.values())
@@ -118,7 +120,7 @@ def _measure(
     setup_stems, story_stems = content_stems(setup), content_stems(story)
     topic = content_stems(attempt.task.prompt) - _COMMANDS
     shared = copied_share(story, setup)
-    if shared:  # else nor is the other way
+    if shared:  # otherwise the setup is not copied from the story either
         shared = max(shared, copied_share(setup, story))
     return _Parts(
         length=length_score(first, second, bounds=bounds),

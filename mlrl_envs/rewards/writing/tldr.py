@@ -1,10 +1,11 @@
-"""The constants of both rewards for `mlrl/tldr-v0`: a brief summary, and a detailed one.
+"""Reward constants of `mlrl/tldr-v0`: a brief summary and a detailed one.
 
-The formulas are in `paper.py` and `grounded.py` beside this file. Division is
-the published rule of vocabulary: the elaboration should have twice as many distinct words.
+The formulas are in `mlrl_envs.rewards.writing.paper` and `mlrl_envs.rewards.writing.grounded`.
+Division is the published score of vocabulary: the elaboration should have twice as many distinct
+words.
 """
 
-from mlrl_envs.rewards.writing.grounded import Part, Rules, Text
+from mlrl_envs.rewards.writing.grounded import JudgedText, WritingPart, WritingRules
 from mlrl_envs.rewards.writing.paper import Levels, Trapezoid
 
 __all__ = ["LEVELS", "RULES"]
@@ -19,20 +20,20 @@ LEVELS = Levels(
 )
 
 
-def _vocabulary(summary: Text, elaboration: Text) -> float:
+def _vocabulary(summary: JudgedText, elaboration: JudgedText) -> float:
     distinct = len(set(summary.words))
     ratio = len(set(elaboration.words)) / distinct if distinct else 0.0
     return LEVELS.vocabulary(ratio) or 0.0
 
 
-# Human summaries of posts share 37 to 92 % of their content words with the post (5th and 95th
-# percentile), those of another post at most 44 % (95th).
-RULES = Rules(
+# Human summaries share 37 to 92 % of their content words with their post (5th and 95th percentile),
+# and at most 44 % (95th percentile) with another post.
+RULES = WritingRules(
     parts=(
-        Part(
+        WritingPart(
             weight=0.25, least_words=12, most_words=70, faith=(0.25, 0.85), phrases=0.1, coverage=18
         ),
-        Part(
+        WritingPart(
             weight=0.35,
             least_words=36,
             most_words=220,

@@ -6,7 +6,7 @@ import pytest
 
 from mlrl_envs.datasets.class_examples import class_examples, public_case
 from mlrl_envs.datasets.classeval import SPLITS, UNCERTIFIED, load_classeval, parse_row
-from mlrl_envs.datasets.classeval_mends import CONTRADICTED, mended
+from mlrl_envs.datasets.classeval_corrections import CONTRADICTED, correct_field
 from mlrl_envs.datasets.sources import SAMPLES
 from mlrl_envs.errors import InvalidDataError, UnknownNameError
 from mlrl_envs.parsing.syntax import parse_module
@@ -159,8 +159,8 @@ def test_row_that_is_broken_is_named(change, message):
 
 def test_mend_without_its_text_is_an_error():
     with pytest.raises(InvalidDataError, match="ClassEval_22 lacks"):
-        mended("ClassEval_22", "skeleton", "class A: pass")
-    assert mended("ClassEval_1", "skeleton", "as it is") == "as it is"
+        correct_field("ClassEval_22", "skeleton", "class A: pass")
+    assert correct_field("ClassEval_1", "skeleton", "as it is") == "as it is"
 
 
 def test_missing_packages_do_not_stop_the_judge():

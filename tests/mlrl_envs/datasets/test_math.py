@@ -1,4 +1,4 @@
-"""Made problems: `mlrl_envs.datasets.math` and `mlrl_envs.datasets.math_problems`."""
+"""Generated problems: `mlrl_envs.datasets.math` and `mlrl_envs.datasets.math_problems`."""
 
 import hashlib
 import subprocess

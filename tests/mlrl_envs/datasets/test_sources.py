@@ -7,12 +7,12 @@ import pytest
 
 from mlrl_envs.datasets.humaneval import SOURCE as HUMANEVAL
 from mlrl_envs.datasets.humaneval import parse_row as parse_humaneval_row
-from mlrl_envs.datasets.sources import Source, find_rows, load_split
+from mlrl_envs.datasets.sources import DataSource, find_rows, load_split
 from mlrl_envs.errors import DataNotFoundError, InvalidDataError, UnknownNameError
 from mlrl_envs.types import Task
 
 ROWS = [{"task_id": "a", "text": "\u4e2d"}, {"task_id": "b", "text": ""}]
-SOURCE = Source(
+SOURCE = DataSource(
     file="Things",
     fields=("task_id", "text"),
     hub="someone/things",

@@ -1,4 +1,4 @@
-"""What the ids of the coding family share, on their samples."""
+"""Behaviour that the ids of the coding family share, on their samples."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings

@@ -4,7 +4,7 @@ import pytest
 
 import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
-from mlrl_envs.models.endpoint import Endpoint
+from mlrl_envs.models import Endpoint
 
 
 def _env(**options):

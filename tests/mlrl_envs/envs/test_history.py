@@ -1,5 +1,6 @@
-from mlrl_envs.config import FamilyConfig
-from mlrl_envs.envs.history import MAX_QUOTED_CHARS, with_history
+from mlrl_envs.envs.family import Family
+from mlrl_envs.envs.history import MAX_QUOTED_CHARS
+from mlrl_envs.envs.options import FamilyConfig
 from mlrl_envs.types import Score, Task, Turn
 
 TASK = Task("test/0")
@@ -9,9 +10,26 @@ def _turn(solved=False, **actions):
     return Turn(actions, Score({agent: {} for agent in actions}, solved))
 
 
+class OneTask(Family[FamilyConfig, Task]):
+    env_id = "test/one-task-v0"
+    config_type = FamilyConfig
+    agents = ("a", "b")
+    reward_range = (0.0, 1.0)
+
+    @classmethod
+    def load_tasks(cls, config):
+        return (TASK,)
+
+    def prompt(self, task, agent):
+        return "The task."
+
+    def score(self, attempts, sandbox):
+        raise NotImplementedError
+
+
 def _read(turns, **options):
     config = FamilyConfig(**{"max_turns": 3, "feedback": "passed", **options})
-    return with_history("The task.", config, TASK, turns, "a")
+    return OneTask(config, (TASK,)).observe(TASK, turns, "a")
 
 
 def test_first_observation_is_the_task():

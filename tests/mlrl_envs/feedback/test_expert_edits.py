@@ -4,7 +4,7 @@ import pytest
 
 import mlrl_envs
 from mlrl_envs.errors import EndpointError, InvalidArgumentError, UnknownNameError
-from mlrl_envs.models.endpoint import Endpoint
+from mlrl_envs.models import Endpoint
 
 TEXTS = {"setup": "A fox waits in the snow.", "story": "The fox waited all night."}
 

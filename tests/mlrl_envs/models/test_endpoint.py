@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from mlrl_envs.errors import EndpointError, InfraError, InvalidArgumentError, UnknownNameError
-from mlrl_envs.models.endpoint import API_KEY_VARIABLE, Endpoint, Reply, as_endpoint
+from mlrl_envs.models import API_KEY_VARIABLE, ChatReply, Endpoint, as_endpoint
 
 HELLO = [{"role": "user", "content": "hello"}]
 
@@ -65,15 +65,15 @@ def test_replies_carry_counts_and_why_they_ended(chat_server):
         body["choices"][0]["finish_reason"] = "length"
         return status, body
 
-    assert at(chat_server).complete([HELLO]) == [Reply("hello!", "stop", 7, 2)]
+    assert at(chat_server).complete([HELLO]) == [ChatReply("hello!", "stop", 7, 2)]
     chat_server.answer = cut
-    assert at(chat_server).complete([HELLO]) == [Reply("hello!", "length", 7, 2)]
+    assert at(chat_server).complete([HELLO]) == [ChatReply("hello!", "length", 7, 2)]
 
 
 def test_a_server_that_counts_nothing_and_writes_nothing_is_understood(chat_server):
     message = {"role": "assistant", "content": None}
     chat_server.answer = lambda _: (200, {"choices": [{"message": message, "finish_reason": None}]})
-    assert at(chat_server).complete([HELLO]) == [Reply("")]
+    assert at(chat_server).complete([HELLO]) == [ChatReply("")]
 
 
 def test_lone_surrogates_are_sent_as_replacement_characters(chat_server):

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mlrl_envs.parsing.numbers import Answer, find_answer, format_number, read_number, same_answer
+from mlrl_envs.parsing.numbers import (
+    NumericAnswer,
+    find_answer,
+    format_number,
+    read_number,
+    same_answer,
+)
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 ALPHABET = st.sampled_from(
@@ -113,13 +119,13 @@ def test_mark_is_told_from_a_last_number():
 @pytest.mark.parametrize(
     ("answer", "wanted", "same"),
     [
-        (Answer(Fraction(5)), 5, True),
-        (Answer(Fraction(5)), -5, False),
-        (Answer(Fraction(1, 3)), Fraction("0.3333333"), True),
-        (Answer(Fraction(1, 3)), Fraction("0.333"), False),
-        (Answer(Fraction(25), percent=True), 25, True),
-        (Answer(Fraction(25), percent=True), Fraction(1, 4), True),
-        (Answer(Fraction(25)), Fraction(1, 4), False),
+        (NumericAnswer(Fraction(5)), 5, True),
+        (NumericAnswer(Fraction(5)), -5, False),
+        (NumericAnswer(Fraction(1, 3)), Fraction("0.3333333"), True),
+        (NumericAnswer(Fraction(1, 3)), Fraction("0.333"), False),
+        (NumericAnswer(Fraction(25), percent=True), 25, True),
+        (NumericAnswer(Fraction(25), percent=True), Fraction(1, 4), True),
+        (NumericAnswer(Fraction(25)), Fraction(1, 4), False),
         (None, 0, False),
     ],
 )

@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from mlrl_envs.errors import EndpointError, InfraError
-from mlrl_envs.models.endpoint import Endpoint
+from mlrl_envs.models import Endpoint
 from mlrl_learners.actors import EndpointActor
 from mlrl_learners.evaluation import evaluate
 from mlrl_learners.types import Actor, Usage

@@ -16,7 +16,7 @@ import pytest
 
 import mlrl_envs
 from mlrl_envs.errors import EndpointError
-from mlrl_envs.models.endpoint import Endpoint
+from mlrl_envs.models import Endpoint
 from mlrl_learners.actors import DiscussionActor, EndpointActor
 from mlrl_learners.cli import main
 from mlrl_learners.evaluation import evaluate

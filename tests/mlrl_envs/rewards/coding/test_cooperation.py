@@ -1,4 +1,4 @@
-"""Which programs are run to see what cooperation was worth, and what each of them unmasks."""
+"""Programs that are run without cooperation, and the exploits that each of them unmasks."""
 
 import pytest
 

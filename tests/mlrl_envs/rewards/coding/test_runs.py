@@ -1,4 +1,4 @@
-"""What is counted, and for what: hand-made records."""
+"""Counts of passed assertions on constructed records."""
 
 from dataclasses import replace
 

@@ -11,7 +11,7 @@ from mlrl_envs.errors import EndpointError, InfraError
 from mlrl_envs.rewards.debate.judge import TRIES, read_verdict
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-FOLDER = Path(__file__).parent.parent / "exploits"
+FOLDER = Path(__file__).parents[2] / "exploits"
 HONEST = json.loads((FOLDER / "honest_debates.json").read_text("utf-8"))["debate/0"]
 
 

@@ -10,7 +10,7 @@ from mlrl_envs.rewards.debate.argument import argument_parts, end_parts
 from mlrl_envs.rewards.debate.score import zero_sum
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-FOLDER = Path(__file__).parent.parent / "exploits"
+FOLDER = Path(__file__).parents[2] / "exploits"
 HONEST = json.loads((FOLDER / "honest_debates.json").read_text("utf-8"))["debate/0"]
 
 

@@ -3,7 +3,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlrl_envs.parsing.text import words
-from mlrl_envs.rewards.prose.document import distinct_runs, read, tokens_of, words_of
+from mlrl_envs.rewards.prose.document import distinct_runs, parse_document, tokens_of, words_of
 from mlrl_envs.rewards.prose.english import SENTENCE_END, outline_of
 
 TEXTS = st.text(st.characters(exclude_categories=())) | st.text("aA b.!?\"'\u2019\n\u03a3\u0130_")
@@ -17,7 +17,7 @@ def test_words_are_those_of_the_whole_text(text):
 
 @given(TEXTS)
 def test_a_reading_goes_sentence_by_sentence(text):
-    reading = read(text)
+    reading = parse_document(text)
     found = [words(sentence) for sentence, _ in reading.sentences]
     assert "".join(sentence for sentence, _ in reading.sentences) == text
     assert [size for _, size in reading.sentences] == list(map(len, found))
@@ -28,7 +28,7 @@ def test_a_reading_goes_sentence_by_sentence(text):
 
 @pytest.mark.parametrize(("text", "sizes"), [("", []), ('Hm... "No." He left', [1, 1, 2])])
 def test_sentences_end_with_their_marks(text, sizes):
-    assert [size for _, size in read(text).sentences] == sizes
+    assert [size for _, size in parse_document(text).sentences] == sizes
 
 
 def test_runs_are_counted_once():

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.parsing.text import words
-from mlrl_envs.rewards.prose.habits import manner
+from mlrl_envs.rewards.prose.habits import habit_score
 from mlrl_envs.rewards.prose.transitions import find_transitions
 from mlrl_envs.testing import JUNK_TEXTS
 
@@ -15,7 +15,7 @@ PROSE = (
 
 
 def _manner(text):
-    return manner(text, find_transitions(words(text))[1])
+    return habit_score(text, find_transitions(words(text))[1])
 
 
 def test_prose_loses_next_to_nothing():

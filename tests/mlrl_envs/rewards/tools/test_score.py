@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_envs.rewards.tools.checks import Rules
-from mlrl_envs.rewards.tools.evidence import Made, is_right, shows
+from mlrl_envs.rewards.tools.checks import ToolRules
+from mlrl_envs.rewards.tools.evidence import MadeCall, is_right, shows
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
 from mlrl_envs.sandbox import Reply
 from mlrl_envs.tasks import ToolEvidence, ToolTask
@@ -29,7 +29,7 @@ TASK = ToolTask(
     answer="75",
 )
 INDEX = Index((Document("k9", "Item K9", "There are 30 of item K9."), Document("z", "Else", "No.")))
-RULES = Rules(INDEX, "solver", max_calls=3, max_turns=4, seconds=1.0)
+RULES = ToolRules(INDEX, "solver", max_calls=3, max_turns=4, seconds=1.0)
 
 
 class Echo:
@@ -209,7 +209,7 @@ PROGRAM = ToolEvidence("solver", "python", "{}", ("data.csv",), "57")
     ],
 )
 def test_a_program_is_evidence_by_its_tree_and_its_result(code, result, held):
-    made = Made("solver", ToolCall("python", {"code": code}), Result("ok", result))
+    made = MadeCall("solver", ToolCall("python", {"code": code}), Result("ok", result))
     assert shows(made, PROGRAM) is held
 
 

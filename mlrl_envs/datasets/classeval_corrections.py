@@ -1,13 +1,13 @@
-"""What is mended in ClassEval's rows, and which examples in its docstrings are wrong.
+"""Corrections of ClassEval's rows, and docstring examples that are wrong.
 
-Skeletons 5, 22, 43 and 46 do not parse as they are: a quote that is never closed, or typographic
-quotes. 25 and 49 lack a method that the tests call; it is added with a docstring of our own. 92
-lacks an import, which `import_statement` has.
+Skeletons 5, 22, 43 and 46 do not parse in the original: a quote is not closed, or quotes are
+typographic. 25 and 49 lack a method that the tests call; it is added with a new docstring. 92 lacks
+an import that `import_statement` contains.
 """
 
 from mlrl_envs.errors import InvalidDataError
 
-__all__ = ["CONTRADICTED", "mended"]
+__all__ = ["CONTRADICTED", "correct_field"]
 
 _SET_COOKIES = '''\
     def set_cookies(self, request):
@@ -29,8 +29,8 @@ _MATCHES_REQUIREMENTS = '''\
         """
 '''
 
-# Row, field, text and what takes its place; an empty text stands for the end.
-_MENDS = (
+# Row, field, original text and its replacement; an empty original appends to the end.
+_CORRECTIONS = (
     ("ClassEval_5", "skeleton", "'''\n# This class", "# This class"),
     ("ClassEval_5", "skeleton", "'''", ""),
     (
@@ -45,8 +45,8 @@ _MENDS = (
     ("ClassEval_49", "skeleton", "", "\n" + _MATCHES_REQUIREMENTS),
 )
 
-# Methods whose docstring example the data set's own solution does not pass (another result, a wrong
-# call, a file that is not there, the time of day): they are no public tests.
+# Methods whose docstring example the data set's solution does not pass (another result, a wrong
+# call, a missing file, the time of day); these examples are not used as public tests.
 CONTRADICTED: dict[str, tuple[str, ...]] = {
     "ClassEval_2": (
         "get_argument",
@@ -108,13 +108,18 @@ CONTRADICTED: dict[str, tuple[str, ...]] = {
 }
 
 
-def mended(task_id: str, field: str, text: str) -> str:
-    """Return a field of a row with what is broken in it mended.
+def correct_field(task_id: str, field: str, text: str) -> str:
+    """Return a field of a row with its corrections applied.
+
+    Args:
+        task_id: The row.
+        field: Name of the field.
+        text: The original value.
 
     Raises:
-        InvalidDataError: If what should be mended is not there.
+        InvalidDataError: If the text to be corrected is not found.
     """
-    for row, part, broken, whole in _MENDS:
+    for row, part, broken, whole in _CORRECTIONS:
         if (row, part) != (task_id, field):
             continue
         if broken not in text:
