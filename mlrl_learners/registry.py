@@ -266,7 +266,7 @@ register(
 
 register(
     "madpo",
-    "mlrl_learners.algorithms.preferences:make_madpo",
+    "mlrl_learners.algorithms.madpo:make_madpo",
     summary="preferences: pairs of joint answers of which one earned more",
 )
 register(

@@ -124,9 +124,9 @@ def test_losses_equal_a_slow_reference(make, kind, toy):
 
 
 def targets_of(learner, rollouts):
-    reading = learner.critics.read(rollouts, bootstrap=learner.config.bootstrap_truncated)
-    samples = turn_samples(rollouts, reading, learner.config, learner.learning)
-    return [sample.judgement.target for sample in samples]
+    estimates = learner.critics.estimate(rollouts, bootstrap=learner.config.bootstrap_truncated)
+    samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+    return [sample.value_sample.target for sample in samples]
 
 
 def test_value_targets_keep_the_scale_of_the_rewards(make, toy):

@@ -140,8 +140,8 @@ def models(learner):
     """Return the role and module of everything with weights that a learner holds, each once."""
     team = getattr(learner, "learner", learner)  # that of marlhf
     found = {f"policy {name}": policy.model for name, policy in team.policies.items()}
-    shaping = getattr(team, "shaping", None)
-    references = getattr(team, "references", None) or (shaping._references if shaping else {})
+    terms = getattr(team, "reward_terms", None)
+    references = getattr(team, "references", None) or (terms._references if terms else {})
     for name, judge in judges_of(learner).items():
         found |= {f"critic {name}": judge.trunk.model, f"head {name}": judge.head}
     found |= {f"reference {name}": policy.model for name, policy in references.items()}
