@@ -153,7 +153,7 @@ def rollout_groups(
                     tuple(returns),
                     weight,
                     rollout=number,
-                    is_flat=min(equal_credit) == max(unshared),
+                    is_flat=min(equal_credit) == max(equal_credit),
                 )
 
 
