@@ -7,9 +7,9 @@ import torch
 
 import mlrl_learners
 from mlrl_learners.algorithms.turn_samples import turn_samples
+from mlrl_learners.registry import BUILT_IN
 
-METHODS = ["magrpo", "mareinforce", "marloo", "maremax", "ippo", "mappo", "iac", "maac",
-           "madpo", "marlhf", "sft"]  # fmt: skip
+METHODS = [spec.name for spec in BUILT_IN if spec.max_agents != 1]
 LEAVES = {"max_turns": 3, "leaves": {"left": 1}}
 
 
