@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlrl_learners.algorithms.rollout_pairs import is_same
+from mlrl_learners.algorithms.rollout_pairs import are_returns_equal
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.preferences import largest_gap_pairs
 from mlrl_learners.runs.demonstrations import JointTurn, read_joint_turns
@@ -60,10 +60,10 @@ def ranked_turns(
     points: dict[tuple[tuple[AgentID, str], ...], list[JointTurn]] = {}
     for turn in found:
         points.setdefault(tuple(sorted(turn.observations.items())), []).append(turn)
-    all_shared = all(map(_is_point_shared, points.values()))
+    all_shared = all(map(_has_shared_returns, points.values()))
     pairs = []
     for turns in points.values():
-        if _is_point_shared(turns) if own_answers else all_shared:
+        if _has_shared_returns(turns) if own_answers else all_shared:
             pairs.append(_turn_pairs(turns, lambda turn: turn.earned, num_pairs))
         else:
             pairs.append([p for a in agents for p in _pairs_of(turns, a, num_pairs, own_answers)])
@@ -72,17 +72,17 @@ def ranked_turns(
     return [each for each in pairs if each]
 
 
-def _is_point_shared(turns: Sequence[JointTurn]) -> bool:
-    return all(is_same([[earned] for earned in turn.earned_by.values()]) for turn in turns)
+def _has_shared_returns(turns: Sequence[JointTurn]) -> bool:
+    return all(are_returns_equal([[value] for value in turn.earned_by.values()]) for turn in turns)
 
 
 def _turn_pairs(
     turns: Sequence[JointTurn],
-    worth: Callable[[JointTurn], float],
+    value: Callable[[JointTurn], float],
     num_pairs: int,
     agent: AgentID | None = None,
 ) -> list[TurnPair]:
-    values = [worth(turn) for turn in turns]
+    values = [value(turn) for turn in turns]
     return [
         TurnPair(turns[better], turns[worse], values[better] - values[worse], agent)
         for better, worse in largest_gap_pairs(values, num_pairs)

@@ -31,7 +31,7 @@ from mlrl_learners.algorithms.reward_model import RewardModel, TextPair, joint_t
 from mlrl_learners.algorithms.rollout_pairs import (
     StepPair,
     check_choice,
-    is_pay_shared,
+    has_shared_returns,
     ranked_steps,
 )
 from mlrl_learners.config.options import check_options
@@ -79,7 +79,7 @@ class Marlhf:
         self.agents, self.rollout = learner.agents, learner.rollout
         self.policies = learner.policies
         self._seed, self._updates = seed, 0
-        self._is_pay_apart = False
+        self._has_own_rewards = False
         source = config.reward_model or next(iter(learner.sources.values()))
         self.reward_model = RewardModel(
             learner.models.trained(FOLDER, source),
@@ -191,15 +191,15 @@ class Marlhf:
         for rollout in rollouts:
             for node in rollout.root.walk():
                 for step in node.steps:
-                    for paid in step.rewards if self._is_pay_apart else (None,):
-                        asked[id(step), paid] = self._text(node, step, paid)
+                    for agent in step.rewards if self._has_own_rewards else (None,):
+                        asked[id(step), agent] = self._text(node, step, agent)
         scores = self.reward_model.scores(list(asked.values()))
         if self.config.normalize_rewards:
             scores = normalize(scores)
         score_of = dict(zip(asked, scores, strict=True))
 
         def score(_: Node, step: JointStep, agent: AgentID) -> float:
-            return score_of[id(step), agent if self._is_pay_apart else None]
+            return score_of[id(step), agent if self._has_own_rewards else None]
 
         return [with_rewards(rollout, score) for rollout in rollouts]
 
@@ -210,7 +210,7 @@ class Marlhf:
         state = {
             "updates": self._updates,
             "seed": self._seed,
-            "is_pay_apart": self._is_pay_apart,
+            "is_pay_apart": self._has_own_rewards,
         }
         (path / STATE_FILE).write_text(json.dumps(state) + "\n")
 
@@ -225,7 +225,7 @@ class Marlhf:
         try:
             state = json.loads((path / STATE_FILE).read_text())
             self._updates, self._seed = state["updates"], state["seed"]
-            self._is_pay_apart = bool(state.get("is_pay_apart", False))
+            self._has_own_rewards = bool(state.get("is_pay_apart", False))
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointError(f"{str(path)!r} is of no reward model: {error}") from None
 
@@ -237,15 +237,15 @@ class Marlhf:
         return [training[i] for i in drawn], validation
 
     def _played_pairs(self, rollouts: Sequence[Rollout]) -> tuple[list[TextPair], list[TextPair]]:
-        if not self._is_pay_apart:
-            self._is_pay_apart = not is_pay_shared(rollouts, gamma=self.config.gamma)
+        if not self._has_own_rewards:
+            self._has_own_rewards = not has_shared_returns(rollouts, gamma=self.config.gamma)
         pairs = list(self._pairs(rollouts))
         return pairs, pairs  # new pairs are validation pairs until the first step on them
 
     def _pairs(self, rollouts: Sequence[Rollout]) -> Iterator[TextPair]:
         config = self.config
         for pair in ranked_steps(
-            rollouts, gamma=config.gamma, num_pairs=config.num_pairs, by_agent=self._is_pay_apart
+            rollouts, gamma=config.gamma, num_pairs=config.num_pairs, by_agent=self._has_own_rewards
         ):
             yield self._text_pair(pair)
 
@@ -255,12 +255,12 @@ class Marlhf:
         )
         return TextPair(better, worse, pair.gap)
 
-    def _text(self, node: Node, step: JointStep, paid: AgentID | None) -> str:
-        answers = {agent: node.completions[agent][k].text for agent, k in step.samples.items()}
-        return joint_text(node.observations, answers, self.agents, paid)
+    def _text(self, node: Node, step: JointStep, agent: AgentID | None) -> str:
+        answers = {who: node.completions[who][k].text for who, k in step.samples.items()}
+        return joint_text(node.observations, answers, self.agents, agent)
 
     def _text_pair_of_turns(self, pair: TurnPair) -> TextPair:
-        self._is_pay_apart |= pair.agent is not None
+        self._has_own_rewards |= pair.agent is not None
         better, worse = (
             joint_text(turn.observations, turn.actions, self.agents, pair.agent)
             for turn in (pair.better, pair.worse)

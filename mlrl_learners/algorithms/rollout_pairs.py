@@ -19,9 +19,9 @@ __all__ = [
     "Pair",
     "SignedRow",
     "StepPair",
+    "are_returns_equal",
     "check_choice",
-    "is_pay_shared",
-    "is_same",
+    "has_shared_returns",
     "played_pairs",
     "ranked_steps",
 ]
@@ -89,7 +89,7 @@ def check_choice(rollout: RolloutConfig) -> None:
         )
 
 
-def is_pay_shared(rollouts: Iterable[Rollout], *, gamma: float) -> bool:
+def has_shared_returns(rollouts: Iterable[Rollout], *, gamma: float) -> bool:
     """Return whether all agents have the same return for every joint answer of the rollouts.
 
     Args:
@@ -97,13 +97,13 @@ def is_pay_shared(rollouts: Iterable[Rollout], *, gamma: float) -> bool:
         gamma: Discount factor per turn, in [0, 1].
     """
     return all(
-        is_same(_returns(node, rollout.agents, gamma).values())
+        are_returns_equal(_returns(node, rollout.agents, gamma).values())
         for rollout in rollouts
         for node in rollout.root.walk()
     )
 
 
-def is_same(returns: Iterable[Sequence[float]]) -> bool:
+def are_returns_equal(returns: Iterable[Sequence[float]]) -> bool:
     """Return whether all agents have the same returns, up to rounding."""
     first, *others = [*returns] or [()]
     return all(
@@ -151,7 +151,7 @@ def played_pairs(
     for rollout in rollouts:
         for node in rollout.root.walk():
             returns = _returns(node, rollout.agents, gamma)
-            if is_same(returns.values()):
+            if are_returns_equal(returns.values()):
                 team = _team_returns(node, rollout.agents, gamma)
                 for pair in _step_pairs(node, team, num_pairs):
                     better, worse = (_rows_of_step(node, x) for x in (pair.better, pair.worse))

@@ -17,7 +17,7 @@ from typing import Literal
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
-__all__ = ["Credit", "credited_values", "goes_on", "outcome_rewards", "with_rewards"]
+__all__ = ["Credit", "continues_for", "credited_values", "outcome_rewards", "with_rewards"]
 
 Credit = Literal["shared", "outcome", "difference", "leave_one_out"]
 
@@ -58,7 +58,7 @@ def credited_values(
     return list(values)
 
 
-def goes_on(step: JointStep, agent: AgentID) -> bool:
+def continues_for(step: JointStep, agent: AgentID) -> bool:
     """Return whether the episode continues for an agent after a joint action.
 
     Joint actions that a chain did not continue from count as well. An agent without an observation
@@ -74,7 +74,7 @@ def goes_on(step: JointStep, agent: AgentID) -> bool:
 def outcome_rewards(rollout: Rollout) -> Rollout:
     """Return a rollout with all rewards set to 0 except the last one of every episode."""
     return with_rewards(
-        rollout, lambda _, step, agent: 0.0 if goes_on(step, agent) else step.rewards[agent]
+        rollout, lambda _, step, agent: 0.0 if continues_for(step, agent) else step.rewards[agent]
     )
 
 

@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.functional.reach import count_going_on, other_rollouts_means, share_futures
+from mlrl_learners.functional.reach import count_continuing, other_rollouts_means, share_futures
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
 __all__ = ["TurnGae", "Value", "chain_baselines"]
@@ -69,33 +69,37 @@ class TurnGae:
 
     def futures(self, node: Node, agent: AgentID) -> dict[int, float]:
         """Return A' of each joint action that has a child, by its index."""
-        return {number: each.advantage for number, each in self._walked(node, agent, 0.0).items()}
+        return {
+            number: each.advantage for number, each in self._futures_of(node, agent, 0.0).items()
+        }
 
     def _expected(self, node: Node, agent: AgentID, baseline: float | None) -> list[float]:
         """Return A + V(node) of each joint action."""
-        walked = self._walked(node, agent, baseline)
+        observed = self._futures_of(node, agent, baseline)
         advantages, other = share_futures(
-            {number: future.advantage for number, future in walked.items()},
-            count_going_on(node),
+            {number: future.advantage for number, future in observed.items()},
+            count_continuing(node),
             baseline,
         )
-        value = _mean([future.value for future in walked.values()])
+        value = _mean([future.value for future in observed.values()])
         expected = []
         for number, step in enumerate(node.steps):
             future = _Future(value, other)
             if step.child is None:
                 future = self._cut(step, agent, future)
             elif agent in step.child.observations:
-                future = _Future(walked[number].value, advantages[number])
+                future = _Future(observed[number].value, advantages[number])
             else:
-                future = walked[number]
+                future = observed[number]
             reward = step.rewards.get(agent, 0.0)
             expected.append(
                 reward + self.gamma * (future.value + self.gae_lambda * future.advantage)
             )
         return expected
 
-    def _walked(self, node: Node, agent: AgentID, baseline: float | None) -> "dict[int, _Future]":
+    def _futures_of(
+        self, node: Node, agent: AgentID, baseline: float | None
+    ) -> "dict[int, _Future]":
         """Return the future of each joint action that has a child, by its index."""
         inner = None if baseline is None else 0.0  # the mean is unbiased with any baseline
         return {

@@ -27,7 +27,7 @@ from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
 __all__ = [
     "TurnWeights",
-    "count_going_on",
+    "count_continuing",
     "other_rollouts_means",
     "root_weight",
     "share_futures",
@@ -40,9 +40,9 @@ Futures = Callable[[int, Node], Mapping[int, float]]
 """Futures of the joint actions with a child, by index, from a rollout's number and a node."""
 
 
-def count_going_on(node: Node) -> int:
+def count_continuing(node: Node) -> int:
     """Return the number of joint actions of a node after which the episode continues, k."""
-    return sum(map(_goes_on, node.steps))
+    return sum(map(_continues, node.steps))
 
 
 def weighted_nodes(root: Node, kind: TurnWeights) -> Iterator[tuple[Node, float]]:
@@ -74,22 +74,22 @@ def root_weight(rollouts: Sequence[Rollout], agents: Collection[AgentID]) -> flo
 
 
 def share_futures(
-    walked: Mapping[int, float], num_going_on: int, baseline: float | None
+    observed: Mapping[int, float], num_continuing: int, baseline: float | None
 ) -> tuple[dict[int, float], float]:
     """Return the futures of the joint actions with a child, and the future of all others.
 
     Args:
-        walked: Observed future of each joint action with a child, by index.
-        num_going_on: Number of joint actions after which the episode continues, k.
+        observed: Observed future of each joint action with a child, by index.
+        num_continuing: Number of joint actions after which the episode continues, k.
         baseline: b; None gives all joint actions after which the episode continues the mean future,
             which has less variance but does not credit the action that led to it.
     """
-    if not walked or len(walked) == num_going_on:
-        return dict(walked), 0.0
+    if not observed or len(observed) == num_continuing:
+        return dict(observed), 0.0
     if baseline is None:
-        return dict(walked), math.fsum(walked.values()) / len(walked)
-    scale = num_going_on / len(walked)
-    futures = {number: baseline + scale * (value - baseline) for number, value in walked.items()}
+        return dict(observed), math.fsum(observed.values()) / len(observed)
+    scale = num_continuing / len(observed)
+    futures = {number: baseline + scale * (value - baseline) for number, value in observed.items()}
     return futures, baseline
 
 
@@ -108,8 +108,8 @@ def other_rollouts_means(rollouts: Sequence[Rollout], futures: Futures) -> list[
     for number, rollout in enumerate(rollouts):
         means: dict[int, list[float]] = defaultdict(list)
         for node in rollout.root.walk():
-            if _is_thinned(node) and (walked := futures(number, node)):
-                means[node.turn].append(math.fsum(walked.values()) / len(walked))
+            if _is_thinned(node) and (observed := futures(number, node)):
+                means[node.turn].append(math.fsum(observed.values()) / len(observed))
         sums.append({turn: math.fsum(values) / len(values) for turn, values in means.items()})
     totals: dict[int, float] = defaultdict(float)
     counts: dict[int, int] = defaultdict(int)
@@ -133,17 +133,17 @@ def _weighted(node: Node, weight: float, kind: TurnWeights) -> Iterator[tuple[No
     if not children:
         return
     if kind == "reach":
-        going_on = count_going_on(node)
-        weight *= going_on / (len(node.steps) * len(children))
+        continuing = count_continuing(node)
+        weight *= continuing / (len(node.steps) * len(children))
     for child in children:
         yield from _weighted(child, weight, kind)
 
 
-def _goes_on(step: JointStep) -> bool:
+def _continues(step: JointStep) -> bool:
     return step.child is not None or not (step.terminated or step.truncated)
 
 
 def _is_thinned(node: Node) -> bool:
     """Return whether only some of the joint actions that continue have a child, as in a chain."""
-    walked = sum(step.child is not None for step in node.steps)
-    return 0 < walked < count_going_on(node)
+    observed = sum(step.child is not None for step in node.steps)
+    return 0 < observed < count_continuing(node)

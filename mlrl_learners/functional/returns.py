@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlrl_learners.errors import NumericsError
-from mlrl_learners.functional.credit import Credit, credited_values, goes_on
+from mlrl_learners.functional.credit import Credit, continues_for, credited_values
 from mlrl_learners.functional.reach import (
     TurnWeights,
-    count_going_on,
+    count_continuing,
     other_rollouts_means,
     share_futures,
     weighted_nodes,
@@ -82,13 +82,13 @@ def joint_returns(
         baseline: Expected future of a joint action, independent of the actions at this node; None
             credits the future in a chain to all joint actions after which the episode continues.
     """
-    walked = _walked_values(node, agent, gamma, baseline)
-    futures, other = share_futures(walked, count_going_on(node), baseline)
-    left = {n: value for n, value in walked.items() if not goes_on(node.steps[n], agent)}
+    observed = _child_returns(node, agent, gamma, baseline)
+    futures, other = share_futures(observed, count_continuing(node), baseline)
+    left = {n: value for n, value in observed.items() if not continues_for(node.steps[n], agent)}
     futures |= left  # later rewards of the others do not concern an agent that has left
     returns = []
     for number, step in enumerate(node.steps):
-        future = futures.get(number, other if goes_on(step, agent) else 0.0)
+        future = futures.get(number, other if continues_for(step, agent) else 0.0)
         returns.append(step.rewards.get(agent, 0.0) + gamma * future)
     return returns
 
@@ -161,10 +161,10 @@ def chain_baselines(
     rollouts: Sequence[Rollout], agent: AgentID, gamma: float
 ) -> list[dict[int, float]]:
     """Return the mean future in the other chains, by turn, for each rollout."""
-    return other_rollouts_means(rollouts, lambda _, node: _walked_values(node, agent, gamma, 0.0))
+    return other_rollouts_means(rollouts, lambda _, node: _child_returns(node, agent, gamma, 0.0))
 
 
-def _walked_values(
+def _child_returns(
     node: Node, agent: AgentID, gamma: float, baseline: float | None
 ) -> dict[int, float]:
     """Return the mean return of each child, by the index of its joint action.

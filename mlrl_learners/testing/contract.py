@@ -96,14 +96,19 @@ def check_learner(
     _check_act(learner, observations)
     _check_save(factory, learner, observations)
     if learns:
-        effort = replace(effort or Effort(), rollouts=0)
-        for result in play_toys(type(learner).__name__, factory, names, effort=effort):
-            _require(not result.problem, result.problem)
+        _check_learns(factory, learner, names, replace(effort or Effort(), rollouts=0))
 
 
 def _require(holds: bool, requirement: str) -> None:
     if not holds:
         raise ContractError(f"check_learner: {requirement}")
+
+
+def _check_learns(
+    factory: Callable[..., Learner], learner: Learner, agents: Sequence[AgentID], effort: Effort
+) -> None:
+    for result in play_toys(type(learner).__name__, factory, agents, effort=effort):
+        _require(not result.problem, result.problem)
 
 
 def _check_methods(learner: object) -> None:
