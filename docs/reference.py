@@ -15,9 +15,9 @@ from reference_markdown import docstring_as_markdown, fenced, options_table, tab
 import mlrl_envs
 import mlrl_learners
 from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
+from mlrl_learners.algorithms.madpo import MadpoConfig
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
 from mlrl_learners.algorithms.marlhf import MarlhfConfig
-from mlrl_learners.algorithms.preferences import MadpoConfig
 from mlrl_learners.algorithms.sft import SftConfig
 from mlrl_learners.config import run
 

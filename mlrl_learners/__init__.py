@@ -4,7 +4,7 @@
     mlrl_learners.train(env_id="mlrl/story-v0", learner=learner, iterations=20, run_dir="runs/a")
     result = mlrl_learners.evaluate(env_id="mlrl/story-v0", actor=learner, samples=4)
 
-Importing this package loads no model library; that happens when a learner with models is made.
+Importing this package loads no model library; `make` loads it for learners with models.
 """
 
 from mlrl_learners.evaluation.evaluate import EvaluationResult, evaluate

@@ -1,4 +1,4 @@
-"""Typed errors of the learners, beside those of `mlrl_envs.errors`."""
+"""Error types of the learners, in addition to those of `mlrl_envs.errors`."""
 
 from mlrl_envs.errors import (
     InfraError,
@@ -26,7 +26,7 @@ class ConfigError(InvalidArgumentError):
 
 
 class ModelNotFoundError(MlrlError, FileNotFoundError):
-    """A model was found neither as a folder, nor by a name, nor on the hub."""
+    """A model is neither a folder, nor a known name, nor on the Hugging Face hub."""
 
 
 class CheckpointError(MlrlError, RuntimeError):
@@ -34,15 +34,15 @@ class CheckpointError(MlrlError, RuntimeError):
 
 
 class NoReferenceError(InfraError):
-    """A task has no reference actions, so that its oracle cannot play it: nothing to be scored."""
+    """A task has no reference actions, so its oracle cannot play it."""
 
 
 class RunDirError(MlrlError, RuntimeError):
-    """A run directory cannot be written, or holds another run."""
+    """A run directory cannot be written, or contains another run."""
 
 
 class NumericsError(MlrlError, ArithmeticError):
-    """A loss or gradient is not finite; the rollouts that caused it are saved beside the run."""
+    """A loss or gradient is not finite; the run directory contains the rollouts of the update."""
 
 
 class PeerError(MlrlError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Progress bars, where `tqdm` is installed; nothing otherwise."""
+"""Progress bars, shown if `tqdm` is installed."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ __all__ = ["progress_bar"]
 
 
 class _NoBar:
-    """Stands in for a bar that is not to be shown."""
+    """Hidden progress bar."""
 
     def __enter__(self) -> "_NoBar":
         return self
@@ -23,7 +23,7 @@ class _NoBar:
 
 def progress_bar(
     *, total: int, initial: int = 0, description: str | None = None, enabled: bool = True
-) -> Any:  # noqa: ANN401 - a tqdm bar or its stand-in
+) -> Any:  # noqa: ANN401 - a tqdm bar or _NoBar
     """Return a context manager with `update()` and `set_postfix_str(text)`, on stderr."""
     if not enabled:
         return _NoBar()

@@ -1,10 +1,9 @@
-"""Learners by name: built in, registered at run time, or offered by an installed package.
+"""Registry of learners: built-in ones, those registered at run time, and entry points.
 
-A factory is called by keyword with `agents`, `seed`, `model` if one was given, and the options, and
-returns a `Learner`; one that takes no `seed` is given none. It is kept as `"module:function"`
-and imported when its learner is made, so that naming learners costs nothing.
-Packages offer theirs through the entry-point group `mlrl.learners`; a name that is
-registered here wins over an entry point of the same name.
+A factory is called with the keywords `agents`, `seed`, `model` if one was given, and the options,
+and returns a `Learner`; `seed` is left out if the factory does not accept it. Factories are stored
+as `"module:function"` and imported on first use. Packages register learners through the entry-point
+group `mlrl.learners`; registered names take precedence over entry points.
 """
 
 import contextlib
@@ -21,7 +20,7 @@ from mlrl_learners.config.options import check_names
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.types import AgentID, Learner
 
-__all__ = ["LearnerFactory", "LearnerSpec", "describe", "make", "register", "registry"]
+__all__ = ["BUILT_IN", "LearnerFactory", "LearnerSpec", "describe", "make", "register", "registry"]
 
 ENTRY_POINT_GROUP = "mlrl.learners"
 
@@ -30,17 +29,19 @@ LearnerFactory = Callable[..., Learner]
 
 @dataclass(frozen=True, slots=True)
 class LearnerSpec:
-    """How a learner is made.
+    """Registered learner.
 
     Attributes:
-        name: Name under which it is registered.
+        name: Name of the learner.
         factory: `"module:function"`, or the function itself.
-        summary: One line for people.
+        summary: One-line description.
+        max_agents: Largest number of agents; None for no limit.
     """
 
     name: str
     factory: str | LearnerFactory
     summary: str = ""
+    max_agents: int | None = None
 
     def load(self) -> LearnerFactory:
         """Import the factory.
@@ -60,19 +61,19 @@ class LearnerSpec:
 
 
 class _Registry(Mapping[str, LearnerSpec]):
-    """Names to specs; entry points are read once, on first use."""
+    """Mapping of names to specs; entry points are read once, on first use."""
 
     def __init__(self) -> None:
         self._registered: dict[str, LearnerSpec] = {}
-        self._offered: dict[str, LearnerSpec] | None = None
+        self._entry_points: dict[str, LearnerSpec] | None = None
 
     def add(self, spec: LearnerSpec) -> None:
         self._registered[spec.name] = spec
 
     def _all(self) -> dict[str, LearnerSpec]:
-        if self._offered is None:
-            self._offered = _entry_points()
-        return {**self._offered, **self._registered}
+        if self._entry_points is None:
+            self._entry_points = _entry_points()
+        return {**self._entry_points, **self._registered}
 
     def __getitem__(self, name: str) -> LearnerSpec:
         return self._all()[name]
@@ -88,20 +89,20 @@ _REGISTRY = _Registry()
 _MADE: weakref.WeakKeyDictionary[Learner, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 registry: Mapping[str, LearnerSpec] = _REGISTRY
-"""Every learner that can be made, by name."""
+"""Specs of all learners, by name."""
 
 
 def register(
     name: str, factory: str | LearnerFactory, *, summary: str = "", replace: bool = False
 ) -> None:
-    """Make a learner known under a name.
+    """Register a learner.
 
     Args:
-        name: What `make` and configurations call it.
-        factory: `"module:function"`, imported on first use, or the function itself. See
-            above for how it is called.
-        summary: One line for `mlrl list`.
-        replace: Whether the name may already stand for something else.
+        name: Name for `make` and configurations.
+        factory: `"module:function"`, imported on first use, or the function itself; see the
+            module's docstring for its arguments.
+        summary: One-line description for `mlrl list`.
+        replace: Allow replacing a registered learner.
 
     Raises:
         ConfigError: If the factory is not of that form, or the name is taken.
@@ -124,18 +125,18 @@ def make(
     seed: int = 0,
     **options: Any,  # noqa: ANN401 - each learner checks its own options
 ) -> Learner:
-    """Make a learner.
+    """Build a learner.
 
     Args:
-        name: One of `registry`.
-        agents: Roles of the environment it will play in.
-        model: What the learner's agents start from: for the built-in ones a model's name or
-            folder, or a mapping of agents to such. Left out for learners without models.
-        seed: Decides everything the learner draws.
-        **options: The learner's own.
+        name: Name in `registry`.
+        agents: Agents of the environment.
+        model: Model that the agents start from: for built-in learners a name, a folder, or a
+            mapping of agents to these. None for learners without models.
+        seed: Seed of everything that the learner samples.
+        **options: Options of the learner.
 
     Raises:
-        UnknownNameError: If there is no such learner, or it has no such option.
+        UnknownNameError: If the learner or one of its options is unknown.
         ConfigError: If a value is outside its range.
     """
     if name not in registry:
@@ -145,21 +146,21 @@ def make(
     if model is not None:
         arguments["model"] = model
     learner = factory(**_fit_signature(factory, {**arguments, "seed": seed}))
-    with contextlib.suppress(TypeError):  # with slots a learner may not be referred to weakly
+    with contextlib.suppress(TypeError):  # classes with slots may not support weak references
         _MADE[learner] = {"name": name, "model": _as_json(model), "options": _as_json(options)}
     return learner
 
 
 def describe(learner: Learner) -> dict[str, Any]:
-    """Return the `learner` section of a configuration that makes one like it again.
+    """Return the `learner` section of a configuration for a learner.
 
-    One that was not made by `make` is described by the name of its class alone.
+    For a learner that was not built by `make`, the section contains the name of its class alone.
     """
     return dict(_MADE.get(learner) or {"name": type(learner).__name__})
 
 
 def _as_json(value: object) -> object:
-    """Return JSON values; what is none is named by its type."""
+    """Return a value as JSON values; other objects become the name of their type."""
     if isinstance(value, Mapping):
         return {str(key): _as_json(inner) for key, inner in value.items()}
     if value is None or isinstance(value, str | int | float):
@@ -170,7 +171,7 @@ def _as_json(value: object) -> object:
 
 
 def _fit_signature(factory: LearnerFactory, arguments: dict[str, object]) -> dict[str, object]:
-    """Turn the `TypeError` of a wrong keyword into the error for users; drop an unwanted seed."""
+    """Check keywords before the call, and drop a seed that the factory does not accept."""
     parameters = inspect.signature(factory).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return arguments
@@ -199,88 +200,75 @@ def _cannot_import(spec: LearnerSpec, error: ImportError) -> ConfigError:
 
 
 _MAGRPO = "mlrl_learners.algorithms.magrpo"
-register(
-    "magrpo",
-    f"{_MAGRPO}:make_magrpo",
-    summary="group-relative, no critic: advantage = return - mean of the group",
-)
-register(
-    "mareinforce",
-    f"{_MAGRPO}:make_mareinforce",
-    summary="magrpo without a baseline: advantage = return",
-)
-register(
-    "marloo",
-    f"{_MAGRPO}:make_marloo",
-    summary="magrpo with a leave-one-out baseline",
-)
-register(
-    "maremax",
-    f"{_MAGRPO}:make_maremax",
-    summary="magrpo with the group's best return as baseline",
-)
-
 _ACTOR_CRITIC = "mlrl_learners.algorithms.actor_critic"
-register(
-    "ippo",
-    f"{_ACTOR_CRITIC}:make_ippo",
-    summary="actor-critic: clipped ratios, GAE over turns, one critic an agent",
-)
-register(
-    "mappo",
-    f"{_ACTOR_CRITIC}:make_mappo",
-    summary="ippo with one critic that reads what all agents read",
-)
-register(
-    "iac",
-    f"{_ACTOR_CRITIC}:make_iac",
-    summary="actor-critic: one-step advantages, one pass, nothing clipped",
-)
-register(
-    "maac",
-    f"{_ACTOR_CRITIC}:make_maac",
-    summary="iac with one critic that reads what all agents read",
-)
-
 _SINGLE_AGENT = "mlrl_learners.algorithms.single_agent"
-register(
-    "grpo",
-    f"{_SINGLE_AGENT}:make_grpo",
-    summary="one agent: magrpo over the deviation of the group, means over tokens, clipped ratios",
-)
-register(
-    "rloo",
-    f"{_SINGLE_AGENT}:make_rloo",
-    summary="one agent: marloo",
-)
-register(
-    "reinforce_pp",
-    f"{_SINGLE_AGENT}:make_reinforce_pp",
-    summary="one agent: mareinforce normalised over the batch, all tokens alike, clipped ratios",
-)
-register(
-    "ppo",
-    f"{_SINGLE_AGENT}:make_ppo",
-    summary="one agent: ippo",
-)
 
-register(
-    "madpo",
-    "mlrl_learners.algorithms.preferences:make_madpo",
-    summary="preferences: pairs of joint answers of which one earned more",
+BUILT_IN = (
+    LearnerSpec(
+        "magrpo",
+        f"{_MAGRPO}:make_magrpo",
+        "group-relative, no critic: advantage = return - mean of the group",
+    ),
+    LearnerSpec(
+        "mareinforce",
+        f"{_MAGRPO}:make_mareinforce",
+        "magrpo without a baseline: advantage = return",
+    ),
+    LearnerSpec("marloo", f"{_MAGRPO}:make_marloo", "magrpo with a leave-one-out baseline"),
+    LearnerSpec(
+        "maremax", f"{_MAGRPO}:make_maremax", "magrpo with the group's best return as baseline"
+    ),
+    LearnerSpec(
+        "ippo",
+        f"{_ACTOR_CRITIC}:make_ippo",
+        "actor-critic: clipped ratios, GAE over turns, one critic per agent",
+    ),
+    LearnerSpec(
+        "mappo",
+        f"{_ACTOR_CRITIC}:make_mappo",
+        "ippo with one central critic that reads all observations",
+    ),
+    LearnerSpec(
+        "iac",
+        f"{_ACTOR_CRITIC}:make_iac",
+        "actor-critic: one-step advantages, one epoch, no clipping",
+    ),
+    LearnerSpec(
+        "maac",
+        f"{_ACTOR_CRITIC}:make_maac",
+        "iac with one central critic that reads all observations",
+    ),
+    LearnerSpec(
+        "grpo",
+        f"{_SINGLE_AGENT}:make_grpo",
+        "one agent: magrpo divided by the group's deviation, mean over tokens, clipped ratios",
+        max_agents=1,
+    ),
+    LearnerSpec("rloo", f"{_SINGLE_AGENT}:make_rloo", "one agent: marloo", max_agents=1),
+    LearnerSpec(
+        "reinforce_pp",
+        f"{_SINGLE_AGENT}:make_reinforce_pp",
+        "one agent: mareinforce normalised over the batch, mean over all tokens, clipped ratios",
+        max_agents=1,
+    ),
+    LearnerSpec("ppo", f"{_SINGLE_AGENT}:make_ppo", "one agent: ippo", max_agents=1),
+    LearnerSpec(
+        "madpo",
+        "mlrl_learners.algorithms.madpo:make_madpo",
+        "preferences: pairs of joint answers with different returns",
+    ),
+    LearnerSpec("dpo", f"{_SINGLE_AGENT}:make_dpo", "one agent: madpo", max_agents=1),
+    LearnerSpec(
+        "marlhf",
+        "mlrl_learners.algorithms.marlhf:make_marlhf",
+        "a reward model trained on preferences, and any policy gradient trained on its scores",
+    ),
+    LearnerSpec(
+        "sft",
+        "mlrl_learners.algorithms.sft:make_sft",
+        "supervised: imitate collected episodes, predict the next observation, or both",
+    ),
 )
-register(
-    "dpo",
-    f"{_SINGLE_AGENT}:make_dpo",
-    summary="one agent: madpo",
-)
-register(
-    "marlhf",
-    "mlrl_learners.algorithms.marlhf:make_marlhf",
-    summary="a reward model learns from preferences, and any policy gradient from it",
-)
-register(
-    "sft",
-    "mlrl_learners.algorithms.sft:make_sft",
-    summary="supervised: imitate collected episodes, predict what comes next, or both",
-)
+"""Learners of this package; a new one is an entry here and a module in `algorithms`."""
+for _spec in BUILT_IN:
+    _REGISTRY.add(_spec)

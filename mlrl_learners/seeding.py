@@ -1,4 +1,4 @@
-"""What is random about a run, as pure functions of its seed: there is nothing to save."""
+"""Seeds and task order of a run as pure functions of its seed, without state to save."""
 
 import random
 
@@ -6,15 +6,13 @@ __all__ = ["derive_seed", "task_indices"]
 
 
 def task_indices(num_tasks: int, per_iteration: int, iteration: int, seed: int) -> list[int]:
-    """Return the tasks of one iteration: every task once an epoch, each epoch in a new order.
-
-    A pure function of its arguments, so a resumed run needs no memory of the order.
+    """Return the tasks of one iteration: every task once per epoch, each epoch in a new order.
 
     Args:
-        num_tasks: Tasks in the split.
-        per_iteration: Tasks an iteration.
-        iteration: Counted from 1.
-        seed: Decides the orders.
+        num_tasks: Number of tasks in the split, at least 1.
+        per_iteration: Number of tasks per iteration.
+        iteration: Index of the iteration, from 1.
+        seed: Seed of the orders.
     """
     first = (iteration - 1) * per_iteration
     orders: dict[int, list[int]] = {}
@@ -29,5 +27,5 @@ def task_indices(num_tasks: int, per_iteration: int, iteration: int, seed: int) 
 
 
 def derive_seed(*parts: int) -> int:
-    """Return a seed that differs wherever any part differs, in [0, 2**31)."""
+    """Return a seed in [0, 2**31) that depends on all parts."""
     return random.Random("/".join(map(str, parts))).getrandbits(31)  # noqa: S311 - reproducible

@@ -1,7 +1,6 @@
-"""What learners and the loop exchange: completions, rollout trees and two protocols.
+"""Data types of learners and the training loop: completions, rollout trees and protocols.
 
-Shape letters used throughout: `B` rows, `T` tokens, `G` samples a group, `N` agents,
-`V` vocabulary.
+Shape letters: `B` rows, `T` tokens, `G` samples per group, `N` agents, `V` vocabulary.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,11 +41,11 @@ FinishReason = Literal["stop", "length"]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What an answer cost, in tokens.
+    """Cost of an answer in tokens.
 
     Attributes:
-        prompt_tokens: Tokens that were read.
-        completion_tokens: Tokens that were written.
+        prompt_tokens: Number of prompt tokens.
+        completion_tokens: Number of sampled tokens.
     """
 
     prompt_tokens: int = 0
@@ -61,14 +60,13 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Nucleus:
-    """The token ids that each token of an answer was drawn from: what top-p and top-k left.
+    """Token ids that top-p and top-k sampling kept for each token of an answer.
 
     Attributes:
-        token_ids: The ids of all tokens, one token's after the other's, int32 `[M]`.
-        sizes: How many of `token_ids` belong to each token, at least 1, int32 `[T]`; the token
-            itself is one of them.
-        log_masses: Natural logarithm of the probability that each nucleus held in the whole
-            distribution, float32 `[T]`. Added to a log-probability, it gives that of the whole.
+        token_ids: Ids of all nuclei, one nucleus after the other, int32 `[M]`.
+        sizes: Size of each token's nucleus, at least 1, int32 `[T]`; it contains the token itself.
+        log_masses: Natural logarithm of each nucleus' probability in the whole distribution,
+            float32 `[T]`; added to a log-probability, it gives that in the whole distribution.
     """
 
     token_ids: "NDArray[np.int32]"
@@ -78,19 +76,18 @@ class Nucleus:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """One sampled answer; its tokens and log-probabilities travel with the text.
+    """One sampled answer with its tokens and log-probabilities.
 
     Attributes:
         text: Decoded answer, without special tokens.
-        prompt_ids: Token ids the model read, padding excluded. Empty for actors without tokens.
-        token_ids: Sampled ids, the end-of-sequence token included where it was sampled.
-        logprobs: Natural log-probability of each of `token_ids` under the distribution it was drawn
-            from: softmax(logits / temperature), renormalised over `nucleus` where there is one.
-        finish_reason: `"stop"` when the model ended by itself, `"length"` when it was cut.
-        usage: What it cost where its ids do not tell: counted by a server, or with the drafts
-            that led to it.
-        nucleus: What each of `token_ids` was drawn from; None for the whole vocabulary. It takes
-            no part in comparisons, and files of runs and episodes leave it out.
+        prompt_ids: Token ids of the prompt, without padding; empty for actors without tokens.
+        token_ids: Sampled token ids, with the end-of-sequence token if it was sampled.
+        logprobs: Natural log-probability of each of `token_ids` under the distribution that it was
+            sampled from: softmax(logits / temperature), renormalised over `nucleus` if not None.
+        finish_reason: `"stop"` if the model ended the answer, `"length"` if the limit truncated it.
+        usage: Cost of the answer if the ids do not give it: counted by a server, or with drafts.
+        nucleus: Nuclei that `token_ids` were sampled from; None for the whole vocabulary. Excluded
+            from comparisons and from files.
     """
 
     text: str
@@ -103,24 +100,24 @@ class Completion:
 
     @property
     def cost(self) -> Usage:
-        """Tokens read and written for this answer."""
+        """Prompt and completion tokens of this answer."""
         return self.usage or Usage(len(self.prompt_ids), len(self.token_ids))
 
 
 @dataclass(frozen=True, slots=True)
 class JointStep:
-    """One joint action played at a node, and what came of it.
+    """One joint action of a node and its result.
 
     Attributes:
-        samples: For each agent, which of the node's completions it played.
-        rewards: For each agent, the reward of this step.
-        components: For each agent, named parts of the reward.
-        infos: For each agent, what else the environment said (JSON values).
-        terminated: The task ended here by itself; nothing follows.
-        truncated: The turn limit was reached here.
-        child: The node that follows, or None where the episode ended or was not walked further.
-        next_observations: Where there is no child, what each agent would have read next; empty
-            where the task ended by itself, or where nobody asked.
+        samples: Index of each agent's completion at the node.
+        rewards: Reward of each agent for this step.
+        components: Named parts of each agent's reward.
+        infos: Further information of the environment for each agent (JSON values).
+        terminated: Whether the task ended here.
+        truncated: Whether the turn limit was reached here.
+        child: Next node; None if the episode ended or the rollout does not continue from here.
+        next_observations: Next observation of each agent if there is no child; empty if the task
+            ended.
     """
 
     samples: Mapping[AgentID, int]
@@ -135,13 +132,13 @@ class JointStep:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A decision point: one prompt an agent, G completions of it, the joint actions made of them.
+    """Decision point: one prompt per agent, G completions of it, and joint actions of these.
 
     Attributes:
-        turn: 0 at the root.
-        observations: What each agent read.
-        completions: For each agent, its G samples for that same prompt.
-        steps: The joint actions that were played.
+        turn: Index of the turn, 0 at the root.
+        observations: Observation of each agent.
+        completions: The G samples of each agent for its prompt.
+        steps: The played joint actions.
     """
 
     turn: int
@@ -159,12 +156,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Rollout:
-    """A tree of joint steps that share one task; a chain has one child a node.
+    """Tree of joint steps of one task; a chain has one child per node.
 
     Attributes:
-        artificial_limit: Whether the environment says that its turn limit is no part of the task
-            (`metadata["artificial_limit"]`). What agents read at the limit is then what they would
-            have gone on from, and a critic may estimate what follows.
+        artificial_limit: Whether the environment declares that its turn limit is not part of the
+            task (`metadata["artificial_limit"]`), so that a critic's value may follow it.
     """
 
     env_id: str
@@ -177,7 +173,7 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTurn:
-    """One turn of a line of play."""
+    """One turn of an episode, by agent."""
 
     observations: Mapping[AgentID, str]
     completions: Mapping[AgentID, Completion]
@@ -188,10 +184,10 @@ class EpisodeTurn:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One line of play from reset to the end.
+    """One played episode.
 
     Attributes:
-        returns: For each agent, the undiscounted sum of its rewards.
+        returns: Undiscounted sum of each agent's rewards.
     """
 
     task_id: str
@@ -203,7 +199,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class FailedEpisode:
-    """An episode that infrastructure broke; kept out of training and out of every mean."""
+    """Episode that failing infrastructure ended; excluded from training and from all means."""
 
     env_id: str
     task_id: str
@@ -214,13 +210,13 @@ class FailedEpisode:
 
 @dataclass(frozen=True)
 class RolloutConfig:
-    """How episodes are walked; learners never see it.
+    """Collection of rollouts.
 
     Attributes:
-        num_samples: Completions an agent at each node, G, at least 1.
-        joint_mode: `"aligned"` plays the j-th answers together (G joint actions); `"cross"` plays
-            every combination (G to the power of the number of agents).
-        branching: `"tree"` goes on from every joint action, `"chain"` from one drawn at random.
+        num_samples: Number of completions per agent at each node, G, at least 1.
+        joint_mode: `"aligned"` plays the j-th answers of all agents together (G joint actions);
+            `"cross"` plays every combination of answers (G^N joint actions).
+        branching: `"tree"` continues from every joint action, `"chain"` from one drawn at random.
     """
 
     num_samples: int = 4
@@ -243,7 +239,7 @@ class RolloutConfig:
 
 @runtime_checkable
 class Actor(Protocol):
-    """Anything that can play: a model, a script, an endpoint."""
+    """Interface of everything that answers observations: models, scripts, endpoints."""
 
     def act(
         self,
@@ -252,51 +248,48 @@ class Actor(Protocol):
         num_samples: int = 1,
         explore: bool = True,
     ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Answer many joint observations at once.
+        """Answer many joint observations in one batch.
 
         Args:
-            observations: One mapping a node, agents to what they read.
-            num_samples: Answers an agent gives to each observation.
-            explore: Sample when true, answer greedily when false.
+            observations: Joint observations, each a mapping of agents to texts.
+            num_samples: Number of answers of each agent to each observation.
+            explore: Sample if true, answer greedily if false.
 
         Returns:
-            One mapping an observation, in order: agents to exactly `num_samples` completions.
+            For each joint observation, a mapping of agents to exactly `num_samples` completions.
         """
         ...
 
 
 @runtime_checkable
 class Spectator(Actor, Protocol):
-    """An actor that is shown the environments it answers for, with all that agents must not see.
-
-    For oracles and studies; whoever plays episodes shows them before every turn.
-    """
+    """Actor with access to the environments, hidden state included, for oracles and analyses."""
 
     def watch(self, envs: Sequence[Any]) -> None:
-        """Take note of the environments whose observations come next, in the same order."""
+        """Receive the environments of the next call of `act`, in the same order, every turn."""
         ...
 
 
 @runtime_checkable
 class Learner(Actor, Protocol):
-    """An actor that improves.
+    """Actor that can be trained.
 
-    It may offer an attribute `rollout: RolloutConfig`, the way it wants episodes walked; the loop
-    uses it unless the caller says otherwise. A method `check_rollout(rollout: RolloutConfig)` may
-    refuse a way of walking by a `ConfigError`, before anything is played, and a method
-    `check_env(env)` an environment that lacks what its options build on. A method
-    `plan_updates(num_updates: int)` is told how many updates the whole run has, those before a
-    resume included, before anything is restored or written; it may raise a `ConfigError`. With an
-    attribute `offline` that is true it learns from files: no episode is played for it, and `update`
-    is given no rollouts.
+    Optional attributes and methods, all used before the first rollout:
+
+    - `rollout: RolloutConfig`: collection of rollouts unless the caller sets another one
+    - `check_rollout(rollout: RolloutConfig)`, `check_env(env)`: raise a `ConfigError` for rollouts
+      or environments that the learner cannot train on
+    - `plan_updates(num_updates: int)`: receives the number of updates of the whole run, those
+      before a resume included; may raise a `ConfigError`
+    - `offline`: if true, the learner trains on files and `update` receives no rollouts
     """
 
     def update(self, rollouts: Sequence[Rollout]) -> Mapping[str, float]:
-        """Learn from rollouts and return metrics, plain finite floats by name."""
+        """Train on rollouts and return metrics, finite floats by name."""
         ...
 
     def save(self, path: Path) -> None:
-        """Write everything that `load` needs to go on exactly here into the folder `path`."""
+        """Write all state, including random generators, into the folder `path`."""
         ...
 
     def load(self, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Actors that do not learn: scripts, endpoints, and ways of playing that wrap any other actor."""
+"""Actors without training: endpoints, baselines, and wrappers of other actors."""
 
 from mlrl_learners.actors.discussion import DiscussionActor
 from mlrl_learners.actors.endpoint import EndpointActor

@@ -1,4 +1,4 @@
-"""One round of discussion: first answers, which all read, then final ones."""
+"""Actor with one round of discussion: all agents read each other's drafts before they answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,12 +13,15 @@ _TAIL = "Now write your final answer, in the format asked for above."
 
 
 class DiscussionActor(WrappingActor):
-    """Lets every agent answer twice; the second answers are played, both are counted."""
+    """Actor in which every agent answers twice; the second answer is played.
+
+    The token usage of an answer includes its draft.
+    """
 
     def play(
         self, observations: Sequence[Mapping[AgentID, str]], *, explore: bool
     ) -> list[dict[AgentID, Completion]]:
-        """Ask all agents, tell each what all wrote, and ask again."""
+        """Return the second answers of all agents, each given the drafts of all agents."""
         drafts = self.ask(observations, explore=explore)
         again = [
             {agent: _prompt(text, agent, draft) for agent, text in each.items()}

@@ -1,4 +1,4 @@
-"""A model behind a server plays every agent."""
+"""Actor that plays every agent with a model behind an OpenAI-compatible server."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ __all__ = ["EndpointActor"]
 
 
 class EndpointActor:
-    """Asks any OpenAI-compatible server; an observation is the one message of a user.
+    """Actor that sends each observation as one user message to a server.
 
-    Every answer is drawn from a seed of its own, which follows from the actor's seed and the
-    number of answers drawn before; without a seed the server draws as it likes.
+    Every answer has a seed of its own, derived from the actor's seed and the number of earlier
+    answers. Without a seed, the server chooses.
 
     Args:
-        endpoint: The server, the model and how it samples; its seed is the actor's.
+        endpoint: Server, model, sampling options and seed.
     """
 
     def __init__(self, endpoint: Endpoint) -> None:
@@ -33,15 +33,16 @@ class EndpointActor:
         num_samples: int = 1,
         explore: bool = True,
     ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Ask for every answer, side by side.
+        """Request all answers concurrently.
 
         Args:
-            observations: One mapping a node, agents to what they read.
-            num_samples: Answers an agent gives to each observation.
-            explore: Sample as the endpoint says; otherwise at temperature 0, one answer repeated.
+            observations: Joint observations, each a mapping of agents to texts.
+            num_samples: Number of answers of each agent to each observation.
+            explore: Sample with the endpoint's options; if false, request one answer at temperature
+                0 and repeat it.
 
         Raises:
-            EndpointError: If an answer cannot be had; none is made up.
+            EndpointError: If a request fails.
         """
         different = num_samples if explore else 1
         texts = [text for each in observations for text in each.values() for _ in range(different)]
@@ -53,7 +54,7 @@ class EndpointActor:
 
     @contextmanager
     def sampling_seed(self, seed: int) -> Iterator[None]:
-        """Sample from `seed` inside the block, then go on as if nothing had happened."""
+        """Sample from `seed` inside the block, then restore the state."""
         before = self._seed, self._drawn
         self._seed, self._drawn = seed, 0
         try:

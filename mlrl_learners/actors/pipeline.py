@@ -1,4 +1,4 @@
-"""One agent after another, each reading what those before it wrote this turn."""
+"""Actor in which agents answer in order, each reading the earlier answers of the turn."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,22 +12,22 @@ _TAIL = "Build on it in your own answer, in the format asked for above."
 
 
 class PipelineActor(WrappingActor):
-    """Breaks the blindness of a turn: the agents answer in the environment's order."""
+    """Actor in which the agents of a turn answer one after another, in the environment's order."""
 
     def play(
         self, observations: Sequence[Mapping[AgentID, str]], *, explore: bool
     ) -> list[dict[AgentID, Completion]]:
-        """Ask for the first agent's answers, then for the second's, and so on."""
-        said: list[dict[AgentID, Completion]] = [{} for _ in observations]
+        """Return the answers of all agents, each given those of the agents before it."""
+        answers: list[dict[AgentID, Completion]] = [{} for _ in observations]
         for stage in range(max(map(len, observations), default=0)):
-            # A node with fewer agents asks for nothing, and keeps its place in the batch.
+            # Observations with fewer agents are empty here, but keep their index in the batch.
             asked = [
                 {agent: _prompt(each[agent], earlier) for agent in list(each)[stage : stage + 1]}
-                for each, earlier in zip(observations, said, strict=True)
+                for each, earlier in zip(observations, answers, strict=True)
             ]
-            for earlier, answer in zip(said, self.ask(asked, explore=explore), strict=True):
+            for earlier, answer in zip(answers, self.ask(asked, explore=explore), strict=True):
                 earlier.update(answer)
-        return said
+        return answers
 
 
 def _prompt(observation: str, earlier: Mapping[AgentID, Completion]) -> str:

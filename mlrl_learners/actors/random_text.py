@@ -1,4 +1,4 @@
-"""Random text: the floor that every actor should beat."""
+"""Actor that writes random text, as a lower baseline."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,10 +10,10 @@ __all__ = ["RandomActor"]
 
 
 class RandomActor:
-    """Writes short random text.
+    """Actor that writes up to 200 random characters.
 
     Args:
-        seed: Decides what is written.
+        seed: Seed of the text.
     """
 
     ALPHABET = "etaoin shrdlu\n()=:.,"
@@ -26,9 +26,9 @@ class RandomActor:
         observations: Sequence[Mapping[AgentID, str]],
         *,
         num_samples: int = 1,
-        explore: bool = True,  # noqa: ARG002 - it has no better judgement to fall back on
+        explore: bool = True,  # noqa: ARG002 - there is no greedy answer
     ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Answer without reading."""
+        """Answer with random text, whatever the observations."""
         return [
             {agent: [Completion(self._text()) for _ in range(num_samples)] for agent in node}
             for node in observations
@@ -36,7 +36,7 @@ class RandomActor:
 
     @contextmanager
     def sampling_seed(self, seed: int) -> Iterator[None]:
-        """Write from `seed` inside the block, then go on as if nothing had happened."""
+        """Sample from `seed` inside the block, then restore the generator."""
         before = self._random
         self._random = random.Random(seed)  # noqa: S311 - reproducible on purpose
         try:

@@ -1,4 +1,4 @@
-"""The oracle: plays the right answers that come with the data."""
+"""Actor that plays the reference answers of the data, as an upper baseline."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,19 +10,16 @@ __all__ = ["ReferenceActor"]
 
 
 class ReferenceActor:
-    """Plays `env.reference_actions()`: what full marks are.
-
-    It is a `Spectator`: whoever plays episodes shows it the environments before every turn.
-    """
+    """Actor that plays `env.reference_actions()`; a `Spectator`."""
 
     def __init__(self) -> None:
         self._answers: list[Mapping[AgentID, str]] = []
 
     def watch(self, envs: Sequence[Any]) -> None:
-        """Read the right answers.
+        """Read the reference answers of the environments.
 
         Raises:
-            NoReferenceError: If a task has none; such an episode is left out, not scored.
+            NoReferenceError: If a task has none; its episode is then excluded.
         """
         self._answers = [_reference(env) for env in envs]
 
@@ -31,12 +28,12 @@ class ReferenceActor:
         observations: Sequence[Mapping[AgentID, str]],
         *,
         num_samples: int = 1,
-        explore: bool = True,  # noqa: ARG002 - there is one right answer
+        explore: bool = True,  # noqa: ARG002 - there is one reference answer
     ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Answer with what was read.
+        """Answer with the reference answers of the environments of the last `watch`.
 
         Raises:
-            ConfigError: If other environments were shown, or none.
+            ConfigError: If `watch` received another number of environments.
         """
         if len(self._answers) != len(observations):
             raise ConfigError(

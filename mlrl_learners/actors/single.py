@@ -1,4 +1,4 @@
-"""One agent does everything, its teammates write nothing."""
+"""Actor in which one agent works alone and its teammates give empty answers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,14 +16,14 @@ _ALONE = (
 
 
 class SingleActor(WrappingActor):
-    """Lets one agent work alone: what a team must beat.
+    """Actor in which one agent works alone, as a baseline for teams.
 
-    An environment with a variant for one agent (`num_aux=0` for code) says so in its own prompt
-    and is the fairer comparison; this works everywhere.
+    Works in every environment. An environment's own variant for one agent (`num_aux=0` for code) is
+    the fairer comparison, because its prompt is written for one agent.
 
     Args:
-        base: Plays the one agent.
-        agent: Who that is; None for `main` where there is one, else the last agent.
+        base: Actor that plays the agent.
+        agent: The agent; None for `main` if there is one, otherwise for the last agent.
     """
 
     def __init__(self, base: Actor, agent: AgentID | None = None) -> None:
@@ -33,7 +33,7 @@ class SingleActor(WrappingActor):
     def play(
         self, observations: Sequence[Mapping[AgentID, str]], *, explore: bool
     ) -> list[dict[AgentID, Completion]]:
-        """Ask for one agent's answer; the others' are empty and cost nothing."""
+        """Return one agent's answers, and empty ones without token usage for the others."""
         asked = [
             {agent: f"{each[agent]}\n\n{_ALONE}" if len(each) > 1 else each[agent]}
             for each, agent in ((each, self._worker(each)) for each in observations)

@@ -1,4 +1,4 @@
-"""What actors share that wrap another one: one answer at a time, seeds and views passed on."""
+"""Base class of actors that wrap another actor."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,10 +13,10 @@ Observations = Mapping[AgentID, str]
 
 
 class WrappingActor(ABC):
-    """Plays through a base actor, whose prompts it may add to.
+    """Actor that answers through a base actor, with changed prompts.
 
     Args:
-        base: Any actor that answers observations of some of the agents.
+        base: Actor that can answer observations of any subset of the agents.
     """
 
     def __init__(self, base: Actor) -> None:
@@ -26,7 +26,7 @@ class WrappingActor(ABC):
     def play(
         self, observations: Sequence[Observations], *, explore: bool
     ) -> list[dict[AgentID, Completion]]:
-        """Return one answer an agent to each of many joint observations."""
+        """Return one answer per agent to each of many joint observations."""
 
     def act(
         self,
@@ -35,7 +35,7 @@ class WrappingActor(ABC):
         num_samples: int = 1,
         explore: bool = True,
     ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Answer many joint observations, each sample on its own."""
+        """Answer many joint observations, with an independent call of `play` per sample."""
         repeated = [each for each in observations for _ in range(num_samples)]
         played = self.play(repeated, explore=explore)
         groups = [played[i : i + num_samples] for i in range(0, len(played), num_samples)]
@@ -52,12 +52,12 @@ class WrappingActor(ABC):
         return [{agent: group[0] for agent, group in answer.items()} for answer in answers]
 
     def watch(self, envs: Sequence[Any]) -> None:
-        """Show the environments to a base that wants to see them."""
+        """Pass the environments to a base that is a `Spectator`."""
         if isinstance(self.base, Spectator):
             self.base.watch(envs)
 
     def sampling_seed(self, seed: int) -> AbstractContextManager[None]:
-        """Let a base that can sample from `seed` inside the block."""
+        """Let the base sample from `seed` inside the block, if it supports that."""
         context: AbstractContextManager[None] = nullcontext()
         if hasattr(self.base, "sampling_seed"):
             context = self.base.sampling_seed(seed)

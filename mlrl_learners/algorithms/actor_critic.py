@@ -1,46 +1,45 @@
-"""Actor-critic methods for teams: PPO with a critic an agent, one for all, or a head on the actor.
+"""Actor-critic methods for teams: IPPO, MAPPO, IAC, MAAC, and PPO for one agent.
 
-A turn is one action. What it is worth is its advantage over the critic's expectation, estimated
-over turns (`functional.gae`) with the critic as it was when the rollouts were played; the loss is
-the clipped surrogate over the completion's tokens. `ippo`, `mappo`, `iac`, `maac` and `ppo` are
-settings of this one file.
+A turn is one action: an agent reads its observation and writes a whole answer. The advantage of an
+answer is estimated over turns (`mlrl_learners.functional.gae`) with the critics at sampling time,
+and the policy loss is the clipped surrogate over the tokens of the answer.
 
 Sources: PPO (arXiv 1707.06347), IPPO (arXiv 2011.09533), MAPPO (arXiv 2103.01955), independent
-actor-critic (arXiv 1705.08926); `iac` and `maac` for teams of language models (arXiv 2601.21972),
-as the library published with it, comlrl 1.4.3, computes them: the sum over an answer's tokens,
-nothing clipped, and a value loss of 0.6 (V - R)^2, which is 1.2 times our (V - R)^2 / 2.
+actor-critic (arXiv 1705.08926); `iac` and `maac` for teams of language models (arXiv 2601.21972)
+with the loss of its library, comlrl 1.4.3: the sum over the tokens of an answer without clipping,
+and a value loss of 0.6 (V - R)^2, which is 1.2 times (V - R)^2 / 2.
 """
 
+import functools
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
 from mlrl_learners.algorithms.critics import CriticConfig, TeamCritics
-from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
-from mlrl_learners.algorithms.policy_gradient import (
-    check_finite,
-    count_by_agent,
-    minibatches,
+from mlrl_learners.algorithms.policy_update import (
+    Stats,
+    add_agent_stats,
+    mean_divisor,
     per_token,
     surrogate,
+    take_steps,
+    weigh_samples,
 )
-from mlrl_learners.algorithms.reward_terms import Shaping
-from mlrl_learners.algorithms.row_weights import answer_weights, mean_divisor
+from mlrl_learners.algorithms.reward_terms import RewardTerms
 from mlrl_learners.algorithms.team import Team
-from mlrl_learners.algorithms.turn_samples import Sample, turn_samples
+from mlrl_learners.algorithms.turn_samples import TurnSample, turn_samples
+from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
 from mlrl_learners.config.options import check_options
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.advantages import normalize
+from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.play.steps import has_artificial_limit
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.policies.optimizer import PolicyOptimizer
-from mlrl_learners.processes.work_sharing import sum_numbers
 from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 __all__ = [
@@ -66,18 +65,19 @@ ONE_STEP: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class ActorCriticConfig(CriticConfig):
-    """What actor-critic methods do with the answers.
+    """Options of the actor-critic methods.
 
     Attributes:
-        gamma: Discount a turn, in [0, 1].
-        gae_lambda: From 0, one-step temporal differences, to 1, whole returns.
-        bootstrap_truncated: Add the critic's value of what would have been read next where an
-            artificial turn limit cut the episode. It takes an environment that declares its limit
-            artificial (`metadata["artificial_limit"]`); any other limit ends the task.
-        normalize_advantages: Shift and scale a policy's advantages to mean 0 and deviation 1 in
-            each update; value targets are never touched.
-        entropy_coef: Weight of the entropy of the distribution over tokens, at least 0.
-        epochs: Passes over the same rollouts, at least 1.
+        gamma: Discount factor per turn, in [0, 1].
+        gae_lambda: Mixing of n-step advantages, from 0 (one-step temporal differences) to 1 (whole
+            returns); lambda of GAE (arXiv 1506.02438).
+        bootstrap_truncated: Adds the critic's value of the next observation where an artificial
+            turn limit ends the episode (arXiv 1712.00378); the environment must declare its limit
+            artificial (`metadata["artificial_limit"]`), any other limit ends the task.
+        normalize_advantages: Shifts and scales the advantages of a policy to mean 0 and deviation 1
+            in each update; value targets keep the scale of the rewards.
+        entropy_coef: Weight of the entropy of the token distributions, at least 0.
+        epochs: Number of passes over the same rollouts, at least 1.
     """
 
     gamma: float = 0.9
@@ -105,13 +105,13 @@ class ActorCriticConfig(CriticConfig):
 
 
 class ActorCritic(Team):
-    """Learns from how much better answers did than critics expected.
+    """Learner that compares answers with the values of critics.
 
     Args:
         agents: Every agent, in the environment's order.
-        model: One model for all, or one an agent.
-        config: The method and its models.
-        seed: Decides everything that is sampled.
+        model: One model for all agents, or one per agent.
+        config: Options of the method and its models.
+        seed: Seed of everything that is sampled.
     """
 
     config: ActorCriticConfig
@@ -129,11 +129,11 @@ class ActorCritic(Team):
         if config.critic_model is not None:
             sources = dict.fromkeys(sources, config.critic_model)
         learners = {name: self.policies[name] for name in self.optimizers}
-        self.shaping = Shaping(learners, self.policy_of, config)
+        self.reward_terms = RewardTerms(learners, self.policy_of, config)
         self.critics = TeamCritics(self, config, formats=self._formats, sources=sources)
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
-        """Take `epochs * num_minibatches` optimizer steps a policy and a critic on the rollouts.
+        """Take `epochs * num_minibatches` optimizer steps per policy and per critic.
 
         Returns:
             Metrics by name, per agent, per policy and per critic.
@@ -142,24 +142,25 @@ class ActorCritic(Team):
             NumericsError: If a reward, loss or gradient is not finite.
         """
         check_rewards(rollouts)
-        rewarded = self.shaping.rewarded(rollouts)
-        reading = self.critics.read(rewarded, bootstrap=self.config.bootstrap_truncated)
-        samples = turn_samples(rewarded, reading, self.config, self.learning)
-        groups = rollout_groups(rewarded, self.config.gamma, turn_weights="nodes")
-        metrics = group_metrics(list(groups))
+        config = self.config
+        rewarded = self.reward_terms.apply(rollouts)
+        # V_old(h): all epochs use the values from before the update.
+        estimates = self.critics.estimate(rewarded, bootstrap=config.bootstrap_truncated)
+        # A_t = sum over l of (gamma lambda)^l delta_{t+l}; its value target is A_t + V_old(h_t).
+        samples = turn_samples(rewarded, estimates, config, self.learning)
+        metrics = group_metrics(list(rollout_groups(rewarded, config.gamma, turn_weights="nodes")))
         self.begin_update()
         for name in self.optimizers:
-            mine = [s for s in samples if self.policy_of[s.judgement.agent] == name]
+            mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
-                weights = [sample.judgement.weight for sample in mine]
-                agents = {sample.judgement.agent for sample in mine}
-                total = mean_divisor(rollouts, agents, weights, self.config)
-                metrics |= self._update_policy(name, mine, total)
-        judgements = [sample.judgement for sample in samples]
-        return metrics | self.critics.update(judgements, rollouts, self.generator)
+                divisor = mean_divisor(rollouts, mine, config)
+                metrics |= self._update_policy(name, mine, divisor)
+        # Critics with models of their own; value heads were trained together with their policies.
+        values = [sample.value_sample for sample in samples]
+        return metrics | self.critics.update(values, rollouts, self.generator)
 
     def save(self, path: Path) -> None:
-        """Write what a team writes, and its critics with their optimizers."""
+        """Write the team, and its critics with their optimizers, into the folder `path`."""
         super().save(path)
         self.critics.save(path / CRITICS_FOLDER)
 
@@ -167,13 +168,13 @@ class ActorCritic(Team):
         """Restore what `save` wrote.
 
         Raises:
-            CheckpointError: If it is missing, damaged, or of another team, model or critic.
+            CheckpointError: If a file is missing or damaged, or does not fit this learner.
         """
         super().load(path)
         self.critics.load(path / CRITICS_FOLDER)
 
     def check_env(self, env: Any) -> None:  # noqa: ANN401 - any PettingZoo parallel environment
-        """Check that `bootstrap_truncated` finds an artificial turn limit.
+        """Check that `bootstrap_truncated` is used with an artificial turn limit.
 
         Raises:
             ConfigError: If it is set and the environment does not declare its limit artificial.
@@ -182,63 +183,61 @@ class ActorCritic(Team):
             raise ConfigError(
                 "bootstrap_truncated takes an environment whose turn limit is artificial, and "
                 f"metadata['artificial_limit'] of {type(env).__name__} is not true: its limit ends "
-                "the task, so nothing can be earned behind it; leave bootstrap_truncated out"
+                "the task, so no reward can follow it; leave bootstrap_truncated out"
             )
 
     def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
         yield from super()._every_optimizer()
         yield from self.critics.optimizers.values()
 
-    def _update_policy(self, name: str, samples: list[Sample], total: float) -> dict[str, float]:
-        config, policy = self.config, self.policies[name]
-        has_head = config.critic == "value_head"
-        samples = _weighed(samples, config, total)
-        if not has_head:  # a head learns from what the policy does not
+    def _update_policy(
+        self, name: str, samples: list[TurnSample], divisor: float
+    ) -> dict[str, float]:
+        config = self.config
+        optimizers = {"grad_norm": self.optimizers[name]}
+        samples = weigh_samples(
+            samples, config, divisor, normalize_advantages=config.normalize_advantages
+        )
+        if config.critic == "value_head":  # the head is trained on masked answers too
+            optimizers["critic_grad_norm"] = self.critics.optimizers[name]
+        else:
             samples = [each for each in samples if not config.is_masked(each.completion)]
         if not samples:
             return {}
-        stats: dict[str, float] = defaultdict(float)
-        for minibatch in minibatches(samples, config, self.generator):
-            rows = [sample.row for sample in minibatch]
-            for places in policy.micro_batches(rows, config.micro_batch_tokens):
-                loss = self._loss(name, [minibatch[i] for i in places], total, stats)
-                # One minibatch of several is one mean: its share of the rows makes it whole.
-                (loss * (len(samples) / len(minibatch))).backward()
-            stats["grad_norm"] += self.optimizers[name].step()
-            if has_head:
-                stats["critic_grad_norm"] += self.critics.optimizers[name].step()
-            stats["steps"] += 1
-        stats = sum_numbers(stats)
+        stats = take_steps(
+            samples,
+            functools.partial(self._loss, name, divisor),
+            model=self.policies[name],
+            optimizers=optimizers,
+            config=config,
+            generator=self.generator,
+        )
         metrics = policy_metrics(name, stats, config.epochs, self.optimizers[name].last_lr)
-        if has_head:
-            metrics |= self.critics.metrics(name, [s.judgement for s in samples], stats)
+        if config.critic == "value_head":
+            metrics |= self.critics.metrics(name, [each.value_sample for each in samples], stats)
         return metrics
 
-    def _loss(
-        self, name: str, batch: list[Sample], total: float, stats: dict[str, float]
-    ) -> Tensor:
-        """Return these rows' part of the loss, that of a head on the same states included."""
-        config, completions = self.config, [sample.completion for sample in batch]
-        weights = [sample.weight for sample in batch]
+    def _loss(self, name: str, divisor: float, samples: list[TurnSample], stats: Stats) -> Tensor:
+        """Return the loss of a micro-batch: surrogate, entropy bonus, KL term and value head."""
+        config = self.config
         logprobs, entropy, states = self.policies[name].logprobs_and_states(
-            [sample.row for sample in batch],
+            [sample.row for sample in samples],
             temperature=config.temperature,
             entropy_gradient=config.entropy_coef > 0,
         )
-        advantages = [sample.advantage for sample in batch]
-        loss = surrogate(logprobs, completions, advantages, weights, config, stats)
+        loss = surrogate(logprobs, samples, config, stats)
         if config.entropy_coef:
-            spread = (per_token(weights, completions).to(entropy.device) * entropy).sum()
-            loss = loss - config.entropy_coef * spread
-        if self.shaping.in_loss:
-            loss = loss + self.shaping.divergence_loss(name, logprobs, completions, weights, stats)
-        agents = [sample.judgement.agent for sample in batch]
-        count_by_agent(stats, agents, completions, logprobs, entropy)
+            completions = [sample.completion for sample in samples]
+            weights = per_token([sample.token_weight for sample in samples], completions)
+            loss = loss - config.entropy_coef * (weights.to(entropy.device) * entropy).sum()
+        if self.reward_terms.in_loss:
+            loss = loss + self.reward_terms.kl_loss(name, logprobs, samples, stats)
+        add_agent_stats(stats, samples, logprobs, entropy)
         stats["loss"] += check_finite(loss, name)
         if config.critic == "value_head":
             values = self.critics.critics[name].of_states(states)
-            judgements = [sample.judgement for sample in batch]
-            loss = loss + self.critics.loss(name, values, judgements, total, stats)
+            targets = [sample.value_sample for sample in samples]
+            loss = loss + self.critics.loss(name, values, targets, divisor, stats)
         return loss
 
 
@@ -252,7 +251,7 @@ def make_ippo(
     """Build independent PPO; options are the fields of `ActorCriticConfig`.
 
     Raises:
-        UnknownNameError: If an option is none of them.
+        UnknownNameError: If an option is not a field.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
@@ -261,29 +260,15 @@ def make_ippo(
 
 
 def make_mappo(**options: Any) -> ActorCritic:  # noqa: ANN401 - see make_ippo
-    """Build multi-agent PPO: `make_ippo` with one critic that reads what all agents read."""
+    """Build multi-agent PPO: `make_ippo` with a central critic."""
     return make_ippo(**{"critic": "central", **options})
 
 
 def make_iac(**options: Any) -> ActorCritic:  # noqa: ANN401 - see make_ippo
-    """Build independent actor-critic: one-step advantages, one pass, nothing clipped."""
+    """Build independent actor-critic: one-step advantages, one epoch, no clipping."""
     return make_ippo(**{**ONE_STEP, **options})
 
 
 def make_maac(**options: Any) -> ActorCritic:  # noqa: ANN401 - see make_ippo
-    """Build multi-agent actor-critic: `make_iac` with the critic of `make_mappo`."""
+    """Build multi-agent actor-critic: `make_iac` with a central critic."""
     return make_iac(**{"critic": "central", **options})
-
-
-def _weighed(samples: Sequence[Sample], config: ActorCriticConfig, total: float) -> list[Sample]:
-    """Give a policy's samples their weights, and advantages in the scale it is trained on."""
-    node_weights = [sample.judgement.weight for sample in samples]
-    completions = [sample.completion for sample in samples]
-    weights = answer_weights(completions, config, node_weights, total)
-    advantages = [sample.advantage for sample in samples]
-    if config.normalize_advantages:
-        advantages = normalize(advantages, node_weights)
-    return [
-        replace(sample, advantage=advantage, weight=weight)
-        for sample, advantage, weight in zip(samples, advantages, weights, strict=True)
-    ]

@@ -1,39 +1,51 @@
-"""Prompts of critics, and the values that they return.
+"""Prompts of critics, and the values that critics return for them.
 
-Everything an agent read is asked about, and what would have been read where a line was cut.
+Critics are evaluated at every observation of a rollout, and at the observations that would have
+followed where a chain or an artificial turn limit stopped.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import ChatFormat
+from mlrl_learners.policies.critic import Critic
 from mlrl_learners.types import AgentID, Completion, Rollout
 
-__all__ = ["CENTRAL", "CriticInputs", "CriticKind", "Key", "Prompt", "Reading", "joint_observation"]
+__all__ = [
+    "CENTRAL",
+    "CriticInputs",
+    "CriticKind",
+    "Key",
+    "Prompt",
+    "ValueEstimates",
+    "critic_format",
+    "joint_observation",
+]
 
 CriticKind = Literal["separate", "value_head", "central"]
 CENTRAL = "central"
 
 Key = tuple[str, str]
-"""Who reads (an agent, or `CENTRAL`), and which text."""
+"""Reader (an agent, or `CENTRAL`) and the text that it reads."""
 Prompt = tuple[int, ...]
 
 
 def joint_observation(observations: Mapping[AgentID, str], agents: Sequence[AgentID]) -> str:
-    """Return what all agents read as one text, in the order of `agents`."""
+    """Return the observations of all present agents as one text, in the order of `agents`."""
     present = [agent for agent in agents if agent in observations]
     return "\n\n".join(f"[{agent}]\n{observations[agent]}" for agent in present)
 
 
 @dataclass(frozen=True, slots=True)
 class CriticInputs:
-    """How critics come to their prompts.
+    """Mapping of observations to the prompts of a team's critics.
 
     Attributes:
         agents: Every agent, in order.
-        kind: Which critics there are.
-        formats: For each reader (an agent, or `CENTRAL`), how text becomes a prompt.
+        kind: Kind of the critics.
+        formats: Chat format of each reader (an agent, or `CENTRAL`).
     """
 
     agents: tuple[AgentID, ...]
@@ -41,31 +53,32 @@ class CriticInputs:
     formats: Mapping[str, ChatFormat]
 
     def key(self, agent: AgentID, observations: Mapping[AgentID, str]) -> Key:
-        """Return who reads for an agent, and which text."""
+        """Return the reader and the text of an agent's critic."""
         if self.kind == "central":
             return CENTRAL, joint_observation(observations, self.agents)
         return agent, observations[agent]
 
     def column(self, agent: AgentID) -> int:
-        """Return which of its critic's values is the agent's."""
+        """Return the index of an agent's value among the values of its critic."""
         return self.agents.index(agent) if self.kind == "central" else 0
 
     def prompts(self, rollouts: Sequence[Rollout], *, bootstrap: bool = False) -> dict[Key, Prompt]:
-        """Return the prompt of every text that a critic is asked about, each once.
+        """Return the prompt of every text that a critic is evaluated at, each once.
 
         Args:
-            rollouts: What was played.
-            bootstrap: Include what would have been read behind artificial turn limits.
+            rollouts: Rollouts of the update.
+            bootstrap: Include the observations behind artificial turn limits.
         """
         prompts: dict[Key, Prompt] = {}
-        for key, completions in self._questions(rollouts, bootstrap=bootstrap):
+        for key, completions in self._queries(rollouts, bootstrap=bootstrap):
             if key not in prompts and key[0] in self.formats:
                 prompts[key] = self._prompt(key, completions)
         return prompts
 
-    def _questions(
+    def _queries(
         self, rollouts: Sequence[Rollout], *, bootstrap: bool
     ) -> Iterator[tuple[Key, Sequence[Completion]]]:
+        """Yield every key to evaluate, with the completions sampled from that observation."""
         for rollout in rollouts:
             behind_limit = bootstrap and rollout.artificial_limit
             for node in rollout.root.walk():
@@ -73,8 +86,7 @@ class CriticInputs:
                     yield self.key(agent, node.observations), completions
                 for step in node.steps:
                     if step.truncated and not behind_limit:
-                        # Texts read after an episode's end are not asked about: critics are not
-                        # trained on them.
+                        # Critics are not trained on observations after the end of an episode.
                         continue
                     for agent in step.next_observations:
                         yield self.key(agent, step.next_observations), ()
@@ -82,22 +94,51 @@ class CriticInputs:
     def _prompt(self, key: Key, completions: Sequence[Completion]) -> Prompt:
         reader, text = key
         if self.kind == "value_head" and completions:
-            return completions[0].prompt_ids  # what was sampled from is what is trained
+            return completions[0].prompt_ids  # the policy is trained on exactly these tokens
         return tuple(self.formats[reader].encode(text))
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What the critics of a team said of some rollouts, and the prompts they read."""
+class ValueEstimates:
+    """Values V(h) of a team's critics at the observations of some rollouts.
+
+    Attributes:
+        inputs: Mapping of observations to prompts.
+        prompts: Prompt of each key.
+        values: Values of each key, one per column of the critic.
+    """
 
     inputs: CriticInputs
     prompts: Mapping[Key, Prompt]
     values: Mapping[Key, Sequence[float]]
 
     def value(self, agent: AgentID, observations: Mapping[AgentID, str]) -> float:
-        """Return what the agent could expect where the agents read these observations."""
+        """Return the agent's expected return from these observations on."""
         return self.values[self.inputs.key(agent, observations)][self.inputs.column(agent)]
 
     def prompt(self, agent: AgentID, observations: Mapping[AgentID, str]) -> Prompt:
-        """Return what the agent's critic read there."""
+        """Return the prompt that the agent's critic reads for these observations."""
         return self.prompts[self.inputs.key(agent, observations)]
+
+
+def critic_format(critic: Critic, limit: int | None, system_prompt: str | None) -> ChatFormat:
+    """Return the chat format of a critic with a model of its own.
+
+    Args:
+        critic: The critic.
+        limit: Longest prompt in tokens; None for the context length of the critic.
+        system_prompt: System prompt of the agent, if any.
+
+    Raises:
+        ConfigError: If the system prompt and the chat template leave no room for an observation.
+    """
+    readable = critic.trunk.max_positions
+    least = min((each for each in (limit, readable) if each is not None), default=None)
+    chat = ChatFormat(critic.trunk.tokenizer, system_prompt, least)
+    if least is not None and least <= chat.num_fixed_tokens:
+        raise ConfigError(
+            f"a critic must read more than {chat.num_fixed_tokens} tokens, those of its chat "
+            f"template and system prompt, and its prompts may have {least}: raise "
+            "max_prompt_tokens, or set a critic_model that reads longer prompts"
+        )
+    return chat

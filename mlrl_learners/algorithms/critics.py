@@ -1,15 +1,15 @@
-"""The critics of a team: which there are, what each reads, and how they learn.
+"""Critics of a team: their kinds, value targets and updates.
 
-- `separate`: one a policy, a model of its own that reads what the agent reads
-- `value_head`: one a policy, a head on the actor's own model
-- `central`: one for the whole team, a model of its own that reads what all agents read, with one
-  value an agent
+- `separate`: one per policy, a model of its own that reads the observation of the agent
+- `value_head`: one per policy, a head on the policy's own model
+- `central`: one for the team, a model of its own that reads the observations of all agents and
+  has one value per agent
 
-Agents that share weights share the critic, as they share everything; those that are frozen need
-none. Where policies are adapters, so are critics, on the base of the policy or of `critic_model`.
+Agents that share a policy share its critic, and frozen agents have none. If policies are adapters,
+so are critics, on the base model of the policy or on `critic_model`.
 """
 
-from collections import defaultdict
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,43 +23,45 @@ from mlrl_learners.algorithms.critic_inputs import (
     CriticKind,
     Key,
     Prompt,
-    Reading,
+    ValueEstimates,
+    critic_format,
 )
-from mlrl_learners.algorithms.metrics import critic_metrics
-from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig, check_finite, minibatches
-from mlrl_learners.algorithms.row_weights import mean_divisor
+from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_update import Stats, mean_divisor, take_steps
 from mlrl_learners.algorithms.team import Team
+from mlrl_learners.algorithms.update_metrics import critic_metrics
 from mlrl_learners.config.options import check_unread
 from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.losses import value_loss
+from mlrl_learners.functional.losses import check_finite, value_loss
 from mlrl_learners.policies import ChatFormat, ModelSource
 from mlrl_learners.policies.critic import Critic
 from mlrl_learners.policies.optimizer import PolicyOptimizer
 from mlrl_learners.policies.states import restore
-from mlrl_learners.processes.work_sharing import gather, sum_numbers
+from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID, Rollout
 
 __all__ = ["CriticConfig", "TeamCritics", "ValueSample"]
 
-ADAPTERS = "critics"  # no policy is called so
+ADAPTERS = "critics"  # reserved: policies cannot have this name
 OPTIMIZER_FILE = "optimizer.pt"
 
 
 @dataclass(frozen=True)
 class CriticConfig(PolicyGradientConfig):
-    """Which critics a team has, and how they learn.
+    """Kind and training of a team's critics.
 
     Attributes:
-        critic: `"separate"` (a model or adapter of its own for each policy), `"value_head"` (a
-            head on the actor, in one forward pass with it) or `"central"` (one model or adapter
-            that reads what all agents read).
-        critic_model: What critics with a model of their own start from; null for the actor's.
-        critic_lr: Highest learning rate of the critics (of the heads, for `value_head`), above 0;
-            null for `lr`.
-        value_coef: Weight of the value loss, which is half of a squared error, at least 0.
-        value_clip: How far a value counts from what it was when the rollouts were played, above
-            0; `inf` for no limit.
+        critic: `"separate"` (a model or adapter per policy that reads the agent's observation),
+            `"value_head"` (a head on the policy, in the same forward pass) or `"central"` (one
+            model or adapter that reads the observations of all agents).
+        critic_model: Model that critics with a model of their own start from; null for the
+            policy's.
+        critic_lr: Peak learning rate of the critics, of the heads for `value_head`, above 0; null
+            for `lr`.
+        value_coef: Weight of the value loss, which is half the squared error, at least 0.
+        value_clip: Largest change of a value from its value at sampling time that the value loss
+            counts, in units of the return, above 0; `inf` disables it (arXiv 2005.12729).
     """
 
     critic: CriticKind = "separate"
@@ -94,37 +96,37 @@ class CriticConfig(PolicyGradientConfig):
 
 @dataclass(frozen=True, slots=True)
 class ValueSample:
-    """One judgement of a critic, and what it should have been.
+    """A value of a critic and its target.
 
     Attributes:
-        agent: Whose value it is.
-        prompt: What the critic read.
-        old_value: What it expected when the rollouts were played.
-        target: What it should have expected, in the scale of the rewards.
-        weight: Weight of the node in the value loss.
+        agent: Agent whose return is estimated.
+        prompt: Tokens that the critic read.
+        old_value: Value at sampling time, V_old.
+        target: Value target, in units of the return.
+        node_weight: Weight of the node in the value loss.
     """
 
     agent: AgentID
     prompt: Prompt
     old_value: float
     target: float
-    weight: float = 1.0
+    node_weight: float = 1.0
 
     @property
     def row(self) -> TokenRow:
-        """The prompt, and room for the state behind it."""
+        """The prompt, with one position for the hidden state after it."""
         return TokenRow(self.prompt, (0,))
 
 
 class TeamCritics:
-    """The critics of a team, with their optimizers.
+    """Critics of a team and their optimizers.
 
     Args:
-        team: Whose critics they are.
-        config: Which, and how they learn.
-        formats: For each agent, how its prompts are made.
-        sources: For each policy, the model that its critic starts from if it has one of its own;
-            a central critic starts from the first.
+        team: Team that the critics belong to.
+        config: Kind and training of the critics.
+        formats: Chat format of each agent.
+        sources: Model that the critic of each policy starts from; a central critic starts from the
+            first.
     """
 
     def __init__(
@@ -135,7 +137,7 @@ class TeamCritics:
         formats: Mapping[AgentID, ChatFormat],
         sources: Mapping[str, ModelSource],
     ) -> None:
-        self.agents, self.config, self.kind = team.agents, config, config.critic
+        self.config, self.kind = config, config.critic
         central = self.kind == "central"
         self.critic_of = {
             agent: CENTRAL if central else team.policy_of[agent] for agent in team.learning
@@ -151,19 +153,19 @@ class TeamCritics:
         }
         self._inputs = CriticInputs(team.agents, self.kind, self._formats(formats))
 
-    def read(self, rollouts: Sequence[Rollout], *, bootstrap: bool = False) -> Reading:
-        """Ask the critics, as they are now, about everything that was or would have been read.
+    def estimate(self, rollouts: Sequence[Rollout], *, bootstrap: bool = False) -> ValueEstimates:
+        """Evaluate the current critics at all observations of the rollouts.
 
         Args:
-            rollouts: What was played.
-            bootstrap: Ask about what would have been read behind artificial turn limits, too.
+            rollouts: Rollouts of the update.
+            bootstrap: Include the observations behind artificial turn limits.
         """
         prompts = self._inputs.prompts(rollouts, bootstrap=bootstrap)
         values: dict[Key, list[float]] = {}
         for name, critic in self.critics.items():
             keys = [key for key in prompts if self.critic_of.get(key[0], CENTRAL) == name]
-            values |= zip(keys, self._ask(critic, [prompts[key] for key in keys]), strict=True)
-        return Reading(self._inputs, prompts, values)
+            values |= zip(keys, self._evaluate(critic, [prompts[key] for key in keys]), strict=True)
+        return ValueEstimates(self._inputs, prompts, values)
 
     def update(
         self,
@@ -174,53 +176,59 @@ class TeamCritics:
         """Take the optimizer steps of the critics that have models of their own.
 
         Args:
-            samples: Every judgement of the update.
-            rollouts: What was played.
+            samples: Every value sample of the update.
+            rollouts: Rollouts of the update.
             generator: Shuffles minibatches.
         """
         metrics: dict[str, float] = {}
         for name, critic in self.critics.items():
             mine = [sample for sample in samples if self.critic_of[sample.agent] == name]
             if mine and critic.owns_trunk:
-                agents = {sample.agent for sample in mine}
-                weights = [sample.weight for sample in mine]
-                total = mean_divisor(rollouts, agents, weights, self.config)
-                metrics |= self._update_one(name, mine, total, generator)
+                divisor = mean_divisor(rollouts, mine, self.config)
+                stats = take_steps(
+                    mine,
+                    functools.partial(self._separate_loss, name, divisor),
+                    model=critic.trunk,
+                    optimizers={"critic_grad_norm": self.optimizers[name]},
+                    config=self.config,
+                    generator=generator,
+                )
+                metrics |= self.metrics(name, mine, stats)
         return metrics
 
     def loss(
         self,
         name: str,
         values: Tensor,  # [B, V]
-        batch: Sequence[ValueSample],
-        total: float,
-        stats: dict[str, float],
+        samples: Sequence[ValueSample],
+        divisor: float,
+        stats: Stats,
     ) -> Tensor:
-        """Return these rows' part of the mean value loss, times its coefficient.
+        """Return the part of the mean value loss of some rows, times `value_coef`; a scalar.
 
         Args:
-            name: Whose critic.
-            values: What it says now, `[B, V]`.
-            batch: The judgements, B of them.
-            total: What the mean over all judgements of the update divides by.
-            stats: The statistics of the update; `value_loss` grows.
+            name: Name of the critic.
+            values: Current values of the rows, `[B, V]`.
+            samples: The rows, B of them.
+            divisor: From `mean_divisor`.
+            stats: Receives `value_loss`.
         """
-        columns = torch.tensor([self._inputs.column(sample.agent) for sample in batch]).long()
+        columns = torch.tensor([self._inputs.column(sample.agent) for sample in samples]).long()
         losses = value_loss(
             values.gather(1, columns.to(values.device)[:, None]).squeeze(1),  # [B]
-            torch.tensor([sample.old_value for sample in batch], device=values.device),
-            torch.tensor([sample.target for sample in batch], device=values.device),
+            torch.tensor([sample.old_value for sample in samples], device=values.device),
+            torch.tensor([sample.target for sample in samples], device=values.device),
             self.config.value_clip,
         )
-        weights = torch.tensor([sample.weight for sample in batch], device=values.device)
-        mean = (weights * losses).sum() / total
+        weights = torch.tensor([sample.node_weight for sample in samples], device=values.device)
+        mean = (weights * losses).sum() / divisor
         stats["value_loss"] += check_finite(mean, f"{name}'s critic")
         return self.config.value_coef * mean
 
     def metrics(
         self, name: str, samples: Sequence[ValueSample], stats: Mapping[str, float]
     ) -> dict[str, float]:
-        """Return what is worth logging of a critic's update."""
+        """Return the metrics of a critic's update."""
         return critic_metrics(
             name,
             stats,
@@ -240,7 +248,7 @@ class TeamCritics:
         """Restore what `save` wrote.
 
         Raises:
-            CheckpointError: If it is missing, damaged, or of other critics.
+            CheckpointError: If a file is missing or damaged, or does not fit these critics.
         """
         for name, critic in self.critics.items():
             critic.load(path / name)
@@ -251,7 +259,7 @@ class TeamCritics:
             return Critic(team.policies[name], 1, owns_trunk=False)
         source = sources.get(name, next(iter(sources.values())))
         num_values = len(team.agents) if self.kind == "central" else 1
-        trunk = team.weights.trained(f"{ADAPTERS}/{name}", source)
+        trunk = team.models.trained(f"{ADAPTERS}/{name}", source)
         return Critic(trunk, num_values, owns_trunk=True)
 
     def _formats(self, actors: Mapping[AgentID, ChatFormat]) -> dict[str, ChatFormat]:
@@ -260,53 +268,25 @@ class TeamCritics:
         if self.kind == "central":
             limits = [each.max_prompt_tokens for each in actors.values()]
             limit = None if None in limits else sum(filter(None, limits))
-            return {CENTRAL: _format(self.critics[CENTRAL], limit, None)}
+            return {CENTRAL: critic_format(self.critics[CENTRAL], limit, None)}
         return {
-            agent: _format(
+            agent: critic_format(
                 self.critics[name], actors[agent].max_prompt_tokens, actors[agent].system_prompt
             )
             for agent, name in self.critic_of.items()
         }
 
-    def _ask(self, critic: Critic, prompts: Sequence[Prompt]) -> list[list[float]]:
+    def _evaluate(self, critic: Critic, prompts: Sequence[Prompt]) -> list[list[float]]:
         rows = [TokenRow(prompt, (0,)) for prompt in prompts]
-        answers: dict[int, list[float]] = {}
+        found: dict[int, list[float]] = {}
         with torch.no_grad():
             for batch in critic.trunk.micro_batches(rows, self.config.micro_batch_tokens):
                 values = critic.values([prompts[i] for i in batch]).tolist()
-                answers |= zip(batch, values, strict=True)
-        return list(gather(answers).values())
+                found |= zip(batch, values, strict=True)
+        return list(gather(found).values())
 
-    def _update_one(
-        self,
-        name: str,
-        samples: list[ValueSample],
-        total: float,
-        generator: torch.Generator,
-    ) -> dict[str, float]:
-        stats: dict[str, float] = defaultdict(float)
-        for minibatch in minibatches(samples, self.config, generator):
-            rows = [sample.row for sample in minibatch]
-            for places in self.critics[name].trunk.micro_batches(
-                rows, self.config.micro_batch_tokens
-            ):
-                batch = [minibatch[i] for i in places]
-                values = self.critics[name].values([sample.prompt for sample in batch])
-                loss = self.loss(name, values, batch, total, stats)
-                (loss * (len(samples) / len(minibatch))).backward()
-            stats["critic_grad_norm"] += self.optimizers[name].step()
-            stats["steps"] += 1
-        return self.metrics(name, samples, sum_numbers(stats))
-
-
-def _format(critic: Critic, limit: int | None, system_prompt: str | None) -> ChatFormat:
-    readable = critic.trunk.max_positions
-    least = min((each for each in (limit, readable) if each is not None), default=None)
-    chat = ChatFormat(critic.trunk.tokenizer, system_prompt, least)
-    if least is not None and least <= chat.num_fixed_tokens:
-        raise ConfigError(
-            f"a critic must read more than {chat.num_fixed_tokens} tokens, those of its chat "
-            f"template and system prompt, and its prompts may have {least}: raise "
-            "max_prompt_tokens, or take a critic_model that reads longer prompts"
-        )
-    return chat
+    def _separate_loss(
+        self, name: str, divisor: float, samples: list[ValueSample], stats: Stats
+    ) -> Tensor:
+        values = self.critics[name].values([sample.prompt for sample in samples])
+        return self.loss(name, values, samples, divisor, stats)

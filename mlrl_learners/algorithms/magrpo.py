@@ -1,49 +1,43 @@
 """MAGRPO and its family: group-relative policy gradients for teams, without a critic.
 
-Each agent's answers to one prompt form a group; what an answer is worth is its return less a
-baseline of its group. `mareinforce`, `marloo` and `maremax` are the same file with another
-baseline.
+The answers of an agent to one prompt form a group, and the advantage of an answer is its return
+minus a baseline of its group. `mareinforce`, `marloo` and `maremax` use other baselines.
 
-Unless told otherwise, the loss is as published: whole answers, the sum over their tokens, and
-ratios that nothing clips.
+The default loss is the published one: the sum over the tokens of an answer, without clipping.
 
-Sources: MAGRPO (arXiv 2508.04652), and the library published with it, comlrl 1.4.3; RLOO
+Sources: MAGRPO (arXiv 2508.04652, algorithm 1) and its library, comlrl 1.4.3; RLOO
 (arXiv 2402.14740) for the leave-one-out baseline; clipping as in PPO (arXiv 1707.06347).
 """
 
+import functools
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from torch import Tensor
 
-from mlrl_learners.algorithms.metrics import group_metrics, policy_metrics
-from mlrl_learners.algorithms.policy_gradient import (
-    PolicyGradientConfig,
-    check_finite,
-    count_by_agent,
-    minibatches,
+from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_update import (
+    AnswerSample,
+    Stats,
+    add_agent_stats,
+    mean_divisor,
     surrogate,
+    take_steps,
+    weigh_samples,
 )
-from mlrl_learners.algorithms.reward_terms import Shaping
-from mlrl_learners.algorithms.row_weights import answer_weights, mean_divisor
+from mlrl_learners.algorithms.reward_terms import RewardTerms
 from mlrl_learners.algorithms.team import Team
+from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
 from mlrl_learners.config.options import check_options, check_unread
-from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.advantages import (
-    Baseline,
-    group_advantages,
-    normalize,
-    pooled_deviation,
-)
-from mlrl_learners.functional.losses import LossKind
-from mlrl_learners.functional.returns import Group, check_rewards, rollout_groups
+from mlrl_learners.functional.advantages import Baseline, group_advantages, pooled_deviation
+from mlrl_learners.functional.losses import LossKind, check_finite
+from mlrl_learners.functional.returns import AnswerGroup, check_rewards, rollout_groups
 from mlrl_learners.policies import ModelSource
-from mlrl_learners.processes.work_sharing import sum_numbers
-from mlrl_learners.types import AgentID, Completion, Rollout, RolloutConfig
+from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 __all__ = [
     "Magrpo",
@@ -57,19 +51,21 @@ __all__ = [
 
 @dataclass(frozen=True)
 class MagrpoConfig(PolicyGradientConfig):
-    """What MAGRPO does with the answers; with a baseline, `group_size` is at least 2.
+    """Options of MAGRPO; with a baseline, `group_size` is at least 2.
 
-    The loss `sequence` has no clip of its own here: `clip_low` and `clip_high` are 1 and `inf`.
+    With `loss: sequence`, `clip_low` and `clip_high` default to 1 and `inf`, which is no clipping.
 
     Attributes:
-        loss: `sequence`, `grpo`, `token_mean`, `dr_grpo` or `gspo`.
-        baseline: What is subtracted from returns: `mean`, `none`, `leave_one_out` or `max`.
-        normalize_std: Divide advantages by the standard deviation of an agent's groups, pooled over
-            the nodes of a rollout; with `turn_weights: nodes` by that of each group alone.
-        std_epsilon: What is added to that deviation, above 0.
-        normalize_batch: Shift and scale a policy's advantages to mean 0 and deviation 1 in each
-            update.
-        skip_equal_groups: Leave out answers whose advantage is 0 before any forward pass.
+        loss: Average over tokens: `sequence`, `grpo`, `token_mean`, `dr_grpo` or `gspo`; see
+            `mlrl_learners.functional.losses.token_weights`.
+        baseline: Baseline of a group, subtracted from its returns: `mean`, `none`,
+            `leave_one_out` or `max`.
+        normalize_std: Divides advantages by the standard deviation of an agent's groups, pooled
+            over the nodes of a rollout; with `turn_weights: nodes` by that of each group.
+        std_epsilon: Constant added to that standard deviation, above 0.
+        normalize_batch: Shifts and scales the advantages of a policy to mean 0 and deviation 1 in
+            each update (REINFORCE++, arXiv 2501.03262).
+        skip_equal_groups: Excludes answers with advantage 0 before the forward pass.
     """
 
     loss: LossKind = "sequence"
@@ -96,56 +92,34 @@ class MagrpoConfig(PolicyGradientConfig):
             check_unread(self, ("std_epsilon",), "normalize_std false: set normalize_std")
 
     def own_clips(self) -> tuple[float, float]:
-        """Return the clip range of the loss that applies where none is set."""
+        """Return the default clip range of the configured loss."""
         return (1.0, math.inf) if self.loss == "sequence" else super().own_clips()
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that a walk has the answers that `credit` and `baseline` compare.
+        """Check that rollouts contain the answers that `credit` and `baseline` compare.
 
         Raises:
             ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`,
-                `baseline` or `normalize_std` takes a group and there is one answer a prompt.
+                `baseline` or `normalize_std` needs a group and there is one answer per prompt.
         """
         super().check_rollout(rollout)
-        self._check_group(rollout.num_samples)
-
-    def _check_group(self, size: int) -> None:
-        """Refuse a baseline or deviation of a group of one answer."""
+        size = rollout.num_samples
         if size < 2 and (self.baseline != "none" or self.normalize_std):
             what = f"baseline {self.baseline}" if self.baseline != "none" else "normalize_std"
             raise ConfigError(
                 f"{what} takes at least 2 answers a prompt, group_size or rollout.num_samples, got "
-                f"{size}; with one answer there is baseline none, as in mareinforce"
+                f"{size}; with one answer, set baseline none as in mareinforce"
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One answer as it is trained on.
-
-    Attributes:
-        node_weight: Weight of the node where it was given, see `turn_weights`.
-    """
-
-    agent: AgentID
-    completion: Completion
-    advantage: float
-    node_weight: float
-
-    @property
-    def row(self) -> TokenRow:
-        """Prompt and completion tokens, and what they were drawn from."""
-        return TokenRow.sampled(self.completion)
-
-
 class Magrpo(Team):
-    """Learns from groups of answers to the same prompt.
+    """Learner that compares the answers of a group.
 
     Args:
         agents: Every agent, in the environment's order.
-        model: One model for all, or one an agent.
-        config: The method and its models.
-        seed: Decides everything that is sampled.
+        model: One model for all agents, or one per agent.
+        config: Options of the method and its models.
+        seed: Seed of everything that is sampled.
     """
 
     config: MagrpoConfig
@@ -160,10 +134,10 @@ class Magrpo(Team):
         super().__init__(agents, model, config, seed)
         self.rollout = RolloutConfig(config.group_size, config.joint_mode, config.branching)
         learners = {name: self.policies[name] for name in self.optimizers}
-        self.shaping = Shaping(learners, self.policy_of, config)
+        self.reward_terms = RewardTerms(learners, self.policy_of, config)
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
-        """Take `epochs * num_minibatches` optimizer steps a policy on the rollouts.
+        """Take `epochs * num_minibatches` optimizer steps per policy on the rollouts.
 
         Returns:
             Metrics by name, per agent (`aux/kl`) and per policy (`shared/loss`).
@@ -172,100 +146,88 @@ class Magrpo(Team):
             NumericsError: If a reward, loss or gradient is not finite.
         """
         check_rewards(rollouts)
-        rewarded = self.shaping.rewarded(rollouts)
         config = self.config
+        rewarded = self.reward_terms.apply(rollouts)
+        # Returns R_t^(g) of the G answers of each agent at each prompt of turn t.
         groups = list(rollout_groups(rewarded, config.gamma, config.credit, config.turn_weights))
-        learning = [group for group in groups if group.agent in self.learning]
-        samples = [
-            sample
-            for group, deviation in zip(learning, self._deviations(learning), strict=True)
-            for sample in self._samples(group, deviation)
-        ]
+        # Advantages A_t^(g) = R_t^(g) - baseline; agents are trained on their own answers only.
+        samples = self._samples([group for group in groups if group.agent in self.learning])
         metrics = group_metrics(groups)
         self.begin_update()
+        # Each policy descends on -sum over g of A_t^(g) * log pi(a_t^(g) | h_t).
         for name in self.optimizers:
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
-                weights = [sample.node_weight for sample in mine]
-                total = mean_divisor(rollouts, {each.agent for each in mine}, weights, config)
-                metrics |= self._update_policy(name, mine, total)
+                divisor = mean_divisor(rollouts, mine, config)
+                metrics |= self._update_policy(name, mine, divisor)
         return metrics
 
-    def _deviations(self, groups: Sequence[Group]) -> list[float | None]:
-        """Return for each group the deviation that its advantages are divided by."""
+    def _samples(self, groups: Sequence[AnswerGroup]) -> list[AnswerSample]:
+        """Return every answer of the groups with its advantage."""
+        samples: list[AnswerSample] = []
+        for group, deviation in zip(groups, self._deviations(groups), strict=True):
+            advantages = group_advantages(
+                group.returns,
+                self.config.baseline,
+                normalize_std=self.config.normalize_std,
+                deviation=deviation,
+                epsilon=self.config.std_epsilon,
+            )
+            samples += (
+                AnswerSample(group.agent, completion, advantage, group.weight)
+                for completion, advantage in zip(group.completions, advantages, strict=True)
+            )
+        return samples
+
+    def _deviations(self, groups: Sequence[AnswerGroup]) -> list[float | None]:
+        """Return the pooled deviation of each group's rollout and agent; None for its own."""
         if not self.config.normalize_std or self.config.turn_weights == "nodes":
             return [None] * len(groups)
-        mine: dict[tuple[int, AgentID], list[Group]] = defaultdict(list)
+        by_key: dict[tuple[int, AgentID], list[AnswerGroup]] = defaultdict(list)
         for group in groups:
-            mine[group.rollout, group.agent].append(group)
+            by_key[group.rollout, group.agent].append(group)
         pooled = {
             key: pooled_deviation([each.returns for each in some], [each.weight for each in some])
-            for key, some in mine.items()
+            for key, some in by_key.items()
         }
         return [pooled[group.rollout, group.agent] for group in groups]
 
-    def _samples(self, group: Group, deviation: float | None) -> list[Sample]:
-        advantages = group_advantages(
-            group.returns,
-            self.config.baseline,
-            normalize_std=self.config.normalize_std,
-            deviation=deviation,
-            epsilon=self.config.std_epsilon,
+    def _update_policy(
+        self, name: str, samples: list[AnswerSample], divisor: float
+    ) -> dict[str, float]:
+        config = self.config
+        samples = weigh_samples(
+            samples, config, divisor, normalize_advantages=config.normalize_batch
         )
-        return [
-            Sample(group.agent, completion, advantage, group.weight)
-            for completion, advantage in zip(group.completions, advantages, strict=True)
-        ]
-
-    def _update_policy(self, name: str, samples: list[Sample], total: float) -> dict[str, float]:
-        if self.config.normalize_batch:
-            samples = _normalized(samples)
-        weights = answer_weights(
-            [sample.completion for sample in samples],
-            self.config,
-            [sample.node_weight for sample in samples],
-            total,
-        )
-        keep = [i for i, sample in enumerate(samples) if self._teaches(sample)]
-        if not keep:
+        samples = [sample for sample in samples if self._has_gradient(sample)]
+        if not samples:
             return {}
-        stats: dict[str, float] = defaultdict(float)
-        for minibatch in minibatches(keep, self.config, self.generator):
-            rows_read = [samples[i].row for i in minibatch]
-            for rows in self.policies[name].micro_batches(
-                rows_read, self.config.micro_batch_tokens
-            ):
-                batch = [minibatch[i] for i in rows]
-                loss = self._loss(
-                    name, [samples[i] for i in batch], [weights[i] for i in batch], stats
-                )
-                # One minibatch of several is one mean: its share of the rows makes it whole.
-                (loss * (len(keep) / len(minibatch))).backward()
-            stats["grad_norm"] += self.optimizers[name].step()
-            stats["steps"] += 1
-        stats = sum_numbers(stats)
-        return policy_metrics(name, stats, self.config.epochs, self.optimizers[name].last_lr)
+        stats = take_steps(
+            samples,
+            functools.partial(self._loss, name),
+            model=self.policies[name],
+            optimizers={"grad_norm": self.optimizers[name]},
+            config=config,
+            generator=self.generator,
+        )
+        return policy_metrics(name, stats, config.epochs, self.optimizers[name].last_lr)
 
-    def _teaches(self, sample: Sample) -> bool:
+    def _has_gradient(self, sample: AnswerSample) -> bool:
+        """Return whether an answer contributes to the loss of the update."""
         if self.config.is_masked(sample.completion):
             return False
-        always = self.shaping.in_loss or not self.config.skip_equal_groups
+        always = self.reward_terms.in_loss or not self.config.skip_equal_groups
         return always or sample.advantage != 0.0
 
-    def _loss(
-        self, name: str, samples: list[Sample], weights: list[float], stats: dict[str, float]
-    ) -> Tensor:
-        """Return the part of the loss that these rows make up, and add to the statistics."""
-        completions = [sample.completion for sample in samples]
+    def _loss(self, name: str, samples: list[AnswerSample], stats: Stats) -> Tensor:
+        """Return the policy loss of a micro-batch, with the KL term if it is in the loss."""
         logprobs, entropy = self.policies[name].logprobs(
             [sample.row for sample in samples], temperature=self.config.temperature
         )
-        advantages = [sample.advantage for sample in samples]
-        loss = surrogate(logprobs, completions, advantages, weights, self.config, stats)
-        if self.shaping.in_loss:
-            loss = loss + self.shaping.divergence_loss(name, logprobs, completions, weights, stats)
-        agents = [sample.agent for sample in samples]
-        count_by_agent(stats, agents, completions, logprobs, entropy)
+        loss = surrogate(logprobs, samples, self.config, stats)
+        if self.reward_terms.in_loss:
+            loss = loss + self.reward_terms.kl_loss(name, logprobs, samples, stats)
+        add_agent_stats(stats, samples, logprobs, entropy)
         stats["loss"] += check_finite(loss, name)
         return loss
 
@@ -280,7 +242,7 @@ def make_magrpo(
     """Build MAGRPO; options are the fields of `MagrpoConfig`.
 
     Raises:
-        UnknownNameError: If an option is none of them.
+        UnknownNameError: If an option is not a field.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
@@ -299,15 +261,5 @@ def make_marloo(**options: Any) -> Magrpo:  # noqa: ANN401 - see make_magrpo
 
 
 def make_maremax(**options: Any) -> Magrpo:  # noqa: ANN401 - see make_magrpo
-    """Build multi-agent ReMax over samples: `make_magrpo` less the best of the group."""
+    """Build multi-agent ReMax: `make_magrpo` with the group's highest return as baseline."""
     return make_magrpo(**{"baseline": "max", **options})
-
-
-def _normalized(samples: Sequence[Sample]) -> list[Sample]:
-    advantages = normalize(
-        [sample.advantage for sample in samples], [sample.node_weight for sample in samples]
-    )
-    return [
-        replace(sample, advantage=advantage)
-        for sample, advantage in zip(samples, advantages, strict=True)
-    ]

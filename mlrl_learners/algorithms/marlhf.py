@@ -1,16 +1,15 @@
-"""MARLHF: a team learns from a reward model, and the reward model from preferences.
+"""MARLHF: a team is trained on a reward model, which is trained on preferences.
 
-In each update the reward model learns first, from pairs of joint answers ranked by what the team
-earned from there on: those that were just played, or those of a file. Then every joint answer that
-was played is paid its score, and any of the policy-gradient methods takes its step on that. Where
-agents are not paid alike, each has a score of its own; whether they are is seen in what is ranked,
-and once they were not, scores stay apart.
+An update first trains the reward model on pairs of joint answers ranked by their returns, from the
+collected rollouts or from a file. Every collected joint answer then receives its score as reward,
+and a policy-gradient method takes its steps on these rewards. If agents have different rewards,
+each has its own score; this is detected in the ranked returns, and once detected it stays so.
 
-A score is of all that came of a joint answer, not of its own turn alone. So the method does not add
-up the scores of later turns: it is given a discount of 0, and `gamma` is that of the ranking. Nor
-does it take credit by outcome, which would leave the scores of all turns but the last out.
+A score estimates the return of a joint answer, not the reward of its turn. Scores of later turns
+are therefore not added: the method has a discount of 0, and `gamma` is that of the ranked returns.
+`credit: outcome` is refused, because it would drop the scores of all turns but the last.
 
-Source: RLHF (arXiv 2203.02155), over the joint answers of a team.
+Source: RLHF (arXiv 2203.02155), applied to the joint answers of a team.
 """
 
 import dataclasses
@@ -25,11 +24,16 @@ from typing import Any
 
 from mlrl_learners.algorithms import actor_critic, magrpo, single_agent
 from mlrl_learners.algorithms.actor_critic import ActorCritic
+from mlrl_learners.algorithms.file_pairs import TurnPair, ranked_turns
 from mlrl_learners.algorithms.magrpo import Magrpo
 from mlrl_learners.algorithms.marlhf_config import MarlhfConfig, Method, check_method_options
-from mlrl_learners.algorithms.pairs import StepPair, check_choice, is_pay_shared, ranked_steps
 from mlrl_learners.algorithms.reward_model import RewardModel, TextPair, joint_text
-from mlrl_learners.algorithms.turn_pairs import TurnPair, ranked_turns
+from mlrl_learners.algorithms.rollout_pairs import (
+    StepPair,
+    check_choice,
+    has_shared_returns,
+    ranked_steps,
+)
 from mlrl_learners.config.options import check_options
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.functional.advantages import normalize
@@ -60,12 +64,12 @@ STATE_FILE = "marlhf.json"
 
 
 class Marlhf:
-    """A team, its method, and the reward model that both learn with.
+    """Policy-gradient learner with a reward model.
 
     Args:
-        learner: The method, with the team's policies; it should not discount later turns in.
-        config: How the reward model learns.
-        seed: Decides what is held out of a file, and the order of what is drawn from it.
+        learner: The method with the team's policies; its `gamma` is 0.
+        config: Training of the reward model.
+        seed: Seed of the validation split of a file, and of the order of its pairs.
     """
 
     shares_work = True
@@ -75,10 +79,10 @@ class Marlhf:
         self.agents, self.rollout = learner.agents, learner.rollout
         self.policies = learner.policies
         self._seed, self._updates = seed, 0
-        self._is_pay_apart = False
+        self._has_own_rewards = False
         source = config.reward_model or next(iter(learner.sources.values()))
         self.reward_model = RewardModel(
-            learner.weights.trained(FOLDER, source),
+            learner.models.trained(FOLDER, source),
             dataclasses.replace(
                 learner.config,
                 lr=config.reward_lr or learner.config.lr,
@@ -92,18 +96,18 @@ class Marlhf:
 
     @property
     def is_sharded(self) -> bool:
-        """Whether weights, the reward model's too, are in pieces; see `Team.is_sharded`."""
+        """Whether weights, those of the reward model included, are sharded over processes."""
         return self.learner.is_sharded
 
     @functools.cached_property
     def examples(self) -> tuple[list[TextPair], list[TextPair]]:
-        """The pairs of the file to learn from, and those that are held out; read on first use.
+        """Training pairs and validation pairs of the file, read on first use.
 
-        Whole decision points are held out, so that no answer to a prompt is known beforehand.
+        The split is by decision point, so that no prompt of a validation pair is trained on.
 
         Raises:
-            ConfigError: If the file is missing, holds no two answers that differ in worth, or none
-                of these agents.
+            ConfigError: If the file is missing, or has no two answers of these agents with
+                different returns.
         """
         points = [
             [self._text_pair_of_turns(pair) for pair in point]
@@ -112,27 +116,27 @@ class Marlhf:
             )
         ]
         Random(self._seed).shuffle(points)  # noqa: S311 - reproducible on purpose
-        kept = len(points) - math.floor(self.config.held_out * len(points))
-        known, unknown = points[:kept], points[kept:]
-        return [p for point in known for p in point], [p for point in unknown for p in point]
+        num_training = len(points) - math.floor(self.config.held_out * len(points))
+        training, validation = points[:num_training], points[num_training:]
+        return [p for point in training for p in point], [p for point in validation for p in point]
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that there is something to learn from what is played in this way.
+        """Check that this learner can train on rollouts collected in this way.
 
         Raises:
-            ConfigError: If there is not.
+            ConfigError: If it cannot.
         """
         self.learner.check_rollout(rollout)
         if not self.config.episodes:
             check_choice(rollout)
 
     def plan_updates(self, num_updates: int) -> None:
-        """Take note of how many updates the whole run has; the method's rates fall over all of it.
+        """Set the number of updates of the run, over which the method's learning rates decay.
 
-        The reward model's rate is constant.
+        The learning rate of the reward model is constant.
 
         Args:
-            num_updates: Those before a resume included.
+            num_updates: Updates of the whole run, those before a resume included.
 
         Raises:
             ConfigError: If a schedule would have steps at rate 0, or end within its warm-up.
@@ -146,65 +150,67 @@ class Marlhf:
         num_samples: int = 1,
         explore: bool = True,
     ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Answer as the team does."""
+        """Sample answers from the team's policies; see `Team.act`."""
         return self.learner.act(observations, num_samples=num_samples, explore=explore)
 
     def sampling_seed(self, seed: int) -> AbstractContextManager[None]:
-        """Sample from `seed` inside the block, then go on as if nothing had happened."""
+        """Sample from `seed` inside the block, then restore the generator."""
         return self.learner.sampling_seed(seed)
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
-        """Teach the reward model, then let the method learn from its scores.
+        """Train the reward model, then the policies on its scores.
 
         Returns:
-            Metrics of the method, and of the reward model (`reward_model/held_out_accuracy`): of
-            the file's held-out pairs, or of the pairs just played, before it has learnt from them.
+            Metrics of the method and of the reward model. `reward_model/held_out_accuracy` is on
+            the validation pairs of the file, or on the collected pairs before training on them.
 
         Raises:
             NumericsError: If a reward, loss or gradient is not finite.
-            ConfigError: If a file cannot be learnt from.
+            ConfigError: If the file has no usable pairs.
         """
         check_rewards(rollouts)
         self._updates += 1
-        known, unknown = self._from_file() if self.config.episodes else self._played(rollouts)
-        metrics = {"pairs": float(len(known))}
-        if unknown:
-            metrics["held_out_accuracy"] = self.reward_model.accuracy(unknown)
-        if known:
-            metrics |= self.reward_model.learn(known, self.config.reward_epochs)
-            metrics["accuracy"] = self.reward_model.accuracy(known)
+        training, validation = (
+            self._pairs_of_file() if self.config.episodes else self._played_pairs(rollouts)
+        )
+        metrics = {"pairs": float(len(training))}
+        if validation:
+            metrics["held_out_accuracy"] = self.reward_model.accuracy(validation)
+        if training:
+            metrics |= self.reward_model.learn(training, self.config.reward_epochs)
+            metrics["accuracy"] = self.reward_model.accuracy(training)
         named = {f"reward_model/{name}": value for name, value in metrics.items()}
         return self.learner.update(self.rescored(rollouts)) | named
 
     def rescored(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
-        """Return the rollouts with the reward model's score as the reward of every joint answer.
+        """Return the rollouts with the score of each joint answer as its reward.
 
-        It is the same for all agents, or each agent's own once they were seen not to be paid alike.
+        All agents have the same score, or one each if their rewards have been seen to differ.
         """
         asked: dict[tuple[int, AgentID | None], str] = {}
         for rollout in rollouts:
             for node in rollout.root.walk():
                 for step in node.steps:
-                    for paid in step.rewards if self._is_pay_apart else (None,):
-                        asked[id(step), paid] = self._text(node, step, paid)
+                    for agent in step.rewards if self._has_own_rewards else (None,):
+                        asked[id(step), agent] = self._text(node, step, agent)
         scores = self.reward_model.scores(list(asked.values()))
         if self.config.normalize_rewards:
             scores = normalize(scores)
         score_of = dict(zip(asked, scores, strict=True))
 
         def score(_: Node, step: JointStep, agent: AgentID) -> float:
-            return score_of[id(step), agent if self._is_pay_apart else None]
+            return score_of[id(step), agent if self._has_own_rewards else None]
 
         return [with_rewards(rollout, score) for rollout in rollouts]
 
     def save(self, path: Path) -> None:
-        """Write what the method writes, the reward model, and how many updates were made."""
+        """Write the method, the reward model and the number of updates into the folder `path`."""
         self.learner.save(path)
         self.reward_model.save(path / FOLDER)
         state = {
             "updates": self._updates,
             "seed": self._seed,
-            "is_pay_apart": self._is_pay_apart,
+            "is_pay_apart": self._has_own_rewards,
         }
         (path / STATE_FILE).write_text(json.dumps(state) + "\n")
 
@@ -212,33 +218,34 @@ class Marlhf:
         """Restore what `save` wrote.
 
         Raises:
-            CheckpointError: If it is missing, damaged, or of another team or model.
+            CheckpointError: If a file is missing or damaged, or does not fit this learner.
         """
         self.learner.load(path)
         self.reward_model.load(path / FOLDER)
         try:
             state = json.loads((path / STATE_FILE).read_text())
             self._updates, self._seed = state["updates"], state["seed"]
-            self._is_pay_apart = bool(state.get("is_pay_apart", False))
+            self._has_own_rewards = bool(state.get("is_pay_apart", False))
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointError(f"{str(path)!r} is of no reward model: {error}") from None
 
-    def _from_file(self) -> tuple[list[TextPair], list[TextPair]]:
-        known, unknown = self.examples
-        size = min(self.config.num_pairs, len(known))
-        drawn = task_indices(len(known), size, self._updates, self._seed)
-        return [known[i] for i in drawn], unknown
+    def _pairs_of_file(self) -> tuple[list[TextPair], list[TextPair]]:
+        """Return the training pairs of this update and all validation pairs."""
+        training, validation = self.examples
+        size = min(self.config.num_pairs, len(training))
+        drawn = task_indices(len(training), size, self._updates, self._seed)
+        return [training[i] for i in drawn], validation
 
-    def _played(self, rollouts: Sequence[Rollout]) -> tuple[list[TextPair], list[TextPair]]:
-        if not self._is_pay_apart:
-            self._is_pay_apart = not is_pay_shared(rollouts, gamma=self.config.gamma)
+    def _played_pairs(self, rollouts: Sequence[Rollout]) -> tuple[list[TextPair], list[TextPair]]:
+        if not self._has_own_rewards:
+            self._has_own_rewards = not has_shared_returns(rollouts, gamma=self.config.gamma)
         pairs = list(self._pairs(rollouts))
-        return pairs, pairs  # fresh ones have not been learnt from
+        return pairs, pairs  # new pairs are validation pairs until the first step on them
 
     def _pairs(self, rollouts: Sequence[Rollout]) -> Iterator[TextPair]:
         config = self.config
         for pair in ranked_steps(
-            rollouts, gamma=config.gamma, num_pairs=config.num_pairs, by_agent=self._is_pay_apart
+            rollouts, gamma=config.gamma, num_pairs=config.num_pairs, by_agent=self._has_own_rewards
         ):
             yield self._text_pair(pair)
 
@@ -248,12 +255,12 @@ class Marlhf:
         )
         return TextPair(better, worse, pair.gap)
 
-    def _text(self, node: Node, step: JointStep, paid: AgentID | None) -> str:
-        answers = {agent: node.completions[agent][k].text for agent, k in step.samples.items()}
-        return joint_text(node.observations, answers, self.agents, paid)
+    def _text(self, node: Node, step: JointStep, agent: AgentID | None) -> str:
+        answers = {who: node.completions[who][k].text for who, k in step.samples.items()}
+        return joint_text(node.observations, answers, self.agents, agent)
 
     def _text_pair_of_turns(self, pair: TurnPair) -> TextPair:
-        self._is_pay_apart |= pair.agent is not None
+        self._has_own_rewards |= pair.agent is not None
         better, worse = (
             joint_text(turn.observations, turn.actions, self.agents, pair.agent)
             for turn in (pair.better, pair.worse)
@@ -271,7 +278,7 @@ def make_marlhf(
     """Build MARLHF; options are the fields of `MarlhfConfig` and the options of its method.
 
     Raises:
-        UnknownNameError: If an option is none of them.
+        UnknownNameError: If an option is not one of these.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """

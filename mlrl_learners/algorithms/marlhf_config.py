@@ -1,4 +1,4 @@
-"""Options of MARLHF: its reward model's own, and a check of those that are left to its method."""
+"""Configuration of MARLHF: options of the reward model, and checks of the method's options."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -22,21 +22,21 @@ WITH_CRITIC = ("ippo", "mappo", "iac", "maac", "ppo")
 
 @dataclass(frozen=True)
 class MarlhfConfig:
-    """How the reward model learns; all other options are those of the method.
+    """Training of the reward model; all other options are those of the method.
 
     Attributes:
-        method: What learns from the reward model: any of the methods with policy gradients.
-        reward_model: What the reward model starts from; null for the first policy's.
+        method: Policy-gradient method that is trained on the scores of the reward model.
+        reward_model: Model that the reward model starts from; null for the first policy's.
         reward_lr: Learning rate of the reward model, above 0; null for the method's.
-        reward_epochs: Optimizer steps of the reward model an update, at least 1.
-        episodes: A file of `mlrl collect` with several episodes a task; empty to learn from what
-            the agents themselves play.
-        num_pairs: Most pairs of joint answers to the same prompts, those of largest gap, at least
-            1; from a file also the pairs of one update.
-        held_out: Share of a file's decision points that is never learnt from, in [0, 1).
-        label_smoothing: Chance that the worse answer was the better one, in [0, 0.5).
-        gamma: Discount a turn of what is ranked, in [0, 1].
-        normalize_rewards: Shift and scale the scores of an update to mean 0 and deviation 1.
+        reward_epochs: Number of optimizer steps of the reward model per update, at least 1.
+        episodes: File of `mlrl collect` with several episodes per task; empty to use the collected
+            rollouts.
+        num_pairs: Largest number of pairs per decision point, those with the largest gaps, at least
+            1; with a file also the number of pairs per update.
+        held_out: Fraction of a file's decision points that is kept for validation, in [0, 1).
+        label_smoothing: Probability that a preference label is wrong, in [0, 0.5).
+        gamma: Discount factor per turn of the returns that rank joint answers, in [0, 1].
+        normalize_rewards: Shifts and scales the scores of an update to mean 0 and deviation 1.
     """
 
     method: Method = "magrpo"
@@ -75,7 +75,17 @@ class MarlhfConfig:
 
 
 def check_method_options(options: Mapping[str, Any], method: Method, mine: Iterable[str]) -> None:
-    """Check the names of options that are left to the method, and what does not go with scores."""
+    """Check the options of the method.
+
+    Args:
+        options: Options that are not fields of `MarlhfConfig`.
+        method: Name of the method.
+        mine: Names of the fields of `MarlhfConfig`, for suggestions.
+
+    Raises:
+        UnknownNameError: If an option is neither one of `mine` nor one of the method.
+        ConfigError: If an option has no meaning with scores as rewards.
+    """
     groups, critics = (
         {field.name for field in dataclasses.fields(config)}
         for config in (MagrpoConfig, ActorCriticConfig)

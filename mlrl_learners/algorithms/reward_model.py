@@ -1,11 +1,11 @@
-"""A reward model: a scalar head on a language model that says how good a joint answer is.
+"""Reward model: a scalar head on a language model that scores joint answers.
 
-It reads what all agents read and what all of them wrote, as one text, and learns from pairs of
-joint answers to the same prompts of which one was preferred. Where agents are not paid alike, the
-text ends with whose pay is judged. Its scores have no unit and no zero:
-only what they differ by, between answers to the same prompts, has been learnt.
+It reads the observations and answers of all agents as one text, and is trained on pairs of joint
+answers to the same prompts, one of which was preferred. If agents have different rewards, the text
+ends with the agent whose reward is scored. Scores have no unit and no zero: only differences
+between answers to the same prompts are meaningful.
 
-Source: the model of preferences is Bradley and Terry's, as in RLHF (arXiv 2203.02155).
+Source: Bradley-Terry model of preferences, as in RLHF (arXiv 2203.02155, eq. 1).
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 
 from mlrl_learners.algorithms.critic_inputs import joint_observation
-from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.preferences import preference_loss
 from mlrl_learners.policies import ChatFormat, Policy
 from mlrl_learners.policies.critic import Critic
@@ -32,12 +32,12 @@ OPTIMIZER_FILE = "optimizer.pt"
 
 @dataclass(frozen=True, slots=True)
 class TextPair:
-    """Two joint answers to the same prompts as the reward model reads them.
+    """Two joint answers to the same prompts, as texts of the reward model.
 
     Attributes:
-        better: The one that was preferred.
-        worse: The other one.
-        gap: How much more the better one earned, above 0.
+        better: The preferred joint answer.
+        worse: The other joint answer.
+        gap: Return of the better minus that of the worse one, above 0.
     """
 
     better: str
@@ -51,29 +51,29 @@ def joint_text(
     agents: Sequence[AgentID],
     paid: AgentID | None = None,
 ) -> str:
-    """Return what all agents read, and then what they wrote, as one text in the order of agents.
+    """Return all observations and then all answers as one text, in the order of agents.
 
     Args:
-        observations: What each agent read.
-        answers: What each agent wrote.
+        observations: Observation of each agent.
+        answers: Answer of each agent.
         agents: Every agent, in order.
-        paid: Whose pay is judged, which the text then ends with; None for the team's.
+        paid: Agent whose reward is scored, named at the end of the text; None for the team.
     """
-    written = [f"[{agent}] answers:\n{answers[agent]}" for agent in agents if agent in answers]
-    judged = [] if paid is None else [f"The pay of [{paid}]:"]
-    return "\n\n".join([joint_observation(observations, agents), *written, *judged])
+    answered = [f"[{agent}] answers:\n{answers[agent]}" for agent in agents if agent in answers]
+    question = [] if paid is None else [f"The pay of [{paid}]:"]
+    return "\n\n".join([joint_observation(observations, agents), *answered, *question])
 
 
 class RewardModel:
-    """Scores joint answers, and learns from preferences between them.
+    """Model that scores joint answers and is trained on preferences between them.
 
-    The head starts at zero: before the first lesson all answers are worth the same.
+    The head starts at zero, so that all scores are equal before the first step.
 
     Args:
-        trunk: The model under the head; it is the reward model's own.
-        optimizer: How gradients become steps.
-        micro_batch_tokens: Most tokens of one forward pass.
-        label_smoothing: Chance that a preference was told the wrong way round, in [0, 0.5).
+        trunk: Model under the head, used by the reward model alone.
+        optimizer: Options of the optimizer.
+        micro_batch_tokens: Largest number of tokens per forward pass.
+        label_smoothing: Probability that a preference label is wrong, in [0, 0.5).
     """
 
     def __init__(
@@ -84,14 +84,14 @@ class RewardModel:
         micro_batch_tokens: int,
         label_smoothing: float = 0.0,
     ) -> None:
-        # A bias would cancel in every pair: its gradient is rounding, which Adam makes steps of.
+        # A bias cancels in every pair: its gradient is rounding error, which Adam would amplify.
         self._critic = Critic(trunk, 1, owns_trunk=True, bias=False)
         self._optimizer = PolicyOptimizer(self._critic.parameters(), optimizer)
         self._format = ChatFormat(trunk.tokenizer, None, trunk.max_positions)
         self._micro_batch_tokens, self._smoothing = micro_batch_tokens, label_smoothing
 
     def scores(self, texts: Sequence[str]) -> list[float]:
-        """Return how good each joint answer is; equal texts are read once."""
+        """Return the score of each joint answer; equal texts are evaluated once."""
         unique = list(dict.fromkeys(texts))
         rows = self._rows(unique)
         found: dict[int, float] = {}
@@ -103,16 +103,20 @@ class RewardModel:
         return [score_of[text] for text in texts]
 
     def accuracy(self, pairs: Sequence[TextPair]) -> float:
-        """Return which share of pairs it ranks as they were; a tie counts half."""
+        """Return the fraction of pairs that it ranks correctly, in [0, 1]; ties count half."""
         scores = self.scores([text for pair in pairs for text in (pair.better, pair.worse)])
         margins = [b - w for b, w in zip(scores[::2], scores[1::2], strict=True)]
         return sum((margin > 0) + 0.5 * (margin == 0) for margin in margins) / len(margins)
 
     def learn(self, pairs: Sequence[TextPair], epochs: int) -> dict[str, float]:
-        """Take an optimizer step an epoch on -log sigmoid(r(better) - r(worse)), the mean of pairs.
+        """Take one optimizer step per epoch on the mean of -log sigmoid(r(better) - r(worse)).
 
-        Scores come first, without a gradient; dL/dr of each then weighs it in its micro-batch,
-        which is the same gradient whatever is computed together.
+        All scores r are computed first without a gradient; the derivative dL/dr of each score then
+        weights it in its micro-batch. The gradient does not depend on the micro-batches.
+
+        Args:
+            pairs: Preferences, P of them.
+            epochs: Passes over the pairs.
 
         Returns:
             `loss`, `grad_norm` and `lr` of the last step.
@@ -122,8 +126,8 @@ class RewardModel:
         """
         texts = list(dict.fromkeys(text for pair in pairs for text in (pair.better, pair.worse)))
         rows = self._rows(texts)
-        place = {text: number for number, text in enumerate(texts)}
-        sides = torch.tensor([[place[pair.better], place[pair.worse]] for pair in pairs])  # [P, 2]
+        index = {text: number for number, text in enumerate(texts)}
+        sides = torch.tensor([[index[pair.better], index[pair.worse]] for pair in pairs])  # [P, 2]
         metrics: dict[str, float] = {}
         for _ in range(epochs):
             scores = torch.tensor(self.scores(texts), dtype=torch.float64, requires_grad=True)
@@ -147,7 +151,7 @@ class RewardModel:
         """Restore what `save` wrote.
 
         Raises:
-            CheckpointError: If it is missing, damaged, or of another model.
+            CheckpointError: If a file is missing or damaged, or does not fit this model.
         """
         self._critic.load(folder)
         restore(folder / OPTIMIZER_FILE, self._optimizer.load_state_dict)

@@ -1,15 +1,15 @@
-"""What rewards become before a policy learns from them, and what holds it near where it started.
+"""Reward terms (outcome credit, truncation penalty, KL charge) and the KL term of the loss.
 
-Every charge is taken off the reward of the turn in which the answer was given, so that returns,
-advantages and value targets of that turn and of those before it all know of it.
+Every term of the reward is applied in the turn of its answer, so that the returns, advantages and
+value targets of that turn and of earlier turns include it.
 
-Where tokens are drawn from nuclei, the divergence in the loss is that between the distributions
-renormalised over them, as is all that a gradient is taken of. The divergence in the reward is a
-number: it compares the whole distributions, as otherwise a nucleus of one token would cost nothing,
-however unlikely that token was at the start.
+Where tokens are sampled with top-p or top-k, the KL term of the loss compares the distributions
+renormalised over the nuclei, as the policy gradient does. The KL charge in the reward has no
+gradient and compares the whole distributions, because over a nucleus of one token the divergence
+is always 0.
 
-Sources: the divergence in the reward as in RLHF (arXiv 2203.02155), in the loss as in GRPO
-(arXiv 2402.03300); leaving cut answers out, or charging for them, as in DAPO (arXiv 2503.14476).
+Sources: KL in the reward as in RLHF (arXiv 2203.02155), in the loss as in GRPO (arXiv 2402.03300);
+masking or penalising truncated answers as in DAPO (arXiv 2503.14476).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig, per_token
+from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_update import AnswerSample, Stats, per_token
 from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.functional.credit import outcome_rewards, with_rewards
 from mlrl_learners.functional.losses import kl_estimate
@@ -25,16 +26,16 @@ from mlrl_learners.policies import Policy
 from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
 
-__all__ = ["Shaping"]
+__all__ = ["RewardTerms"]
 
 
-class Shaping:
-    """Credit by outcome, charges for overlong answers, and the divergence from the start.
+class RewardTerms:
+    """Terms added to rewards and losses, with the frozen reference policies they need.
 
     Args:
-        policies: Those that learn, as they are at the start.
-        policy_of: For each agent, the name of its policy.
-        config: What is done to rewards, and how far a policy may go.
+        policies: Trained policies by name, with their starting weights.
+        policy_of: Name of each agent's policy.
+        config: Credit, penalty and KL options.
     """
 
     def __init__(
@@ -50,57 +51,53 @@ class Shaping:
 
     @property
     def in_loss(self) -> bool:
-        """Whether the divergence is part of the loss."""
+        """Whether the KL term is part of the loss."""
         return self._config.kl_coef > 0 and self._config.kl_in == "loss"
 
-    def rewarded(self, rollouts: Sequence[Rollout]) -> Sequence[Rollout]:
-        """Return the rollouts with the rewards that are learnt from."""
+    def apply(self, rollouts: Sequence[Rollout]) -> Sequence[Rollout]:
+        """Return the rollouts with the rewards that the learner trains on."""
         if self._config.credit == "outcome":
             rollouts = [outcome_rewards(rollout) for rollout in rollouts]
         penalty = self._config.overlong_penalty
-        divergences = self._divergences(rollouts)
-        if not penalty and not divergences:
+        charges = self._kl_charges(rollouts)
+        if not penalty and not charges:
             return rollouts
 
         def charged(node: Node, step: JointStep, agent: AgentID) -> float:
-            if agent not in step.samples:  # rewarded for what others did
+            if agent not in step.samples:  # rewarded without having acted
                 return step.rewards[agent]
             answer = node.completions[agent][step.samples[agent]]
             cut = penalty if answer.finish_reason == "length" else 0.0
-            return step.rewards[agent] - cut - divergences.get((agent, answer), 0.0)
+            return step.rewards[agent] - cut - charges.get((agent, answer), 0.0)
 
         return [with_rewards(rollout, charged) for rollout in rollouts]
 
-    def divergence_loss(
-        self,
-        name: str,
-        logprobs: Tensor,
-        completions: Sequence[Completion],
-        weights: Sequence[float],
-        stats: dict[str, float],
+    def kl_loss(
+        self, name: str, logprobs: Tensor, samples: Sequence[AnswerSample], stats: Stats
     ) -> Tensor:
-        """Return kl_coef * sum(w * KL estimate) of some answers, and add to the sum `kl_reference`.
+        """Return kl_coef * sum(w * KL estimate) over the tokens of some answers, a scalar.
 
         Args:
-            name: Whose answers.
-            logprobs: Log-probabilities of their tokens now, `[T]`.
-            completions: The answers, B of them.
-            weights: From `answer_weights`.
-            stats: The statistics of the update.
+            name: Policy that gave the answers.
+            logprobs: Log-probabilities of their tokens under the current policy, `[T]`.
+            samples: The answers, B of them, with their token weights w.
+            stats: Receives the sum of the estimates as `kl_reference`.
         """
         config = self._config
         with torch.no_grad():
             reference, _ = self._references[name].logprobs(
-                [TokenRow.sampled(each) for each in completions],
+                [sample.row for sample in samples],
                 temperature=config.temperature,
                 with_entropy=False,
             )
         kl = kl_estimate(logprobs, reference, config.kl_estimator)
         stats["kl_reference"] += float(kl.detach().sum())
+        weights = [sample.token_weight for sample in samples]
+        completions = [sample.completion for sample in samples]
         return config.kl_coef * (per_token(weights, completions).to(kl.device) * kl).sum()
 
-    def _divergences(self, rollouts: Sequence[Rollout]) -> dict[tuple[AgentID, Completion], float]:
-        """Return kl_coef * sum over tokens of the KL estimate of each answer, if it is charged."""
+    def _kl_charges(self, rollouts: Sequence[Rollout]) -> dict[tuple[AgentID, Completion], float]:
+        """Return kl_coef * sum over tokens of the KL estimate of each answer; empty without it."""
         if not self._config.kl_coef or self.in_loss:
             return {}
         charges: dict[tuple[AgentID, Completion], float] = {}
@@ -110,11 +107,11 @@ class Shaping:
                 for agent, answer in _answers(rollouts)
                 if self._policy_of[agent] == name
             )
-            charges |= self._charges(name, list(given))
+            charges |= self._policy_charges(name, list(given))
         return charges
 
     @torch.no_grad()
-    def _charges(
+    def _policy_charges(
         self, name: str, given: Sequence[tuple[AgentID, Completion]]
     ) -> dict[tuple[AgentID, Completion], float]:
         reference, config = self._references[name], self._config
@@ -125,7 +122,7 @@ class Shaping:
                 [rows[i] for i in numbers], temperature=config.temperature, with_entropy=False
             )
             answers = [given[i][1] for i in numbers]
-            sampled = expected.new_tensor([lp for each in answers for lp in _whole_logprobs(each)])
+            sampled = expected.new_tensor([lp for each in answers for lp in _full_logprobs(each)])
             kl = kl_estimate(sampled, expected, config.kl_estimator)
             parts = kl.split([len(rows[i].token_ids) for i in numbers])
             totals = [config.kl_coef * float(part.sum()) for part in parts]
@@ -133,8 +130,8 @@ class Shaping:
         return {given[i]: charge for i, charge in gather(charges).items()}
 
 
-def _whole_logprobs(answer: Completion) -> Sequence[float]:
-    """Return log-probabilities of an answer's tokens in the whole distribution it was cut from."""
+def _full_logprobs(answer: Completion) -> Sequence[float]:
+    """Return the log-probabilities of an answer's tokens before truncation to nuclei."""
     if answer.nucleus is None:
         return answer.logprobs
     log_masses = answer.nucleus.log_masses.tolist()

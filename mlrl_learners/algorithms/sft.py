@@ -1,10 +1,9 @@
-"""Supervised fine-tuning of a team: imitate good answers, predict what comes of them, or both.
+"""Supervised fine-tuning of a team on answers, on the next observations, or on both.
 
-Learns from files of episodes, and then no episode is played; without a file, from those of its own
-answers that earned enough (as in RAFT, arXiv 2304.06767). An answer in a file is text, whoever
-wrote it: its tokens are those of the model that learns, and it ends as turns of that model's chat
-template do unless it was cut. The loss is the mean over completion tokens of -log pi at temperature
-1.
+The examples are episodes of files, in which case no episodes are collected, or collected answers
+with a high return (RAFT, arXiv 2304.06767). Answers in files are text: they are tokenized by the
+trained model and end with the end-of-turn token of its chat template unless they were truncated.
+The loss is the mean over completion tokens of -log pi at temperature 1.
 """
 
 import functools
@@ -13,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from mlrl_learners.algorithms.metrics import group_metrics
-from mlrl_learners.algorithms.offline import OfflineTeam
-from mlrl_learners.algorithms.policy_gradient import check_finite
+from mlrl_learners.algorithms.offline_team import OfflineTeam
 from mlrl_learners.algorithms.team import TeamConfig
+from mlrl_learners.algorithms.update_metrics import group_metrics
 from mlrl_learners.config.options import check_options, check_unread
 from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.returns import check_rewards, joint_returns, rollout_groups
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.processes.work_sharing import sum_numbers
@@ -31,17 +30,17 @@ __all__ = ["Sft", "SftConfig", "make_sft"]
 
 @dataclass(frozen=True)
 class SftConfig(TeamConfig):
-    """What is learnt from which episodes.
+    """Examples of supervised fine-tuning, and what is predicted from them.
 
     Attributes:
-        episodes: A file of `mlrl collect` for all agents, or a mapping of each agent to its own;
-            empty to learn from what the agents themselves play.
-        filter_reward: Learn only from lines of play whose team return is at least this; null for
-            all.
-        predict: `actions` imitates answers, `observations` learns what agents read after them,
-            `both` does both.
-        batch_size: Examples of an update of each policy where they come from files, at least 1.
-        group_size: Answers an agent gives to one prompt where there is no file, at least 1.
+        episodes: File of `mlrl collect` for all agents, or a mapping of each agent to a file; empty
+            to use the collected rollouts.
+        filter_reward: Lowest team return of the episodes that are trained on; null for all.
+        predict: Predicted text: `actions` (answers), `observations` (those that follow an answer)
+            or `both`.
+        batch_size: Number of examples per update and policy with files, at least 1.
+        group_size: Number of answers that an agent samples for each prompt without files, at least
+            1.
     """
 
     episodes: str | Mapping[str, str] = ""
@@ -61,20 +60,18 @@ class SftConfig(TeamConfig):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
         if not self.episodes:
-            reason = (
-                "no episodes, since an update takes all that was played: give a file as episodes"
-            )
+            reason = "no episodes, because an update uses all rollouts: give a file as episodes"
             check_unread(self, ("batch_size",), reason)
 
 
 class Sft(OfflineTeam):
-    """Learns by example.
+    """Learner that maximises the likelihood of examples.
 
     Args:
         agents: Every agent, in the environment's order.
-        model: One model for all, or one an agent.
-        config: What is learnt from which episodes, and the models.
-        seed: Decides everything that is sampled, and the order of the examples.
+        model: One model for all agents, or one per agent.
+        config: Examples, and the models.
+        seed: Seed of everything that is sampled, and of the order of the examples.
     """
 
     config: SftConfig
@@ -95,10 +92,10 @@ class Sft(OfflineTeam):
 
     @functools.cached_property
     def examples(self) -> dict[str, list[TokenRow]]:
-        """For each policy, every example that the files hold for it; read on first use.
+        """Examples of the files for each policy, read on first use.
 
         Raises:
-            ConfigError: If a file is missing or holds nothing to learn from.
+            ConfigError: If a file is missing or has no example for these agents.
         """
         rows: dict[str, list[TokenRow]] = {name: [] for name in self.policies}
         for demonstration in self._demonstrations():
@@ -113,14 +110,14 @@ class Sft(OfflineTeam):
         return rows
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
-        """Take one optimizer step a policy: on examples of the files, or on the rollouts.
+        """Take one optimizer step per policy, on examples of the files or on the rollouts.
 
         Returns:
-            Metrics by name, per agent (of what was played) and per policy (`shared/loss`).
+            Metrics by name, per agent (of the rollouts) and per policy (`shared/loss`).
 
         Raises:
             NumericsError: If a reward, loss or gradient is not finite.
-            ConfigError: If a file cannot be learnt from.
+            ConfigError: If a file has no example for these agents.
         """
         check_rewards(rollouts)
         self.begin_update()
@@ -146,14 +143,14 @@ class Sft(OfflineTeam):
         if self.config.predict != "observations":
             written = shown.actions[agent]
             row = self.row_of_text(agent, shown.observation, written, end=shown.is_whole)
-            if row.token_ids:  # a cut answer may be empty
+            if row.token_ids:  # a truncated answer may be empty
                 yield row
         if self.config.predict != "actions" and shown.next_observation is not None:
             question = _question(self.agents, shown.observation, shown.actions)
             yield self.row_of_text(agent, question, shown.next_observation, end=True)
 
     def _drawn(self) -> dict[str, list[TokenRow]]:
-        """Return the examples of this update: all of them once, then again in another order."""
+        """Return the examples of this update for each policy."""
         return {
             name: [rows[index] for index in self.draw(len(rows), self.config.batch_size)]
             for name, rows in self.examples.items()
@@ -161,7 +158,7 @@ class Sft(OfflineTeam):
         }
 
     def _played(self, rollouts: Sequence[Rollout]) -> dict[str, list[TokenRow]]:
-        """Return the answers, and what came of them, of lines of play that earned enough."""
+        """Return the examples in the joint steps whose mean team return reaches the filter."""
         rows: dict[str, dict[TokenRow, None]] = {name: {} for name in self.policies}
         for rollout in rollouts:
             for node, step, earned in _lines(rollout.root, rollout.agents):
@@ -212,7 +209,7 @@ def make_sft(
     """Build supervised fine-tuning; options are the fields of `SftConfig`.
 
     Raises:
-        UnknownNameError: If an option is none of them, or a file is for an unknown agent.
+        UnknownNameError: If an option is not a field, or a file is for an unknown agent.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
@@ -221,7 +218,7 @@ def make_sft(
 
 
 def _question(agents: Sequence[AgentID], observation: str, actions: Mapping[AgentID, str]) -> str:
-    """Return what is read before the next observation is predicted; it depends on all answers."""
+    """Return the prompt for predicting the next observation, which contains all answers."""
     answers = [f"[{agent}]\n{actions[agent]}" for agent in agents if agent in actions]
     return "\n\n".join([observation, *answers, "What is read next?"])
 
@@ -229,7 +226,7 @@ def _question(agents: Sequence[AgentID], observation: str, actions: Mapping[Agen
 def _lines(
     node: Node, agents: Sequence[AgentID], before: float = 0.0
 ) -> Iterator[tuple[Node, JointStep, float]]:
-    """Yield every joint step with the mean team return of the lines of play through it."""
+    """Yield every joint step with the mean team return of the episodes through it."""
     returns = [joint_returns(node, agent, gamma=1.0) for agent in agents]
     for number, step in enumerate(node.steps):
         yield node, step, before + sum(mine[number] for mine in returns) / len(agents)

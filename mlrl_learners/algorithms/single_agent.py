@@ -1,4 +1,4 @@
-"""The methods as they are known for one agent: settings of the team's learners.
+"""Single-agent methods (GRPO, RLOO, REINFORCE++, PPO, DPO) as settings of the team's learners.
 
 Sources: GRPO (arXiv 2402.03300), RLOO (arXiv 2402.14740), REINFORCE++ (arXiv 2501.03262),
 PPO (arXiv 1707.06347), DPO (arXiv 2305.18290).
@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlrl_learners.algorithms.actor_critic import ActorCritic, make_ippo
+from mlrl_learners.algorithms.madpo import Madpo, make_madpo
 from mlrl_learners.algorithms.magrpo import Magrpo, make_magrpo, make_mareinforce, make_marloo
-from mlrl_learners.algorithms.preferences import Madpo, make_madpo
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import AgentID
 
@@ -20,25 +20,25 @@ REINFORCE_PP = {"loss": "token_mean", "normalize_batch": True}
 
 
 def make_grpo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
-    """Build GRPO: advantages over the group's deviation, each answer's mean over its tokens, clips.
+    """Build GRPO: advantages divided by the group's deviation, mean over tokens, clipped ratios.
 
-    Options, here and below, are those of `make_magrpo`.
+    This and the other functions of this module take the options of their team's method.
 
     Raises:
-        ConfigError: If there are several agents; here and below.
+        ConfigError: If there are several agents; as in all functions of this module.
     """
     _require_one(agents, "grpo", instead="magrpo")
     return make_magrpo(agents=agents, **{**GRPO, **options})
 
 
 def make_rloo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
-    """Build RLOO: the mean of the others as baseline, whole answers, nothing clipped."""
+    """Build RLOO: leave-one-out baseline, sum over tokens, no clipping."""
     _require_one(agents, "rloo", instead="marloo")
     return make_marloo(agents=agents, **options)
 
 
 def make_reinforce_pp(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
-    """Build REINFORCE++: no baseline but the batch, whose advantages are normalised together."""
+    """Build REINFORCE++: returns normalised over the batch, mean over all tokens, clipped."""
     _require_one(agents, "reinforce_pp", instead="mareinforce")
     return make_mareinforce(agents=agents, **{**REINFORCE_PP, **options})
 
@@ -59,6 +59,6 @@ def _require_one(agents: Sequence[AgentID], name: str, *, instead: str) -> None:
     if len(agents) != 1:
         named = ", ".join(agents)
         raise ConfigError(
-            f"{name} trains one agent, got {len(agents)} ({named}): take {instead}, its "
-            "form for teams, or an environment for one, such as mlrl/humaneval-v0 with num_aux=0"
+            f"{name} trains one agent, got {len(agents)} ({named}): take {instead}, its form for "
+            "teams, or an environment for one agent, such as mlrl/humaneval-v0 with num_aux=0"
         )

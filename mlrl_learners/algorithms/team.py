@@ -1,7 +1,7 @@
-"""A team of agents on top of language models, and how they answer.
+"""Team of agents with language-model policies: sampling, schedules and checkpoints.
 
-Every learner with `transformers` policies is built on a `Team`; only `update` tells them apart.
-Who has which weights is the matter of `mlrl_learners.algorithms.weights`.
+Base class of every learner with `transformers` policies; a method adds `update`. The assignment of
+models to agents is in `mlrl_learners.algorithms.team_models`.
 """
 
 import contextlib
@@ -12,9 +12,9 @@ from pathlib import Path
 
 import torch
 
-from mlrl_learners.algorithms.weights import (
-    Weights,
-    WeightsConfig,
+from mlrl_learners.algorithms.team_models import (
+    TeamModels,
+    TeamModelsConfig,
     assign_policies,
     load_policy,
     policy_sources,
@@ -30,15 +30,17 @@ __all__ = ["Team", "TeamConfig", "load_policy"]
 
 
 @dataclass(frozen=True)
-class TeamConfig(SamplingConfig, OptimizerConfig, WeightsConfig):
+class TeamConfig(SamplingConfig, OptimizerConfig, TeamModelsConfig):
     """Models, sampling and optimisation of a team.
 
     Attributes:
-        system_prompts: For each agent, what its model is told first; agents may be left out.
-        max_prompt_tokens: Longer prompts lose the middle of their observation, more than the system
-            prompt and the chat template take; 0 for what the model can read.
-        max_rows: Most answers that are decoded at once, at least 1.
-        micro_batch_tokens: Most tokens of one forward pass in training, padding included.
+        system_prompts: System prompt of each agent; agents that are left out have none.
+        max_prompt_tokens: Longest prompt in tokens, above those of the system prompt and the chat
+            template; longer prompts lose the middle of their observation; 0 for the context length
+            of the model minus `max_new_tokens`.
+        max_rows: Largest number of answers that are decoded in one batch, at least 1.
+        micro_batch_tokens: Largest number of tokens per forward pass in training, padding included,
+            at least 1.
     """
 
     system_prompts: Mapping[str, str] = field(default_factory=dict)
@@ -54,41 +56,43 @@ class TeamConfig(SamplingConfig, OptimizerConfig, WeightsConfig):
         """
         SamplingConfig.__post_init__(self)
         OptimizerConfig.__post_init__(self)
-        WeightsConfig.__post_init__(self)
+        TeamModelsConfig.__post_init__(self)
         for name, low in (("max_prompt_tokens", 0), ("max_rows", 1), ("micro_batch_tokens", 1)):
             if getattr(self, name) < low:
                 raise ConfigError(f"{name} must be at least {low}, got {getattr(self, name)}")
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that there is something to learn from what is played in this way.
+        """Check that a method can train on rollouts collected in this way.
 
         Raises:
-            ConfigError: If there is not.
+            ConfigError: If it cannot.
         """
 
 
 class Team:
-    """Agents, their policies, and one generator that all sampling draws from.
+    """Agents, their policies, and the random generator of all sampling.
 
     Args:
         agents: Every agent, in the environment's order.
-        model: One model for all (each policy gets its own copy or adapter), or one an agent.
-        config: Models, sampling, optimisation.
-        seed: Decides everything that is sampled.
+        model: One model for all agents (each policy gets its own copy or adapter), or one per
+            agent.
+        config: Models, sampling and optimisation.
+        seed: Seed of everything that is sampled.
 
     Attributes:
-        shares_work: Several processes learn one team, see `mlrl_learners.processes.work_sharing`.
-        policy_of: For each agent, the name of its policy.
-        policies: By name.
-        optimizers: By name of a policy; those that are frozen have none.
-        learning: The agents that are not frozen; what others say is not trained on.
+        shares_work: True: several processes can train one team, see
+            `mlrl_learners.processes.work_sharing`.
+        policy_of: Name of each agent's policy.
+        policies: Policies by name.
+        optimizers: Optimizers by name of their policy; frozen policies have none.
+        learning: The trained agents, which are those that are not frozen.
     """
 
     shares_work = True
 
     @property
     def is_sharded(self) -> bool:
-        """Whether weights are in pieces, so that it takes all processes to save them."""
+        """Whether weights are sharded over processes, which must then all take part in `save`."""
         return self.config.fsdp and world().size > 1
 
     def __init__(
@@ -108,12 +112,12 @@ class Team:
                 raise unknown_name("agent", agent, self.agents)
         self.sources = policy_sources(self.policy_of, model)
         self.learning = tuple(agent for agent in self.agents if agent not in config.frozen)
-        self.weights = Weights(config, seed)
+        self.models = TeamModels(config, seed)
         learnt = {self.policy_of[agent] for agent in self.learning}
         self.policies = {
-            name: self.weights.trained(name, source)
+            name: self.models.trained(name, source)
             if name in learnt
-            else self.weights.frozen(source)
+            else self.models.frozen(source)
             for name, source in self.sources.items()
         }
         self.optimizers = {
@@ -130,12 +134,12 @@ class Team:
         num_samples: int = 1,
         explore: bool = True,
     ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Answer many joint observations: one batch a model, whatever agent or node asks.
+        """Answer many joint observations, in one batch per model over all agents and nodes.
 
         Raises:
-            UnknownNameError: If an observation is for an agent that is not of this team.
+            UnknownNameError: If an observation is for an agent outside this team.
         """
-        asked: dict[int, list[tuple[int, AgentID]]] = {}  # by the weights that answer
+        asked: dict[int, list[tuple[int, AgentID]]] = {}  # by id of the model
         for node, observation in enumerate(observations):
             for agent in observation:
                 asked.setdefault(id(self._policy(agent).model), []).append((node, agent))
@@ -160,17 +164,17 @@ class Team:
         ]
 
     def prompt_ids(self, agent: AgentID, observation: str) -> list[int]:
-        """Return the token ids that an agent's model reads for an observation.
+        """Return the prompt of an agent's model for an observation, as token ids.
 
         Raises:
-            UnknownNameError: If the agent is not of this team.
+            UnknownNameError: If the agent is outside this team.
         """
         self._policy(agent)
         return self._formats[agent].encode(observation)
 
     @contextlib.contextmanager
     def sampling_seed(self, seed: int) -> Iterator[None]:
-        """Sample from `seed` inside the block, then go on as if nothing had happened."""
+        """Sample from `seed` inside the block, then restore the generator."""
         state = self.generator.get_state()
         self.generator.manual_seed(seed)
         try:
@@ -179,18 +183,18 @@ class Team:
             self.generator.set_state(state)
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that there is something to learn from what is played in this way.
+        """Check that this learner can train on rollouts collected in this way.
 
         Raises:
-            ConfigError: If there is not.
+            ConfigError: If it cannot.
         """
         self.config.check_rollout(rollout)
 
     def save(self, path: Path) -> None:
-        """Write what was learnt, optimizers and the generator into the folder `path`.
+        """Write weights, optimizer states and the generator into the folder `path`.
 
-        The folder of a policy also loads with `transformers`, that of an adapter with `peft`; of
-        frozen weights it only says which they are.
+        The folder of a policy also loads with `transformers`, that of an adapter with `peft`. A
+        frozen policy is stored as a reference to its source.
         """
         path.mkdir(parents=True, exist_ok=True)
         for name, policy in self.policies.items():
@@ -205,7 +209,7 @@ class Team:
         """Restore what `save` wrote.
 
         Raises:
-            CheckpointError: If it is missing, damaged, or of another team or model.
+            CheckpointError: If a file is missing or damaged, or does not fit this team.
         """
         try:
             policy_of = json.loads((path / "team.json").read_text())["policies"]
@@ -222,10 +226,10 @@ class Team:
         restore(path / "generator.pt", self.generator.set_state)
 
     def plan_updates(self, num_updates: int) -> None:
-        """Take note of how many updates the whole run has; learning rates fall over all of it.
+        """Set the number of updates of the run, over which learning rates decay.
 
         Args:
-            num_updates: Those before a resume included.
+            num_updates: Updates of the whole run, those before a resume included.
 
         Raises:
             ConfigError: If a schedule would have steps at rate 0, or end within its warm-up.
@@ -234,10 +238,10 @@ class Team:
             optimizer.plan_updates(num_updates)
 
     def begin_update(self) -> None:
-        """Forget gradients that a failed update left, and move all schedules on by an update.
+        """Clear gradients that a failed update left, and advance all schedules by one update.
 
         Raises:
-            ConfigError: If the length of a falling schedule is not known, or it is over.
+            ConfigError: If the length of a decaying schedule is unknown, or the schedule has ended.
         """
         for optimizer in self._every_optimizer():
             optimizer.begin_update()
@@ -267,7 +271,13 @@ class Team:
         return chat
 
     def _why_no_room(self, agent: AgentID, limit: int, needed: int) -> str:
-        """Say which option leaves a prompt without a token of its observation."""
+        """Return the error message that names the option which leaves no room for an observation.
+
+        Args:
+            agent: Agent whose prompts are too short.
+            limit: Longest prompt, in tokens.
+            needed: Tokens of its system prompt and chat template.
+        """
         whose = f"the system prompt and chat template of {agent!r}"
         if limit == self.config.max_prompt_tokens:
             return f"max_prompt_tokens must be above {needed}, the tokens of {whose}, got {limit}"

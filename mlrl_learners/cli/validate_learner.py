@@ -12,7 +12,13 @@ from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.registry import make as make_learner
 from mlrl_learners.registry import registry
-from mlrl_learners.testing.table import LEARNT_TOYS, Effort, ToyResult, accepted_walks, play_toys
+from mlrl_learners.testing.toy_results import (
+    LEARNT_TOYS,
+    Effort,
+    ToyResult,
+    accepted_walks,
+    play_toys,
+)
 from mlrl_learners.types import AgentID, Learner
 
 __all__ = ["run"]

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from mlrl_learners.processes.work_sharing import is_main, patience, world
+from mlrl_learners.processes.work_sharing import is_main, peer_errors, world
 
 __all__ = ["compute", "is_sharded", "load_weights", "piece_of", "shard", "whole", "whole_weights"]
 
@@ -68,7 +68,7 @@ def whole(tensor: Tensor) -> Tensor:
     """
     if not isinstance(tensor, DTensor):
         return tensor
-    with patience():
+    with peer_errors():
         return tensor.full_tensor()
 
 

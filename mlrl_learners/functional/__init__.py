@@ -1,1 +1,1 @@
-"""Pure functions behind the algorithms; each has a slow plain-Python twin in its test."""
+"""Pure functions of the algorithms; the tests compare each with a plain-Python reference."""

@@ -1,4 +1,4 @@
-"""Group-relative advantages. Free of torch.
+"""Group-relative advantages, without torch.
 
 Sources: MAGRPO (arXiv 2508.04652), GRPO (arXiv 2402.03300), RLOO (arXiv 2402.14740).
 """
@@ -22,9 +22,9 @@ def group_advantages(
     deviation: float | None = None,
     epsilon: float = 1e-4,
 ) -> list[float]:
-    """Return how much better each answer did than the baseline of its group.
+    """Return the advantage of each answer: its return minus the baseline of its group.
 
-    With R the returns of the G answers to one prompt:
+    With R the returns of the G answers to one prompt, the advantages are:
 
     - `mean`: R - mean(R)
     - `none`: R
@@ -32,11 +32,11 @@ def group_advantages(
     - `max`: R - max(R), which is biased: the maximum depends on the answer itself
 
     Args:
-        returns: One return an answer, at least one.
-        baseline: Which baseline is subtracted.
-        normalize_std: Divide by `deviation` plus `epsilon`.
+        returns: Return of each answer, at least one.
+        baseline: Kind of baseline.
+        normalize_std: Divide by `deviation` plus `epsilon`, as in GRPO.
         deviation: By default the population standard deviation of the returns.
-        epsilon: Added to the standard deviation.
+        epsilon: Constant added to the standard deviation, above 0.
 
     Raises:
         NumericsError: If a return is not finite.
@@ -49,7 +49,7 @@ def group_advantages(
     elif baseline == "max":
         advantages = [value - max(returns) for value in returns]
     elif min(returns) == max(returns):
-        advantages = [0.0] * size  # exactly: rounding must not turn equal rewards into a gradient
+        advantages = [0.0] * size  # exactly 0: rounding errors must not become a gradient
     elif baseline == "mean":
         advantages = [value - total / size for value in returns]
     else:
@@ -61,14 +61,14 @@ def group_advantages(
 
 
 def pooled_deviation(groups: Sequence[Sequence[float]], weights: Sequence[float]) -> float:
-    """Return the root of the weighted mean of the groups' population variances.
+    """Return the square root of the weighted mean of the groups' population variances.
 
-    GRPO divides by the deviation of the answers to one task. Over several turns a deviation of its
-    own for each node would give a turn with small rewards the same gradient as one with large
-    rewards; one deviation for all nodes of a rollout keeps their ratio.
+    GRPO divides by the deviation of the answers to one task. With several turns, a deviation per
+    node would give a turn with small rewards the same gradient as one with large rewards; one
+    deviation for all nodes of a rollout keeps their ratio.
 
     Args:
-        groups: Returns of the answers to each prompt, at least one.
+        groups: Returns of the answers of each group, at least one group and one answer.
         weights: Weight of each group, above 0.
     """
     variances = []
@@ -84,16 +84,16 @@ def normalize(
     """Return (value - mean) / (population standard deviation + epsilon); zeros if all are equal.
 
     Args:
-        values: What is to be normalised.
-        weights: Weight of each value in the mean and the deviation, above 0; all alike by default.
-        epsilon: Added to the standard deviation.
+        values: Values to normalise.
+        weights: Weight of each value in the mean and the deviation, above 0; 1 by default.
+        epsilon: Constant added to the standard deviation, above 0.
 
     Raises:
         NumericsError: If a value is not finite.
     """
     _check_finite(values, "value to be normalised")
     if not values or min(values) == max(values):
-        return [0.0] * len(values)  # exactly: rounding must not be blown up to size one
+        return [0.0] * len(values)  # exactly 0: dividing by epsilon would amplify rounding errors
     weights = weights or [1.0] * len(values)
     total = math.fsum(weights)
     mean = _weighted_sum(values, weights) / total
@@ -106,7 +106,7 @@ def _weighted_sum(values: Sequence[float], weights: Sequence[float]) -> float:
 
 
 def _check_finite(values: Sequence[float], what: str) -> None:
-    """Refuse what comparisons would silently take for equal to anything."""
+    """Refuse NaN and infinity, which comparisons would accept silently."""
     for value in values:
         if not math.isfinite(value):
             raise NumericsError(f"a {what} is {value}")

@@ -1,8 +1,8 @@
-"""Credit: which part of what a team earned is put down to one agent's answer. Free of torch.
+"""Credit assignment: the share of a joint action's value that one agent receives, without torch.
 
-A credit is either another view of the rewards (`outcome_rewards`), or of the values of the joint
-actions of a node (`credited_values`). Neither knows where the values come from: they are returns
-for methods without a critic, and advantages for those with one.
+Credit changes the rewards (`outcome_rewards`) or the values of the joint actions of a node
+(`credited_values`). Values are returns in methods without a critic and advantages in methods with
+one.
 
 Sources: difference rewards (Wolpert and Tumer, 2002), counterfactual baselines (COMA,
 arXiv 1705.08926), leave-one-out baselines (RLOO, arXiv 2402.14740).
@@ -17,7 +17,7 @@ from typing import Literal
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
-__all__ = ["Credit", "credited_values", "goes_on", "outcome_rewards", "with_rewards"]
+__all__ = ["Credit", "continues_for", "credited_values", "outcome_rewards", "with_rewards"]
 
 Credit = Literal["shared", "outcome", "difference", "leave_one_out"]
 
@@ -28,28 +28,28 @@ RewardOf = Callable[[Node, JointStep, AgentID], float]
 def credited_values(
     node: Node, agent: AgentID, values: Sequence[float], credit: Credit
 ) -> list[float]:
-    """Return what the agent is credited with for each joint action of a node.
+    """Return the agent's credit for each joint action of a node.
 
-    With Q(j) the value of the joint action j = (a, b), a the agent's answer and b all others':
+    With Q(j) the value of the joint action j = (a, b), where a is the agent's answer and b are the
+    answers of the others:
 
-    - `shared`, `outcome`: Q(j), the values as they are
-    - `difference`: Q(a, b) - mean of Q(a', b) over the agent's other answers a' beside the same b
-    - `leave_one_out`: Q(j) - mean of Q(k) over all other joint actions k; 0 where there is none
+    - `shared`, `outcome`: Q(j)
+    - `difference`: Q(a, b) - mean of Q(a', b) over the agent's other answers a'
+    - `leave_one_out`: Q(j) - mean of Q(k) over all other joint actions k; 0 if there is none
 
-    Where every combination of G answers of N agents was played and all is averaged over b,
-    `difference` is G / (G - 1) and `leave_one_out` is n / (n - 1), n = G^N, times the value less
-    the mean of the group: they are baselines of their own, and change nothing but the scale of
-    values that a mean is taken off anyway.
+    If every combination of G answers of N agents was played, the mean over b of `difference` is
+    G / (G - 1), and that of `leave_one_out` is n / (n - 1) with n = G^N, times the value minus the
+    mean of the group. Both are baselines; a group-mean baseline on top changes only the scale.
 
     Args:
-        node: Where the joint actions were played.
-        agent: Whose answer is judged.
+        node: Node of the joint actions.
+        agent: Agent that receives the credit.
         values: Q of each joint action, in order.
-        credit: Which view.
+        credit: Kind of credit.
 
     Raises:
-        ConfigError: If `difference` is asked for where no other answer of the agent was played
-            beside the same answers of the others.
+        ConfigError: If `credit` is `difference` and a joint action has no counterpart with another
+            answer of the agent and the same answers of the others.
     """
     if credit == "difference":
         return _differences(node, agent, values)
@@ -58,10 +58,11 @@ def credited_values(
     return list(values)
 
 
-def goes_on(step: JointStep, agent: AgentID) -> bool:
-    """Return whether anything follows a joint action for an agent, walked or not.
+def continues_for(step: JointStep, agent: AgentID) -> bool:
+    """Return whether the episode continues for an agent after a joint action.
 
-    Who is not asked in the next turn has left the episode.
+    Joint actions that a chain did not continue from count as well. An agent without an observation
+    in the next turn has left the episode.
     """
     if step.child is not None:
         return agent in step.child.observations
@@ -71,21 +72,19 @@ def goes_on(step: JointStep, agent: AgentID) -> bool:
 
 
 def outcome_rewards(rollout: Rollout) -> Rollout:
-    """Return a rollout in which only the last reward of every line of play counts.
-
-    What came before is judged by how the line ended, whatever was paid on the way.
-    """
+    """Return a rollout with all rewards set to 0 except the last one of every episode."""
     return with_rewards(
-        rollout, lambda _, step, agent: 0.0 if goes_on(step, agent) else step.rewards[agent]
+        rollout, lambda _, step, agent: 0.0 if continues_for(step, agent) else step.rewards[agent]
     )
 
 
 def with_rewards(rollout: Rollout, reward_of: RewardOf) -> Rollout:
-    """Return a rollout with other rewards for those who were rewarded; all else is as it was.
+    """Return a copy of a rollout with new rewards for the agents that have rewards.
 
     Args:
-        rollout: What was played; it is left as it is.
-        reward_of: The new reward, from a node, one of its joint actions, and an agent.
+        rollout: The rollout; it is not modified.
+        reward_of: Function of a node, one of its joint actions and an agent that returns the new
+            reward.
     """
     return replace(rollout, root=_rewarded(rollout.root, reward_of))
 
@@ -112,8 +111,8 @@ def _differences(node: Node, agent: AgentID, values: Sequence[float]) -> list[fl
     if any(len(numbers) < 2 for numbers in beside.values()):
         raise ConfigError(
             f"credit 'difference' compares answers of {agent!r} beside the same answers of the "
-            f"others, and turn {node.turn} has a joint action without such a twin: set joint_mode "
-            "to cross and group_size to 2 or more"
+            f"others, and turn {node.turn} has a joint action without such a counterpart: set "
+            "joint_mode to cross and group_size to 2 or more"
         )
     return [
         _less_mean(values[number], [values[k] for k in beside[key] if k != number])
@@ -127,5 +126,5 @@ def _without(values: Sequence[float], index: int) -> list[float]:
 
 def _less_mean(value: float, others: Sequence[float]) -> float:
     if all(other == value for other in others):
-        return 0.0  # exactly: rounding must not turn equal rewards into a gradient
+        return 0.0  # exactly 0: rounding errors must not become a gradient
     return value - math.fsum(others) / len(others)

@@ -1,51 +1,50 @@
-"""Generalised advantage estimation over the turns of rollout trees. Free of torch.
+"""Generalised advantage estimation (GAE) over the turns of rollout trees, without torch.
 
-One turn is one action: an agent reads its prompt and writes a whole completion. A value is of what
-is read, before anything is written. In a tree the future of a joint action is the mean over the
-joint actions that follow it; a chain of one sample a node is the textbook's case.
+One turn is one action: an agent reads its prompt and writes a whole completion. A value is the
+expected return from an observation on. In a tree, the future of a joint action is the mean over the
+joint actions that follow it; a chain with one sample per node gives standard GAE.
 
-A turn limit ends an episode for good unless the environment says that it is artificial. If it is
-part of the task, nothing can be earned behind it, and adding a critic's value there would pay
-agents for running into it.
+A turn limit ends an episode unless the environment declares it artificial. If the limit is part of
+the task, no reward can follow it, and a critic's value there would reward agents for reaching it.
 
-Sources: GAE (arXiv 1506.02438); bootstrapping at artificial time limits (arXiv 1712.00378).
+Sources: GAE (arXiv 1506.02438, eq. 16); bootstrapping at artificial time limits
+(arXiv 1712.00378).
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.functional.reach import count_going_on, other_rollouts_means, share_futures
+from mlrl_learners.functional.reach import count_continuing, other_rollouts_means, share_futures
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
 __all__ = ["TurnGae", "Value", "chain_baselines"]
 
 Value = Callable[[AgentID, Mapping[AgentID, str]], float]
-"""What an agent can expect from where the agents read these observations."""
+"""Expected return V of an agent from the observations of all agents on."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnGae:
-    """Advantages A = d + gamma * lambda * A' with d = r + gamma * V(next) - V(node).
+    """Advantages A = delta + gamma * lambda * A' with delta = r + gamma * V(next) - V(node).
 
-    A' is the mean advantage of the joint actions that follow. What V(next) and A' are:
+    A' is the mean advantage of the joint actions that follow. V(next) and A' are:
 
-    - after a joint action with a child: the child's
-    - after one that ended the task, or was cut by the turn limit: both 0, nothing follows
-    - after one that was cut by an artificial limit, with `bootstrap`: V of what would have been
-      read next, and A' = 0
-    - after one that a chain did not walk further: V of what would have been read next. A' is
-      shared out as `mlrl_learners.functional.reach.share_futures` says.
+    - after a joint action with a child: those of the child
+    - after a joint action that ended the task or reached the turn limit: both 0
+    - after a joint action that reached an artificial limit, with `bootstrap`: V of the next
+      observation, and A' = 0
+    - after a joint action that a chain did not continue from: V of the next observation, and A'
+      from `mlrl_learners.functional.reach.share_futures`
 
-    Nothing follows for an agent that has left. With V = 0 and lambda = 1 they are MAGRPO's returns.
-    A value target is A + V(node): it keeps the scale of the rewards.
+    Both are 0 for an agent that has left. With V = 0 and lambda = 1, A is the return of MAGRPO.
+    The value target A + V(node) keeps the scale of the rewards.
 
     Attributes:
-        value: The critic, as it was when the rollouts were played.
-        gamma: Discount a turn, in [0, 1].
-        gae_lambda: 0 for one-step temporal differences, 1 for returns less values.
-        bootstrap: Whether the turn limit is artificial, and what follows it is estimated by the
-            critic.
+        value: Critic at sampling time.
+        gamma: Discount factor per turn, in [0, 1].
+        gae_lambda: lambda, from 0 (one-step temporal differences) to 1 (returns minus values).
+        bootstrap: Whether the turn limit is artificial and the critic's value follows it.
     """
 
     value: Value
@@ -56,48 +55,53 @@ class TurnGae:
     def joint_advantages(
         self, node: Node, agent: AgentID, baseline: float | None = None
     ) -> list[float]:
-        """Return the advantage of each joint action played at `node`.
+        """Return the advantage A of each joint action of `node`.
 
         Args:
-            node: Where the joint actions were played.
-            agent: Whose rewards count.
-            baseline: The expected A' after a joint action, independent of those at this node;
-                None credits the A' of a chain to all joint actions that go on.
+            node: Node of the joint actions.
+            agent: Agent whose rewards count.
+            baseline: Expected A' after a joint action, independent of the actions at this node;
+                None credits the A' of a chain to all joint actions after which the episode
+                continues.
         """
         here = self.value(agent, node.observations)
         return [expected - here for expected in self._expected(node, agent, baseline)]
 
     def futures(self, node: Node, agent: AgentID) -> dict[int, float]:
-        """Return the A' of each joint action that was walked further, by its number."""
-        return {number: each.advantage for number, each in self._walked(node, agent, 0.0).items()}
+        """Return A' of each joint action that has a child, by its index."""
+        return {
+            number: each.advantage for number, each in self._futures_of(node, agent, 0.0).items()
+        }
 
     def _expected(self, node: Node, agent: AgentID, baseline: float | None) -> list[float]:
         """Return A + V(node) of each joint action."""
-        walked = self._walked(node, agent, baseline)
+        observed = self._futures_of(node, agent, baseline)
         advantages, other = share_futures(
-            {number: future.advantage for number, future in walked.items()},
-            count_going_on(node),
+            {number: future.advantage for number, future in observed.items()},
+            count_continuing(node),
             baseline,
         )
-        value = _mean([future.value for future in walked.values()])
+        value = _mean([future.value for future in observed.values()])
         expected = []
         for number, step in enumerate(node.steps):
             future = _Future(value, other)
             if step.child is None:
                 future = self._cut(step, agent, future)
             elif agent in step.child.observations:
-                future = _Future(walked[number].value, advantages[number])
+                future = _Future(observed[number].value, advantages[number])
             else:
-                future = walked[number]
+                future = observed[number]
             reward = step.rewards.get(agent, 0.0)
             expected.append(
                 reward + self.gamma * (future.value + self.gae_lambda * future.advantage)
             )
         return expected
 
-    def _walked(self, node: Node, agent: AgentID, baseline: float | None) -> "dict[int, _Future]":
-        """Return what comes after each joint action that was walked further, by its number."""
-        inner = None if baseline is None else 0.0  # any baseline leaves a mean without bias
+    def _futures_of(
+        self, node: Node, agent: AgentID, baseline: float | None
+    ) -> "dict[int, _Future]":
+        """Return the future of each joint action that has a child, by its index."""
+        inner = None if baseline is None else 0.0  # the mean is unbiased with any baseline
         return {
             number: self._entered(step.child, agent, inner)
             for number, step in enumerate(node.steps)
@@ -112,10 +116,16 @@ class TurnGae:
         return _Future(value, expected - value)
 
     def _cut(self, step: JointStep, agent: AgentID, sibling: "_Future") -> "_Future":
-        """Return what would have followed a joint action that nobody walked on from."""
+        """Return the future of a joint action without a child.
+
+        Args:
+            step: The joint action.
+            agent: Agent whose future it is.
+            sibling: Mean future of the joint actions with a child.
+        """
         if step.terminated or (step.truncated and not self.bootstrap):
             return _Future(0.0, 0.0)
-        if not step.next_observations:  # nobody asked
+        if not step.next_observations:  # the environment returned none
             return _Future(0.0, 0.0) if step.truncated else sibling
         if agent not in step.next_observations:
             return _Future(0.0, 0.0)
@@ -126,12 +136,12 @@ class TurnGae:
 def chain_baselines(
     rollouts: Sequence[Rollout], estimators: Sequence[TurnGae], agent: AgentID
 ) -> list[dict[int, float]]:
-    """Return for each rollout, by turn, the mean A' after joint actions of the other chains.
+    """Return the mean A' after joint actions of the other chains, by turn, for each rollout.
 
     Args:
-        rollouts: What was played.
-        estimators: For each rollout, how its advantages are estimated.
-        agent: Whose advantages.
+        rollouts: The rollouts.
+        estimators: Estimator of each rollout.
+        agent: Agent whose advantages are estimated.
     """
     return other_rollouts_means(
         rollouts, lambda number, node: estimators[number].futures(node, agent)
@@ -140,7 +150,7 @@ def chain_baselines(
 
 @dataclass(frozen=True, slots=True)
 class _Future:
-    """What comes after a joint action: V(next) and the mean advantage there."""
+    """V(next) and A' after a joint action."""
 
     value: float
     advantage: float

@@ -1,8 +1,8 @@
-"""Policy-gradient losses over flat token vectors: there is no padding to mask.
+"""Policy-gradient losses over packed token vectors, without padding.
 
-Every tensor named `[T]` holds the completion tokens of all rows of a batch, one after the other;
-`rows` says which row a token belongs to. A loss is a weighted sum over tokens, and the weights are
-what tells one "mean" from another, so a batch may be split anywhere without changing the total.
+A tensor of shape `[T]` holds the completion tokens of all rows of a batch, one row after the other;
+`rows` maps tokens to rows. A loss is a weighted sum over tokens, and the kind of mean is in the
+weights alone, so splitting a batch does not change the total.
 """
 
 import math
@@ -13,10 +13,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from mlrl_learners.errors import NumericsError
+
 __all__ = [
     "KlEstimator",
     "LossKind",
     "PolicyLoss",
+    "check_finite",
     "kl_estimate",
     "policy_loss",
     "token_weights",
@@ -29,11 +32,11 @@ KlEstimator = Literal["k1", "k2", "k3"]
 
 @dataclass(frozen=True, slots=True)
 class PolicyLoss:
-    """A loss to minimise and what is worth logging of it, summed over tokens.
+    """A loss to minimise and its statistics, summed over tokens.
 
     Attributes:
         loss: Scalar with a gradient.
-        clipped: Number of tokens (rows for `gspo`) whose ratio was clipped away.
+        clipped: Number of tokens whose gradient is 0 because of clipping.
     """
 
     loss: Tensor
@@ -50,21 +53,21 @@ def token_weights(
 ) -> list[float]:
     """Return the weight of each row's tokens in the loss.
 
-    With w the weight of a row and W the total weight of the **whole** update, rows in other
-    micro-batches or filtered out included:
+    With w the weight of a row and W the total weight of the **whole** update, including rows in
+    other micro-batches and rows that are left out:
 
     - `grpo`, `gspo`: w / (W * length), the mean over rows of the mean over tokens
-    - `token_mean`: w / sum of (w * length), every token alike (DAPO, arXiv 2503.14476); the sum
-      depends on what was sampled, which biases small updates
-    - `dr_grpo`: w / (W * max_tokens), free of a length bias (arXiv 2503.20783)
+    - `token_mean`: w / sum of (w * length), equal for all tokens (DAPO, arXiv 2503.14476); the sum
+      depends on the sampled lengths, which biases small updates
+    - `dr_grpo`: w / (W * max_tokens), without length bias (arXiv 2503.20783)
     - `sequence`: w / W, the sum over tokens
 
     Args:
         lengths: Completion tokens of each row of the update, at least 1.
-        kind: Which mean.
-        row_weights: w of each row, at least 0; all 1 for rows that count alike.
-        max_tokens: Longest completion that sampling allows.
-        total_weight: W; by default the sum of the rows' weights.
+        kind: Kind of mean.
+        row_weights: w of each row, at least 0.
+        max_tokens: Longest completion that sampling allows, in tokens.
+        total_weight: W; by default the sum of the row weights.
     """
     if kind == "token_mean":
         scales = [1.0] * len(lengths)
@@ -91,8 +94,8 @@ def policy_loss(
 ) -> PolicyLoss:
     """Return the clipped surrogate -sum(w * min(rho * A, clip(rho, 1 - low, 1 + high) * A)).
 
-    The ratio rho = exp(log pi - log pi_old) is a token's own, or for `gspo` (arXiv 2507.18071) its
-    row's: the exponential of the mean over the row's tokens.
+    The importance ratio rho = exp(log pi - log pi_old) is per token (PPO, arXiv 1707.06347, eq. 7);
+    for `gspo` it is per row, the exponential of the mean over the row's tokens (arXiv 2507.18071).
     """
     delta = logprobs - old_logprobs
     ratio = torch.exp(_row_mean(delta, rows) if kind == "gspo" else delta)
@@ -103,6 +106,18 @@ def policy_loss(
     return PolicyLoss(-(weights * surrogate).sum(), clipped)
 
 
+def check_finite(loss: Tensor, name: str) -> float:
+    """Return a scalar loss as a number.
+
+    Raises:
+        NumericsError: If it is not finite; the message contains `name`.
+    """
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise NumericsError(f"the loss of {name!r} is {value}")
+    return value
+
+
 def kl_estimate(logprobs: Tensor, reference_logprobs: Tensor, kind: KlEstimator) -> Tensor:
     """Return a per-token estimate of KL(pi || pi_ref) from tokens drawn from pi.
 
@@ -110,9 +125,9 @@ def kl_estimate(logprobs: Tensor, reference_logprobs: Tensor, kind: KlEstimator)
     (Schulman, "Approximating KL divergence", 2020). k3 is unbiased and never negative.
 
     Args:
-        logprobs: Log-probabilities under pi, `[T]`.
-        reference_logprobs: The same tokens under the reference, `[T]`.
-        kind: Which estimator.
+        logprobs: Log-probabilities of the tokens under pi, `[T]`.
+        reference_logprobs: Log-probabilities of the same tokens under the reference, `[T]`.
+        kind: Kind of estimator.
     """
     delta = reference_logprobs - logprobs
     if kind == "k1":
@@ -125,14 +140,14 @@ def kl_estimate(logprobs: Tensor, reference_logprobs: Tensor, kind: KlEstimator)
 def value_loss(values: Tensor, old_values: Tensor, targets: Tensor, clip: float) -> Tensor:
     """Return max((V - R)^2, (V_old + clip(V - V_old, -c, c) - R)^2) / 2 of each row, `[B]`.
 
-    Values are clipped around what the critic said when the rollouts were played (arXiv 2005.12729,
-    section 3), so that several epochs on them cannot carry it away.
+    Clipping around the values at sampling time (arXiv 2005.12729, section 3) limits the change of
+    the critic over several epochs on the same rollouts.
 
     Args:
-        values: What the critic says now, `[B]`.
-        old_values: What it said then, `[B]`.
-        targets: Returns R in the scale of the rewards, `[B]`.
-        clip: c, above 0; infinity for no clipping.
+        values: Current values V, `[B]`.
+        old_values: Values at sampling time V_old, `[B]`.
+        targets: Value targets R in the scale of the rewards, `[B]`.
+        clip: c, above 0; infinity disables clipping.
     """
     clipped = old_values + (values - old_values).clamp(-clip, clip)
     return 0.5 * torch.maximum((values - targets).square(), (clipped - targets).square())

@@ -1,4 +1,4 @@
-"""Losses over pairs of answers of which one was preferred, and which pairs to take.
+"""Losses on preference pairs, and the selection of pairs.
 
 Sources: DPO (arXiv 2305.18290) for `sigmoid`, SLiC-HF (arXiv 2305.10425) for `hinge`, IPO
 (arXiv 2310.12036) for `ipo`; label smoothing as in conservative DPO (Mitchell, 2023).
@@ -20,8 +20,8 @@ def preference_loss(
 ) -> Tensor:
     """Return the loss of each pair, `[P] -> [P]`.
 
-    A margin is h = [log pi(y+) - log pi_ref(y+)] - [log pi(y-) - log pi_ref(y-)], without the terms
-    of the reference where there is none. With e the chance that a label is wrong, the loss is
+    A margin is h = [log pi(y+) - log pi_ref(y+)] - [log pi(y-) - log pi_ref(y-)]; without a
+    reference its terms are left out. With e the probability that a label is wrong, the loss is
     (1 - e) l(h) + e l(-h), where l(h) is
 
     - `sigmoid`: -log sigmoid(beta h)
@@ -30,8 +30,8 @@ def preference_loss(
 
     Args:
         margins: h of each pair, `[P]`.
-        beta: How much a nat counts, above 0.
-        kind: Which l.
+        beta: Scale of the margin, per nat, above 0.
+        kind: Kind of loss l.
         label_smoothing: e, in [0, 0.5).
     """
     right = _one_sided(margins, beta, kind)
@@ -41,10 +41,14 @@ def preference_loss(
 
 
 def largest_gap_pairs(scores: Sequence[float], num_pairs: int) -> list[tuple[int, int]]:
-    """Return at most `num_pairs` pairs (better, worse): the best with the worst, and so on inwards.
+    """Return at most `num_pairs` pairs (better, worse) of indices with the largest gaps.
 
-    Every candidate is in one pair at most, and pairs of equal scores are left out. Of equal
-    candidates the first counts as the better one.
+    The best candidate is paired with the worst, the second best with the second worst, and so on.
+    Pairs of equal scores are left out; among equal candidates the first ranks higher.
+
+    Args:
+        scores: Score of each candidate.
+        num_pairs: Largest number of pairs, at least 1.
     """
     order = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
     pairs = zip(order[: len(order) // 2], reversed(order), strict=False)

@@ -1,18 +1,18 @@
-"""Weights of the nodes of a rollout tree, and shares of what follows a joint action. Torch-free.
+"""Reach weights of the nodes of a rollout tree, and futures of joint actions, without torch.
 
-A tree goes on from every joint action, so turn t has (number of joint actions)^t nodes. If all rows
-weighed 1, a later turn would count once for each of its nodes, and their sum would not be the
-gradient of the return. The policy gradient theorem weighs a state by the probability of reaching
-it. Of the n joint actions played at a node, k go on and w of these are walked (`w = k` in a tree,
-`w = 1` in a chain); a walked child stands for k / w of the n equally likely joint actions:
+A tree continues from every joint action, so turn t has (number of joint actions)^t nodes. If all
+nodes had weight 1, a later turn would count once per node, and the sum would not be the gradient of
+the return. The policy gradient theorem weights a state by the probability of reaching it. Of the n
+joint actions at a node, the episode continues after k, and w of these have a child (`w = k` in a
+tree, `w = 1` in a chain). A child stands for k / w of the n equally likely joint actions:
 
     weight(child) = weight(node) * k / (n * w)
 
-which is 1 / n in a tree. By the same argument what follows a walked joint action counts k / w times
-among its siblings, and what follows the others 0 times; a baseline b that does not depend on them
-takes the variance off (control variate), whatever b is:
+which is 1 / n in a tree. Likewise the future of a joint action with a child counts k / w times
+among its siblings, and the futures of the others 0 times. A baseline b that does not depend on them
+reduces the variance without bias (control variate):
 
-    future(j) = b + (k / w) * (future(j) - b)  if j was walked, else b
+    future(j) = b + (k / w) * (future(j) - b)  if j has a child, else b
 
 Source: policy gradient theorem (Sutton et al., 1999); importance weights as in
 Horvitz and Thompson (1952).
@@ -27,7 +27,7 @@ from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
 __all__ = [
     "TurnWeights",
-    "count_going_on",
+    "count_continuing",
     "other_rollouts_means",
     "root_weight",
     "share_futures",
@@ -37,29 +37,34 @@ __all__ = [
 TurnWeights = Literal["reach", "nodes"]
 
 Futures = Callable[[int, Node], Mapping[int, float]]
-"""What follows each joint action that was walked further, from a rollout's number and a node."""
+"""Futures of the joint actions with a child, by index, from a rollout's number and a node."""
 
 
-def count_going_on(node: Node) -> int:
-    """Return after how many joint actions of a node the episode goes on, walked or not."""
-    return sum(map(_goes_on, node.steps))
+def count_continuing(node: Node) -> int:
+    """Return the number of joint actions of a node after which the episode continues, k."""
+    return sum(map(_continues, node.steps))
 
 
 def weighted_nodes(root: Node, kind: TurnWeights) -> Iterator[tuple[Node, float]]:
     """Yield each node of a tree with its weight, parents first.
 
     Args:
-        root: Where the episode begins; its weight is 1.
-        kind: `reach` weighs a node by the probability of reaching it; `nodes` weighs all alike.
+        root: Root of the tree; its weight is 1.
+        kind: `reach` for the probability of reaching a node; `nodes` for equal weights.
     """
     yield from _weighted(root, 1.0, kind)
 
 
 def root_weight(rollouts: Sequence[Rollout], agents: Collection[AgentID]) -> float:
-    """Return how many answers the agents give at the roots, asked there or later.
+    """Return the number of answers at the roots that the agents give, the divisor of means.
 
-    A mean over answers divides by it. The sum of all weights would not do: it depends on how many
-    episodes go on, and so on the very actions whose gradient is estimated.
+    Agents that act only in later turns count as well. The sum of all weights would bias the
+    gradient, because it depends on the number of episodes that continue, and so on the sampled
+    actions.
+
+    Args:
+        rollouts: Rollouts of the update.
+        agents: Agents whose answers are counted.
     """
     total = 0
     for rollout in rollouts:
@@ -69,38 +74,42 @@ def root_weight(rollouts: Sequence[Rollout], agents: Collection[AgentID]) -> flo
 
 
 def share_futures(
-    walked: Mapping[int, float], num_going_on: int, baseline: float | None
+    observed: Mapping[int, float], num_continuing: int, baseline: float | None
 ) -> tuple[dict[int, float], float]:
-    """Return what follows each walked joint action, and what follows each other one that goes on.
+    """Return the futures of the joint actions with a child, and the future of all others.
 
     Args:
-        walked: For each joint action that was walked further, by number, what followed it.
-        num_going_on: Joint actions after which the episode goes on, walked or not, k.
-        baseline: b; None credits what followed to all joint actions that go on alike. That has
-            less variance, but does not tell which of them made it possible.
+        observed: Observed future of each joint action with a child, by index.
+        num_continuing: Number of joint actions after which the episode continues, k.
+        baseline: b; None gives all joint actions after which the episode continues the mean future,
+            which has less variance but does not credit the action that led to it.
     """
-    if not walked or len(walked) == num_going_on:
-        return dict(walked), 0.0
+    if not observed or len(observed) == num_continuing:
+        return dict(observed), 0.0
     if baseline is None:
-        return dict(walked), math.fsum(walked.values()) / len(walked)
-    scale = num_going_on / len(walked)
-    futures = {number: baseline + scale * (value - baseline) for number, value in walked.items()}
+        return dict(observed), math.fsum(observed.values()) / len(observed)
+    scale = num_continuing / len(observed)
+    futures = {number: baseline + scale * (value - baseline) for number, value in observed.items()}
     return futures, baseline
 
 
 def other_rollouts_means(rollouts: Sequence[Rollout], futures: Futures) -> list[dict[int, float]]:
-    """Return for each rollout, by turn, the mean of `futures` over the other rollouts.
+    """Return the mean of `futures` over the other rollouts, by turn, for each rollout.
 
-    Only nodes at which some joint action that goes on was not walked count: the others need no
-    baseline. The mean does not depend on the rollout it is a baseline for, so it adds no bias. A
-    turn that no other rollout has is left out; 0 is a baseline there.
+    Only nodes that a chain thinned out count; the others need no baseline. The mean does not depend
+    on the rollout that it is a baseline for, so it adds no bias. Turns that no other rollout has
+    are left out; their baseline is 0.
+
+    Args:
+        rollouts: The rollouts.
+        futures: Futures of the joint actions with a child.
     """
     sums: list[dict[int, float]] = []
     for number, rollout in enumerate(rollouts):
         means: dict[int, list[float]] = defaultdict(list)
         for node in rollout.root.walk():
-            if _is_thinned(node) and (walked := futures(number, node)):
-                means[node.turn].append(math.fsum(walked.values()) / len(walked))
+            if _is_thinned(node) and (observed := futures(number, node)):
+                means[node.turn].append(math.fsum(observed.values()) / len(observed))
         sums.append({turn: math.fsum(values) / len(values) for turn, values in means.items()})
     totals: dict[int, float] = defaultdict(float)
     counts: dict[int, int] = defaultdict(int)
@@ -124,17 +133,17 @@ def _weighted(node: Node, weight: float, kind: TurnWeights) -> Iterator[tuple[No
     if not children:
         return
     if kind == "reach":
-        going_on = count_going_on(node)
-        weight *= going_on / (len(node.steps) * len(children))
+        continuing = count_continuing(node)
+        weight *= continuing / (len(node.steps) * len(children))
     for child in children:
         yield from _weighted(child, weight, kind)
 
 
-def _goes_on(step: JointStep) -> bool:
+def _continues(step: JointStep) -> bool:
     return step.child is not None or not (step.terminated or step.truncated)
 
 
 def _is_thinned(node: Node) -> bool:
-    """Return whether some joint action that goes on was not walked further, and some was."""
-    walked = sum(step.child is not None for step in node.steps)
-    return 0 < walked < count_going_on(node)
+    """Return whether only some of the joint actions that continue have a child, as in a chain."""
+    observed = sum(step.child is not None for step in node.steps)
+    return 0 < observed < count_continuing(node)

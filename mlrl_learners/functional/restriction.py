@@ -1,9 +1,8 @@
-"""Distributions restricted to nuclei: what top-p and top-k left of each when a token was drawn.
+"""Token distributions restricted to the nuclei of top-p and top-k sampling.
 
-Tokens are drawn from the truncated distribution q = p / p(N) on a nucleus N. Its log-probabilities
-have the property that policy gradients rest on, E_q[grad log q] = 0; those of the whole
-distribution p do not: E_q[grad log p] = grad log p(N), which makes nuclei likelier and sharper,
-whatever is paid.
+Tokens are sampled from the truncated distribution q = p / p(N) on a nucleus N. Policy gradients
+need E_q[grad log q] = 0, which holds for q. For the whole distribution p it does not:
+E_q[grad log p] = grad log p(N), which would make nuclei more likely whatever the reward.
 """
 
 from collections.abc import Sequence
@@ -20,24 +19,25 @@ __all__ = ["Restriction"]
 
 
 class Restriction:
-    """The nuclei of a batch's tokens, one after the other, on one device.
+    """Nuclei of a batch's tokens, packed on one device.
 
-    Of T tokens R were drawn from nuclei, which have M members in all.
+    Of T tokens, R were sampled from nuclei with M members in total.
 
     Args:
-        nuclei: Those of each completion; None where tokens were drawn from the whole vocabulary.
-        completions: The tokens of each.
-        device: Where the scores are.
+        nuclei: Nuclei of each completion; None if its tokens were sampled from the whole
+            vocabulary.
+        completions: Token ids of each completion.
+        device: Device of the scores.
 
     Attributes:
-        restricted: Which tokens have a nucleus, `[R]`.
-        free: Which tokens have none, `[T - R]`.
-        owners: For each member, whose it is, as a place in `restricted`, `[M]`.
-        ids: The members as token ids, `[M]`.
-        starts: Where the members of each of the R begin, and M; on the CPU.
+        restricted: Indices of the tokens with a nucleus, `[R]`.
+        free: Indices of the tokens without one, `[T - R]`.
+        owners: Position in `restricted` that each member belongs to, `[M]`.
+        ids: Token ids of the members, `[M]`.
+        starts: Index of the first member of each of the R tokens, followed by M; on the CPU.
 
     Raises:
-        ConfigError: If a nucleus is not of the tokens of its completion.
+        ConfigError: If a nucleus does not fit the tokens of its completion.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Restriction:
         completions: Sequence[Sequence[int]],
         device: torch.device,
     ) -> "Restriction | None":
-        """Return the restriction of a batch, or None where nothing in it is restricted."""
+        """Return the restriction of a batch, or None if none of its tokens is restricted."""
         if all(nucleus is None for nucleus in nuclei):
             return None
         return cls(nuclei, completions, device)
 
     def members(self, rows: slice) -> slice:
-        """Return where the members of some of the R restricted tokens are."""
+        """Return the range of members of a range of the R restricted tokens."""
         return slice(self.starts[rows.start], self.starts[min(rows.stop, len(self.starts) - 1)])
 
     def logprobs(self, scores: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,19 +93,19 @@ class Restriction:
         return logq[self._chosen], -self._reduce(logq.exp() * logq, "sum")
 
     def merge(self, restricted: Tensor, free: Tensor) -> Tensor:
-        """Put what was found for tokens with and without a nucleus in order, `[T]`."""
+        """Return values of tokens with and without a nucleus in the order of the batch, `[T]`."""
         order = torch.cat([self.restricted, self.free]).argsort()
         return torch.cat([restricted, free])[order]
 
     def _reduce(self, values: Tensor, how: str) -> Tensor:
-        """Reduce over each nucleus, `[M] -> [R]`, in the same order whenever it is done."""
+        """Reduce over each nucleus, `[M] -> [R]`, in a deterministic order."""
         return torch.segment_reduce(values, how, lengths=self._sizes, unsafe=True)
 
 
 def _places_of_tokens(
     found: Sequence[tuple[Nucleus, Sequence[int]]],
 ) -> NDArray[np.int64]:
-    """Return where each token is among the members of all nuclei, `[R]`."""
+    """Return the index of each sampled token among the members of all nuclei, `[R]`."""
     places, start = [], 0
     for nucleus, tokens in found:
         if len(nucleus.sizes) != len(tokens):

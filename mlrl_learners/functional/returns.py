@@ -1,14 +1,14 @@
-"""Returns over rollout trees, and the groups that advantages are taken within. Free of torch."""
+"""Returns over rollout trees, and groups of answers to one prompt, without torch."""
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlrl_learners.errors import NumericsError
-from mlrl_learners.functional.credit import Credit, credited_values, goes_on
+from mlrl_learners.functional.credit import Credit, continues_for, credited_values
 from mlrl_learners.functional.reach import (
     TurnWeights,
-    count_going_on,
+    count_continuing,
     other_rollouts_means,
     share_futures,
     weighted_nodes,
@@ -16,7 +16,7 @@ from mlrl_learners.functional.reach import (
 from mlrl_learners.types import AgentID, Completion, Node, Rollout
 
 __all__ = [
-    "Group",
+    "AnswerGroup",
     "chain_baselines",
     "check_rewards",
     "joint_returns",
@@ -27,15 +27,18 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """G answers of one agent to one prompt at one turn, and the return of each.
-
-    A group never mixes prompts, agents or turns: it is read off a single node.
+class AnswerGroup:
+    """The G answers of one agent at one node, and the return of each.
 
     Attributes:
+        agent: Agent that gave the answers.
+        turn: Turn of the node, from 0.
+        completions: The answers.
+        returns: Return of each answer.
         weight: Weight of the node, see `mlrl_learners.functional.reach`.
-        rollout: Number of the rollout that the node is of.
-        is_flat: Whether all answers earned the same, what a chain walked credited to all.
+        rollout: Index of the rollout of the node.
+        is_flat: Whether all answers have the same return if the future in a chain is credited to
+            all of them.
     """
 
     agent: AgentID
@@ -48,10 +51,10 @@ class Group:
 
 
 def check_rewards(rollouts: Sequence[Rollout]) -> None:
-    """Check that every reward is a finite number: others would be lost in a comparison.
+    """Check that every reward is finite.
 
     Raises:
-        NumericsError: Naming the first task, turn and agent with another one.
+        NumericsError: If a reward is not finite; the message names the task, turn and agent.
     """
     for rollout in rollouts:
         for node in rollout.root.walk():
@@ -67,25 +70,25 @@ def check_rewards(rollouts: Sequence[Rollout]) -> None:
 def joint_returns(
     node: Node, agent: AgentID, gamma: float, baseline: float | None = None
 ) -> list[float]:
-    """Return R_j = r_j + gamma * mean(child R) for each joint action j played at `node`.
+    """Return R_j = r_j + gamma * mean(R of the child) for each joint action j of `node`.
 
-    Where the episode goes on after several joint actions but only one was walked further (a
-    chain), what followed is shared out as `mlrl_learners.functional.reach.share_futures` says.
+    In a chain, only one of the joint actions after which the episode continues has a child; the
+    futures are then from `mlrl_learners.functional.reach.share_futures`.
 
     Args:
-        node: Where the joint actions were played.
-        agent: Whose rewards are summed; one that has left earns nothing more.
-        gamma: Discount a turn, in [0, 1].
-        baseline: What is expected to follow a joint action, independent of those at this node;
-            None credits what followed in a chain to all joint actions that go on.
+        node: Node of the joint actions.
+        agent: Agent whose rewards are summed; after it has left, they are 0.
+        gamma: Discount factor per turn, in [0, 1].
+        baseline: Expected future of a joint action, independent of the actions at this node; None
+            credits the future in a chain to all joint actions after which the episode continues.
     """
-    walked = _walked_values(node, agent, gamma, baseline)
-    futures, other = share_futures(walked, count_going_on(node), baseline)
-    left = {n: value for n, value in walked.items() if not goes_on(node.steps[n], agent)}
-    futures |= left  # nothing is left to be shared out
+    observed = _child_returns(node, agent, gamma, baseline)
+    futures, other = share_futures(observed, count_continuing(node), baseline)
+    left = {n: value for n, value in observed.items() if not continues_for(node.steps[n], agent)}
+    futures |= left  # later rewards of the others do not concern an agent that has left
     returns = []
     for number, step in enumerate(node.steps):
-        future = futures.get(number, other if goes_on(step, agent) else 0.0)
+        future = futures.get(number, other if continues_for(step, agent) else 0.0)
         returns.append(step.rewards.get(agent, 0.0) + gamma * future)
     return returns
 
@@ -97,17 +100,17 @@ def sample_returns(
     credit: Credit = "shared",
     baseline: float | None = None,
 ) -> list[float]:
-    """Return, for each of the agent's samples, the mean credit for the joint actions it is part of.
+    """Return the return of each of the agent's answers: its mean credit over joint actions.
 
-    In `aligned` mode that is the credit for the one joint action; in `cross` mode the mean over
-    all the answers of its teammates.
+    In `aligned` mode an answer is part of one joint action; in `cross` mode the mean is over all
+    answers of its teammates. Arguments are those of `joint_returns` and `credited_values`.
     """
     returns = joint_returns(node, agent, gamma, baseline)
     return mean_by_sample(node, agent, credited_values(node, agent, returns, credit))
 
 
 def mean_by_sample(node: Node, agent: AgentID, joint_values: Sequence[float]) -> list[float]:
-    """Return, for each of the agent's samples, the mean over the joint actions it is part of."""
+    """Return the mean of joint values over the joint actions that contain each of its answers."""
     by_sample: list[list[float]] = [[] for _ in node.completions[agent]]
     for step, value in zip(node.steps, joint_values, strict=True):
         by_sample[step.samples[agent]].append(value)
@@ -119,15 +122,15 @@ def rollout_groups(
     gamma: float,
     credit: Credit = "shared",
     turn_weights: TurnWeights = "reach",
-) -> Iterator[Group]:
-    """Yield every group of every rollout: one a node and agent that answered there.
+) -> Iterator[AnswerGroup]:
+    """Yield every group of every rollout: one per node and agent that answered there.
 
     Args:
-        rollouts: What was played.
-        gamma: Discount a turn, in [0, 1].
-        credit: Which part of a joint action's return an agent is credited with.
-        turn_weights: `reach` weighs nodes by the probability of reaching them, and what a chain
-            walked for the joint actions that it stands for; `nodes` weighs all alike.
+        rollouts: The rollouts.
+        gamma: Discount factor per turn, in [0, 1].
+        credit: Share of a joint action's return that an agent receives.
+        turn_weights: `reach` weights nodes by the probability of reaching them, and the future in a
+            chain by the joint actions that it stands for; `nodes` weights all nodes equally.
     """
     baselines: dict[AgentID, list[dict[int, float]]] = {}
     if turn_weights == "reach":
@@ -140,33 +143,33 @@ def rollout_groups(
                 if turn_weights == "reach":
                     baseline = baselines[agent][number].get(node.turn, 0.0)
                 returns = sample_returns(node, agent, gamma, credit, baseline)
-                plain = returns
+                equal_credit = returns
                 if baseline is not None and any(step.child is not None for step in node.steps):
-                    plain = sample_returns(node, agent, gamma, credit)
-                yield Group(
+                    equal_credit = sample_returns(node, agent, gamma, credit)
+                yield AnswerGroup(
                     agent,
                     node.turn,
                     tuple(completions),
                     tuple(returns),
                     weight,
                     rollout=number,
-                    is_flat=min(plain) == max(plain),
+                    is_flat=min(equal_credit) == max(equal_credit),
                 )
 
 
 def chain_baselines(
     rollouts: Sequence[Rollout], agent: AgentID, gamma: float
 ) -> list[dict[int, float]]:
-    """Return for each rollout, by turn, what followed joint actions of the other chains."""
-    return other_rollouts_means(rollouts, lambda _, node: _walked_values(node, agent, gamma, 0.0))
+    """Return the mean future in the other chains, by turn, for each rollout."""
+    return other_rollouts_means(rollouts, lambda _, node: _child_returns(node, agent, gamma, 0.0))
 
 
-def _walked_values(
+def _child_returns(
     node: Node, agent: AgentID, gamma: float, baseline: float | None
 ) -> dict[int, float]:
-    """Return the value of each child, by the number of its joint action.
+    """Return the mean return of each child, by the index of its joint action.
 
-    The mean over joint actions is unbiased with any baseline, so 0 is taken.
+    The mean over joint actions is unbiased with any baseline, so the baseline of children is 0.
     """
     inner = None if baseline is None else 0.0
     return {

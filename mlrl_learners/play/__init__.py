@@ -1,1 +1,1 @@
-"""Episodes and rollout trees: an actor plays environments."""
+"""Collection of rollouts and episodes."""

@@ -1,8 +1,8 @@
-"""Many episodes of a split, planned by number and played in batches.
+"""Planning and batched play of many episodes of a split.
 
-What is random about an episode follows from the seed, its task and its sample; what an actor
-samples, from the seed it is given for a batch. An episode that infrastructure broke comes back as a
-`FailedEpisode`, and its neighbours are played without it.
+The seed of an episode follows from the run's seed, the task and the sample; an actor samples from a
+seed per batch. If infrastructure fails, the episodes of the batch are played one by one, and the
+failing ones are returned as `FailedEpisode`.
 """
 
 import copy
@@ -23,11 +23,11 @@ __all__ = ["Job", "batches", "plan_jobs", "play_jobs", "sampling_from"]
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One episode that is to be played.
+    """One episode to play.
 
     Attributes:
-        options: Of the environment's `reset`.
-        seed: Of the environment's `reset`.
+        options: Options of the environment's `reset`.
+        seed: Seed of the environment's `reset`.
     """
 
     options: Mapping[str, Any]
@@ -42,17 +42,17 @@ def plan_jobs(
     seed: int,
     batch_size: int,
 ) -> list[Job]:
-    """Return every episode that is to be played, all samples of a task in a row.
+    """Return every episode to play, with all samples of a task in a row.
 
     Args:
-        num_tasks: Tasks of the environment's split; None where it does not say.
-        tasks: How many of the first tasks, or which by index; None for the whole split.
-        samples: Episodes of each task, at least 1.
-        seed: Decides the seed of every episode.
-        batch_size: Checked here, with the other numbers.
+        num_tasks: Number of tasks of the environment's split; None if it is unknown.
+        tasks: Number of tasks from the first on, or their indices; None for the whole split.
+        samples: Episodes per task, at least 1.
+        seed: Seed that the seeds of all episodes are derived from.
+        batch_size: Batch size, at least 1; only checked here.
 
     Raises:
-        ConfigError: If a number is outside its range, or the tasks cannot be counted.
+        ConfigError: If a number is outside its range, or the number of tasks is unknown.
     """
     for name, number in (("samples", samples), ("batch_size", batch_size)):
         if number < 1:
@@ -82,7 +82,7 @@ def batches(jobs: Sequence[Job], size: int) -> Iterator[list[Job]]:
 
 
 def sampling_from(actor: Actor, seed: int) -> AbstractContextManager[None]:
-    """Let an actor that can be seeded sample from `seed` inside the block."""
+    """Return a context in which an actor samples from `seed`, if the actor supports it."""
     context: AbstractContextManager[None] = nullcontext()
     if hasattr(actor, "sampling_seed"):
         context = actor.sampling_seed(seed)
@@ -97,7 +97,7 @@ def play_jobs(
     *,
     explore: bool,
 ) -> list[Episode | FailedEpisode]:
-    """Play a batch on copies of `env`; where infrastructure fails, its episodes one by one."""
+    """Play a batch of episodes on copies of `env`, one by one if infrastructure fails."""
     try:
         return list(
             play_episodes(
@@ -114,7 +114,7 @@ def play_jobs(
             kind = type(error).__name__
             return [FailedEpisode(env_id, task, batch[0].seed, kind, str(error))]
     return [
-        outcome
+        episode
         for job in batch
-        for outcome in play_jobs(env, env_id, actor, [job], explore=explore)
+        for episode in play_jobs(env, env_id, actor, [job], explore=explore)
     ]

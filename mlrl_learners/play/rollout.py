@@ -1,11 +1,11 @@
-"""Playing episodes: rollout trees for training, single lines of play for evaluation.
+"""Collection of rollout trees for training and of single episodes for evaluation.
 
-Works on any PettingZoo parallel environment whose observations and actions are text. All the
-nodes of a tree level are answered as one batch, and all their joint actions are scored as one.
-With several processes, each environment is played in one of them and what comes of it is told to
-all: scoring the same thing twice would cost twice, and clocks might disagree on a time limit.
+Works with any PettingZoo parallel environment whose observations and actions are text. All nodes of
+a tree level are answered as one batch, and all their joint actions are scored as one batch. With
+several processes, each environment is stepped in one of them and its results are sent to all, which
+saves work and avoids time limits that differ between processes.
 
-Infrastructure that fails is never a reward: the episode it hit becomes a `FailedEpisode`.
+Failing infrastructure never gives a reward: the episode becomes a `FailedEpisode`.
 """
 
 import copy
@@ -18,11 +18,11 @@ from typing import Any
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.play.steps import (
-    Opening,
-    Outcome,
+    EnvReset,
+    EnvStep,
     has_artificial_limit,
-    open_everywhere,
-    raised,
+    raise_error,
+    reset_everywhere,
     step_alone,
     step_envs,
     step_everywhere,
@@ -43,19 +43,17 @@ from mlrl_learners.types import (
     Spectator,
 )
 
-__all__ = [
-    "Episode",
-    "EpisodeTurn",
-    "FailedEpisode",
-    "RolloutBatch",
-    "collect_rollouts",
-    "play_episodes",
-]
+__all__ = ["RolloutBatch", "collect_rollouts", "play_episodes"]
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutBatch:
-    """What `collect_rollouts` brought home."""
+    """Result of `collect_rollouts`.
+
+    Attributes:
+        rollouts: Complete rollouts, in the order of the tasks.
+        failures: Episodes that failing infrastructure ended.
+    """
 
     rollouts: tuple[Rollout, ...]
     failures: tuple[FailedEpisode, ...]
@@ -63,10 +61,11 @@ class RolloutBatch:
 
 @dataclass(slots=True)
 class _Branch:
-    """A node under construction: an environment that waits for a joint action.
+    """A node under construction: an environment before its next joint action.
 
     Attributes:
-        env: None where another process plays it.
+        env: The environment; None if another process steps it.
+        tree: Index of the rollout.
     """
 
     env: Any
@@ -75,7 +74,7 @@ class _Branch:
     observations: Mapping[AgentID, str]
     completions: Mapping[AgentID, list[Completion]] = field(default_factory=dict)
     actions: list[dict[AgentID, int]] = field(default_factory=list)
-    results: list[Outcome] = field(default_factory=list)
+    results: list[EnvStep] = field(default_factory=list)
     children: "dict[int, _Branch]" = field(default_factory=dict)
 
 
@@ -88,29 +87,29 @@ def collect_rollouts(
     task_options: Sequence[Mapping[str, Any]],
     seeds: Sequence[int],
 ) -> RolloutBatch:
-    """Grow one tree a task, level by level.
+    """Collect one rollout tree per task, level by level.
 
     Args:
-        envs: One parallel environment a task; they are reset here, copied where the tree branches,
-            and left at an unspecified turn.
-        actor: Answers observations.
-        config: Samples a node, joint mode, branching.
-        env_id: Written into the rollouts.
-        task_options: For each task, the options of its `reset`.
-        seeds: For each task, the seed of its `reset`; a chain also draws its branch from it.
+        envs: One parallel environment per task; they are reset here, copied where the tree
+            branches, and left at an unspecified turn.
+        actor: Actor that answers observations.
+        config: Samples per node, joint mode and branching.
+        env_id: Id of the environment, stored in the rollouts.
+        task_options: Options of the `reset` of each task.
+        seeds: Seed of the `reset` of each task; a chain also draws its branches from it.
 
     Returns:
-        The rollouts in the order of the tasks, and the episodes that infrastructure broke.
+        The rollouts in the order of the tasks, and the failed episodes.
     """
-    found = open_everywhere(envs, task_options, seeds)
-    openings = {tree: each for tree, each in enumerate(found) if isinstance(each, Opening)}
+    found = reset_everywhere(envs, task_options, seeds)
+    resets = {tree: each for tree, each in enumerate(found) if isinstance(each, EnvReset)}
     errors = {tree: each for tree, each in enumerate(found) if isinstance(each, InfraError)}
     task_ids = {tree: str(task_options[tree].get("task_index", "")) for tree in errors}
-    task_ids |= {tree: opening.task_id for tree, opening in openings.items()}
+    task_ids |= {tree: each.task_id for tree, each in resets.items()}
     ours = share([1.0] * len(envs))
     roots = [
-        _Branch(envs[tree] if tree in ours else None, tree, 0, opening.observations)
-        for tree, opening in openings.items()
+        _Branch(envs[tree] if tree in ours else None, tree, 0, each.observations)
+        for tree, each in resets.items()
     ]
     draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
     level = roots
@@ -123,12 +122,12 @@ def collect_rollouts(
         Rollout(
             env_id,
             task_ids[i],
-            openings[i].agents,
+            resets[i].agents,
             _freeze(root),
             seeds[i],
             has_artificial_limit(envs[i]),
         )
-        for i, root in zip(openings, roots, strict=True)
+        for i, root in zip(resets, roots, strict=True)
         if i not in errors
     ]
     failures = [
@@ -146,24 +145,23 @@ def play_episodes(
     seeds: Sequence[int],
     explore: bool = True,
 ) -> list[Episode]:
-    """Play one line an environment, all of them side by side.
+    """Play one episode per environment, all of them in parallel.
 
     Args:
-        envs: Parallel environments, one an episode.
-        actor: Answers observations.
-        task_options: For each environment, the options of its `reset`.
-        seeds: For each environment, the seed of its `reset`.
-        explore: Sample, or answer greedily.
+        envs: Parallel environments, one per episode.
+        actor: Actor that answers observations.
+        task_options: Options of the `reset` of each environment.
+        seeds: Seed of the `reset` of each environment.
+        explore: Sample answers if true, answer greedily if false.
 
     Raises:
-        InfraError: If an environment's machinery fails.
-        ConfigError: If there are several processes, and the actor wants to see environments.
+        InfraError: If the infrastructure of an environment fails.
+        ConfigError: If there are several processes and the actor is a `Spectator`.
     """
-    watches = isinstance(actor, Spectator)
-    if watches and world().size > 1:
-        raise ConfigError("an actor that is shown the environments plays in one process")
-    openings = [raised(opening) for opening in open_everywhere(envs, task_options, seeds)]
-    observations = [opening.observations for opening in openings]
+    if isinstance(actor, Spectator) and world().size > 1:
+        raise ConfigError("an actor that reads the environments must run in one process")
+    resets = [raise_error(each) for each in reset_everywhere(envs, task_options, seeds)]
+    observations = [each.observations for each in resets]
     turns: list[list[EpisodeTurn]] = [[] for _ in envs]
     ours = share([1.0] * len(envs))
     playing = list(range(len(envs)))
@@ -175,17 +173,16 @@ def play_episodes(
             i: {agent: group[0] for agent, group in answer.items()}
             for i, answer in zip(playing, answers, strict=True)
         }
-        outcomes = step_everywhere(
+        steps = step_everywhere(
             {i: envs[i] for i in playing if i in ours},
             {i: {agent: c.text for agent, c in chosen[i].items()} for i in playing},
         )
-        for i, outcome in outcomes.items():
-            turns[i].append(_turn(observations[i], chosen[i], outcome))
-            observations[i] = outcome.asked
-        playing = [i for i, outcome in outcomes.items() if outcome.agents]
+        for i, step in steps.items():
+            turns[i].append(_turn(observations[i], chosen[i], step))
+            observations[i] = step.next_observations
+        playing = [i for i, step in steps.items() if step.agents]
     return [
-        _episode(opening, seed, turn)
-        for opening, seed, turn in zip(openings, seeds, turns, strict=True)
+        _episode(reset, seed, turn) for reset, seed, turn in zip(resets, seeds, turns, strict=True)
     ]
 
 
@@ -201,7 +198,7 @@ def _answer(level: Sequence[_Branch], actor: Actor, config: RolloutConfig) -> No
 def _joint_actions(
     completions: Mapping[AgentID, Sequence[Completion]], mode: JointMode
 ) -> list[dict[AgentID, int]]:
-    """Return which sample each agent plays in each joint action."""
+    """Return the index of each agent's sample in each joint action."""
     sizes = [range(len(samples)) for samples in completions.values()]
     combined = zip(*sizes, strict=True) if mode == "aligned" else itertools.product(*sizes)
     return [dict(zip(completions, combination, strict=True)) for combination in combined]
@@ -211,47 +208,47 @@ def _play(level: Sequence[_Branch]) -> dict[int, InfraError]:
     """Play every joint action of every branch on a copy of its environment, as one batch.
 
     Returns:
-        For each tree that infrastructure broke, the error.
+        Error of each tree whose infrastructure failed.
     """
-    places = [(branch, samples) for branch in level for samples in branch.actions]
-    ours = [number for number, (branch, _) in enumerate(places) if branch.env is not None]
-    envs, found = _step_copies([places[number] for number in ours])
-    env_at = dict(zip(ours, envs, strict=True))
+    actions = [(branch, samples) for branch in level for samples in branch.actions]
+    ours = [number for number, (branch, _) in enumerate(actions) if branch.env is not None]
+    envs, found = _step_copies([actions[number] for number in ours])
+    env_of = dict(zip(ours, envs, strict=True))
     errors: dict[int, InfraError] = {}
-    for number, outcome in gather(dict(zip(ours, found, strict=True))).items():
-        branch = places[number][0]
-        if isinstance(outcome, InfraError):
-            errors[branch.tree] = outcome
+    for number, step in gather(dict(zip(ours, found, strict=True))).items():
+        branch = actions[number][0]
+        if isinstance(step, InfraError):
+            errors[branch.tree] = step
             continue
-        if outcome.agents:
+        if step.agents:
             branch.children[len(branch.results)] = _Branch(
-                env_at.get(number), branch.tree, branch.turn + 1, outcome.asked
+                env_of.get(number), branch.tree, branch.turn + 1, step.next_observations
             )
-        branch.results.append(outcome)
+        branch.results.append(step)
     return errors
 
 
 def _step_copies(
-    places: Sequence[tuple[_Branch, Mapping[AgentID, int]]],
-) -> tuple[list[Any], list[Outcome] | list[Outcome | InfraError]]:
-    """Play joint actions on copies of environments; return these, and what came of each."""
-    actions = [
+    actions: Sequence[tuple[_Branch, Mapping[AgentID, int]]],
+) -> tuple[list[Any], list[EnvStep] | list[EnvStep | InfraError]]:
+    """Play joint actions on copies of environments; return the copies and the results."""
+    texts = [
         {agent: branch.completions[agent][sample].text for agent, sample in samples.items()}
-        for branch, samples in places
+        for branch, samples in actions
     ]
-    envs = [copy.deepcopy(branch.env) for branch, _ in places]
+    envs = [copy.deepcopy(branch.env) for branch, _ in actions]
     try:
-        return envs, step_envs(envs, actions)
-    except InfraError:  # some were stepped, some were not
-        envs = [copy.deepcopy(branch.env) for branch, _ in places]
-        return envs, [step_alone(*pair) for pair in zip(envs, actions, strict=True)]
+        return envs, step_envs(envs, texts)
+    except InfraError:  # some of the copies may have been stepped already
+        envs = [copy.deepcopy(branch.env) for branch, _ in actions]
+        return envs, [step_alone(*pair) for pair in zip(envs, texts, strict=True)]
 
 
 def _grow(branch: _Branch, config: RolloutConfig, draw: Random) -> list[_Branch]:
-    """Keep the children that are walked further, and return them."""
+    """Keep the children that the rollout continues from, and return them."""
     if config.branching == "chain" and branch.children:
-        kept = draw.choice(sorted(branch.children))
-        branch.children = {kept: branch.children[kept]}
+        number = draw.choice(sorted(branch.children))
+        branch.children = {number: branch.children[number]}
     return list(branch.children.values())
 
 
@@ -259,44 +256,39 @@ def _freeze(branch: _Branch) -> Node:
     steps = tuple(
         JointStep(
             samples=samples,
-            rewards=dict(outcome.rewards),
-            components=outcome.components,
-            infos=outcome.infos,
-            terminated=outcome.terminated,
-            truncated=outcome.truncated,
+            rewards=dict(step.rewards),
+            components=step.components,
+            infos=step.infos,
+            terminated=step.terminated,
+            truncated=step.truncated,
             child=_freeze(branch.children[number]) if number in branch.children else None,
             next_observations=_next_observations(branch, number),
         )
-        for number, (samples, outcome) in enumerate(
-            zip(branch.actions, branch.results, strict=True)
-        )
+        for number, (samples, step) in enumerate(zip(branch.actions, branch.results, strict=True))
     )
     completions = {agent: tuple(samples) for agent, samples in branch.completions.items()}
     return Node(branch.turn, branch.observations, completions, steps)
 
 
 def _next_observations(branch: _Branch, number: int) -> dict[AgentID, str]:
-    """Return what would be read next where nobody goes on: what a critic may be asked about."""
+    """Return the next observations of a joint action without a child, for the critics."""
     if number in branch.children:
         return {}
-    ended = branch.results[number].terminations
-    read = branch.results[number].observations
-    return {agent: text for agent, text in read.items() if not ended.get(agent)}
+    step = branch.results[number]
+    return {
+        agent: text for agent, text in step.observations.items() if not step.terminations.get(agent)
+    }
 
 
 def _turn(
     observations: Mapping[AgentID, str],
     completions: Mapping[AgentID, Completion],
-    outcome: Outcome,
+    step: EnvStep,
 ) -> EpisodeTurn:
-    return EpisodeTurn(
-        observations, completions, outcome.rewards, outcome.components, outcome.infos
-    )
+    return EpisodeTurn(observations, completions, step.rewards, step.components, step.infos)
 
 
-def _episode(opening: Opening, seed: int, turns: Sequence[EpisodeTurn]) -> Episode:
-    returns = {
-        agent: sum(turn.rewards.get(agent, 0.0) for turn in turns) for agent in opening.agents
-    }
+def _episode(reset: EnvReset, seed: int, turns: Sequence[EpisodeTurn]) -> Episode:
+    returns = {agent: sum(turn.rewards.get(agent, 0.0) for turn in turns) for agent in reset.agents}
     solved = any(bool(info.get("solved")) for info in turns[-1].infos.values())
-    return Episode(opening.task_id, seed, tuple(turns), solved, returns)
+    return Episode(reset.task_id, seed, tuple(turns), solved, returns)

@@ -1,7 +1,7 @@
-"""What comes of joint actions, in a form that can be told to other processes.
+"""Resets and steps of environments, with results that can be sent to other processes.
 
-Environments need not be picklable; what they say is. Works on any PettingZoo parallel environment
-whose observations and actions are text.
+Works with any PettingZoo parallel environment whose observations and actions are text.
+Environments need not be picklable, but their results must be.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from mlrl_learners.processes.work_sharing import gather, spread
 from mlrl_learners.types import AgentID
 
 __all__ = [
-    "Opening",
-    "Outcome",
+    "EnvReset",
+    "EnvStep",
     "has_artificial_limit",
-    "open_everywhere",
-    "raised",
+    "raise_error",
+    "reset_everywhere",
     "step_alone",
     "step_envs",
     "step_everywhere",
@@ -29,13 +29,13 @@ Infos = Mapping[AgentID, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
-    """How an episode begins.
+class EnvReset:
+    """Result of `ParallelEnv.reset`.
 
     Attributes:
-        task_id: Empty where the environment does not name it.
-        agents: Everybody who may act in it, whether asked at once or later.
-        observations: What is read by those who are asked first.
+        task_id: Id of the task; empty if the environment does not give one.
+        agents: Every agent that may act in the episode, in the first turn or later.
+        observations: Observations of the agents that act in the first turn.
     """
 
     task_id: str
@@ -44,11 +44,16 @@ class Opening:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What `ParallelEnv.step` returned, and who plays on.
+class EnvStep:
+    """Result of `ParallelEnv.step`.
 
     Attributes:
-        agents: Who has not left; empty where the episode is over.
+        observations: Next observation of each agent that the environment returned one for.
+        rewards: Reward of each agent.
+        terminations: Whether the task ended, for each agent.
+        truncations: Whether the turn limit was reached, for each agent.
+        infos: Info of each agent.
+        agents: Agents that act in the next turn; empty at the end of the episode.
     """
 
     observations: Mapping[AgentID, str]
@@ -59,13 +64,13 @@ class Outcome:
     agents: tuple[AgentID, ...]
 
     @property
-    def asked(self) -> dict[AgentID, str]:
-        """What is read next by those who play on; others may have been told something, too."""
+    def next_observations(self) -> dict[AgentID, str]:
+        """Observations of the agents that act in the next turn."""
         return {agent: text for agent, text in self.observations.items() if agent in self.agents}
 
     @property
     def components(self) -> dict[AgentID, Mapping[str, float]]:
-        """The parts of each reward; a stranger's environment has just the one."""
+        """Components of each reward; environments without components have the reward alone."""
         return {
             agent: self.infos.get(agent, {}).get("components", {"reward": float(reward)})
             for agent, reward in self.rewards.items()
@@ -73,91 +78,96 @@ class Outcome:
 
     @property
     def terminated(self) -> bool:
-        """Whether the task ended by itself for everybody."""
+        """Whether the task ended for every agent."""
         return all(self.terminations.values())
 
     @property
     def truncated(self) -> bool:
-        """Whether it is over for everybody, and for somebody only by the turn limit."""
+        """Whether the episode ended for every agent, for at least one by the turn limit."""
         over = all(self.truncations[agent] or end for agent, end in self.terminations.items())
         return over and any(self.truncations.values())
 
 
 def has_artificial_limit(env: Any) -> bool:  # noqa: ANN401 - any PettingZoo parallel environment
-    """Return whether an environment says that its turn limit is no part of the task."""
+    """Return whether an environment declares that its turn limit is not part of the task."""
     return bool((getattr(env, "metadata", None) or {}).get("artificial_limit", False))
 
 
-def open_everywhere(
+def reset_everywhere(
     envs: Sequence[Any], task_options: Sequence[Mapping[str, Any]], seeds: Sequence[int]
-) -> list[Opening | InfraError]:
-    """Reset each environment in the process that plays it, and tell all what is read there.
+) -> list[EnvReset | InfraError]:
+    """Reset each environment in the process that plays it; return the results in all processes.
+
+    Args:
+        envs: The environments.
+        task_options: Options of each `reset`.
+        seeds: Seed of each `reset`.
 
     Returns:
-        For each environment how it begins, or the error where its machinery fails.
+        Result of each reset, or the error of its infrastructure.
     """
     jobs = list(zip(envs, task_options, seeds, strict=True))
-    return spread([1.0] * len(jobs), lambda ours: {i: _open(*jobs[i]) for i in ours})
+    return spread([1.0] * len(jobs), lambda ours: {i: _reset(*jobs[i]) for i in ours})
 
 
 def step_everywhere(
     envs: Mapping[int, Any], joint_actions: Mapping[int, Mapping[AgentID, str]]
-) -> dict[int, Outcome]:
-    """Step the environments of all processes, and tell all what came of them.
+) -> dict[int, EnvStep]:
+    """Step each environment in the process that plays it; return the results in all processes.
 
     Args:
-        envs: Those of this process, by number.
-        joint_actions: For all of them.
+        envs: Environments of this process, by number.
+        joint_actions: Joint actions of all environments, by number.
 
     Raises:
-        InfraError: If the machinery fails, in whichever process.
+        InfraError: If the infrastructure fails in any process.
     """
-    found: dict[int, Outcome | InfraError]
+    found: dict[int, EnvStep | InfraError]
     try:
-        outcomes = step_envs(list(envs.values()), [joint_actions[i] for i in envs])
-        found = dict(zip(envs, outcomes, strict=True))
-    except InfraError as error:  # all must hear of it, or they go on without this process
+        steps = step_envs(list(envs.values()), [joint_actions[i] for i in envs])
+        found = dict(zip(envs, steps, strict=True))
+    except InfraError as error:  # sent to all processes, which would otherwise wait for this one
         found = dict.fromkeys(envs, error)
-    return {i: raised(outcome) for i, outcome in gather(found).items()}
+    return {i: raise_error(step) for i, step in gather(found).items()}
 
 
-def step_envs(envs: Sequence[Any], joint_actions: Sequence[Mapping[AgentID, str]]) -> list[Outcome]:
+def step_envs(envs: Sequence[Any], joint_actions: Sequence[Mapping[AgentID, str]]) -> list[EnvStep]:
     """Step many environments as one batch.
 
     Raises:
-        InfraError: If the machinery of one of them fails.
+        InfraError: If the infrastructure of one of them fails.
     """
     results = mlrl_envs.step_many(envs, joint_actions)
-    return [Outcome(*result, tuple(env.agents)) for env, result in zip(envs, results, strict=True)]
+    return [EnvStep(*result, tuple(env.agents)) for env, result in zip(envs, results, strict=True)]
 
 
 def step_alone(
     env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
     actions: Mapping[AgentID, str],
-) -> Outcome | InfraError:
-    """Step one environment; return the error where its machinery fails."""
+) -> EnvStep | InfraError:
+    """Step one environment; return the error if its infrastructure fails."""
     try:
         return step_envs([env], [actions])[0]
     except InfraError as error:
         return error
 
 
-def raised(found: T | InfraError) -> T:
-    """Return what was found, or raise it where it is an error."""
-    if isinstance(found, InfraError):
-        raise found
-    return found
+def raise_error(result: T | InfraError) -> T:
+    """Return a result, or raise it if it is an error."""
+    if isinstance(result, InfraError):
+        raise result
+    return result
 
 
-def _open(
+def _reset(
     env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
     options: Mapping[str, Any],
     seed: int,
-) -> Opening | InfraError:
+) -> EnvReset | InfraError:
     try:
         observations, infos = env.reset(seed=seed, options=dict(options))
     except InfraError as error:
         return error
     names = (str(info["task_id"]) for info in infos.values() if "task_id" in info)
     agents = dict.fromkeys([*(getattr(env, "possible_agents", None) or ()), *observations])
-    return Opening(next(names, ""), tuple(agents), dict(observations))
+    return EnvReset(next(names, ""), tuple(agents), dict(observations))

@@ -1,6 +1,7 @@
-"""Where several processes meet: who they are, and how messages and tensors go between them.
+"""Process group of a training run: ranks, and exchange of messages and tensors.
 
-`mlrl_learners.processes.work_sharing` uses it. Torch is imported when a group is joined.
+The public interface is `mlrl_learners.processes.work_sharing`. Torch is imported when a group is
+joined.
 """
 
 import contextlib
@@ -17,23 +18,23 @@ from mlrl_learners.errors import ConfigError, PeerError
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["Meeting", "World", "patience", "wait_seconds", "world"]
+__all__ = ["ProcessGroup", "World", "peer_errors", "wait_seconds", "world"]
 
 T = TypeVar("T")
 WAIT_VARIABLE = "MLRL_WAIT_SECONDS"
 DEFAULT_WAIT_SECONDS = 1800.0
-LAST_WORDS_SECONDS = 20.0
+LAST_MESSAGE_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """How many processes there are, and which this one is.
+    """Ranks of this process and numbers of processes.
 
     Attributes:
-        rank: Counted from 0; the first one writes.
-        size: Processes on all machines.
-        local_rank: Counted on this machine.
-        local_size: Processes on this machine.
+        rank: Rank among all processes, from 0; rank 0 writes files.
+        size: Number of processes on all machines.
+        local_rank: Rank among the processes of this machine, from 0.
+        local_size: Number of processes on this machine.
     """
 
     rank: int = 0
@@ -43,7 +44,7 @@ class World:
 
 
 def world() -> World:
-    """Return who this process is, from what its launcher put into the environment."""
+    """Return the ranks of this process from the environment variables of its launcher."""
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
     numbers = [os.environ.get(name, "") for name in names]
     if not all(number.isdigit() for number in numbers[:2]) or int(numbers[1]) < 2:
@@ -53,10 +54,10 @@ def world() -> World:
 
 
 def wait_seconds() -> float:
-    """Return how long a process waits for another.
+    """Return the time limit of an exchange with other processes, in seconds.
 
     Raises:
-        ConfigError: If the environment variable is no number above 0.
+        ConfigError: If the environment variable is not a number above 0.
     """
     text = os.environ.get(WAIT_VARIABLE, "")
     try:
@@ -69,11 +70,11 @@ def wait_seconds() -> float:
 
 
 @contextlib.contextmanager
-def patience() -> Iterator[None]:
-    """Turn what torch says of a lost or late process inside the block into a `PeerError`."""
+def peer_errors() -> Iterator[None]:
+    """Convert torch's errors about a lost or late process inside the block into a `PeerError`."""
     try:
         yield
-    except RuntimeError as error:  # torch's DistError is one
+    except RuntimeError as error:  # base class of torch's DistError
         if world().size == 1 or type(error).__name__ == "OutOfMemoryError":
             raise
         reason = (str(error).splitlines() or [""])[0]
@@ -83,15 +84,15 @@ def patience() -> Iterator[None]:
         ) from error
 
 
-class Meeting:
-    """The process group: messages go over gloo, tensors over what suits their device.
+class ProcessGroup:
+    """Group of processes: messages use gloo, tensors use the backend of their device.
 
     Args:
-        here: Who this process is.
-        wait_seconds: How long it waits for the others, above 0.
+        here: Ranks of this process.
+        wait_seconds: Time limit of every operation, above 0.
 
     Raises:
-        PeerError: Here and in all methods, if another process ended or does not come in time.
+        PeerError: If another process ended or did not answer in time; also raised by all methods.
     """
 
     def __init__(self, here: World, wait_seconds: float) -> None:
@@ -99,61 +100,65 @@ class Meeting:
         from torch import distributed
 
         self._dist, self._wait_seconds = distributed, wait_seconds
-        self._teller: threading.Thread | None = None
+        self._announcer: threading.Thread | None = None
         wait = timedelta(seconds=wait_seconds)
         gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if gpus:
             torch.cuda.set_device(here.local_rank % gpus)
-        # NCCL refuses to give one GPU to two processes; gloo takes the way through the memory.
+        # NCCL does not allow two processes on one GPU; gloo copies tensors through CPU memory.
         backend = "cpu:gloo,cuda:nccl" if 0 < here.local_size <= gpus else "gloo"
-        with patience():
+        with peer_errors():
             self._is_ours = not distributed.is_initialized()
             if self._is_ours:
                 distributed.init_process_group(backend, timeout=wait)
             self._messages: Any = distributed.new_group(backend="gloo", timeout=wait)
 
     def gather(self, message: T) -> list[T]:
-        """Return what each process says, by rank."""
+        """Return the messages of all processes, by rank."""
         messages: list[Any] = [None] * self._dist.get_world_size()
-        with patience():
+        with peer_errors():
             self._dist.all_gather_object(messages, message, group=self._messages)
         return messages
 
-    def last_words(self, message: object) -> list[Any]:
-        """Say why this process ends to whoever comes soon; the launcher ends the others."""
-        told: list[Any] = []
+    def announce_end(self, message: object) -> list[Any]:
+        """Send the reason why this process ends, and return the messages of all processes.
 
-        def tell() -> None:
+        Waits a limited time for the others; returns an empty list if they do not answer. The
+        launcher then terminates them.
+        """
+        messages: list[Any] = []
+
+        def announce() -> None:
             with contextlib.suppress(PeerError):
-                told.extend(self.gather(message))
+                messages.extend(self.gather(message))
 
-        self._teller = threading.Thread(target=tell, daemon=True)
-        self._teller.start()
-        self._teller.join(min(LAST_WORDS_SECONDS, self._wait_seconds))
-        return told
+        self._announcer = threading.Thread(target=announce, daemon=True)
+        self._announcer.start()
+        self._announcer.join(min(LAST_MESSAGE_SECONDS, self._wait_seconds))
+        return messages
 
     def reduce(self, tensors: Sequence["Tensor"]) -> None:
-        """Replace each tensor by its sum."""
-        with patience():
+        """Replace each tensor by its sum over processes."""
+        with peer_errors():
             for work in [self._dist.all_reduce(tensor, async_op=True) for tensor in tensors]:
                 work.wait()
 
     def broadcast(self, tensors: Sequence["Tensor"]) -> None:
-        """Replace each tensor by that of the first process."""
-        with patience():
+        """Replace each tensor by that of rank 0."""
+        with peer_errors():
             for work in [self._dist.broadcast(tensor, 0, async_op=True) for tensor in tensors]:
                 work.wait()
 
     def end(self) -> None:
-        """Stop torch's threads: one that comes upon an interpreter at its end aborts the process.
+        """Stop torch's threads, which would abort the process if they outlived the interpreter.
 
-        While last words still wait for a listener they cannot be stopped, and there was an error:
-        the process ends here and now.
+        If `announce_end` still waits for the others, its thread cannot be stopped; the process then
+        exits at once, because it is ending with an error anyway.
         """
-        if self._teller is not None and self._teller.is_alive():
+        if self._announcer is not None and self._announcer.is_alive():
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)
         if self._dist.is_initialized():
             self._dist.destroy_process_group(None if self._is_ours else self._messages)
-        self._messages = None  # the last reference: its threads end here, and not at some exit
+        self._messages = None  # drops the last reference, which ends the group's threads

@@ -1,15 +1,14 @@
-"""Several processes that train one learner: who is who, and how they share the work.
+"""Work sharing between the processes that train one learner.
 
-`torchrun` and `accelerate launch` start the same program several times. All of its processes take
-the same decisions from the same numbers: what is costly is spread over them, and the outcomes are
-brought to all. Only the modules of this package know of ranks; in one process every function here
-returns what it was given, and torch is not imported.
+`torchrun` and `accelerate launch` start the same program several times. All processes make the same
+decisions from the same numbers; costly work is divided between them and the results are sent to
+all. Ranks are used in this package only; in a single process every function here returns its
+argument, and torch is not imported.
 
-An error in one process reaches the others at the next point where they meet, so that all of them
-end. Every meeting goes through `exchange`, whose messages carry errors too; where tensors are
-summed, an exchange comes first.
+An error in one process ends all of them at the next exchange. Every synchronisation uses
+`exchange`, whose messages also carry errors; sums of tensors are preceded by an exchange.
 
-Not covered: processes that do different things, such as one that only plays.
+Not covered: processes with different roles, such as one that only collects rollouts.
 """
 
 import atexit
@@ -21,7 +20,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from mlrl_learners.errors import PeerError
-from mlrl_learners.processes.process_group import Meeting, World, patience, wait_seconds, world
+from mlrl_learners.processes.process_group import (
+    ProcessGroup,
+    World,
+    peer_errors,
+    wait_seconds,
+    world,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +39,7 @@ __all__ = [
     "finish",
     "gather",
     "is_main",
-    "patience",
+    "peer_errors",
     "share",
     "spread",
     "start",
@@ -49,50 +54,54 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """What a process says that is about to end."""
+    """Message of a process that ends with an error.
+
+    Attributes:
+        line: The error message, as one line.
+    """
 
     line: str
 
 
 def is_main() -> bool:
-    """Return whether this is the process that writes."""
+    """Return whether this process writes files, which is rank 0."""
     return world().rank == 0
 
 
 def start() -> None:
-    """Meet the other processes, and take a GPU of one's own where there are several.
+    """Join the process group, and select a GPU if there are several.
 
-    Called by whoever shares work first; calling it again does nothing.
+    Further calls have no effect.
 
     Raises:
-        PeerError: If they do not come in time.
-        ConfigError: If the waiting time is no number.
+        PeerError: If the other processes do not join in time.
+        ConfigError: If the time limit is not a number.
     """
     if world().size > 1:
-        _meeting()
+        _process_group()
 
 
 def finish() -> None:
-    """Part from the other processes, when all is done."""
-    if world().size > 1 and _meeting.cache_info().currsize:
-        meeting = _meeting()
-        _meeting.cache_clear()  # torch's groups must be gone before the interpreter is
+    """Leave the process group at the end of the program."""
+    if world().size > 1 and _process_group.cache_info().currsize:
+        group = _process_group()
+        _process_group.cache_clear()  # torch's groups must be deleted before the interpreter exits
         atexit.unregister(finish)
-        meeting.end()
+        group.end()
 
 
 def exchange(value: T) -> list[T]:
-    """Give `value` to all processes and return theirs, by rank.
+    """Send `value` to all processes and return their values, by rank.
 
     Args:
-        value: Anything that can be pickled.
+        value: Any object that can be pickled.
 
     Raises:
-        PeerError: If another process failed, ended, or does not come in time.
+        PeerError: If another process failed, ended, or did not answer in time.
     """
     if world().size == 1:
         return [value]
-    messages = _meeting().gather(value)
+    messages = _process_group().gather(value)
     for rank, message in enumerate(messages):
         if isinstance(message, _Failure):
             raise PeerError(f"process {rank}: {message.line}")
@@ -100,10 +109,13 @@ def exchange(value: T) -> list[T]:
 
 
 def gather(found: Mapping[int, T]) -> dict[int, T]:
-    """Return what all processes have found, each by a number that no other has, in order.
+    """Return the results of all processes, sorted by number.
+
+    Args:
+        found: Results of this process, by numbers that no other process has.
 
     Raises:
-        PeerError: If another process failed, ended, or does not come in time.
+        PeerError: If another process failed, ended, or did not answer in time.
     """
     merged: dict[int, T] = {}
     for part in exchange(dict(found)):
@@ -112,10 +124,13 @@ def gather(found: Mapping[int, T]) -> dict[int, T]:
 
 
 def deal(costs: Sequence[float]) -> list[list[int]]:
-    """Return which pieces of work are whose, by rank and in order: every piece is exactly one's.
+    """Return the pieces of work of each process, by rank; every piece has one process.
 
-    The dearest piece goes first, each to whoever has least so far; all processes come to the same
-    division without a word.
+    The pieces are assigned in the order of decreasing cost, each to the process with the lowest
+    load. All processes compute the same assignment without an exchange.
+
+    Args:
+        costs: Cost of each piece, in any unit.
     """
     loads = [0.0] * world().size
     shares: list[list[int]] = [[] for _ in loads]
@@ -127,28 +142,28 @@ def deal(costs: Sequence[float]) -> list[list[int]]:
 
 
 def share(costs: Sequence[float]) -> list[int]:
-    """Return which pieces of work are this process's, see `deal`."""
+    """Return the pieces of work of this process, see `deal`."""
     return deal(costs)[world().rank]
 
 
 def spread(costs: Sequence[float], work: Callable[[list[int]], Mapping[int, T]]) -> list[T]:
-    """Do every piece of work in one of the processes; return all outcomes in order, to all.
+    """Divide work between the processes and return all results, in order, in every process.
 
     Args:
-        costs: What each piece costs, in any unit.
-        work: Takes the numbers of some pieces and returns the outcome of each.
+        costs: Cost of each piece, in any unit.
+        work: Function of the numbers of some pieces that returns the result of each.
 
     Raises:
-        PeerError: If another process failed, ended, or does not come in time.
+        PeerError: If another process failed, ended, or did not answer in time.
     """
-    outcomes = gather(work(share(costs)))
-    return [outcomes[piece] for piece in range(len(costs))]
+    results = gather(work(share(costs)))
+    return [results[piece] for piece in range(len(costs))]
 
 
 def sum_numbers(numbers: Mapping[str, float]) -> dict[str, float]:
-    """Return the sums over processes by name, names that some of them lack included.
+    """Return the sums over processes by name, including names that some processes lack.
 
-    In one process the result is what was given; absent names read as 0, as in a `defaultdict`.
+    The result is a `defaultdict`: absent names read as 0.
     """
     sums: dict[str, float] = defaultdict(float)
     for part in exchange(dict(numbers)):
@@ -158,48 +173,48 @@ def sum_numbers(numbers: Mapping[str, float]) -> dict[str, float]:
 
 
 def sum_tensors(tensors: Sequence["Tensor"]) -> None:
-    """Replace each tensor by its sum over processes; all must bring the same shapes.
+    """Replace each tensor by its sum over processes; shapes must be the same in all of them.
 
     Raises:
-        PeerError: If another process failed, ended, or does not come in time.
+        PeerError: If another process failed, ended, or did not answer in time.
     """
     if world().size == 1 or not tensors:
         return
     exchange(None)
-    _meeting().reduce(tensors)
+    _process_group().reduce(tensors)
 
 
 def broadcast(tensors: Sequence["Tensor"]) -> None:
-    """Replace each tensor by that of the first process.
+    """Replace each tensor by that of rank 0.
 
     Raises:
-        PeerError: If another process failed, ended, or does not come in time.
+        PeerError: If another process failed, ended, or did not answer in time.
     """
     if world().size == 1 or not tensors:
         return
     exchange(None)
-    _meeting().broadcast(tensors)
+    _process_group().broadcast(tensors)
 
 
 @contextlib.contextmanager
 def together() -> Iterator[None]:
-    """Let what ends the block in one process by an error end it in all of them.
+    """Propagate an error inside the block from one process to all of them.
 
-    An error that all of them come upon is raised as it is in the first, and as a `PeerError` in
-    the others, so that it is told once.
+    An error that occurs in all processes is raised unchanged in the first and as a `PeerError` in
+    the others, so that it is reported once.
     """
     try:
         yield
     except PeerError:
         raise
     except BaseException as error:
-        if world().size == 1 or getattr(error, "was_told", False):
+        if world().size == 1 or getattr(error, "was_announced", False):
             raise
-        error.was_told = True  # type: ignore[attr-defined]
+        error.was_announced = True  # type: ignore[attr-defined]
         line = _line(error)
-        told = _meeting().last_words(_Failure(line))
-        if _Failure(line) in told[: world().rank]:
-            raise PeerError(f"process {told.index(_Failure(line))}: {line}") from error
+        messages = _process_group().announce_end(_Failure(line))
+        if _Failure(line) in messages[: world().rank]:
+            raise PeerError(f"process {messages.index(_Failure(line))}: {line}") from error
         raise
 
 
@@ -208,7 +223,7 @@ def _line(error: BaseException) -> str:
 
 
 @functools.cache
-def _meeting() -> Meeting:
-    meeting = Meeting(world(), wait_seconds())
-    atexit.register(finish)  # whatever ends the program, the group ends before the interpreter
-    return meeting
+def _process_group() -> ProcessGroup:
+    group = ProcessGroup(world(), wait_seconds())
+    atexit.register(finish)  # the group must end before the interpreter, also after an error
+    return group

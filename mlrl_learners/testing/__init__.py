@@ -1,7 +1,7 @@
-"""Tests for other people's learners: the contract, and toy tasks with a known optimum.
+"""Tests for third-party learners: the interface contract, and toy tasks with a known optimum.
 
-`check_learner` needs neither torch nor an environment. With `learns=True` it also plays the toys
-of `mlrl_learners.testing.toys` and checks that the learner raises the return of each.
+`check_learner` needs neither torch nor an environment. With `learns=True` it also trains the
+learner on the toys of `mlrl_learners.testing.toys` and checks that the returns rise.
 """
 
 from mlrl_learners.testing.contract import ScriptedActor, check_learner

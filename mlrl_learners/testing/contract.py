@@ -1,7 +1,6 @@
-"""The contract of a learner as a test, `check_learner`, and an actor that plays a script.
+"""Test of the learner interface, `check_learner`, and an actor that plays a script.
 
-The checks need neither torch nor an environment. Whether a learner raises the return of toy tasks
-is checked on request.
+The checks need neither torch nor an environment. Training on toy tasks is optional.
 """
 
 import math
@@ -11,8 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from mlrl_envs.errors import ContractError
-from mlrl_learners.testing.learning import make_with_seed
-from mlrl_learners.testing.table import Effort, play_toys
+from mlrl_learners.testing.toy_results import Effort, play_toys
+from mlrl_learners.testing.toy_training import make_with_seed
 from mlrl_learners.types import (
     AgentID,
     Completion,
@@ -33,10 +32,10 @@ TEXTS = ("Describe a city in the clouds:", "", "def f(x):\n\treturn x  # naïve 
 
 
 class ScriptedActor:
-    """Plays what a function says; useful in tests, examples and as a baseline.
+    """Actor that answers with a function, for tests, examples and baselines.
 
     Args:
-        script: From an agent and its observation to its answer.
+        script: Function of an agent and its observation that returns the answer.
     """
 
     def __init__(self, script: Callable[[AgentID, str], str]) -> None:
@@ -66,20 +65,21 @@ def check_learner(
     learns: bool = False,
     effort: Effort | None = None,
 ) -> None:
-    """Check that a learner keeps the contract of `mlrl_learners.types.Learner`.
+    """Check that a learner implements `mlrl_learners.types.Learner`.
 
     Args:
-        factory: Makes the learner, the same one at each call. It is called a few times, with a seed
-            if it takes an argument.
-        agents: Agents it plays; by default its attribute `agents`, or `first` and `second`.
-        learns: Also play the toys of `mlrl_learners.testing.toys`, walked in every way that the
-            learner does not refuse, and check that the mean return over the seeds rises by at
-            least a tenth of the way to the best one. Some minutes with a small model.
-        effort: How much is played for that.
+        factory: Function that builds the learner, the same one at each call. It is called a few
+            times, with a seed if it has an argument.
+        agents: Agents of the learner; by default its attribute `agents`, or `first` and `second`.
+        learns: Also train on the toys of `mlrl_learners.testing.toys`, with every rollout
+            configuration that the learner accepts, and check that the mean return over the seeds
+            rises by at least a tenth of the distance to the optimum. Takes some minutes with a
+            small model.
+        effort: Amount of training on the toys.
 
     Raises:
-        ContractError: Naming the first promise that is broken. What the learner itself raises
-            passes through.
+        ContractError: If a check fails; the message names the first one. Errors of the learner
+            itself are not caught.
     """
     learner = make_with_seed(factory, 0)
     _check_methods(learner)
@@ -96,14 +96,19 @@ def check_learner(
     _check_act(learner, observations)
     _check_save(factory, learner, observations)
     if learns:
-        effort = replace(effort or Effort(), rollouts=0)
-        for result in play_toys(type(learner).__name__, factory, names, effort=effort):
-            _require(not result.problem, result.problem)
+        _check_learns(factory, learner, names, replace(effort or Effort(), rollouts=0))
 
 
-def _require(kept: bool, promise: str) -> None:
-    if not kept:
-        raise ContractError(f"check_learner: {promise}")
+def _require(holds: bool, requirement: str) -> None:
+    if not holds:
+        raise ContractError(f"check_learner: {requirement}")
+
+
+def _check_learns(
+    factory: Callable[..., Learner], learner: Learner, agents: Sequence[AgentID], effort: Effort
+) -> None:
+    for result in play_toys(type(learner).__name__, factory, agents, effort=effort):
+        _require(not result.problem, result.problem)
 
 
 def _check_methods(learner: object) -> None:
@@ -225,7 +230,13 @@ def _check_save(
 
 
 def _rollouts(learner: Learner, agents: Sequence[AgentID], *, spread: float) -> list[Rollout]:
-    """Make two-turn rollouts of the learner's own answers, with rewards that differ or do not."""
+    """Return two-turn rollouts of the learner's own answers.
+
+    Args:
+        learner: Learner that answers.
+        agents: Its agents.
+        spread: Difference between the highest and the lowest reward, in [0, 1].
+    """
     asked = getattr(learner, "rollout", RolloutConfig())
     num_samples = max(2, asked.num_samples)
     return [
@@ -252,7 +263,7 @@ def _node(
     steps = []
     for sample in range(num_samples):
         child = None
-        if turn == 0 and sample == 0:  # a chain: one joint action goes on
+        if turn == 0 and sample == 0:  # a chain: the episode continues after one joint action
             child = _node(learner, observations, num_samples, spread, turn=1)
         reward = 0.5 + spread * sample / num_samples
         steps.append(

@@ -1,13 +1,13 @@
-"""Gradients of policy-gradient methods on toys: what an update steps along, and the closed form.
+"""Comparison of sampled policy gradients on toys with the exact gradient of the return.
 
 The return J of a toy depends on the weights only through the probabilities p of picking 1, one for
-each policy and text that it reads: grad J = sum of dJ/dp * grad p. The slopes dJ/dp are known
-exactly. Those of a method are read off its mean gradient over many sampled rollouts, by least
-squares on the vectors grad p. A method without bias has the exact slopes, up to one factor that its
-loss and its baseline choose.
+each policy and observation: grad J = sum of dJ/dp * grad p. The slopes dJ/dp are known exactly. The
+slopes of a method are estimated from its mean gradient over many sampled rollouts, by least squares
+on the vectors grad p. An unbiased method has the exact slopes up to one factor, which depends on
+its loss and its baseline.
 
-Covers the policy-gradient methods of this package, with answers of one
-token that are drawn at temperature 1 from the whole vocabulary.
+Covers the policy-gradient methods of this package, with answers of one token sampled at
+temperature 1 from the whole vocabulary.
 """
 
 import contextlib
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["Slopes", "measure_slopes", "play_toy", "update_gradient"]
 
 Key = tuple[str, tuple[int, ...]]
-"""A policy's name, and the prompt that it reads."""
+"""Name of a policy, and a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slopes:
-    """Slopes dJ/dp of the return of a toy: the exact ones, and those that a method follows.
+    """Slopes dJ/dp of the return of a toy: exact ones, and estimates of a method.
 
     Attributes:
-        exact: In the order of first reading.
-        found: Means over updates.
+        exact: Exact slopes, in the order in which policies and prompts first occur.
+        found: Estimated slopes, means over updates.
         errors: Standard errors of `found`.
     """
 
@@ -53,7 +53,7 @@ class Slopes:
 
     @property
     def scale(self) -> float:
-        """The factor that brings the exact slopes nearest to those found."""
+        """Least-squares factor from the exact to the estimated slopes."""
         square = math.fsum(value**2 for value in self.exact)
         if not square:
             return 1.0
@@ -61,12 +61,12 @@ class Slopes:
 
     @property
     def error(self) -> float:
-        """Distance of the slopes found from the scaled exact ones, over the length of these.
+        """Relative distance of the estimated slopes from the scaled exact ones, in [0, 2].
 
-        2 where the method goes the wrong way.
+        It is 2 if the method descends instead of ascending.
         """
         length = math.hypot(*self.exact)
-        if not length:  # there is nothing to learn: any slope is an error
+        if not length:  # the exact gradient is 0, so any slope is an error
             return math.hypot(*self.found)
         if self.scale <= 0:
             return 2.0
@@ -75,7 +75,7 @@ class Slopes:
 
     @property
     def standard_error(self) -> float:
-        """Standard error of the slopes found, in the unit of `error`."""
+        """Standard error of the estimated slopes, in the unit of `error`."""
         length = math.hypot(*self.exact)
         unit = abs(self.scale) * length if length else 1.0
         return math.hypot(*self.errors) / unit if unit else math.inf
@@ -89,14 +89,14 @@ def play_toy(
     walk: RolloutConfig | None = None,
     seed: int = 0,
 ) -> Sequence[Rollout]:
-    """Play rollouts of a toy.
+    """Return rollouts of a toy.
 
     Args:
-        toy: What is played.
-        learner: Who plays.
-        num_rollouts: Trees or chains.
-        walk: How they are walked; by default as the learner wants it.
-        seed: Decides which joint actions chains go on from.
+        toy: The toy.
+        learner: Learner that plays it.
+        num_rollouts: Number of rollouts.
+        walk: Collection of rollouts; by default `learner.rollout`.
+        seed: Seed of the branches of chains.
     """
     return collect_rollouts(
         [ToyEnv(toy, learner.agents) for _ in range(num_rollouts)],
@@ -109,13 +109,17 @@ def play_toy(
 
 
 def update_gradient(learner: "PolicyGradientLearner", rollouts: Sequence[Rollout]) -> Tensor:
-    """Return the direction in which an update on rollouts would raise the return.
+    """Return the ascent direction of an update on rollouts.
 
-    Weights and schedules stay as they are; random states move on.
+    Weights and schedules are not changed; random generators advance.
+
+    Args:
+        learner: The learner.
+        rollouts: Rollouts of the update.
 
     Returns:
-        Minus the gradient of the loss, all policies one after the other, `[P]`. With several
-        optimizer steps an update it is their sum.
+        Minus the gradient of the loss, concatenated over policies, `[P]`; summed over the optimizer
+        steps of the update.
     """
     total = torch.zeros(sum(weight.numel() for weight in _weights(learner)))
     with _recording(learner, total):
@@ -132,18 +136,18 @@ def measure_slopes(
     num_updates: int = 20,
     seed: int = 0,
 ) -> Slopes:
-    """Compare the mean gradient of a method over sampled rollouts with the exact one.
+    """Compare the mean gradient of a method over sampled rollouts with the exact gradient.
 
     Args:
-        toy: What is played.
-        learner: The method and its policies; their weights stay as they are.
-        walk: How rollouts are walked; by default as the learner wants it.
-        num_rollouts: Trees or chains in all.
-        num_updates: Updates that they are spread over; standard errors come from their spread.
-        seed: Decides which joint actions chains go on from.
+        toy: The toy.
+        learner: The method and its policies, whose weights are not changed.
+        walk: Collection of rollouts; by default `learner.rollout`.
+        num_rollouts: Total number of rollouts.
+        num_updates: Number of updates that they are divided into, for standard errors.
+        seed: Seed of the branches of chains.
 
     Raises:
-        ConfigError: If answers are longer than a token, or not drawn from the whole softmax.
+        ConfigError: If answers have several tokens, or are not sampled from the whole softmax.
     """
     _check_sampling(learner)
     exact, directions = _exact_slopes(toy, learner)
@@ -172,7 +176,7 @@ def _check_sampling(learner: "PolicyGradientLearner") -> None:
 
 
 def _exact_slopes(toy: Toy, learner: "PolicyGradientLearner") -> tuple[list[float], Tensor]:
-    """Return dJ/dp of each policy and text, and grad p, `[K, P]`."""
+    """Return the K slopes dJ/dp of policies and prompts, and the vectors grad p, `[K, P]`."""
     chances: dict[Key, Tensor] = {}
     directions: list[Tensor] = []
 
@@ -214,7 +218,10 @@ def _weights(learner: "PolicyGradientLearner") -> list[torch.nn.Parameter]:
 
 @contextlib.contextmanager
 def _recording(learner: "PolicyGradientLearner", total: Tensor) -> Iterator[None]:
-    """Add gradients up where optimizers would step, critics' included, which step nowhere."""
+    """Replace the optimizers' steps inside the block by adding the policies' gradients to `total`.
+
+    Critics do not take steps either.
+    """
     start = 0
     critics: Mapping[str, Any] = getattr(getattr(learner, "critics", None), "optimizers", {})
     counts = [
@@ -236,7 +243,7 @@ def _recording(learner: "PolicyGradientLearner", total: Tensor) -> Iterator[None
 
 
 def _record(optimizer: object, into: Tensor | None) -> float:
-    """Take the place of an optimizer's step."""
+    """Add the gradients of an optimizer's weights to `into`, and clear them."""
     if into is not None:
         weights = optimizer.parameters  # type: ignore[attr-defined]
         grads = [torch.zeros_like(w) if w.grad is None else w.grad for w in weights]
@@ -247,7 +254,7 @@ def _record(optimizer: object, into: Tensor | None) -> float:
 
 @functools.lru_cache(maxsize=8)
 def _texts_of(tokenizer: object, size: int) -> list[str]:
-    """Return the text of each token of a vocabulary."""
+    """Return the text of every token of a vocabulary."""
     decode = tokenizer.batch_decode  # type: ignore[attr-defined]
     texts: list[str] = decode([[number] for number in range(size)], skip_special_tokens=True)
     return texts

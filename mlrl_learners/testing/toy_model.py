@@ -1,4 +1,4 @@
-"""A tiny language model over the words of the toys, for exact gradients with little noise."""
+"""Tiny language model over the words of the toys, for gradients with little variance."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ END = "<end>"
 
 
 def toy_model(seed: int = 0, *, hidden_size: int = 16) -> tuple[Any, Any]:
-    """Return a random Llama of one layer and its tokenizer, 16 tokens.
+    """Return a random one-layer Llama and its tokenizer with one token per word, 16 tokens.
 
-    A word is a token, and few words leave little noise in the gradient of an answer of one token.
+    The small vocabulary reduces the variance of the gradient of an answer of one token.
 
     Args:
-        seed: Decides the weights.
-        hidden_size: Width, a multiple of 4.
+        seed: Seed of the weights.
+        hidden_size: Hidden size, a multiple of 4.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM

@@ -1,16 +1,16 @@
-"""Toy tasks with a known optimum: small enough to know the gradient of their return exactly.
+"""Toy tasks with a known optimum and a known exact gradient of the return.
 
-An answer counts as one of two picks, by its first character, so that any model can play. All
-agents earn the same. Each toy fails learners with a particular defect:
+The first character of an answer makes it a pick of 0 or 1, so that any model can play. All agents
+have the same reward. Each toy detects a particular defect of a learner:
 
-- `late_cost`: a pick of 1 pays 1 in turn 0 and costs 0.4 in turn 1, and both turns read the same.
-  Learners that weigh later turns of a tree by the number of their nodes learn to pick 0.
-- `doors`: if all agents pick 1, the episode ends and pays 0.3; if none does, a pick of 1 pays 1 in
-  turn 1; else it pays nothing. Learners that give no credit for what an answer makes possible, or
-  weigh turn 1 as if every joint action led there, follow another gradient.
-- `retry`: solving pays 1 and ends the task; failing pays 0.5 and runs into the turn limit. Learners
-  that add a critic's value behind that limit learn to fail.
-- `constant`: every joint action pays 1. The gradient is 0, and a policy should stay as it is.
+- `late_cost`: a pick of 1 gives 1 in turn 0 and -0.4 in turn 1, with the same observation in both
+  turns. Learners that weight later turns of a tree by the number of their nodes learn to pick 0.
+- `doors`: if all agents pick 1, the episode ends with a reward of 0.3; if none does, a pick of 1
+  gives 1 in turn 1; otherwise the reward is 0. Learners that do not credit an answer with its
+  future, or weight turn 1 as if every joint action led there, follow another gradient.
+- `retry`: solving gives 1 and ends the task; failing gives 0.5 and reaches the turn limit. Learners
+  that add a critic's value after that limit learn to fail.
+- `constant`: every joint action gives 1. The gradient is 0, so policies should not change.
 """
 
 import copy
@@ -25,22 +25,22 @@ from pettingzoo import ParallelEnv
 
 from mlrl_learners.types import AgentID
 
-__all__ = ["TOYS", "Outcome", "Toy", "ToyEnv", "expected_return", "pick_of"]
+__all__ = ["TOYS", "Toy", "ToyEnv", "ToyOutcome", "expected_return", "pick_of"]
 
 Picks = tuple[int, ...]
-"""What the agents picked in one turn, in their order."""
+"""Picks of the agents in one turn, in the order of agents."""
 PickChance = Callable[[AgentID, str], Any]
 """Probability that an agent picks 1 after an observation; a float or a differentiable scalar."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a joint pick leads to.
+class ToyOutcome:
+    """Result of a joint pick.
 
     Attributes:
-        reward: What every agent is paid.
-        terminated: The task ends here by itself.
-        truncated: The turn limit is reached here.
+        reward: Reward of every agent.
+        terminated: Whether the task ends here.
+        truncated: Whether the turn limit is reached here.
     """
 
     reward: float
@@ -50,36 +50,36 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Toy:
-    """A game of picks.
+    """Toy task in which agents pick 0 or 1.
 
     Attributes:
-        name: Its name.
-        optimum: The highest expected return of any policy.
-        observe: What all agents read after some turns of picks.
-        play: What the last of some turns of picks leads to.
+        name: Name of the toy.
+        optimum: Highest expected return of any policy.
+        observe: Function of the picks of all turns that returns the next observation.
+        play: Function of the picks of all turns that returns the result of the last one.
     """
 
     name: str
     optimum: float
     observe: Callable[[Sequence[Picks]], str]
-    play: Callable[[Sequence[Picks]], Outcome]
+    play: Callable[[Sequence[Picks]], ToyOutcome]
 
 
 def pick_of(text: str) -> int:
-    """Return 1 where a text begins with a character of even code point, else 0."""
+    """Return 1 if the first character of a text has an even code point, otherwise 0."""
     return int(bool(text) and ord(text[0]) % 2 == 0)
 
 
 def expected_return(toy: Toy, agents: Sequence[AgentID], chance: PickChance) -> Any:  # noqa: ANN401
     """Return the exact expected return of agents that pick independently.
 
-    Every line of play is enumerated, so that with differentiable chances the gradient of the
-    result is the closed form that estimators are held against.
+    All episodes are enumerated, so with differentiable probabilities the result has the exact
+    gradient, the reference for estimators.
 
     Args:
-        toy: What is played.
-        agents: Who plays.
-        chance: Probability that an agent picks 1.
+        toy: The toy.
+        agents: The agents.
+        chance: Probability that an agent picks 1 after an observation.
     """
     return _value(toy, tuple(agents), chance, ())
 
@@ -88,8 +88,8 @@ class ToyEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # untyped
     """A toy as a PettingZoo parallel environment.
 
     Args:
-        toy: What is played.
-        agents: Who plays.
+        toy: The toy.
+        agents: The agents.
     """
 
     def __init__(self, toy: Toy, agents: Sequence[AgentID]) -> None:
@@ -100,25 +100,25 @@ class ToyEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # untyped
         self._history: tuple[Picks, ...] = ()
         self._space = Text(max_length=1000, min_length=0, charset=string.printable)
 
-    def observation_space(self, agent: AgentID) -> Text:  # noqa: ARG002 - alike for all
-        """Return the space of what agents read."""
+    def observation_space(self, agent: AgentID) -> Text:  # noqa: ARG002 - the same for all agents
+        """Return the space of observations."""
         return self._space
 
-    def action_space(self, agent: AgentID) -> Text:  # noqa: ARG002 - alike for all
-        """Return a space of texts; `step` takes any text."""
+    def action_space(self, agent: AgentID) -> Text:  # noqa: ARG002 - the same for all agents
+        """Return a space of texts; `step` accepts any text."""
         return self._space
 
     def reset(
         self,
-        seed: int | None = None,  # noqa: ARG002 - nothing is drawn
+        seed: int | None = None,  # noqa: ARG002 - the toys are deterministic
         options: Mapping[str, Any] | None = None,  # noqa: ARG002 - there is one task
     ) -> tuple[dict[AgentID, str], dict[AgentID, dict[str, Any]]]:
-        """Begin an episode."""
+        """Start an episode."""
         self.agents, self._history = list(self.possible_agents), ()
         return self._observations(), {agent: {} for agent in self.agents}
 
     def step(self, actions: Mapping[AgentID, str]) -> tuple[Any, Any, Any, Any, Any]:
-        """Play one joint answer."""
+        """Play one joint action."""
         acting = self.agents
         self._history = (*self._history, tuple(pick_of(actions[agent]) for agent in acting))
         outcome = self.toy.play(self._history)
@@ -161,19 +161,19 @@ def _value(
 
 
 def _share(picks: Picks) -> float:
-    """Return the share of agents that picked 1."""
+    """Return the fraction of agents that picked 1."""
     return sum(picks) / len(picks)
 
 
-def _late_cost(history: Sequence[Picks]) -> Outcome:
+def _late_cost(history: Sequence[Picks]) -> ToyOutcome:
     paid = _share(history[-1])
-    return Outcome(paid) if len(history) == 1 else Outcome(-0.4 * paid, truncated=True)
+    return ToyOutcome(paid) if len(history) == 1 else ToyOutcome(-0.4 * paid, truncated=True)
 
 
-def _doors(history: Sequence[Picks]) -> Outcome:
+def _doors(history: Sequence[Picks]) -> ToyOutcome:
     if len(history) == 2:
-        return Outcome(0.0 if any(history[0]) else _share(history[1]), truncated=True)
-    return Outcome(0.3, terminated=True) if all(history[0]) else Outcome(0.0)
+        return ToyOutcome(0.0 if any(history[0]) else _share(history[1]), truncated=True)
+    return ToyOutcome(0.3, terminated=True) if all(history[0]) else ToyOutcome(0.0)
 
 
 def _doors_text(history: Sequence[Picks]) -> str:
@@ -182,14 +182,14 @@ def _doors_text(history: Sequence[Picks]) -> str:
     return "A closed door ." if any(history[0]) else "An open door ."
 
 
-def _retry(history: Sequence[Picks]) -> Outcome:
+def _retry(history: Sequence[Picks]) -> ToyOutcome:
     if any(history[-1]):
-        return Outcome(1.0, terminated=True)
-    return Outcome(0.5, truncated=True)
+        return ToyOutcome(1.0, terminated=True)
+    return ToyOutcome(0.5, truncated=True)
 
 
-def _constant(history: Sequence[Picks]) -> Outcome:
-    return Outcome(1.0, truncated=len(history) == 2)
+def _constant(history: Sequence[Picks]) -> ToyOutcome:
+    return ToyOutcome(1.0, truncated=len(history) == 2)
 
 
 def _same_text(history: Sequence[Picks]) -> str:  # noqa: ARG001 - every turn reads the same

@@ -1,1 +1,1 @@
-"""The training loop, its checkpoints and its metrics."""
+"""Training loop, checkpoints and metrics of rollouts."""

@@ -1,11 +1,12 @@
-"""Checkpoints of a run: complete or absent, never half.
+"""Checkpoints of a run, written atomically.
 
-A checkpoint is written beside its final place and renamed; what a killed writer left behind is
-removed by the next one. With several processes the first one writes, and all of them read: the
-folder must be on a disk that all of them see.
+A checkpoint is written into a temporary folder and renamed; folders that a killed process left are
+removed by the next write. With several processes, rank 0 writes and all processes read, so the run
+directory must be on a disk that all of them share.
 
-A checkpoint says which version of the methods its run is trained with. Runs of another version can
-be played and evaluated, but not gone on with: half of such a run would be another method.
+A checkpoint contains the version of the methods that its run is trained with. Checkpoints of
+another version can be loaded for play and evaluation, but not resumed, because the rest of the run
+would train differently.
 """
 
 import json
@@ -26,10 +27,10 @@ PARTIAL_PREFIX = ".partial_"
 STATE_FILE = "state.json"
 VERSION_KEY = "version"
 VERSION = 2
-"""Increases when the same options train differently.
+"""Version of the methods, which increases when the same options train differently.
 
-1 (not written): rows of a tree weighed alike, losses were means over an answer's tokens.
-2: each row weighs the probability of reaching it, and losses are as the methods' papers have them.
+1 (not stored): all rows of a tree have equal weights, losses are means over an answer's tokens.
+2: rows are weighted by the probability of reaching them, losses are those of the papers.
 """
 LEARNER_FOLDER = "learner"
 
@@ -40,38 +41,38 @@ def write_checkpoint(
     """Write `run_dir/checkpoints/step_N` and remove all but the last `keep` checkpoints.
 
     Args:
-        run_dir: The run's folder.
-        iteration: Iterations that are done, N.
-        learner: Saves itself into the folder `learner`.
-        state: What else is needed to go on, JSON values.
-        keep: How many checkpoints stay, at least 1.
+        run_dir: Folder of the run.
+        iteration: Number of completed iterations, N.
+        learner: Learner, which saves itself into the folder `learner`.
+        state: Further state of the run, JSON values.
+        keep: Number of checkpoints to keep, at least 1.
 
     Raises:
-        RunDirError: If it cannot be written; earlier checkpoints are untouched.
+        RunDirError: If it cannot be written; earlier checkpoints are not changed.
     """
     final = run_dir / "checkpoints" / f"{PREFIX}{iteration}"
     if is_main():
         _write(final, learner, {"iteration": iteration, **state, VERSION_KEY: VERSION})
         for _, old in _checkpoints(run_dir)[:-keep]:
             _remove(old)
-    elif getattr(learner, "is_sharded", False):  # it takes all of them to put it together
-        with tempfile.TemporaryDirectory() as nowhere:
-            learner.save(Path(nowhere))
-    exchange(None)  # nobody goes on before it is there
+    elif getattr(learner, "is_sharded", False):  # gathering the weights needs all processes
+        with tempfile.TemporaryDirectory() as discarded:
+            learner.save(Path(discarded))
+    exchange(None)  # wait until the checkpoint is complete
     return final
 
 
 def latest_checkpoint(run_dir: Path) -> Path | None:
-    """Return the checkpoint of the highest iteration, or None; the first process decides."""
+    """Return the checkpoint of the highest iteration that rank 0 sees, or None."""
     found = _checkpoints(run_dir)
     return exchange(found[-1][1] if found else None)[0]
 
 
 def check_resumable(run_dir: Path) -> None:
-    """Check that a run, if it has a checkpoint, is of this version of the methods.
+    """Check that the last checkpoint of a run, if any, has the current version of the methods.
 
     Raises:
-        CheckpointError: If its last checkpoint is damaged, or of another version.
+        CheckpointError: If it is damaged or has another version.
     """
     path = latest_checkpoint(run_dir)
     if path is None:
@@ -81,17 +82,17 @@ def check_resumable(run_dir: Path) -> None:
         raise CheckpointError(
             f"{str(path)!r} cannot be resumed: it is of version {version} of the methods, this is "
             f"{VERSION}, which computes row weights, log-probabilities and losses of an update "
-            "differently; start a new run, with its weights if they are wanted (learner.model "
-            f"takes a folder in {LEARNER_FOLDER}, such as {LEARNER_FOLDER}/shared, or one named "
-            "like an agent); mlrl evaluate still reads it"
+            "differently; start a new run, if needed from its weights (set learner.model to a "
+            f"folder in {LEARNER_FOLDER}, such as {LEARNER_FOLDER}/shared, or one named like an "
+            "agent); mlrl evaluate still reads it"
         )
 
 
 def read_checkpoint(path: Path, learner: Learner) -> dict[str, object]:
-    """Load a checkpoint, of whichever version, into the learner; return the state stored with it.
+    """Load a checkpoint of any version into the learner, and return the state stored with it.
 
     Raises:
-        CheckpointError: If there is none, or it is another learner's.
+        CheckpointError: If it does not exist or does not fit the learner.
     """
     state = _read_state(path)
     state.pop(VERSION_KEY, None)
@@ -142,7 +143,7 @@ def _checkpoints(run_dir: Path) -> list[tuple[int, Path]]:
 
 
 def _remove(checkpoint: Path) -> None:
-    """Remove a checkpoint so that a kill in between leaves no half of one under its name."""
+    """Remove a checkpoint atomically, by renaming it first."""
     if checkpoint.exists():
         doomed = checkpoint.with_name(f"{PARTIAL_PREFIX}{checkpoint.name}")
         checkpoint.rename(doomed)
@@ -155,7 +156,7 @@ def _remove_partial(folder: Path) -> None:
 
 
 def _sync(folder: Path) -> None:
-    """Make sure the files are on the disk before the rename says so."""
+    """Write the files to the disk, so that the rename cannot precede their contents."""
     for path in folder.rglob("*"):
         if path.is_file():
             with path.open("rb") as file:
@@ -164,7 +165,7 @@ def _sync(folder: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    if not hasattr(os, "O_DIRECTORY"):  # Windows cannot open folders
+    if not hasattr(os, "O_DIRECTORY"):  # Windows, which cannot open folders
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:

@@ -1,4 +1,4 @@
-"""Stopping a long run with a key press, without losing what is in hand."""
+"""Graceful stop of a training run on SIGINT or SIGTERM."""
 
 import contextlib
 import signal
@@ -9,32 +9,34 @@ from types import FrameType
 
 __all__ = ["interruptible"]
 
-
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextlib.contextmanager
 def interruptible(*, announce: bool = True) -> Iterator[Callable[[], bool]]:
-    """Turn the first SIGINT or SIGTERM into a wish to stop; the second is a `KeyboardInterrupt`.
+    """Yield a function that returns whether SIGINT or SIGTERM was received inside the block.
+
+    The second signal raises `KeyboardInterrupt`. Outside the main thread signals are not handled.
 
     Args:
-        announce: Say on stderr that the wish was heard.
+        announce: Print a message on stderr at the first signal.
     """
-    asked = threading.Event()
+    received = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
+        yield received.is_set
         return
 
-    def on_interrupt(_number: int, _frame: FrameType | None) -> None:
-        if asked.is_set():
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        if received.is_set():
             raise KeyboardInterrupt
-        asked.set()
+        received.set()
         if announce:
-            print("\nstopping after this iteration; once more to stop at once", file=sys.stderr)
+            message = "\nstopping after this iteration; press again to stop immediately"
+            print(message, file=sys.stderr)
 
-    previous = {number: signal.signal(number, on_interrupt) for number in SIGNALS}
+    previous = {number: signal.signal(number, on_signal) for number in SIGNALS}
     try:
-        yield asked.is_set
+        yield received.is_set
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)

@@ -1,17 +1,17 @@
-"""The training loop: rollouts, update, evaluation, checkpoint, over and over.
+"""Training loop: rollouts, update, evaluation and checkpoint in every iteration.
 
-It can be killed at any instant and resumed: everything random comes from the seed and the number
-of the iteration, or from the learner, which saves its own state. On the CPU a resumed run ends
-with the very same parameters as one that was never killed.
+A run can be killed at any time and resumed: all random numbers follow from the seed and the
+iteration, or from the learner, which saves its own generators. On the CPU, a resumed run ends with
+the same parameters, bit for bit, as an uninterrupted one.
 
-Several processes (`torchrun -m mlrl_learners train ...`) share the work of one run and all come to
-the same end; the first of them writes. See `mlrl_learners.processes.work_sharing`.
+Several processes (`torchrun -m mlrl_learners train ...`) share the work of one run and have the
+same results; rank 0 writes the files. See `mlrl_learners.processes.work_sharing`.
 """
 
 import copy
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from mlrl_learners.training.checkpoint import (
 )
 from mlrl_learners.training.interrupt import interruptible
 from mlrl_learners.training.metrics import count_tokens, evaluation_metrics, rollout_metrics
+from mlrl_learners.training.train_plan import TrainPlan
 from mlrl_learners.types import Learner, RolloutConfig
 
 __all__ = ["TrainResult", "train"]
@@ -41,13 +42,13 @@ __all__ = ["TrainResult", "train"]
 
 @dataclass(frozen=True, slots=True)
 class TrainResult:
-    """How a run ended.
+    """Result of a training run.
 
     Attributes:
-        iterations: Iterations that are done, those before a resume included.
-        interrupted: Whether it stopped early because it was asked to (SIGINT, SIGTERM).
-        metrics: Metrics of the last iteration that was done now; empty when there was none.
-        run_dir: Where everything was written.
+        iterations: Completed iterations, those before a resume included.
+        interrupted: Whether the run stopped early on SIGINT or SIGTERM.
+        metrics: Metrics of the last iteration of this call; empty if there was none.
+        run_dir: Folder of the run.
     """
 
     iterations: int
@@ -80,44 +81,44 @@ def train(
 ) -> TrainResult:
     """Train a learner on an environment.
 
-    The first SIGINT or SIGTERM, to whichever process, ends the run after the iteration in hand,
-    with a checkpoint; the second one ends it at once.
+    The first SIGINT or SIGTERM, to any of the processes, ends the run with a checkpoint after the
+    current iteration; the second one ends it immediately.
 
     Args:
-        env_id: A registered environment.
-        learner: Improved in place.
-        iterations: How many updates the whole run has, those before a resume included; a learner
-            with `plan_updates` is told, so that its learning rate can fall over all of them.
-        run_dir: Folder of the run; created.
+        env_id: Id of a registered environment.
+        learner: Learner, trained in place.
+        iterations: Number of updates of the whole run, those before a resume included; passed to
+            the learner's `plan_updates`, if it has one, for learning-rate schedules.
+        run_dir: Folder of the run, created if needed.
         env_options: Arguments of `mlrl_envs.make`.
-        rollout: How episodes are walked; by default as the learner wants it.
-        tasks_per_iteration: Rollout trees an update; none for a learner that is `offline`.
-        seed: Decides the order of the tasks and the seeds of the episodes.
-        checkpoint_every: Iterations from one checkpoint to the next; the last one always has one.
-        keep_checkpoints: How many checkpoints stay.
-        eval_every: Iterations from one evaluation to the next, and one before the first; 0 for
-            none.
-        eval_options: Arguments of `mlrl_envs.make` for evaluation, over `env_options`; by default
-            the split `"eval"`.
-        eval_tasks: Tasks an evaluation; None for the whole split.
-        eval_samples: Sampled episodes a task.
-        token_ids: Keep what models read and sampled token by token in `episodes.jsonl`, too.
-        loggers: Take the metrics too, beside `metrics.jsonl`.
-        resume: Go on from the last checkpoint in `run_dir`, if there is one.
+        rollout: Collection of rollouts; by default `learner.rollout`.
+        tasks_per_iteration: Rollout trees per update, at least 1; `offline` learners have none.
+        seed: Seed of the order of tasks and of the episodes.
+        checkpoint_every: Iterations between checkpoints, at least 1; the last iteration always has
+            one.
+        keep_checkpoints: Number of checkpoints to keep, at least 1.
+        eval_every: Iterations between evaluations, with one before the first update; 0 for none.
+        eval_options: Arguments of `mlrl_envs.make` for evaluation, in addition to `env_options`; by
+            default the split `"eval"`.
+        eval_tasks: Number of tasks per evaluation; None for the whole split.
+        eval_samples: Sampled episodes per task, at least 1.
+        token_ids: Store the token ids of prompts and answers in `episodes.jsonl`.
+        loggers: Further loggers of the metrics, beside `metrics.jsonl`.
+        resume: Continue from the last checkpoint in `run_dir`, if there is one.
         progress: Show a progress bar.
-        config: What to keep as `config.yaml`; by default the arguments of this call.
+        config: Contents of `config.yaml`; by default the arguments of this call.
 
     Raises:
-        RunDirError: If `run_dir` cannot be written, or holds another run.
-        CheckpointError: If the run to go on with is of another version of the methods.
-        ConfigError: If a number is outside its range, the learner cannot learn from episodes that
-            are walked in this way, its learning rate would be 0 before the end, or there are
-            several processes and it cannot share its work.
+        RunDirError: If `run_dir` cannot be written, or contains another run.
+        CheckpointError: If the run to resume has another version of the methods.
+        ConfigError: If a number is outside its range, the learner cannot train on such rollouts,
+            its learning rate would be 0 before the end, or there are several processes and it
+            cannot share its work.
         PeerError: If another process of the run failed, ended, or did not answer in time.
         NumericsError: If a loss or gradient is not finite.
-        InfraError: If infrastructure broke every episode of an iteration.
+        InfraError: If infrastructure failed in every episode of an iteration.
     """
-    plan = _Plan(
+    plan = TrainPlan(
         env_id=env_id,
         env_options=dict(env_options or {}),
         rollout=rollout or getattr(learner, "rollout", None) or RolloutConfig(),
@@ -137,7 +138,7 @@ def train(
             learner.check_rollout(plan.rollout)
         if hasattr(learner, "plan_updates"):
             learner.plan_updates(plan.iterations)
-        if resume:  # before anything is written
+        if resume:  # checked before any file is written
             check_resumable(Path(run_dir))
         env = mlrl_envs.make(env_id, **plan.env_options)
         try:
@@ -150,7 +151,7 @@ def train(
                 resume=resume,
                 token_ids=token_ids,
             )
-            exchange(None)  # it can be written, and nobody reads it before
+            exchange(None)  # wait until the folder exists
             loop = _Loop(plan, learner, env, folder, tuple(loggers), progress=progress)
             return loop.run()
         finally:
@@ -158,56 +159,20 @@ def train(
 
 
 def _check_processes(learner: Learner) -> None:
-    """Refuse several processes for a learner that would do the same in each of them."""
+    """Refuse several processes for a learner that would repeat the same work in each of them."""
     if world().size > 1 and not getattr(learner, "shares_work", False):
         raise ConfigError(
-            f"{type(learner).__name__} learns in one process, got {world().size}; start it "
-            "without torchrun, or share its work with mlrl_learners.processes.work_sharing"
+            f"{type(learner).__name__} learns in one process, got {world().size}; start it without "
+            "torchrun, or divide its work with mlrl_learners.processes.work_sharing"
         )
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """The arguments of `train` that decide what a run does."""
-
-    env_id: str
-    env_options: dict[str, Any]
-    rollout: RolloutConfig
-    iterations: int
-    tasks_per_iteration: int
-    seed: int
-    checkpoint_every: int
-    keep_checkpoints: int
-    eval_every: int
-    eval_options: dict[str, Any]
-    eval_tasks: int | None
-    eval_samples: int
-
-    def __post_init__(self) -> None:
-        for name in (
-            "iterations",
-            "tasks_per_iteration",
-            "checkpoint_every",
-            "keep_checkpoints",
-            "eval_samples",
-        ):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-
-    def as_config(self, learner: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the plan, with the section of its learner, as a configuration file has it."""
-        values = asdict(self)
-        env = {"id": values.pop("env_id"), "options": values.pop("env_options")}
-        rollout = values.pop("rollout")
-        return {"env": env, "learner": learner, "rollout": rollout, "train": values}
-
-
 class _Loop:
-    """One run from where it stands to its end."""
+    """One run, from its last checkpoint to its end."""
 
     def __init__(
         self,
-        plan: _Plan,
+        plan: TrainPlan,
         learner: Learner,
         env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
         folder: RunDir,
@@ -220,23 +185,23 @@ class _Loop:
         self.progress = progress and is_main()
 
     def run(self) -> TrainResult:
-        """Do the iterations that are left."""
+        """Run the remaining iterations."""
         done = self._restore()
         metrics: dict[str, float] = {}
-        with interruptible(announce=is_main()) as asked_to_stop:
+        with interruptible(announce=is_main()) as is_interrupted:
             if done == 0 and self.plan.eval_every:
                 self._evaluate(0)
             with progress_bar(
                 total=self.plan.iterations, initial=done, enabled=self.progress
             ) as bar:
-                stop = any(exchange(asked_to_stop()))
+                stop = any(exchange(is_interrupted()))
                 while done < self.plan.iterations and not stop:
                     done += 1
                     metrics = self._iterate(done)
-                    if "train/return" in metrics:  # nothing is played for who learns from files
+                    if "train/return" in metrics:  # offline learners have no rollouts
                         bar.set_postfix_str(f"return {metrics['train/return']:.3f}")
                     bar.update()
-                    stop = any(exchange(asked_to_stop()))
+                    stop = any(exchange(is_interrupted()))
                     last = stop or done == self.plan.iterations
                     if last or done % self.plan.checkpoint_every == 0:
                         self._checkpoint(done)
@@ -244,7 +209,7 @@ class _Loop:
         return TrainResult(done, interrupted, metrics, self.folder.path)
 
     def _restore(self) -> int:
-        """Load the last checkpoint, set aside what came after it, return its iteration."""
+        """Load the last checkpoint, remove later records, and return its iteration."""
         path = latest_checkpoint(self.folder.path)
         done = 0
         if path is not None:
@@ -279,7 +244,7 @@ class _Loop:
     def _collect(self, iteration: int) -> RolloutBatch:
         size = 0 if getattr(self.learner, "offline", False) else self.plan.tasks_per_iteration
         options: list[Mapping[str, Any]] = [{} for _ in range(size)]
-        if num_tasks := getattr(self.env, "num_tasks", None):  # a stranger draws by the seed
+        if num_tasks := getattr(self.env, "num_tasks", None):  # others draw tasks from the seed
             indices = task_indices(num_tasks, size, iteration, self.plan.seed)
             options = [{"task_index": index} for index in indices]
         batch = collect_rollouts(
@@ -299,11 +264,11 @@ class _Loop:
     def _update(self, iteration: int, batch: RolloutBatch) -> dict[str, float]:
         try:
             metrics = dict(self.learner.update(batch.rollouts))
-            exchange(None)  # it went well everywhere
+            exchange(None)  # raises if the update failed in another process
         except NumericsError as error:
             kept = self.folder.keep_rollouts(iteration, batch.rollouts)
             raise NumericsError(f"iteration {iteration}: {error}; rollouts: {kept}") from error
-        except PeerError:  # what went wrong there is told there, but only here is it written
+        except PeerError:  # the other process reports its error, but only rank 0 writes files
             self.folder.keep_rollouts(iteration, batch.rollouts)
             raise
         return metrics

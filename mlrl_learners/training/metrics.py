@@ -1,4 +1,4 @@
-"""What every run logs of its rollouts, whatever the learner. Free of torch."""
+"""Metrics of rollouts and evaluations that every run logs, without torch."""
 
 import math
 from collections import defaultdict
@@ -15,13 +15,13 @@ __all__ = ["count_tokens", "evaluation_metrics", "rollout_metrics"]
 
 
 def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
-    """Return the undiscounted team return, its spread, components and the share that was solved.
+    """Return metrics of the undiscounted returns, reward components and lengths of rollouts.
 
     - `train/return`: mean over tasks, agents and joint actions of the first turn
     - `train/return_std`: standard deviation over the same joint actions
-    - `train/solved_rate`: share of all played lines that ended solved
+    - `train/solved_rate`: fraction of episodes that ended solved, in [0, 1]
     - `train/reward/NAME`: mean of a component over all joint actions, agents and turns
-    - `train/turns`: mean length of a line
+    - `train/turns`: mean number of turns per episode
     """
     if not rollouts:
         return {}
@@ -43,18 +43,18 @@ def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
 
 
 def evaluation_metrics(result: "EvaluationResult") -> dict[str, float]:
-    """Return what every logger is told of an evaluation.
+    """Return the metrics of an evaluation.
 
-    - `eval/return`: mean over tasks of a task's mean team return
-    - `eval/solved_rate`: mean over tasks of a task's share of solved episodes
-    - `eval/reward/NAME`: mean share of a component in the team return
+    - `eval/return`: mean over tasks of the mean team return of a task
+    - `eval/solved_rate`: mean over tasks of the fraction of solved episodes of a task
+    - `eval/reward/NAME`: mean contribution of a component to the team return
     """
     parts = {f"eval/reward/{name}": value for name, value in result.components.items()}
     return {"eval/return": result.mean_return, "eval/solved_rate": result.solved_rate, **parts}
 
 
 def count_tokens(rollouts: Sequence[Rollout]) -> dict[AgentID, int]:
-    """Return how many tokens each agent sampled."""
+    """Return the number of tokens that each agent sampled."""
     counts = dict.fromkeys((agent for rollout in rollouts for agent in rollout.agents), 0)
     for rollout in rollouts:
         for node in rollout.root.walk():

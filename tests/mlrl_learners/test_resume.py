@@ -15,7 +15,7 @@ NURSERY = """
 import json, os, random, signal, sys, time
 from pathlib import Path
 import transformers, mlrl_learners, mlrl_learners.cli
-from mlrl_learners.algorithms import actor_critic, magrpo, preferences, sft
+from mlrl_learners.algorithms import actor_critic, madpo, magrpo, sft
 import mlrl_envs
 
 folder, learner, options = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])

@@ -124,9 +124,9 @@ def test_losses_equal_a_slow_reference(make, kind, toy):
 
 
 def targets_of(learner, rollouts):
-    reading = learner.critics.read(rollouts, bootstrap=learner.config.bootstrap_truncated)
-    samples = turn_samples(rollouts, reading, learner.config, learner.learning)
-    return [sample.judgement.target for sample in samples]
+    estimates = learner.critics.estimate(rollouts, bootstrap=learner.config.bootstrap_truncated)
+    samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+    return [sample.value_sample.target for sample in samples]
 
 
 def test_value_targets_keep_the_scale_of_the_rewards(make, toy):
@@ -136,7 +136,7 @@ def test_value_targets_keep_the_scale_of_the_rewards(make, toy):
 
 
 @pytest.mark.parametrize(
-    ("ends", "options", "goes_on"),
+    ("ends", "options", "continues_for"),
     [
         ({"max_turns": 1, "artificial_limit": True}, {"bootstrap_truncated": True}, True),
         ({"max_turns": 1, "artificial_limit": True}, {}, False),
@@ -149,7 +149,7 @@ def test_value_targets_keep_the_scale_of_the_rewards(make, toy):
     ],
 )
 def test_only_where_an_artificial_limit_cut_it_an_episode_goes_on_with_a_value(
-    make, ends, options, goes_on, kind, toy
+    make, ends, options, continues_for, kind, toy
 ):
     learner = make(critic=kind, gamma=0.5, **options)
     with torch.no_grad():
@@ -157,7 +157,7 @@ def test_only_where_an_artificial_limit_cut_it_an_episode_goes_on_with_a_value(
             critic.head.weight.zero_()
             critic.head.bias.fill_(8.0)
     rollouts = toy.play(learner, reward=lambda *_: 1.0, **ends)
-    assert targets_of(learner, rollouts) == pytest.approx([5.0 if goes_on else 1.0] * 16)
+    assert targets_of(learner, rollouts) == pytest.approx([5.0 if continues_for else 1.0] * 16)
 
 
 def test_the_entropy_bonus_flattens_the_distribution_over_tokens(make, toy):

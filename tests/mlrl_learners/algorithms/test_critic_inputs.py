@@ -7,10 +7,10 @@ from mlrl_learners.algorithms.critic_inputs import joint_observation
 SMALL = {"model": "tiny-random", "max_new_tokens": 4, "device": "cpu"}
 
 
-def reading_of(toy, name="ippo", agents=("left", "right"), **options):
+def estimates_of(toy, name="ippo", agents=("left", "right"), **options):
     learner = mlrl_learners.make(name, agents=agents, **SMALL, **options)
     rollouts = toy.play(learner, tasks=("one",), max_turns=2)
-    return rollouts[0], learner.critics.read(rollouts)
+    return rollouts[0], learner.critics.estimate(rollouts)
 
 
 def test_a_joint_observation_is_the_environments_own_state():
@@ -29,31 +29,33 @@ def test_what_lies_behind_the_turn_limit_is_only_asked_about_if_the_limit_is_art
 ):
     learner = mlrl_learners.make("ippo", agents=("left", "right"), **SMALL)
     rollouts = toy.play(learner, tasks=("one",), max_turns=2, artificial_limit=artificial)
-    reading = learner.critics.read(rollouts, bootstrap=True)
+    estimates = learner.critics.estimate(rollouts, bootstrap=True)
     asked = [f"one, turn {turn}" for turn in range(turns)]
-    assert sorted(reading.prompts) == [
+    assert sorted(estimates.prompts) == [
         (agent, text) for agent in ("left", "right") for text in asked
     ]
-    assert all(len(reading.values[key]) == 1 for key in reading.prompts)
+    assert all(len(estimates.values[key]) == 1 for key in estimates.prompts)
 
 
 def test_a_value_head_reads_the_very_tokens_that_were_sampled_from(toy):
-    rollout, reading = reading_of(toy, critic="value_head", system_prompts={"left": "Be brief."})
+    rollout, estimates = estimates_of(
+        toy, critic="value_head", system_prompts={"left": "Be brief."}
+    )
     for agent, completions in rollout.root.completions.items():
-        assert reading.prompt(agent, rollout.root.observations) == completions[0].prompt_ids
+        assert estimates.prompt(agent, rollout.root.observations) == completions[0].prompt_ids
 
 
 def test_a_critic_of_its_own_is_told_what_its_agent_is_told(toy):
-    rollout, reading = reading_of(toy, system_prompts={"left": "Be brief."})
+    rollout, estimates = estimates_of(toy, system_prompts={"left": "Be brief."})
     for agent, completions in rollout.root.completions.items():
-        assert reading.prompt(agent, rollout.root.observations) == completions[0].prompt_ids
+        assert estimates.prompt(agent, rollout.root.observations) == completions[0].prompt_ids
 
 
 def test_a_joint_prompt_may_be_as_long_as_all_the_agents_prompts(toy):
-    _, reading = reading_of(toy, "mappo", max_prompt_tokens=45)
-    assert 45 < max(len(prompt) for prompt in reading.prompts.values()) <= 90
+    _, estimates = estimates_of(toy, "mappo", max_prompt_tokens=45)
+    assert 45 < max(len(prompt) for prompt in estimates.prompts.values()) <= 90
 
 
 def test_a_central_critic_has_one_value_an_agent(toy):
-    _, reading = reading_of(toy, "mappo")
-    assert all(len(values) == 2 for values in reading.values.values())
+    _, estimates = estimates_of(toy, "mappo")
+    assert all(len(values) == 2 for values in estimates.values.values())

@@ -46,14 +46,14 @@ def test_values_are_clipped_around_what_they_were_before_the_first_epoch(make, t
     """Far outside the clip on the way to its target, a value teaches nothing in the next epoch."""
     learner = make(agents=("solo",), epochs=1, value_clip=0.01, normalize_advantages=False)
     rollouts = toy.play(learner, reward=lambda *_: 100.0)
-    before = learner.critics.read
+    before = learner.critics.estimate
     stale = before(rollouts)
     with torch.no_grad():
         learner.critics.critics["solo"].head.bias.add_(1.0)
-    monkeypatch.setattr(learner.critics, "read", lambda rollouts, **_: stale)
+    monkeypatch.setattr(learner.critics, "estimate", lambda rollouts, **_: stale)
     _, critic = toy.gradients(learner, rollouts, monkeypatch)
     assert float(critic.abs().max()) == 0.0
-    monkeypatch.setattr(learner.critics, "read", before)
+    monkeypatch.setattr(learner.critics, "estimate", before)
     _, critic = toy.gradients(learner, rollouts, monkeypatch)
     assert float(critic.abs().max()) > 0.0
 
@@ -61,17 +61,17 @@ def test_values_are_clipped_around_what_they_were_before_the_first_epoch(make, t
 def test_agents_keep_their_own_rewards_under_a_central_critic(make, toy):
     learner = make("mappo")
     rollouts = toy.play(learner, reward=lambda _, agent: float(agent == "left"))
-    reading = learner.critics.read(rollouts)
-    samples = turn_samples(rollouts, reading, learner.config, learner.learning)
-    found = {sample.judgement.agent: sample.judgement.target for sample in samples}
+    estimates = learner.critics.estimate(rollouts)
+    samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+    found = {sample.value_sample.agent: sample.value_sample.target for sample in samples}
     assert found == {"left": pytest.approx(1.0), "right": pytest.approx(0.0)}
 
 
 def test_a_central_critic_is_one_model_that_reads_what_all_agents_read(make, toy):
     learner = make("mappo")
-    reading = learner.critics.read(toy.play(learner, max_turns=2))
+    estimates = learner.critics.estimate(toy.play(learner, max_turns=2))
     assert list(learner.critics.critics) == ["central"]
-    texts = [text for _, text in reading.prompts]
+    texts = [text for _, text in estimates.prompts]
     assert texts[0] == "[left]\none, turn 0\n\n[right]\none, turn 0"
     assert len(texts) == 4  # two tasks of two turns
 

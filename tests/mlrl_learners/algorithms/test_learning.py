@@ -6,28 +6,18 @@ A team shares its weights here, which halves the time. The interval is Student's
 import pytest
 
 import mlrl_learners
+from mlrl_learners.registry import BUILT_IN
 
 TEAM, SOLO = ("left", "right"), ("solo",)
 PAIRS = {"num_pairs": 4}
-METHODS = {
-    "magrpo": {},
-    "mareinforce": {},
-    "marloo": {},
-    "maremax": {},
-    "grpo": {},
-    "rloo": {},
-    "reinforce_pp": {},
-    "ippo": {},
-    "mappo": {},
-    "iac": {},
-    "maac": {},
-    "ppo": {},
+OPTIONS = {
     "madpo": PAIRS,
     "dpo": PAIRS,
     "marlhf": {"group_size": 8, "num_pairs": 4, "reward_lr": 3e-3},
     "sft": {"filter_reward": 0.4},
 }
-SINGLE = ("grpo", "rloo", "reinforce_pp", "ppo", "dpo")
+METHODS = {spec.name: OPTIONS.get(spec.name, {}) for spec in BUILT_IN}
+SINGLE = [spec.name for spec in BUILT_IN if spec.max_agents == 1]
 VARIANTS = [
     ("ippo", {"critic": "value_head"}),
     ("madpo", {**PAIRS, "loss": "hinge"}),

@@ -7,9 +7,9 @@ import torch
 
 import mlrl_learners
 from mlrl_learners.algorithms.turn_samples import turn_samples
+from mlrl_learners.registry import BUILT_IN
 
-METHODS = ["magrpo", "mareinforce", "marloo", "maremax", "ippo", "mappo", "iac", "maac",
-           "madpo", "marlhf", "sft"]  # fmt: skip
+METHODS = [spec.name for spec in BUILT_IN if spec.max_agents != 1]
 LEAVES = {"max_turns": 3, "leaves": {"left": 1}}
 
 
@@ -36,7 +36,7 @@ def test_every_method_learns_from_those_who_are_there(name, branching, toy):
 def test_nothing_follows_for_who_has_left_whatever_a_critic_expects(make, name, toy):
     learner = make(name, group_size=2, gamma=0.9)
     rollouts = toy.play(learner, reward=lambda *_: 1.0, **LEAVES)
-    reading = learner.critics.read(rollouts)
-    samples = turn_samples(rollouts, reading, learner.config, learner.learning)
-    targets = [s.judgement.target for s in samples if s.judgement.agent == "left"]
+    estimates = learner.critics.estimate(rollouts)
+    samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+    targets = [s.value_sample.target for s in samples if s.value_sample.agent == "left"]
     assert targets == pytest.approx([1.0] * len(targets))

@@ -137,7 +137,7 @@ def test_a_file_without_a_choice_is_an_error(tmp_path, toy):
 def test_a_file_of_other_agents_is_an_error(tmp_path, toy):
     file = prompts_file(tmp_path / "e", 2)
     learner = make(agents=("setup", "story"), episodes=file)
-    with pytest.raises(ConfigError, match="for setup, story: those who answer there are left, ri"):
+    with pytest.raises(ConfigError, match="for setup, story: its agents are left, ri"):
         learner.update(toy.play(learner))
 
 

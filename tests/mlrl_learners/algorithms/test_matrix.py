@@ -15,14 +15,26 @@ import torch
 
 import mlrl_learners
 from mlrl_learners.errors import ConfigError, ModelNotFoundError, UnknownNameError
+from mlrl_learners.registry import BUILT_IN
 
-TEAMS = [
-    *("magrpo", "mareinforce", "marloo", "maremax"),
-    *("ippo", "mappo", "iac", "maac"),
-    *("madpo", "marlhf", "sft"),
-]
-SINGLES = ["grpo", "rloo", "reinforce_pp", "ppo", "dpo"]
-WITHOUT_KL = ["sft", "madpo", "dpo"]
+TEAMS = [spec.name for spec in BUILT_IN if spec.max_agents != 1]
+SINGLES = [spec.name for spec in BUILT_IN if spec.max_agents == 1]
+
+
+def has_option(method, **option):
+    """Return whether a method has an option; that there is no such model is found out last."""
+    agents = ("left",) if method in SINGLES else ("left", "right")
+    try:
+        mlrl_learners.make(method, agents=agents, model="tiny-randm", **option)
+    except UnknownNameError:
+        return False
+    except (ConfigError, ModelNotFoundError):
+        return True
+    raise AssertionError
+
+
+WITHOUT_KL = [name for name in (*TEAMS, *SINGLES) if not has_option(name, kl_coef=0.1)]
+WITHOUT_WALK = [name for name in (*TEAMS, *SINGLES) if not has_option(name, branching="tree")]
 
 WEIGHTS = {
     "own": {},
@@ -54,7 +66,7 @@ class Case(NamedTuple):
     @property
     def options(self):
         # sft has no branching of its own: its walk is that of a run's rollout section.
-        walk = {} if self.method == "sft" else {"branching": self.walk}
+        walk = {} if self.method in WITHOUT_WALK else {"branching": self.walk}
         return {**SMALL, **WEIGHTS[self.weights], **KL[self.kl], **walk}
 
     @property
@@ -140,8 +152,8 @@ def models(learner):
     """Return the role and module of everything with weights that a learner holds, each once."""
     team = getattr(learner, "learner", learner)  # that of marlhf
     found = {f"policy {name}": policy.model for name, policy in team.policies.items()}
-    shaping = getattr(team, "shaping", None)
-    references = getattr(team, "references", None) or (shaping._references if shaping else {})
+    terms = getattr(team, "reward_terms", None)
+    references = getattr(team, "references", None) or (terms._references if terms else {})
     for name, judge in judges_of(learner).items():
         found |= {f"critic {name}": judge.trunk.model, f"head {name}": judge.head}
     found |= {f"reference {name}": policy.model for name, policy in references.items()}
@@ -207,6 +219,12 @@ def check(case, toy, folder):
 def test_the_matrix_has_every_built_in_method():
     ours = [n for n, spec in mlrl_learners.registry.items() if "mlrl_learners" in str(spec.factory)]
     assert sorted([*TEAMS, *SINGLES]) == sorted(ours)
+
+
+def test_methods_on_pairs_and_examples_have_no_kl_term_and_examples_no_walk():
+    assert {"madpo", "dpo", "sft"} <= set(WITHOUT_KL)
+    assert "sft" in WITHOUT_WALK
+    assert not {"magrpo", "ippo", "marlhf", "grpo", "ppo"} & {*WITHOUT_KL, *WITHOUT_WALK}
 
 
 def test_the_covering_subset_has_every_pair_of_options_that_occurs():

@@ -13,14 +13,16 @@ import torch
 import mlrl_learners
 from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import NumericsError
+from mlrl_learners.registry import BUILT_IN
 from mlrl_learners.types import Node
 
 TEAM, SOLO = ("left", "right"), ("solo",)
 GROUP = ["magrpo", "mareinforce", "marloo", "maremax"]
 CRITIC = ["ippo", "mappo", "iac", "maac"]
-SINGLE = ["grpo", "rloo", "reinforce_pp", "ppo", "dpo"]
+SINGLE = [spec.name for spec in BUILT_IN if spec.max_agents == 1]
 GRADIENTS = [*GROUP, *CRITIC, "grpo", "rloo", "reinforce_pp", "ppo"]
-METHODS = [*GRADIENTS, "madpo", "dpo", "sft"]
+# Rewards of marlhf are scores of a model that learns in the same update.
+METHODS = [spec.name for spec in BUILT_IN if spec.name != "marlhf"]
 
 
 def make(name, seed=0, **options):

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import mlrl_learners
-from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig
-from mlrl_learners.algorithms.reward_terms import Shaping
-from mlrl_learners.algorithms.row_weights import answer_weights
+from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_update import answer_weights
+from mlrl_learners.algorithms.reward_terms import RewardTerms
 from mlrl_learners.algorithms.turn_samples import turn_samples
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.returns import joint_returns
@@ -55,13 +55,13 @@ def rewards_of(rollouts):
     return [dict(step.rewards) for rollout in rollouts for step in rollout.root.steps]
 
 
-def shaping_of(**options):
-    return Shaping({}, {}, PolicyGradientConfig(**options))
+def terms_of(**options):
+    return RewardTerms({}, {}, PolicyGradientConfig(**options))
 
 
 def test_without_options_rewards_are_passed_on_untouched(toy):
     rollouts = toy.play(make(), reward=lambda _, agent: float(agent == "left"))
-    assert make().shaping.rewarded(rollouts) is rollouts
+    assert make().reward_terms.apply(rollouts) is rollouts
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -82,7 +82,7 @@ def test_agents_with_rewards_of_their_own_learn_from_them_alone(name, toy, monke
 
 def test_being_cut_costs_an_agent_its_penalty_and_nobody_else(toy):
     rollouts = cut(toy.play(make(), reward=lambda *_: 1.0), 0, 2, agents=("left",))
-    charged = shaping_of(overlong="penalize", overlong_penalty=0.25).rewarded(rollouts)
+    charged = terms_of(overlong="penalize", overlong_penalty=0.25).apply(rollouts)
     assert [each["left"] for each in rewards_of(charged)] == [0.75, 1.0, 0.75, 1.0] * 2
     assert {each["right"] for each in rewards_of(charged)} == {1.0}
 
@@ -96,7 +96,7 @@ def test_turns_before_a_cut_answer_know_of_its_penalty(toy):
              for s, child in zip(rollouts[0].root.steps, children, strict=True)]  # fmt: skip
     root = dataclasses.replace(cut(rollouts[:1])[0].root, steps=tuple(steps))
     rollout = dataclasses.replace(rollouts[0], root=root)
-    (charged,) = shaping_of(overlong="penalize", overlong_penalty=1.0).rewarded([rollout])
+    (charged,) = terms_of(overlong="penalize", overlong_penalty=1.0).apply([rollout])
     assert joint_returns(charged.root, "left", 1.0) == pytest.approx([1.75] * 4)
 
 
@@ -175,7 +175,7 @@ def test_divergence_in_the_reward_is_that_of_whole_distributions_answer_by_answe
     disturb(learner)
     rollouts = toy.play(learner, reward=lambda *_: 0.0)
     start = make(name)
-    charged = learner.shaping.rewarded(rollouts)
+    charged = learner.reward_terms.apply(rollouts)
     for rollout in charged:
         for agent, group in rollout.root.completions.items():
             for step in rollout.root.steps:
@@ -227,9 +227,9 @@ def test_credit_leaves_value_targets_alone(toy):
     for credit in ("shared", "difference", "leave_one_out"):
         learner = make("ippo", joint_mode="cross", group_size=3, credit=credit)
         rollouts = toy.play(learner)
-        reading = learner.critics.read(rollouts)
-        samples = turn_samples(rollouts, reading, learner.config, learner.learning)
-        targets[credit] = [sample.judgement.target for sample in samples]
+        estimates = learner.critics.estimate(rollouts)
+        samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+        targets[credit] = [sample.value_sample.target for sample in samples]
     assert targets["shared"] == targets["difference"] == targets["leave_one_out"]
 
 

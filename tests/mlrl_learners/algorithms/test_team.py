@@ -272,7 +272,7 @@ def test_references_and_critics_of_adapters_need_no_model_more(toy):
     learner = make("ippo", kl_coef=0.1, **LORA)
     models = {id(policy.model) for policy in learner.policies.values()}
     models |= {id(critic.trunk.model) for critic in learner.critics.critics.values()}
-    models |= {id(policy.model) for policy in learner.shaping._references.values()}
+    models |= {id(policy.model) for policy in learner.reward_terms._references.values()}
     assert len(models) == 1
 
 

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import group_advantages
-from mlrl_learners.functional.credit import credited_values, goes_on, outcome_rewards, with_rewards
+from mlrl_learners.functional.credit import (
+    continues_for,
+    credited_values,
+    outcome_rewards,
+    with_rewards,
+)
 from mlrl_learners.functional.returns import joint_returns, mean_by_sample, sample_returns
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
@@ -168,7 +173,7 @@ def test_an_agents_own_rewards_pass_through_untouched():
 )
 def test_who_is_not_asked_again_has_left(terminated, truncated, after, expected):
     step = JointStep({}, {}, {}, {}, terminated, truncated, next_observations=after)
-    assert goes_on(step, "a") == expected
+    assert continues_for(step, "a") == expected
 
 
 @pytest.mark.parametrize("credit", ["difference", "leave_one_out"])

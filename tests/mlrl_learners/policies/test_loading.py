@@ -5,7 +5,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from mlrl_learners.algorithms.weights import Weights, WeightsConfig
+from mlrl_learners.algorithms.team_models import TeamModels, TeamModelsConfig
 from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError, ModelNotFoundError
 from mlrl_learners.policies import Policy, load_model, tiny_model
@@ -40,7 +40,7 @@ def test_a_folder_needs_no_network(tmp_path):
 
 @pytest.mark.parametrize("family", ["tiny-random", "tiny-random-gpt2"])
 def test_a_folder_with_an_adapter_is_the_base_with_it_merged(family, tmp_path, stir):
-    weights = Weights(WeightsConfig(lora_rank=2, device="cpu"), seed=0)
+    weights = TeamModels(TeamModelsConfig(lora_rank=2, device="cpu"), seed=0)
     policy = weights.trained("a", family)
     stir(policy)
     policy.save(tmp_path)
@@ -55,7 +55,7 @@ def test_a_folder_with_an_adapter_is_the_base_with_it_merged(family, tmp_path, s
 
 
 def test_a_folder_of_a_frozen_agent_is_its_base(tmp_path):
-    Weights(WeightsConfig(device="cpu"), seed=0).frozen("tiny-random").save(tmp_path)
+    TeamModels(TeamModelsConfig(device="cpu"), seed=0).frozen("tiny-random").save(tmp_path)
     assert load_model(tmp_path, device="cpu")[0].config.model_type == "llama"
 
 

@@ -135,10 +135,10 @@ except PeerError as error:
 
 UNHEARD = """
 import time
-from mlrl_learners.processes import process_group as meeting, work_sharing as d
+from mlrl_learners.processes import process_group, work_sharing as d
 from mlrl_learners.errors import ConfigError
 
-meeting.LAST_WORDS_SECONDS = 1.0
+process_group.LAST_MESSAGE_SECONDS = 1.0
 d.start()
 if d.world().rank > 0:
     time.sleep(600)
@@ -186,7 +186,7 @@ def _launch(folder, code, **environment):
         port = str(probe.getsockname()[1])
     return subprocess.run(
         [
-            *(sys.executable, "-m", "torch.work_sharing.run", "--nproc-per-node", "3"),
+            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "3"),
             *("--master-port", port, str(script)),
         ],
         env={**os.environ, "OMP_NUM_THREADS": "1", **environment},

@@ -5,9 +5,9 @@ import pytest
 import mlrl_learners
 from mlrl_envs.errors import ContractError
 from mlrl_learners.testing import check_learner
-from mlrl_learners.testing.learning import make_with_seed
-from mlrl_learners.testing.table import Effort, accepted_walks, play_toys
 from mlrl_learners.testing.toy_model import toy_model
+from mlrl_learners.testing.toy_results import Effort, accepted_walks, play_toys
+from mlrl_learners.testing.toy_training import make_with_seed
 from mlrl_learners.types import RolloutConfig
 
 TEAMS = ["magrpo", "mareinforce", "marloo", "maremax", "ippo", "mappo", "iac", "maac"]

@@ -1,4 +1,4 @@
-"""Training on toys: mean returns before and after some updates."""
+"""Training of a learner on a toy, with mean returns before and after."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -13,16 +13,16 @@ from mlrl_learners.types import Actor, AgentID, Learner, RolloutConfig
 __all__ = ["Gain", "make_with_seed", "mean_return", "train_on_toy"]
 
 POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-EPISODES = 200  # of an evaluation; the standard error of a return in [0, 1] is 0.035 at most
+EPISODES = 200  # per evaluation; the standard error of a return in [0, 1] is at most 0.035
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What came of training on a toy.
+    """Returns of a toy before and after training.
 
     Attributes:
         before: Mean return of 200 episodes before the first update.
-        after: The same after the last one.
+        after: Mean return of 200 episodes after the last update.
     """
 
     before: float
@@ -39,16 +39,16 @@ def train_on_toy(
     rollouts: int = 8,
     seed: int = 0,
 ) -> Gain:
-    """Let a learner play and learn a toy.
+    """Train a learner on a toy.
 
     Args:
-        toy: What is played.
-        learner: Improved in place.
-        agents: Whom it plays.
-        walk: How rollouts are walked; by default as the learner wants it.
-        updates: Updates in all.
-        rollouts: Trees or chains an update.
-        seed: Decides which joint actions chains go on from.
+        toy: The toy.
+        learner: Learner, trained in place.
+        agents: Its agents.
+        walk: Collection of rollouts; by default `learner.rollout`.
+        updates: Number of updates.
+        rollouts: Rollouts per update.
+        seed: Seed of the branches of chains.
     """
     config = walk or getattr(learner, "rollout", None) or RolloutConfig()
     if hasattr(learner, "plan_updates"):
@@ -79,11 +79,15 @@ def mean_return(toy: Toy, actor: Actor, agents: Sequence[AgentID], *, seed: int 
 
 
 def make_with_seed(make: Callable[..., Learner], seed: int) -> Learner:
-    """Call a factory with a seed if it takes one, else let the learner's random state move on.
+    """Build a learner with a seed.
 
-    A factory takes a seed by the name `seed`, or as its only argument without a default. Others
-    make the same learner at each call: answers to `seed` observations are drawn and thrown away,
-    so that each seed still sees other ones.
+    The seed is passed by the name `seed`, or as the only argument without a default. For other
+    factories, which build the same learner at each call, the learner's generator is advanced by
+    answering `seed` observations, so that samples still depend on the seed.
+
+    Args:
+        make: Factory of the learner.
+        seed: The seed, at least 0.
     """
     parameters = inspect.signature(make).parameters
     if "seed" in parameters:

@@ -1,8 +1,8 @@
-"""Who has which weights: which agents share a policy, what policies start from, and what is shared.
+"""Models of a team: assignment of agents to policies, loading, and sharing of weights.
 
-- an agent has a policy of its own, unless `share_weights` or `policies` puts several on one
-- with `lora_rank`, a policy is an adapter; all on one source share its weights, which are frozen
-- a policy whose agents are all frozen keeps its weights: one copy a source, however many agents
+- an agent has a policy of its own unless `share_weights` or `policies` assigns several to one
+- with `lora_rank`, a policy is an adapter; adapters on one source share its frozen weights
+- policies whose agents are all frozen share one copy per source
 """
 
 import re
@@ -17,30 +17,30 @@ from mlrl_learners.policies.adapters import AdapterConfig
 from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.types import AgentID
 
-__all__ = ["Weights", "WeightsConfig", "assign_policies", "load_policy", "policy_sources"]
+__all__ = ["TeamModels", "TeamModelsConfig", "assign_policies", "load_policy", "policy_sources"]
 
 SHARED = "shared"
 POLICY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-# What is written beside the folders of policies.
+# Files and folders that checkpoints contain beside the folders of policies.
 TAKEN = ("critics", "generator.pt", "marlhf.json", "offline.json", "reward_model", "team.json")
 
 
 @dataclass(frozen=True)
-class WeightsConfig(AdapterConfig):
-    """Models of a team, and who shares them.
+class TeamModelsConfig(AdapterConfig):
+    """Loading and sharing of a team's models.
 
     Attributes:
-        share_weights: All agents are one policy, with one optimizer.
-        policies: For each agent, the name of its policy; those of one name share all they learn.
-            Agents that are left out have one by their own name.
-        frozen: Agents that play, but learn nothing.
-        dtype: Type of the weights: `"float32"`, `"bfloat16"` or `"float16"`; what is trained below
-            float32 has masters in it.
-        precision: `"bf16"` computes under autocast over the weights as they are.
-        device: `"auto"` (a GPU where there is one), or what `torch.device` takes.
-        model_options: More arguments for `from_pretrained`: revision, attention, quantisation.
-        gradient_checkpointing: Recompute activations in the backward pass to save memory.
-        fsdp: Cut all weights up over the processes, for models that fit on no one GPU; without
+        share_weights: Trains all agents as one policy with one optimizer.
+        policies: Name of each agent's policy; agents with the same name share a policy, agents
+            that are left out have one by their own name.
+        frozen: Agents that act but are not trained.
+        dtype: Type of the weights: `"float32"`, `"bfloat16"` or `"float16"`; trained weights below
+            float32 have float32 master copies.
+        precision: Type of the computation: `"float32"`, or `"bf16"` for autocast.
+        device: `"auto"` (a GPU if there is one), or any argument of `torch.device`.
+        model_options: Further arguments of `from_pretrained`: revision, attention, quantisation.
+        gradient_checkpointing: Recomputes activations in the backward pass to save memory.
+        fsdp: Shards all weights over the processes, for models that do not fit on one GPU; excludes
             adapters and frozen agents.
     """
 
@@ -70,13 +70,13 @@ class WeightsConfig(AdapterConfig):
             )
 
 
-def assign_policies(agents: Sequence[AgentID], config: WeightsConfig) -> dict[AgentID, str]:
+def assign_policies(agents: Sequence[AgentID], config: TeamModelsConfig) -> dict[AgentID, str]:
     """Return the name of each agent's policy.
 
     Raises:
-        UnknownNameError: If the configuration names an agent that is none.
-        ConfigError: If there is no agent, or none that learns; or if no folder can have the name
-            of a policy.
+        UnknownNameError: If the configuration names an unknown agent.
+        ConfigError: If there is no agent, every agent is frozen, or the name of a policy is not a
+            valid folder name.
     """
     if not agents:
         raise ConfigError("agents must name at least one agent, got none")
@@ -101,14 +101,14 @@ def assign_policies(agents: Sequence[AgentID], config: WeightsConfig) -> dict[Ag
 def policy_sources(
     policy_of: Mapping[AgentID, str], model: ModelSource | Mapping[AgentID, ModelSource]
 ) -> dict[str, ModelSource]:
-    """Return what each policy starts from.
+    """Return the model that each policy starts from.
 
     Args:
-        policy_of: For each agent, its policy.
-        model: One model for all, or one an agent.
+        policy_of: Name of each agent's policy.
+        model: One model for all agents, or one per agent.
 
     Raises:
-        UnknownNameError: If a model is for an agent that is none.
+        UnknownNameError: If a model is for an unknown agent.
         ConfigError: If an agent has no model, or agents of one policy have different ones.
     """
     if not isinstance(model, Mapping):
@@ -130,26 +130,26 @@ def policy_sources(
     return sources
 
 
-class Weights:
-    """The models of a team in memory.
+class TeamModels:
+    """Models of a team in memory, with one base model per source for adapters and frozen agents.
 
     Args:
-        config: How they are loaded, and whether policies are adapters.
-        seed: Decides what adapters start from.
+        config: Loading options, and adapters.
+        seed: Seed of the initial weights of adapters.
     """
 
-    def __init__(self, config: WeightsConfig, seed: int) -> None:
+    def __init__(self, config: TeamModelsConfig, seed: int) -> None:
         self._config, self._seed = config, seed
         self._bases: dict[object, Policy] = {}
 
     def trained(self, name: str, source: ModelSource) -> Policy:
-        """Return a policy to be trained: a model of its own, or an adapter by the name."""
+        """Return a new policy to train: a model of its own, or an adapter with the name."""
         if not self._config.lora_rank:
             return load_policy(source, self._config)
         return self.frozen(source).with_adapter(name, self._seed)
 
     def frozen(self, source: ModelSource) -> Policy:
-        """Return a policy that stays as it is: all calls for one source have the same weights."""
+        """Return the frozen policy of a source; repeated calls return the same one."""
         key = _identity(source)
         if key not in self._bases:
             policy = load_policy(source, self._config)
@@ -158,10 +158,10 @@ class Weights:
         return self._bases[key]
 
 
-def load_policy(source: ModelSource, config: WeightsConfig) -> Policy:
-    """Load a model as a team's configuration says."""
-    in_pieces = config.fsdp and world().size > 1
-    device = "cpu" if in_pieces else config.device  # the whole of it fits on no GPU
+def load_policy(source: ModelSource, config: TeamModelsConfig) -> Policy:
+    """Load a model with the options of a team's configuration."""
+    is_sharded = config.fsdp and world().size > 1
+    device = "cpu" if is_sharded else config.device  # the whole model may not fit on one GPU
     model, tokenizer = load_model(
         source, dtype=config.dtype, device=device, options=config.model_options
     )
@@ -171,18 +171,18 @@ def load_policy(source: ModelSource, config: WeightsConfig) -> Policy:
         precision=config.precision,
         gradient_checkpointing=config.gradient_checkpointing,
     )
-    if in_pieces:
+    if is_sharded:
         policy.shard(config.device)
     return policy
 
 
 def describe_source(source: ModelSource) -> str:
-    """Name a model's source in words that a file can hold."""
+    """Return a description of a model's source for files and messages."""
     if isinstance(source, str | Path):
         return str(source)
     return f"a {type(source[0]).__name__} in memory"
 
 
 def _identity(source: ModelSource) -> object:
-    """Return what equal sources have in common; models in memory are told apart by object."""
+    """Return a key that is equal for equal sources; models in memory are compared by identity."""
     return str(source) if isinstance(source, str | Path) else id(source[0])

@@ -1,4 +1,4 @@
-"""Results of a learner on the toys: gradient errors and returns, by toy and walk."""
+"""Results of a learner on the toys: gradient errors and returns by rollout configuration."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.figures.bootstrap import mean
-from mlrl_learners.testing.learning import Gain, make_with_seed, train_on_toy
+from mlrl_learners.testing.toy_training import Gain, make_with_seed, train_on_toy
 from mlrl_learners.testing.toys import TOYS, Toy
 from mlrl_learners.types import AgentID, Branching, JointMode, Learner, RolloutConfig
 
@@ -19,18 +19,18 @@ WALKS: tuple[tuple[Branching, JointMode], ...] = (
     ("chain", "cross"),
 )
 LEARNT_TOYS = ("late_cost", "doors", "retry")
-LEAST_SHARE = 0.1  # of the way from the first return to the best one
+LEAST_SHARE = 0.1  # of the distance from the initial return to the optimum
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much is played.
+    """Amount of training and measurement on the toys.
 
     Attributes:
-        updates: Updates of each learner on each toy, at least 1.
-        seeds: Learners trained on each toy, at least 1.
-        rollouts: Trees or chains of a gradient's mean; 0 measures none.
-        group_size: Answers an agent gives to one prompt, at least 2.
+        updates: Number of updates per learner and toy, at least 1.
+        seeds: Number of learners trained on each toy, at least 1.
+        rollouts: Number of rollouts for the mean gradient; 0 skips its measurement.
+        group_size: Number of answers per agent and prompt, at least 2.
     """
 
     updates: int = 40
@@ -41,18 +41,18 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class ToyResult:
-    """What a learner did on one toy, walked in one way.
+    """Result of a learner on one toy with one rollout configuration.
 
     Attributes:
-        learner: Its name.
+        learner: Name of the learner.
         toy: Name of the toy.
         optimum: Highest expected return of the toy.
         branching: `tree` or `chain`.
         joint_mode: `aligned` or `cross`.
-        gains: Returns before and after, a seed each.
-        gradient_error: Distance of its mean gradient from the direction of the exact one, 0 to 2;
-            None where it cannot be measured.
-        standard_error: Standard error of that.
+        gains: Returns before and after training, one per seed.
+        gradient_error: Relative distance of the mean gradient from the exact one, in [0, 2]; None
+            if it cannot be measured.
+        standard_error: Standard error of `gradient_error`.
     """
 
     learner: str
@@ -76,7 +76,7 @@ class ToyResult:
 
     @property
     def problem(self) -> str:
-        """What is wrong; empty where the return rose, or was the best from the start."""
+        """Description of a return that did not rise; empty if it rose or was optimal initially."""
         least = self.before + LEAST_SHARE * (self.optimum - self.before)
         if self.optimum - self.before < 0.05 or self.after >= least:
             return ""
@@ -86,7 +86,7 @@ class ToyResult:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything, as JSON values."""
+        """Return all fields and properties as JSON values."""
         found = {**asdict(self), "before": self.before, "after": self.after}
         return {**found, "problem": self.problem}
 
@@ -94,7 +94,13 @@ class ToyResult:
 def accepted_walks(
     make: Callable[..., Learner], agents: Sequence[AgentID], group_size: int
 ) -> list[RolloutConfig]:
-    """Return the ways of walking that differ for these agents and that the learner accepts."""
+    """Return the distinct rollout configurations that the learner accepts.
+
+    Args:
+        make: Factory of the learner.
+        agents: Its agents; for one agent, `aligned` and `cross` are the same.
+        group_size: Number of answers per agent and prompt.
+    """
     modes = ("aligned", "cross") if len(agents) > 1 else ("aligned",)
     walks = [RolloutConfig(group_size, mode, branching) for branching, mode in WALKS]
     learner = make_with_seed(make, 0)
@@ -109,14 +115,14 @@ def play_toys(
     walks: Sequence[RolloutConfig] | None = None,
     effort: Effort | None = None,
 ) -> Iterator[ToyResult]:
-    """Yield a result for each way of walking and each toy.
+    """Yield a result for each rollout configuration and toy.
 
     Args:
-        name: What the learner is called in the results.
-        make: Makes a learner, see `mlrl_learners.testing.learning.make_with_seed`.
-        agents: Whom it plays.
-        walks: How rollouts are walked; by default in every way that the learner accepts.
-        effort: How much is played.
+        name: Name of the learner in the results.
+        make: Factory of the learner, see `mlrl_learners.testing.toy_training.make_with_seed`.
+        agents: Agents of the learner.
+        walks: Rollout configurations; by default all that the learner accepts.
+        effort: Amount of training and measurement.
     """
     effort = effort or Effort()
     if walks is None:
@@ -163,9 +169,9 @@ def _play(
 def _gradient(
     learner: Learner, toy: Toy, config: RolloutConfig, rollouts: int
 ) -> tuple[float | None, float | None]:
-    """Return the error of the mean gradient and its standard error, where they can be measured."""
+    """Return the error of the mean gradient and its standard error, or None for both."""
     if not hasattr(getattr(learner, "config", None), "turn_weights"):
-        return None, None  # it does not estimate the gradient of a return
+        return None, None  # not a policy-gradient method
     from mlrl_learners.testing.gradients import measure_slopes
 
     try:

@@ -1,8 +1,8 @@
-"""Pairs of answers to the same prompts of which one earned more, as they were played.
+"""Preference pairs from rollouts: answers to the same prompts with different returns.
 
-Where all agents earn the same, joint answers are ranked and a pair concerns the whole team. Where
-they do not, as in a zero-sum game, each agent ranks its own answers by its own return, and a pair
-concerns that agent alone: the mean over agents says nothing there, and may always be 0.
+If all agents have the same returns, joint answers are ranked and a pair trains the whole team.
+Otherwise, as in a zero-sum game, each agent's answers are ranked by its own return and a pair
+trains that agent alone, because the mean over agents may be 0 for every joint answer.
 """
 
 import math
@@ -19,9 +19,9 @@ __all__ = [
     "Pair",
     "SignedRow",
     "StepPair",
+    "are_returns_equal",
     "check_choice",
-    "is_pay_shared",
-    "is_same",
+    "has_shared_returns",
     "played_pairs",
     "ranked_steps",
 ]
@@ -29,12 +29,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two answers to the same prompts, of which one earned more.
+    """Two answers to the same prompts, as token rows.
 
     Attributes:
-        better: Of each agent of the team, or of one agent where pay is its own.
-        worse: Of the same agents.
-        gap: Return of the better one less that of the worse one, above 0.
+        better: Answer with the higher return, of every agent or of one.
+        worse: Answer with the lower return, of the same agents.
+        gap: Return of the better minus that of the worse one, above 0.
     """
 
     better: Mapping[AgentID, TokenRow]
@@ -44,14 +44,14 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class StepPair:
-    """Two joint answers of one decision point, of which one earned more.
+    """Two joint answers of one decision point.
 
     Attributes:
-        node: Where they were played.
-        better: The one that earned more.
-        worse: The other one.
-        gap: Return of the better one less that of the worse one, above 0.
-        agent: Whose return it is; None for the mean over the team.
+        node: The decision point.
+        better: Joint answer with the higher return.
+        worse: Joint answer with the lower return.
+        gap: Return of the better minus that of the worse one, above 0.
+        agent: Agent whose return ranks; None for the mean over the team.
     """
 
     node: Node
@@ -63,7 +63,13 @@ class StepPair:
 
 @dataclass(frozen=True, slots=True)
 class SignedRow:
-    """A row that adds to the margin of a pair, or takes away from it."""
+    """A token row with its sign in the margin of a pair.
+
+    Attributes:
+        pair: Index of the pair.
+        sign: 1 for the better answer, -1 for the worse one.
+        row: Prompt and completion tokens.
+    """
 
     pair: int
     sign: float
@@ -71,33 +77,33 @@ class SignedRow:
 
 
 def check_choice(rollout: RolloutConfig) -> None:
-    """Check that the same prompts are answered more than once.
+    """Check that every prompt has several answers.
 
     Raises:
-        ConfigError: If they are not.
+        ConfigError: If there is one answer per prompt.
     """
     if rollout.num_samples < 2:
         raise ConfigError(
             "group_size or rollout.num_samples must be at least 2 where pairs of answers to the "
-            f"same prompts are learnt from, got {rollout.num_samples}"
+            f"same prompts are trained on, got {rollout.num_samples}"
         )
 
 
-def is_pay_shared(rollouts: Iterable[Rollout], *, gamma: float) -> bool:
-    """Return whether all agents earned the same for every joint answer of every decision point.
+def has_shared_returns(rollouts: Iterable[Rollout], *, gamma: float) -> bool:
+    """Return whether all agents have the same return for every joint answer of the rollouts.
 
     Args:
-        rollouts: What was played.
-        gamma: Discount a turn, in [0, 1].
+        rollouts: The rollouts.
+        gamma: Discount factor per turn, in [0, 1].
     """
     return all(
-        is_same(_returns(node, rollout.agents, gamma).values())
+        are_returns_equal(_returns(node, rollout.agents, gamma).values())
         for rollout in rollouts
         for node in rollout.root.walk()
     )
 
 
-def is_same(returns: Iterable[Sequence[float]]) -> bool:
+def are_returns_equal(returns: Iterable[Sequence[float]]) -> bool:
     """Return whether all agents have the same returns, up to rounding."""
     first, *others = [*returns] or [()]
     return all(
@@ -110,14 +116,15 @@ def is_same(returns: Iterable[Sequence[float]]) -> bool:
 def ranked_steps(
     rollouts: Sequence[Rollout], *, gamma: float, num_pairs: int, by_agent: bool = False
 ) -> Iterator[StepPair]:
-    """Yield the pairs of joint answers of largest gap at every decision point.
+    """Yield the pairs of joint answers with the largest gaps at every decision point.
 
     Args:
-        rollouts: What was played.
-        gamma: Discount a turn, in [0, 1].
-        num_pairs: Most pairs of a decision point (and of an agent, with `by_agent`), at least 1.
-        by_agent: Rank by the return of each agent that is paid there, one after the other, instead
-            of by the mean over the team.
+        rollouts: The rollouts.
+        gamma: Discount factor per turn, in [0, 1].
+        num_pairs: Largest number of pairs per decision point (and agent, with `by_agent`), at
+            least 1.
+        by_agent: Rank by the return of each rewarded agent in turn instead of by the mean over the
+            team.
     """
     for rollout in rollouts:
         for node in rollout.root.walk():
@@ -132,18 +139,19 @@ def ranked_steps(
 def played_pairs(
     rollouts: Sequence[Rollout], *, gamma: float, num_pairs: int, agents: Sequence[AgentID]
 ) -> Iterator[Pair]:
-    """Yield the pairs of largest gap at every decision point, as the tokens that were sampled.
+    """Yield the pairs with the largest gaps at every decision point, as sampled tokens.
 
     Args:
-        rollouts: What was played.
-        gamma: Discount a turn, in [0, 1].
-        num_pairs: Most pairs of a decision point (and of an agent, where pay is not shared).
-        agents: Who is to learn; the own answers of others make no pairs.
+        rollouts: The rollouts.
+        gamma: Discount factor per turn, in [0, 1].
+        num_pairs: Largest number of pairs per decision point (and agent, where returns differ
+            between agents).
+        agents: The trained agents; where returns differ, only their answers are paired.
     """
     for rollout in rollouts:
         for node in rollout.root.walk():
             returns = _returns(node, rollout.agents, gamma)
-            if is_same(returns.values()):
+            if are_returns_equal(returns.values()):
                 team = _team_returns(node, rollout.agents, gamma)
                 for pair in _step_pairs(node, team, num_pairs):
                     better, worse = (_rows_of_step(node, x) for x in (pair.better, pair.worse))
@@ -154,13 +162,13 @@ def played_pairs(
 
 
 def _returns(node: Node, agents: Sequence[AgentID], gamma: float) -> dict[AgentID, list[float]]:
-    """Return, for each agent that answers or is paid at a node, its return of each joint answer."""
+    """Return the returns of all joint answers, for each agent that answers or is rewarded there."""
     present = set(node.completions).union(*(step.rewards for step in node.steps))
     return {agent: joint_returns(node, agent, gamma) for agent in agents if agent in present}
 
 
 def _team_returns(node: Node, agents: Sequence[AgentID], gamma: float) -> list[float]:
-    """Return the mean over all agents, those that have left too, of each joint answer's return."""
+    """Return the mean return over all agents, absent ones included, of each joint answer."""
     returns = [joint_returns(node, agent, gamma) for agent in agents]
     return [math.fsum(each) / len(each) for each in zip(*returns, strict=True)]
 
@@ -176,11 +184,11 @@ def _step_pairs(
 def _own_pairs(
     node: Node, agent: AgentID, returns: Sequence[float], num_pairs: int
 ) -> Iterator[Pair]:
-    """Yield pairs of an agent's own answers, each worth the mean of the joint answers it is in."""
-    worth = mean_by_sample(node, agent, returns)
+    """Yield pairs of an agent's answers, ranked by their mean return over joint answers."""
+    means = mean_by_sample(node, agent, returns)
     rows = [TokenRow(each.prompt_ids, each.token_ids) for each in node.completions[agent]]
-    for better, worse in largest_gap_pairs(worth, num_pairs):
-        yield Pair({agent: rows[better]}, {agent: rows[worse]}, worth[better] - worth[worse])
+    for better, worse in largest_gap_pairs(means, num_pairs):
+        yield Pair({agent: rows[better]}, {agent: rows[worse]}, means[better] - means[worse])
 
 
 def _rows_of_step(node: Node, step: JointStep) -> dict[AgentID, TokenRow]:

@@ -1,8 +1,8 @@
 import pytest
 
-from mlrl_learners.algorithms.weights import (
-    Weights,
-    WeightsConfig,
+from mlrl_learners.algorithms.team_models import (
+    TeamModels,
+    TeamModelsConfig,
     assign_policies,
     describe_source,
     policy_sources,
@@ -25,7 +25,7 @@ AGENTS = ("a", "b", "c")
     ],
 )
 def test_each_agent_has_a_policy(options, expected):
-    assert assign_policies(AGENTS, WeightsConfig(**options)) == expected
+    assert assign_policies(AGENTS, TeamModelsConfig(**options)) == expected
 
 
 @pytest.mark.parametrize(
@@ -47,12 +47,12 @@ def test_each_agent_has_a_policy(options, expected):
 )
 def test_what_cannot_be_is_refused(options, error, message):
     with pytest.raises(error, match=message):
-        assign_policies(AGENTS, WeightsConfig(**options))
+        assign_policies(AGENTS, TeamModelsConfig(**options))
 
 
 def test_nobody_is_no_team():
     with pytest.raises(ConfigError, match="at least one agent"):
-        assign_policies((), WeightsConfig())
+        assign_policies((), TeamModelsConfig())
 
 
 def test_policies_start_from_the_models_of_their_agents():
@@ -76,7 +76,7 @@ def test_models_that_do_not_fit_the_policies_are_refused(models, error, message)
 
 
 def test_adapters_on_one_source_share_its_weights_and_those_on_another_do_not():
-    weights = Weights(WeightsConfig(lora_rank=2), seed=0)
+    weights = TeamModels(TeamModelsConfig(lora_rank=2), seed=0)
     one, two = (weights.trained(name, "tiny-random") for name in ("one", "two"))
     other = weights.trained("other", "tiny-random-gpt2")
     assert one.model is two.model is weights.frozen("tiny-random").model
@@ -84,7 +84,7 @@ def test_adapters_on_one_source_share_its_weights_and_those_on_another_do_not():
 
 
 def test_without_adapters_every_policy_has_a_model_and_the_frozen_ones_share_one():
-    weights = Weights(WeightsConfig(), seed=0)
+    weights = TeamModels(TeamModelsConfig(), seed=0)
     one, two = (weights.trained(name, "tiny-random") for name in ("one", "two"))
     assert one.model is not two.model
     assert weights.frozen("tiny-random") is weights.frozen("tiny-random")
@@ -94,7 +94,7 @@ def test_without_adapters_every_policy_has_a_model_and_the_frozen_ones_share_one
 
 def test_models_in_memory_are_told_apart_by_object_and_left_alone():
     first, second = tiny_model(0), tiny_model(1)
-    weights = Weights(WeightsConfig(lora_rank=2), seed=0)
+    weights = TeamModels(TeamModelsConfig(lora_rank=2), seed=0)
     policies = [weights.trained(str(n), source) for n, source in enumerate((first, second, first))]
     assert policies[0].model is policies[2].model
     assert policies[0].model is not policies[1].model
@@ -105,6 +105,6 @@ def test_models_in_memory_are_told_apart_by_object_and_left_alone():
 @pytest.mark.parametrize("agent", ["../a", "critics", "team.json", ""])
 def test_an_agents_own_name_is_held_to_the_same_rule(agent):
     with pytest.raises(ConfigError, match="policies can give it another"):
-        assign_policies([agent, "b"], WeightsConfig())
-    assert assign_policies([agent, "b"], WeightsConfig(share_weights=True))[agent] == "shared"
-    assert assign_policies([agent, "b"], WeightsConfig(policies={agent: "x"}))[agent] == "x"
+        assign_policies([agent, "b"], TeamModelsConfig())
+    assert assign_policies([agent, "b"], TeamModelsConfig(share_weights=True))[agent] == "shared"
+    assert assign_policies([agent, "b"], TeamModelsConfig(policies={agent: "x"}))[agent] == "x"

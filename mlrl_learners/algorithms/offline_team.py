@@ -1,4 +1,4 @@
-"""What learners share that may learn from files: tokens of texts, and an order that is kept."""
+"""Base class of learners that train on files: tokenization of texts, order of examples."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,14 +17,14 @@ STATE_FILE = "offline.json"
 
 
 class OfflineTeam(Team):
-    """A team that counts its updates, so that what it draws from files goes on after a resume.
+    """Team that counts its updates, so that the order of examples continues after a resume.
 
     Args:
         agents: Every agent, in the environment's order.
-        model: One model for all, or one an agent.
-        config: Models, sampling, optimisation.
-        seed: Decides everything that is sampled, and the order of what is drawn.
-        offline: Whether it learns from files, so that no episode need be played.
+        model: One model for all agents, or one per agent.
+        config: Models, sampling and optimisation.
+        seed: Seed of everything that is sampled, and of the order of examples.
+        offline: Whether it trains on files, so that no episodes are collected.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class OfflineTeam(Team):
         self._seed, self._updates = seed, 0
 
     def save(self, path: Path) -> None:
-        """Write what a team writes, and how many updates were made."""
+        """Write the team and the number of its updates into the folder `path`."""
         super().save(path)
         state = {"updates": self._updates, "seed": self._seed}
         (path / STATE_FILE).write_text(json.dumps(state) + "\n")
@@ -50,7 +50,7 @@ class OfflineTeam(Team):
         """Restore what `save` wrote.
 
         Raises:
-            CheckpointError: If it is missing, damaged, or of another team or model.
+            CheckpointError: If a file is missing or damaged, or does not fit this team.
         """
         super().load(path)
         try:
@@ -60,26 +60,27 @@ class OfflineTeam(Team):
             raise CheckpointError(f"{str(path)!r} lacks the count of updates: {error}") from None
 
     def draw(self, num_examples: int, batch_size: int) -> list[int]:
-        """Return the examples of this update: all of them once, then again in another order."""
+        """Return the indices of this update's examples: shuffled epochs over all examples."""
         size = min(batch_size, num_examples)
         return task_indices(num_examples, size, self._updates, self._seed)
 
-    def row_of_text(self, agent: AgentID, read: str, written: str, *, end: bool) -> TokenRow:
-        """Return the tokens of a prompt and of what follows, at most `max_new_tokens` of these.
+    def row_of_text(self, agent: AgentID, prompt: str, text: str, *, end: bool) -> TokenRow:
+        """Return a prompt and its completion as tokens of an agent's model.
 
         Args:
-            agent: Whose model and format.
-            read: What becomes the prompt.
-            written: What follows; what looks like a special token in it is text.
-            end: Whether what ends a turn in the model's chat template follows (without one, the
-                end of sequence); nothing may be left without.
+            agent: Agent whose tokenizer and chat format are used.
+            prompt: Observation, which the chat format turns into the prompt.
+            text: Completion, truncated to `max_new_tokens` tokens; special tokens in it are
+                tokenized as text.
+            end: Append the end-of-turn token of the chat template, or the end-of-sequence token if
+                the template has none.
         """
         policy = self.policies[self.policy_of[agent]]
-        clean = written.encode("utf-8", "replace").decode()  # lone surrogates have no tokens
+        clean = text.encode("utf-8", "replace").decode()  # lone surrogates have no tokens
         ids: list[int] = policy.tokenizer(
             clean, add_special_tokens=False, split_special_tokens=True
         )["input_ids"]
         if end:
             ids = [*ids, policy.eos_ids[0] if policy.end_of_turn is None else policy.end_of_turn]
         tokens = tuple(ids[: self.config.max_new_tokens])
-        return TokenRow(tuple(self._formats[agent].encode(read)), tokens)
+        return TokenRow(tuple(self._formats[agent].encode(prompt)), tokens)

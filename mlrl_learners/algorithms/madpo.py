@@ -1,13 +1,13 @@
-"""MADPO: a team learns from pairs of joint answers of which one earned more.
+"""MADPO: direct preference optimisation over the joint answers of a team.
 
 At every decision point the joint answers are ranked by the team's return; the best is paired with
-the worst, and so on inwards. The policy of a team is the product of its agents' policies, so the
-margin of a pair is the sum over agents of their log-ratios, and each agent is moved by how sure the
-whole team is. Where agents are not paid alike, each ranks its own answers by its own return, and a
-pair moves that agent alone. Pairs come from what the team plays (iterated, on-policy) or from a
-file of episodes in which the same prompts were answered more than once.
+the worst, the second best with the second worst, and so on. The policy of a team is the product of
+its agents' policies, so the margin of a pair is the sum of the agents' log-ratios, and the gradient
+of each agent depends on the margin of the team. If agents have different returns, each agent's
+answers are ranked by its own return and a pair trains that agent alone. Pairs come from rollouts
+(iterated, on-policy) or from a file of episodes with several answers to the same prompts.
 
-Sources: DPO (arXiv 2305.18290); losses as in `mlrl_learners.functional.preferences`.
+Sources: DPO (arXiv 2305.18290, eq. 7); other losses as in `mlrl_learners.functional.preferences`.
 """
 
 import functools
@@ -20,15 +20,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mlrl_learners.algorithms.metrics import group_metrics
-from mlrl_learners.algorithms.offline import OfflineTeam
-from mlrl_learners.algorithms.pairs import Pair, SignedRow, check_choice, played_pairs
-from mlrl_learners.algorithms.policy_gradient import check_finite
+from mlrl_learners.algorithms.file_pairs import TurnPair, ranked_turns
+from mlrl_learners.algorithms.offline_team import OfflineTeam
+from mlrl_learners.algorithms.rollout_pairs import Pair, SignedRow, check_choice, played_pairs
 from mlrl_learners.algorithms.team import TeamConfig
-from mlrl_learners.algorithms.turn_pairs import TurnPair, ranked_turns
+from mlrl_learners.algorithms.update_metrics import group_metrics
 from mlrl_learners.config.options import check_options, check_unread
 from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.policies import ModelSource, Policy
@@ -41,22 +41,24 @@ __all__ = ["Madpo", "MadpoConfig", "make_madpo"]
 
 @dataclass(frozen=True)
 class MadpoConfig(TeamConfig):
-    """Which pairs are taken, and what is done with them.
+    """Selection of pairs, and the loss on them.
 
     Attributes:
-        episodes: A file of `mlrl collect` with several episodes a task; empty to learn from what
-            the agents themselves play.
-        group_size: Answers an agent gives to one prompt, the candidates, at least 2.
-        joint_mode: `"aligned"` plays the j-th answers together, `"cross"` every combination.
-        branching: `"tree"` goes on from every joint action, `"chain"` from one of them.
-        gamma: Discount a turn of what is played, in [0, 1].
-        num_pairs: Most pairs of joint answers to the same prompts, those of largest gap, at least
-            1; from a file also the pairs of one update.
-        beta: How much a nat of log-ratio counts, above 0.
-        loss: `sigmoid`, `hinge` or `ipo`.
-        label_smoothing: Chance that the worse answer was the better one, in [0, 0.5).
-        use_reference: Measure log-ratios from the starting weights; else log-probabilities alone.
-        epochs: Optimizer steps on the same pairs, at least 1.
+        episodes: File of `mlrl collect` with several episodes per task; empty to use the collected
+            rollouts.
+        group_size: Number of answers that an agent samples for each prompt, at least 2.
+        joint_mode: `"aligned"` plays the j-th answers of all agents together, `"cross"` plays every
+            combination of answers.
+        branching: `"tree"` continues from every joint action, `"chain"` from one drawn at random.
+        gamma: Discount factor per turn of the returns that rank answers, in [0, 1].
+        num_pairs: Largest number of pairs per decision point, those with the largest gaps, at least
+            1; with a file also the number of pairs per update.
+        beta: Scale of the margin in the loss, per nat, above 0.
+        loss: Loss of a margin: `sigmoid`, `hinge` or `ipo`.
+        label_smoothing: Probability that a preference label is wrong, in [0, 0.5).
+        use_reference: Measures log-ratios against the starting weights; otherwise the margin uses
+            the log-probabilities alone.
+        epochs: Number of optimizer steps on the same pairs, at least 1.
     """
 
     episodes: str = ""
@@ -88,32 +90,32 @@ class MadpoConfig(TeamConfig):
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
         if self.episodes:
-            reason = "episodes, from which pairs come and nothing is played: leave it out"
+            reason = "episodes, because no rollouts are collected: leave it out"
             check_unread(self, ("joint_mode", "branching", "gamma"), reason)
 
     @property
     def steps_per_update(self) -> int:
-        """Most optimizer steps that one update takes."""
+        """Largest number of optimizer steps per update."""
         return self.epochs
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that there are answers to choose from, where they do not come from a file.
+        """Check that every prompt has several answers, unless pairs come from a file.
 
         Raises:
-            ConfigError: If there are not.
+            ConfigError: If there is one answer per prompt.
         """
         if not self.episodes:
             check_choice(rollout)
 
 
 class Madpo(OfflineTeam):
-    """Learns from preferences between joint answers.
+    """Learner with a loss on preferences between joint answers.
 
     Args:
         agents: Every agent, in the environment's order.
-        model: One model for all, or one an agent.
-        config: The pairs, the loss and the models.
-        seed: Decides everything that is sampled, and the order of what is drawn.
+        model: One model for all agents, or one per agent.
+        config: Pairs, loss and models.
+        seed: Seed of everything that is sampled, and of the order of a file's pairs.
     """
 
     config: MadpoConfig
@@ -135,11 +137,11 @@ class Madpo(OfflineTeam):
 
     @functools.cached_property
     def examples(self) -> list[Pair]:
-        """Every pair that the file holds; read on first use.
+        """Every pair of the file, read on first use.
 
         Raises:
-            ConfigError: If the file is missing, holds no two answers that differ in worth, or none
-                of agents that learn.
+            ConfigError: If the file is missing, or has no two answers of trained agents with
+                different returns.
         """
         points = ranked_turns(
             Path(self.config.episodes), self.config.num_pairs, self.learning, own_answers=True
@@ -147,14 +149,14 @@ class Madpo(OfflineTeam):
         return [self._pair_of_turns(pair) for point in points for pair in point]
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
-        """Take `epochs` optimizer steps a policy on pairs of the file, or of the rollouts.
+        """Take `epochs` optimizer steps per policy on pairs of the file or of the rollouts.
 
         Returns:
             Metrics by name: of the team (`preferences/accuracy`), per agent and per policy.
 
         Raises:
             NumericsError: If a reward, loss or gradient is not finite.
-            ConfigError: If a file cannot be learnt from.
+            ConfigError: If the file has no usable pairs.
         """
         check_rewards(rollouts)
         self.begin_update()
@@ -166,6 +168,7 @@ class Madpo(OfflineTeam):
             return metrics
         metrics["preferences/gap"] = math.fsum(pair.gap for pair in pairs) / len(pairs)
         rows = self._signed_rows(pairs)
+        # The reference is constant over the epochs: its part of the margins is computed once.
         reference = self._reference_margins(rows, len(pairs))
         for _ in range(self.config.epochs):
             metrics |= self._step(rows, reference)
@@ -205,7 +208,7 @@ class Madpo(OfflineTeam):
         return rows
 
     def _reference_margins(self, rows: Mapping[str, list[SignedRow]], num_pairs: int) -> Tensor:
-        """Return the reference's part of the margins, `[P]`; zeros without a reference."""
+        """Return the part of the margins under the reference, `[P]`; zeros without a reference."""
         if not self.config.use_reference:
             return torch.zeros(num_pairs, dtype=torch.float64)
         return self._margins(self.references, rows, num_pairs)
@@ -214,7 +217,7 @@ class Madpo(OfflineTeam):
     def _margins(
         self, policies: Mapping[str, Policy], rows: Mapping[str, list[SignedRow]], num_pairs: int
     ) -> Tensor:
-        """Return sum over rows of sign * log pi(row) for each pair, `[P]`."""
+        """Return log pi(better) - log pi(worse) of each pair, summed over agents, `[P]`."""
         margins = torch.zeros(num_pairs, dtype=torch.float64)
         for name, mine in rows.items():
             for batch, sums in self._row_sums(policies[name], mine):
@@ -227,10 +230,10 @@ class Madpo(OfflineTeam):
     def _row_sums(
         self, policy: Policy, rows: Sequence[SignedRow]
     ) -> Iterator[tuple[list[SignedRow], Tensor]]:
-        """Yield micro-batches and log pi of each of their rows, `[B]`.
+        """Yield micro-batches and the log-probability of each of their rows, `[B]`.
 
-        What the policies played is scored at the temperature they played at; what a file holds was
-        not drawn from them, and is scored at temperature 1.
+        Rollouts are evaluated at the sampling temperature. Answers of a file were not sampled from
+        these policies and are evaluated at temperature 1.
         """
         temperature = 1.0 if self.offline else self.config.temperature
         plain = [each.row for each in rows]
@@ -244,11 +247,11 @@ class Madpo(OfflineTeam):
             yield batch, torch.stack([part.sum() for part in parts]) if batch else logprobs
 
     def _step(self, rows: Mapping[str, list[SignedRow]], reference: Tensor) -> dict[str, float]:
-        """Take one step a policy.
+        """Take one optimizer step per policy.
 
-        The margin of a pair depends on rows of all agents and of any micro-batch. So all margins
-        come first, without a gradient; dL/dh of each pair then weighs its rows, which is the same
-        gradient whatever is computed together.
+        The margin h of a pair depends on the rows of all agents, which are in several
+        micro-batches. All margins are therefore computed first without a gradient; the derivative
+        dL/dh of each pair then weights its rows. The gradient does not depend on the micro-batches.
         """
         margins = self._margins(self.policies, rows, len(reference)) - reference
         margins.requires_grad_()
@@ -283,7 +286,7 @@ def make_madpo(
     """Build MADPO; options are the fields of `MadpoConfig`.
 
     Raises:
-        UnknownNameError: If an option is none of them.
+        UnknownNameError: If an option is not a field.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """

@@ -1,7 +1,7 @@
-"""Pairs of answers to the same prompts of which one earned more, from a file of episodes.
+"""Preference pairs from a file of episodes: answers to the same prompts with different returns.
 
-As in `mlrl_learners.algorithms.pairs`, the team's return ranks joint answers where all agents earn
-the same, and each agent's own return ranks where they do not.
+Answers are ranked as in `mlrl_learners.algorithms.rollout_pairs`: by the team's return if all
+agents have the same returns, otherwise by each agent's own.
 """
 
 import math
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mlrl_learners.algorithms.pairs import is_same
+from mlrl_learners.algorithms.rollout_pairs import are_returns_equal
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.preferences import largest_gap_pairs
 from mlrl_learners.runs.demonstrations import JointTurn, read_joint_turns
@@ -20,13 +20,13 @@ __all__ = ["TurnPair", "ranked_turns"]
 
 @dataclass(frozen=True, slots=True)
 class TurnPair:
-    """Two joint answers of a file to the same prompts, of which one earned more.
+    """Two joint answers of a file to the same prompts.
 
     Attributes:
-        better: The one that earned more.
-        worse: The other one.
-        gap: Return of the better one less that of the worse one, above 0.
-        agent: Whose return it is; None for the mean over the team.
+        better: Joint answer with the higher return.
+        worse: Joint answer with the lower return.
+        gap: Return of the better minus that of the worse one, above 0.
+        agent: Agent whose return ranks; None for the mean over the team.
     """
 
     better: JointTurn
@@ -38,33 +38,32 @@ class TurnPair:
 def ranked_turns(
     path: Path, num_pairs: int, agents: Sequence[AgentID], *, own_answers: bool
 ) -> list[list[TurnPair]]:
-    """Return, for each decision point of a file, its pairs of largest gap.
+    """Return the pairs with the largest gaps of each decision point of a file.
 
-    A decision point is what all agents read. Those without a pair are left out. Where pay is not
-    shared at one of them, each agent's own return ranks.
+    A decision point is the joint observation of all agents. Those without a pair are left out.
 
     Args:
-        path: A file of `mlrl collect` with several episodes a task.
-        num_pairs: Most pairs of a decision point (and of an agent, where pay is not shared), at
-            least 1.
-        agents: Who is to learn from them.
-        own_answers: Whether an agent's own return ranks its own answers, each by the mean over the
-            joint answers it was part of, at the decision points where pay is not shared; or else
-            joint answers, for all decision points of a file in which it is not shared at one.
+        path: File of `mlrl collect` with several episodes per task.
+        num_pairs: Largest number of pairs per decision point (and agent, where returns differ
+            between agents), at least 1.
+        agents: The trained agents.
+        own_answers: If true, decision points at which returns differ between agents give pairs of
+            each agent's answers, ranked by their mean return over joint answers. If false, one
+            such decision point makes each agent's return rank joint answers in the whole file.
 
     Raises:
-        ConfigError: If the file is missing, holds no two answers that differ in worth, or none of
-            the agents.
+        ConfigError: If the file is missing, or has no two answers of these agents with different
+            returns.
     """
     found = read_joint_turns(path)
     _check_agents(path, found, agents)
     points: dict[tuple[tuple[AgentID, str], ...], list[JointTurn]] = {}
     for turn in found:
         points.setdefault(tuple(sorted(turn.observations.items())), []).append(turn)
-    all_shared = all(map(_is_point_shared, points.values()))
+    all_shared = all(map(_has_shared_returns, points.values()))
     pairs = []
     for turns in points.values():
-        if _is_point_shared(turns) if own_answers else all_shared:
+        if _has_shared_returns(turns) if own_answers else all_shared:
             pairs.append(_turn_pairs(turns, lambda turn: turn.earned, num_pairs))
         else:
             pairs.append([p for a in agents for p in _pairs_of(turns, a, num_pairs, own_answers)])
@@ -73,17 +72,17 @@ def ranked_turns(
     return [each for each in pairs if each]
 
 
-def _is_point_shared(turns: Sequence[JointTurn]) -> bool:
-    return all(is_same([[earned] for earned in turn.earned_by.values()]) for turn in turns)
+def _has_shared_returns(turns: Sequence[JointTurn]) -> bool:
+    return all(are_returns_equal([[value] for value in turn.earned_by.values()]) for turn in turns)
 
 
 def _turn_pairs(
     turns: Sequence[JointTurn],
-    worth: Callable[[JointTurn], float],
+    value: Callable[[JointTurn], float],
     num_pairs: int,
     agent: AgentID | None = None,
 ) -> list[TurnPair]:
-    values = [worth(turn) for turn in turns]
+    values = [value(turn) for turn in turns]
     return [
         TurnPair(turns[better], turns[worse], values[better] - values[worse], agent)
         for better, worse in largest_gap_pairs(values, num_pairs)
@@ -93,7 +92,7 @@ def _turn_pairs(
 def _pairs_of(
     turns: Sequence[JointTurn], agent: AgentID, num_pairs: int, own_answers: bool
 ) -> list[TurnPair]:
-    """Return the pairs of one agent's own pay at a decision point of a file."""
+    """Return the pairs at a decision point that one agent's return ranks."""
     paid = [turn for turn in turns if agent in turn.earned_by]
     if own_answers:
         paid = _merged([turn for turn in paid if agent in turn.actions], agent)
@@ -101,7 +100,7 @@ def _pairs_of(
 
 
 def _merged(turns: Sequence[JointTurn], agent: AgentID) -> list[JointTurn]:
-    """Return one turn for each different answer of an agent, which earned it the mean."""
+    """Return one turn for each distinct answer of an agent, with the mean of its returns."""
     same: dict[tuple[str, bool], list[JointTurn]] = {}
     for turn in turns:
         same.setdefault((turn.actions[agent], turn.is_whole[agent]), []).append(turn)
@@ -116,13 +115,18 @@ def _check_agents(path: Path, turns: Sequence[JointTurn], agents: Sequence[Agent
     known = list(dict.fromkeys(agent for turn in turns for agent in turn.actions))
     if known and not set(known) & set(agents):
         raise ConfigError(
-            f"{str(path)!r} holds nothing to learn from for {', '.join(agents)}: those who answer "
-            f"there are {', '.join(known)}"
+            f"{str(path)!r} holds nothing to learn from for {', '.join(agents)}: its agents are "
+            f"{', '.join(known)}"
         )
 
 
 def _without_pairs(path: Path, most_answers: int) -> str:
-    """Say what is missing where a decision point was answered so often at most."""
+    """Return the error message for a file without pairs.
+
+    Args:
+        path: The file.
+        most_answers: Largest number of joint answers at a decision point.
+    """
     if most_answers > 1:
         return (
             f"in {str(path)!r} all joint answers to the same prompts earned the same; collect more "

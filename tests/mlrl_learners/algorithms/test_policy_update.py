@@ -6,15 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
-from mlrl_learners.algorithms.policy_gradient import (
-    PolicyGradientConfig,
-    check_finite,
+from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_update import (
+    AnswerSample,
+    answer_weights,
     minibatches,
     per_token,
     surrogate,
 )
-from mlrl_learners.algorithms.row_weights import answer_weights
 from mlrl_learners.errors import ConfigError, NumericsError
+from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.types import Completion
 
 
@@ -54,7 +55,11 @@ def test_a_surrogate_is_the_weighted_sum_of_ratio_times_advantage():
         dict.fromkeys(("kl", "clipped", "tokens"), 0.0),
     )
     weights = answer_weights(completions, config)
-    loss = surrogate(torch.full((4,), -1.0), completions, [2.0, 4.0], weights, config, stats)
+    samples = [
+        AnswerSample("a", completion, advantage, 1.0, weight)
+        for completion, advantage, weight in zip(completions, [2.0, 4.0], weights, strict=True)
+    ]
+    loss = surrogate(torch.full((4,), -1.0), samples, config, stats)
     assert float(loss) == pytest.approx(-3.0)
     assert stats == {"kl": 0.0, "clipped": 0.0, "tokens": 4.0}
 
@@ -89,10 +94,10 @@ def test_the_published_loss_of_group_relative_methods_clips_nothing(options, cli
 
 
 def test_a_gspo_ratio_is_clipped_where_its_paper_clips_it():
-    weights, stats = [0.5], {"clipped": 0.0, "tokens": 0.0}
+    stats = {"clipped": 0.0, "tokens": 0.0}
     config = PolicyGradientConfig(loss="gspo")
     logprobs = torch.full((2,), -1.0 + 1e-3)  # the answers were drawn at -1 a token
-    surrogate(logprobs, [answer(2)], [1.0], weights, config, stats)
+    surrogate(logprobs, [AnswerSample("a", answer(2), 1.0, 1.0, 0.5)], config, stats)
     assert stats["clipped"] > 0
 
 

@@ -1,15 +1,18 @@
-"""Metrics of an update, by agent, policy and critic."""
+"""Metrics of an update, per agent, policy and critic."""
 
 import math
 from collections.abc import Mapping, Sequence
 
-from mlrl_learners.functional.returns import Group
+from mlrl_learners.functional.returns import AnswerGroup
 
 __all__ = ["critic_metrics", "group_metrics", "policy_metrics"]
 
 
-def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
-    """Return, per agent, lengths, and shares of cut answers and of groups of equal returns."""
+def group_metrics(groups: Sequence[AnswerGroup]) -> dict[str, float]:
+    """Return answer lengths and rates of truncated answers and of groups of equal returns by agent.
+
+    Lengths are in tokens; rates are in [0, 1].
+    """
     metrics: dict[str, float] = {}
     for agent in dict.fromkeys(group.agent for group in groups):
         mine = [group for group in groups if group.agent == agent]
@@ -26,10 +29,17 @@ def group_metrics(groups: Sequence[Group]) -> dict[str, float]:
 def policy_metrics(
     name: str, stats: Mapping[str, float], epochs: int, lr: float
 ) -> dict[str, float]:
-    """Return means over tokens and steps of what an update summed up for one policy.
+    """Return the metrics of one policy from the statistics of an update.
 
-    Entropy, divergence from the sampling policy and the gradient's norm are also those of every
-    agent that uses the policy, the first two over its own tokens.
+    The loss is a mean over epochs, the gradient norm a mean over steps, all others are means over
+    tokens. Entropy, KL from the sampling policy and gradient norm are also given for every agent of
+    the policy, the first two over its own tokens.
+
+    Args:
+        name: Name of the policy.
+        stats: Sums from `mlrl_learners.algorithms.policy_update.take_steps`.
+        epochs: Passes over the rollouts.
+        lr: Learning rate of the last step.
     """
     tokens = stats["tokens"]
     agents = [key.removesuffix("/tokens") for key in stats if key.endswith("/tokens")]
@@ -58,9 +68,17 @@ def critic_metrics(
     epochs: int,
     lr: float,
 ) -> dict[str, float]:
-    """Return a critic's loss, and how well it had foreseen the targets before the update.
+    """Return the metrics of one critic: its loss, and the fit of its values before the update.
 
-    `explained_variance` is 1 - Var(R - V) / Var(R), 0 where targets do not vary.
+    `explained_variance` is 1 - Var(R - V) / Var(R), and 0 if all targets R are equal.
+
+    Args:
+        name: Name of the critic.
+        stats: Sums from `mlrl_learners.algorithms.policy_update.take_steps`.
+        old_values: Values V before the update.
+        targets: Value targets R.
+        epochs: Passes over the rollouts.
+        lr: Learning rate of the last step.
     """
     errors = [target - value for target, value in zip(targets, old_values, strict=True)]
     spread = _variance(targets)

@@ -228,7 +228,7 @@ def test_a_file_of_choices_that_make_no_difference_is_another_error(tmp_path):
 
 def test_a_file_of_agents_that_do_not_learn_is_an_error(tmp_path):
     file = write(tmp_path / "e", episode("a", "b", 0.1), episode("c", "d", 0.9))
-    with pytest.raises(ConfigError, match="for setup, story: those who answer there are left, ri"):
+    with pytest.raises(ConfigError, match="for setup, story: its agents are left, ri"):
         make(agents=("setup", "story"), episodes=file).update([])
 
 

@@ -1,0 +1,282 @@
+"""Update loop of the policy-gradient methods: minibatches, loss terms and optimizer steps.
+
+A method computes an advantage for each answer and chooses the loss of a micro-batch; the rest of
+an update is here. Losses are sums over tokens weighted so that all rows of an update together are
+one mean, so micro-batches accumulate to the same gradient however rows are grouped.
+
+Sources: clipped surrogate of PPO (arXiv 1707.06347, eq. 7).
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
+
+import torch
+from torch import Tensor
+
+from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.functional.advantages import normalize
+from mlrl_learners.functional.losses import kl_estimate, policy_loss, token_weights
+from mlrl_learners.functional.reach import root_weight
+from mlrl_learners.policies import Policy
+from mlrl_learners.policies.optimizer import PolicyOptimizer
+from mlrl_learners.processes.work_sharing import sum_numbers
+from mlrl_learners.types import AgentID, Completion, Rollout
+
+__all__ = [
+    "AnswerSample",
+    "Stats",
+    "add_agent_stats",
+    "answer_weights",
+    "mean_divisor",
+    "minibatches",
+    "per_token",
+    "surrogate",
+    "take_steps",
+    "weigh_samples",
+]
+
+Stats = dict[str, float]
+"""Sums over the tokens, rows and steps of an update, by name; missing names count as 0."""
+ItemT = TypeVar("ItemT")
+
+
+class NodeSample(Protocol):
+    """A sample of an agent at a node of a rollout tree, as one row of tokens."""
+
+    @property
+    def agent(self) -> AgentID:
+        """Agent that the sample trains."""
+
+    @property
+    def node_weight(self) -> float:
+        """Weight of the node, see `mlrl_learners.functional.reach`."""
+
+    @property
+    def row(self) -> TokenRow:
+        """Prompt and completion tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSample:
+    """One answer with its advantage.
+
+    Attributes:
+        agent: Agent that gave the answer.
+        completion: The answer.
+        advantage: Advantage A, the same for every token of the answer.
+        node_weight: Weight of the node in means over answers, see `turn_weights`.
+        token_weight: Weight of each token of the answer in the policy loss.
+    """
+
+    agent: AgentID
+    completion: Completion
+    advantage: float
+    node_weight: float
+    token_weight: float = 0.0
+
+    @property
+    def row(self) -> TokenRow:
+        """Prompt and completion tokens, with the nuclei that they were sampled from."""
+        return TokenRow.sampled(self.completion)
+
+
+SampleT = TypeVar("SampleT", bound=NodeSample)
+AnswerT = TypeVar("AnswerT", bound=AnswerSample)
+
+
+def take_steps(
+    samples: Sequence[SampleT],
+    loss: Callable[[list[SampleT], Stats], Tensor],
+    *,
+    model: Policy,
+    optimizers: Mapping[str, PolicyOptimizer],
+    config: PolicyGradientConfig,
+    generator: torch.Generator,
+) -> Stats:
+    """Take `epochs * num_minibatches` optimizer steps and return the statistics of the update.
+
+    Args:
+        samples: Every sample of the update, at least one.
+        loss: Returns the part of the loss that a micro-batch contributes, and adds to the
+            statistics.
+        model: Model whose memory limits the micro-batches.
+        optimizers: Optimizers to step after each minibatch, by the statistic that receives the
+            gradient norm.
+        config: Epochs, minibatches and size of micro-batches.
+        generator: Shuffles minibatches.
+
+    Raises:
+        NumericsError: If a loss or gradient is not finite.
+    """
+    stats: Stats = defaultdict(float)
+    for minibatch in minibatches(samples, config, generator):
+        rows = [sample.row for sample in minibatch]
+        for numbers in model.micro_batches(rows, config.micro_batch_tokens):
+            part = loss([minibatch[number] for number in numbers], stats)
+            # Weights are normalised over the update; scaling makes the minibatch a mean of its own.
+            (part * (len(samples) / len(minibatch))).backward()
+        for name, optimizer in optimizers.items():
+            stats[name] += optimizer.step()
+        stats["steps"] += 1
+    return sum_numbers(stats)
+
+
+def minibatches(
+    items: Sequence[ItemT], config: PolicyGradientConfig, generator: torch.Generator
+) -> Iterator[list[ItemT]]:
+    """Yield the items of each optimizer step: all, or shuffled parts of similar size, per epoch."""
+    parts = min(config.num_minibatches, len(items))
+    for _ in range(config.epochs):
+        if parts == 1:
+            yield list(items)
+            continue
+        order = torch.randperm(len(items), generator=generator).tolist()
+        yield from ([items[i] for i in order[part::parts]] for part in range(parts))
+
+
+def weigh_samples(
+    samples: Sequence[AnswerT],
+    config: PolicyGradientConfig,
+    divisor: float,
+    *,
+    normalize_advantages: bool,
+) -> list[AnswerT]:
+    """Return the samples of one policy with their token weights.
+
+    Args:
+        samples: Every sample of the update, before any is left out.
+        config: Kind of mean, and which answers are masked.
+        divisor: From `mean_divisor`.
+        normalize_advantages: Shift and scale the advantages to weighted mean 0 and deviation 1.
+    """
+    node_weights = [sample.node_weight for sample in samples]
+    advantages = [sample.advantage for sample in samples]
+    if normalize_advantages:
+        advantages = normalize(advantages, node_weights)
+    completions = [sample.completion for sample in samples]
+    weights = answer_weights(completions, config, node_weights, divisor)
+    return [
+        replace(sample, advantage=advantage, token_weight=weight)
+        for sample, advantage, weight in zip(samples, advantages, weights, strict=True)
+    ]
+
+
+def answer_weights(
+    completions: Sequence[Completion],
+    config: PolicyGradientConfig,
+    node_weights: Sequence[float] | None = None,
+    divisor: float | None = None,
+) -> list[float]:
+    """Return the weight of each answer's tokens in the loss of an update on these answers.
+
+    Masked answers have weight 0 and leave the weights of the others unchanged.
+
+    Args:
+        completions: Every answer of the update.
+        config: Kind of mean, and which answers are masked.
+        node_weights: Weight of each answer's node; 1 by default.
+        divisor: From `mean_divisor`; by default the sum of the node weights.
+    """
+    weights = token_weights(
+        [len(completion.token_ids) for completion in completions],
+        config.loss,
+        row_weights=node_weights or [1.0] * len(completions),
+        max_tokens=config.max_new_tokens,
+        total_weight=divisor,
+    )
+    return [
+        0.0 if config.is_masked(completion) else weight
+        for completion, weight in zip(completions, weights, strict=True)
+    ]
+
+
+def mean_divisor(
+    rollouts: Sequence[Rollout], samples: Sequence[NodeSample], config: PolicyGradientConfig
+) -> float:
+    """Return the divisor of means over the answers of an update.
+
+    With `turn_weights: reach` it is the number of answers at the roots, because the sum of the
+    weights depends on the sampled actions and would bias the gradient.
+
+    Args:
+        rollouts: Rollouts of the update.
+        samples: Samples of the agents that share one set of weights.
+        config: Kind of node weights.
+    """
+    if config.turn_weights == "nodes":
+        return math.fsum(sample.node_weight for sample in samples)
+    return root_weight(rollouts, {sample.agent for sample in samples})
+
+
+def surrogate(
+    logprobs: Tensor, samples: Sequence[AnswerSample], config: PolicyGradientConfig, stats: Stats
+) -> Tensor:
+    """Return the clipped surrogate loss of some answers, a scalar with a gradient.
+
+    Args:
+        logprobs: Log-probabilities of the answers' tokens under the current policy, `[T]`.
+        samples: The answers, B of them, with their token weights.
+        config: Loss and clip range.
+        stats: Receives `clipped` and `tokens`.
+    """
+    completions = [sample.completion for sample in samples]
+    rows = per_token(range(len(completions)), completions)
+    clip_low, clip_high = config.clips
+    result = policy_loss(
+        logprobs,
+        _old_logprobs(completions).to(logprobs.device),
+        per_token([sample.advantage for sample in samples], completions).to(logprobs.device),
+        per_token([sample.token_weight for sample in samples], completions).to(logprobs.device),
+        rows.to(logprobs.device),
+        kind=config.loss,
+        clip_low=clip_low,
+        clip_high=clip_high,
+    )
+    stats["clipped"] += float(result.clipped)
+    stats["tokens"] += float(len(rows))
+    return result.loss
+
+
+def add_agent_stats(
+    stats: Stats, samples: Sequence[AnswerSample], logprobs: Tensor, entropy: Tensor
+) -> None:
+    """Add the sums `AGENT/tokens`, `AGENT/entropy` and `AGENT/kl` of some answers.
+
+    Args:
+        stats: Statistics of the update.
+        samples: The answers, B of them.
+        logprobs: Log-probabilities of their tokens under the current policy, `[T]`; the divergence
+            is the k3 estimate of KL(sampling policy || current policy).
+        entropy: Entropy of the distribution that each token was drawn from, `[T]`.
+    """
+    if not samples:
+        return
+    names = list(dict.fromkeys(sample.agent for sample in samples))
+    completions = [sample.completion for sample in samples]
+    owners = per_token([names.index(sample.agent) for sample in samples], completions)
+    owners = owners.to(entropy.device)
+    current = logprobs.detach()
+    kl = kl_estimate(_old_logprobs(completions).to(current.device), current, "k3")
+    for kind, values in (
+        ("tokens", torch.ones_like(kl)),
+        ("entropy", entropy.detach()),
+        ("kl", kl),
+    ):
+        sums = kl.new_zeros(len(names)).index_add(0, owners, values)
+        for agent, total in zip(names, sums.tolist(), strict=True):
+            stats[f"{agent}/{kind}"] += total
+
+
+def per_token(values: Sequence[float], completions: Sequence[Completion]) -> Tensor:
+    """Repeat each answer's value for its tokens, `[B] -> [T]`."""
+    lengths = torch.tensor([len(each.token_ids) for each in completions], dtype=torch.long)
+    return torch.tensor(values).repeat_interleave(lengths)
+
+
+def _old_logprobs(completions: Sequence[Completion]) -> Tensor:
+    """Return the log-probabilities that tokens were sampled with, log pi_old, `[T]`."""
+    return torch.tensor([lp for completion in completions for lp in completion.logprobs])

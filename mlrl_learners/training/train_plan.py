@@ -1,0 +1,51 @@
+"""Arguments of a training run that determine its results."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.types import RolloutConfig
+
+__all__ = ["TrainPlan"]
+
+
+@dataclass(frozen=True)
+class TrainPlan:
+    """Arguments of `mlrl_learners.train` that determine the results of a run."""
+
+    env_id: str
+    env_options: dict[str, Any]
+    rollout: RolloutConfig
+    iterations: int
+    tasks_per_iteration: int
+    seed: int
+    checkpoint_every: int
+    keep_checkpoints: int
+    eval_every: int
+    eval_options: dict[str, Any]
+    eval_tasks: int | None
+    eval_samples: int
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ConfigError: If a number is below 1.
+        """
+        for name in (
+            "iterations",
+            "tasks_per_iteration",
+            "checkpoint_every",
+            "keep_checkpoints",
+            "eval_samples",
+        ):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    def as_config(self, learner: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the plan and the section of its learner in the form of a configuration file."""
+        values = asdict(self)
+        env = {"id": values.pop("env_id"), "options": values.pop("env_options")}
+        rollout = values.pop("rollout")
+        return {"env": env, "learner": learner, "rollout": rollout, "train": values}
