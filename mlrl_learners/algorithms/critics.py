@@ -30,13 +30,10 @@ from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig, check
 from mlrl_learners.algorithms.row_weights import mean_divisor
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.config.options import check_unread
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.losses import value_loss
-from mlrl_learners.policies import ChatFormat, ModelSource
-from mlrl_learners.policies.critic import Critic
-from mlrl_learners.policies.optimizer import PolicyOptimizer
-from mlrl_learners.policies.states import restore
+from mlrl_learners.policies import ChatFormat, Critic, ModelSource, PolicyOptimizer, restore
 from mlrl_learners.processes.work_sharing import gather, sum_numbers
 from mlrl_learners.types import AgentID, Rollout
 

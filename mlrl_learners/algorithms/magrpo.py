@@ -31,7 +31,7 @@ from mlrl_learners.algorithms.reward_terms import Shaping
 from mlrl_learners.algorithms.row_weights import answer_weights, mean_divisor
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.config.options import check_options, check_unread
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.advantages import (
     Baseline,

@@ -27,7 +27,7 @@ from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.algorithms.turn_pairs import TurnPair, ranked_turns
 from mlrl_learners.config.options import check_options, check_unread
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss
 from mlrl_learners.functional.returns import check_rewards, rollout_groups

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.policy_gradient import PolicyGradientConfig, per_token
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.credit import outcome_rewards, with_rewards
 from mlrl_learners.functional.losses import kl_estimate
 from mlrl_learners.policies import Policy

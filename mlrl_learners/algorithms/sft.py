@@ -18,7 +18,7 @@ from mlrl_learners.algorithms.offline import OfflineTeam
 from mlrl_learners.algorithms.policy_gradient import check_finite
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.config.options import check_options, check_unread
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.returns import check_rewards, joint_returns, rollout_groups
 from mlrl_learners.policies import ModelSource

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mlrl_learners.algorithms.critic_inputs import Reading
 from mlrl_learners.algorithms.critics import ValueSample
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.credit import credited_values
 from mlrl_learners.functional.gae import TurnGae, chain_baselines
 from mlrl_learners.functional.reach import weighted_nodes

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mlrl_learners.errors import ConfigError, unknown_name
-from mlrl_learners.policies import ModelSource, Policy, load_model
-from mlrl_learners.policies.adapters import AdapterConfig
+from mlrl_learners.policies import AdapterConfig, ModelSource, Policy, load_model
 from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.types import AgentID
 
@@ -162,12 +161,9 @@ def load_policy(source: ModelSource, config: WeightsConfig) -> Policy:
     """Load a model as a team's configuration says."""
     in_pieces = config.fsdp and world().size > 1
     device = "cpu" if in_pieces else config.device  # the whole of it fits on no GPU
-    model, tokenizer = load_model(
-        source, dtype=config.dtype, device=device, options=config.model_options
-    )
     policy = Policy(
-        model,
-        tokenizer,
+        # Nothing else refers to the model, so that sharding frees its whole weights.
+        *load_model(source, dtype=config.dtype, device=device, options=config.model_options),
         precision=config.precision,
         gradient_checkpointing=config.gradient_checkpointing,
     )

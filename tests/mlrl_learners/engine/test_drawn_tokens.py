@@ -6,7 +6,7 @@ import pickle
 import pytest
 import torch
 
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.policies import ChatFormat, SamplingConfig
 
 TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]

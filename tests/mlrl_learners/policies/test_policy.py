@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
 
