@@ -1,4 +1,4 @@
-"""What a recorder does with CUDA: against a stand-in for `torch.cuda`, and where there is one."""
+"""The graph recorder, against a fake `torch.cuda` and on a GPU if there is one."""
 
 import contextlib
 import warnings

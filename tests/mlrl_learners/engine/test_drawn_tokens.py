@@ -1,4 +1,4 @@
-"""What is sampled is what is trained, for every way of truncating, and what is kept of it."""
+"""Nuclei of sampled tokens: sampled log-probabilities equal the trained ones when truncated."""
 
 import copy
 import pickle

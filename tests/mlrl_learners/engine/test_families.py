@@ -1,4 +1,4 @@
-"""Sampled log-probabilities are the trained ones in every family, dropout and checkpointing on."""
+"""Sampled log-probabilities equal the trained ones in every family, also with checkpointing."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""What is read in fewer operations is what the model's own forward pass makes of it."""
+"""The reader for Llama's layout gives the logits of the model's own forward pass."""
 
 import pytest
 import torch
@@ -74,24 +74,24 @@ def policy_of(family="llama", **options):
 
 @pytest.mark.parametrize("seed", [0, None])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_plain_reading_draws_the_tokens_that_the_models_own_forward_pass_does(
+def test_it_samples_the_tokens_that_the_models_own_forward_pass_samples(
     family, seed, monkeypatch, sample, compare
 ):
     monkeypatch.setattr(llama_reader, "ROOM_TOKENS", 7)  # a cache that grows several times
     policy = policy_of(family)
     assert policy.engine.mode.reader == "llama"
-    plain = sample(policy, seed=seed)
+    ours = sample(policy, seed=seed)
     policy.engine.override(reader="module")
-    compare(plain, sample(policy, seed=seed))
+    compare(ours, sample(policy, seed=seed))
 
 
 def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch, sample, compare):
     monkeypatch.setattr(llama_reader, "ROOM_TOKENS", 5)
     policy = policy_of()
     policy.eos_ids = (*policy.eos_ids, *range(0, 200, 9))
-    plain = sample(policy)
+    ours = sample(policy)
     policy.engine.override(reader="module")
-    lengths = compare(plain, sample(policy))
+    lengths = compare(ours, sample(policy))
     assert len(set(lengths)) > 2
 
 
@@ -118,15 +118,15 @@ def test_weights_are_read_as_they_are_when_sampling_begins(sample, compare):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_under_autocast_plain_reading_is_as_near_to_float32_as_the_models_own(family):
+def test_under_autocast_it_is_as_near_to_float32_as_the_models_own(family):
     model, _ = model_of(family, **FAMILIES[family])
     ids = torch.arange(1, 25).view(2, 12)
     positions = torch.arange(12).expand(2, 12)
     with torch.no_grad():
         exact = model(input_ids=ids).logits[:, -1]
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            plain = LlamaReader(model, 2)
-            ours = plain.read(ids, None, positions, plain.cache())
+            reader = LlamaReader(model, 2)
+            ours = reader.read(ids, None, positions, reader.cache())
             theirs = model(input_ids=ids).logits[:, -1]
     assert ours.dtype == theirs.dtype == torch.bfloat16
     errors = [(half.float() - exact).abs().mean() for half in (ours, theirs)]
@@ -135,7 +135,7 @@ def test_under_autocast_plain_reading_is_as_near_to_float32_as_the_models_own(fa
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_weights_in_bfloat16_are_read_plainly(family):
+def test_weights_in_bfloat16_are_supported(family):
     model, _ = model_of(family, **FAMILIES[family])
     assert matches_llama_reader(model.to(torch.bfloat16))
 

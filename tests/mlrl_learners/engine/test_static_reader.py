@@ -1,4 +1,4 @@
-"""Decoding at shapes that never change is decoding: CUDA graphs are played back on a CPU here."""
+"""Decoding at fixed shapes samples the same tokens; CUDA graphs are emulated on a CPU."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Decoding without a KV cache, for models whose cache padding would get into."""
+"""Decoding without a KV cache, for models whose cache cannot mask padding."""
 
 import pytest
 import torch
