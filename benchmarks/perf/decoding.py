@@ -23,8 +23,8 @@ from benchmarks.perf.common import (
     versions,
 )
 from benchmarks.perf.versus import model_folder, story_prompts
-from mlrl_learners.engine.sampling import SamplingConfig
-from mlrl_learners.policies.policy import Policy, Precision
+from mlrl_learners.engine import Precision, SamplingConfig
+from mlrl_learners.policies import Policy
 
 __all__ = ["main"]
 

@@ -14,9 +14,9 @@ from benchmarks.perf.common import Measurement, alternate, spread
 from benchmarks.perf.gpu_machine import bandwidth, product_flops, timed, wait
 from benchmarks.perf.stand_ins import stand_in
 from benchmarks.perf.work import Work
+from mlrl_learners.engine import SamplingConfig
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
-from mlrl_learners.engine.sampling import SamplingConfig
-from mlrl_learners.policies.policy import Policy
+from mlrl_learners.policies import Policy
 
 __all__ = [
     "HALF_BILLION",
@@ -101,11 +101,12 @@ def _policy(folder: str, device: str) -> Policy:
 
 def _rates(policy: Policy, batch: int, arguments: argparse.Namespace) -> dict[str, list[float]]:
     """Return tokens a second with graphs, where there are any, and without, taking turns."""
-    recorder = policy.recorder
+    engine, recorder = policy.engine, policy.engine.recorder
     sampling = SamplingConfig(max_new_tokens=arguments.max_new_tokens)
 
     def sample(graphs: GraphRecorder | None, seed: int) -> Measurement:
-        policy.recorder = graphs
+        if recorder is not None:
+            engine.override(reader="module" if graphs is None else "static", recorder=graphs)
         generator = torch.Generator().manual_seed(seed)
         wait(arguments.device)
         start = time.perf_counter()
@@ -117,7 +118,6 @@ def _rates(policy: Policy, batch: int, arguments: argparse.Namespace) -> dict[st
     ways = {"launched": None} | ({} if recorder is None else {"graphs": recorder})
     sides = {name: functools.partial(sample, graphs) for name, graphs in ways.items()}
     measured = alternate(sides, rounds=2)
-    policy.recorder = recorder
     if recorder is not None and not recorder.usable:
         del measured["graphs"]  # which were none
     return {name: [m["tokens"] / m["seconds"] for m in each] for name, each in measured.items()}

@@ -108,12 +108,12 @@ def _ours(folder: str, rollouts: Sequence[Rollout]) -> Callable[[int], Measureme
 def _floor(folder: str, rollouts: Sequence[Rollout], *, fast: bool) -> Callable[[int], Measurement]:
     from transformers import AutoModelForCausalLM
 
-    from mlrl_learners.engine.onednn_layers import use_fast_linears
+    from mlrl_learners.engine.onednn_layers import use_onednn_layers
 
     model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
     model.train()
     if fast:
-        use_fast_linears(model)
+        use_onednn_layers(model)
     answers = [answer for rollout in rollouts for answer in rollout.root.completions[AGENT]]
     width = len(answers[0].token_ids)
     ids = torch.tensor([[*answer.prompt_ids, *answer.token_ids] for answer in answers])

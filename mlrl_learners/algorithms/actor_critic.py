@@ -38,8 +38,7 @@ from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.play.steps import has_artificial_limit
-from mlrl_learners.policies import ModelSource
-from mlrl_learners.policies.optimizer import PolicyOptimizer
+from mlrl_learners.policies import ModelSource, PolicyOptimizer
 from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 __all__ = [

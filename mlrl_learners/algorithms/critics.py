@@ -31,13 +31,10 @@ from mlrl_learners.algorithms.policy_update import Stats, mean_divisor, take_ste
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.update_metrics import critic_metrics
 from mlrl_learners.config.options import check_unread
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.losses import check_finite, value_loss
-from mlrl_learners.policies import ChatFormat, ModelSource
-from mlrl_learners.policies.critic import Critic
-from mlrl_learners.policies.optimizer import PolicyOptimizer
-from mlrl_learners.policies.states import restore
+from mlrl_learners.policies import ChatFormat, Critic, ModelSource, PolicyOptimizer, restore
 from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID, Rollout
 

@@ -26,7 +26,7 @@ from mlrl_learners.algorithms.rollout_pairs import Pair, SignedRow, check_choice
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.algorithms.update_metrics import group_metrics
 from mlrl_learners.config.options import check_options, check_unread
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss

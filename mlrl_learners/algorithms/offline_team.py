@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from mlrl_learners.algorithms.team import Team, TeamConfig
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.seeding import task_indices

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.losses import kl_estimate, policy_loss, token_weights
 from mlrl_learners.functional.reach import root_weight

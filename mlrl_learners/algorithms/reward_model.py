@@ -15,13 +15,17 @@ from pathlib import Path
 import torch
 
 from mlrl_learners.algorithms.critic_inputs import joint_observation
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.preferences import preference_loss
-from mlrl_learners.policies import ChatFormat, Policy
-from mlrl_learners.policies.critic import Critic
-from mlrl_learners.policies.optimizer import OptimizerConfig, PolicyOptimizer
-from mlrl_learners.policies.states import restore
+from mlrl_learners.policies import (
+    ChatFormat,
+    Critic,
+    OptimizerConfig,
+    Policy,
+    PolicyOptimizer,
+    restore,
+)
 from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID
 

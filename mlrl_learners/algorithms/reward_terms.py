@@ -19,7 +19,7 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_update import AnswerSample, Stats, per_token
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.credit import outcome_rewards, with_rewards
 from mlrl_learners.functional.losses import kl_estimate
 from mlrl_learners.policies import Policy

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.preferences import largest_gap_pairs
 from mlrl_learners.functional.returns import joint_returns, mean_by_sample

@@ -16,7 +16,7 @@ from mlrl_learners.algorithms.offline_team import OfflineTeam
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.algorithms.update_metrics import group_metrics
 from mlrl_learners.config.options import check_options, check_unread
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.returns import check_rewards, joint_returns, rollout_groups

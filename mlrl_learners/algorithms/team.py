@@ -20,9 +20,15 @@ from mlrl_learners.algorithms.team_models import (
     policy_sources,
 )
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
-from mlrl_learners.policies import ChatFormat, ModelSource, Policy, SamplingConfig
-from mlrl_learners.policies.optimizer import OptimizerConfig, PolicyOptimizer
-from mlrl_learners.policies.states import restore
+from mlrl_learners.policies import (
+    ChatFormat,
+    ModelSource,
+    OptimizerConfig,
+    Policy,
+    PolicyOptimizer,
+    SamplingConfig,
+    restore,
+)
 from mlrl_learners.processes.work_sharing import start, world
 from mlrl_learners.types import AgentID, Completion, RolloutConfig
 

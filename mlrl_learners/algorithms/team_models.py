@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mlrl_learners.errors import ConfigError, unknown_name
-from mlrl_learners.policies import ModelSource, Policy, load_model
-from mlrl_learners.policies.adapters import AdapterConfig
+from mlrl_learners.policies import AdapterConfig, ModelSource, Policy, load_model
 from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.types import AgentID
 
@@ -162,12 +161,9 @@ def load_policy(source: ModelSource, config: TeamModelsConfig) -> Policy:
     """Load a model with the options of a team's configuration."""
     is_sharded = config.fsdp and world().size > 1
     device = "cpu" if is_sharded else config.device  # the whole model may not fit on one GPU
-    model, tokenizer = load_model(
-        source, dtype=config.dtype, device=device, options=config.model_options
-    )
     policy = Policy(
-        model,
-        tokenizer,
+        # Nothing else refers to the model, so that sharding frees its whole weights.
+        *load_model(source, dtype=config.dtype, device=device, options=config.model_options),
         precision=config.precision,
         gradient_checkpointing=config.gradient_checkpointing,
     )

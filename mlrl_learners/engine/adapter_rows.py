@@ -1,7 +1,7 @@
-"""Batches whose rows are computed with different adapters, as sampling for a whole team has them.
+"""Batches whose rows use different adapters, as in sampling for a whole team.
 
-The adapters of a layer are laid side by side as one of higher rank, of which each row keeps its own
-part: two small products a layer serve any number of adapters.
+The adapters of a layer are concatenated to one of higher rank, and each row masks out all parts but
+its own: two small products per layer serve any number of adapters.
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ __all__ = ["AdapterMix", "AdapterRows"]
 
 
 class AdapterRows:
-    """Which adapter each row of a batch computes with.
+    """Adapter of each row of a batch.
 
     Args:
         mix: The adapters in use.
-        ids: For each row, the place of its adapter among them, -1 for none.
+        ids: Index of each row's adapter in the mix, -1 for none, `[B]`.
     """
 
     def __init__(self, mix: "AdapterMix", ids: Tensor) -> None:
@@ -35,37 +35,43 @@ class AdapterRows:
         return AdapterRows(self._mix, self._ids.repeat_interleave(times))
 
     def use(self) -> None:
-        """Let the next forward passes have these rows."""
+        """Compute the next forward passes with the adapters of these rows."""
         self._mix.select(self._ids)
 
 
 class AdapterMix:
-    """Adapters laid side by side, for batches whose rows use different ones."""
+    """Concatenated adapters, for batches whose rows use different ones.
+
+    Args:
+        keys: Names of the adapters in `peft`'s layers.
+        rank: Rank of each, r.
+        device: Device of the model.
+    """
 
     def __init__(self, keys: Sequence[str], rank: int, device: torch.device) -> None:
         self._keys = keys
         self._owners = torch.arange(len(keys), device=device).repeat_interleave(rank)  # [N * r]
-        self._mask: Tensor | None = None  # [B, 1, N * r]; None where all rows use all there is
+        self._mask: Tensor | None = None  # [B, 1, N * r]; None if all rows use the only adapter
         self._weights: dict[Any, tuple[Tensor, Tensor]] = {}
 
     def select(self, ids: Tensor) -> None:
-        """Let the next forward passes have rows of these adapters, `[B]`."""
+        """Compute the next forward passes with these adapters, `[B]`."""
         mask = ids[:, None] == self._owners
         self._mask = None if bool(mask.all()) else mask[:, None]
 
     def add(self, layer: Any, rows: Tensor, output: Tensor) -> Tensor:  # noqa: ANN401
-        """Return `output` and what adapters make of `rows`, `[B, S, in] -> [B, S, out]`."""
+        """Return a layer's `output` plus its adapters' output, `[B, S, in] -> [B, S, out]`."""
         if not self._keys:
             return output
         if layer not in self._weights:
-            self._weights[layer] = self._lay_out(layer)
+            self._weights[layer] = self._concatenate(layer)
         down, up = self._weights[layer]
         low = linear(rows.to(down.dtype), down)  # [B, S, N * r]
         if self._mask is not None:
             low = low * self._mask
         return output + linear(low, up).to(output.dtype)
 
-    def _lay_out(self, layer: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401
+    def _concatenate(self, layer: Any) -> tuple[Tensor, Tensor]:  # noqa: ANN401
         """Return a layer's adapters as one, `[N * r, in]` and `[out, N * r]`."""
         down = torch.cat([layer.lora_A[key].weight for key in self._keys])
         up = torch.cat([layer.lora_B[key].weight * layer.scaling[key] for key in self._keys], 1)

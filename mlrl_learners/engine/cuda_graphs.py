@@ -1,7 +1,7 @@
-"""Work on a GPU recorded once as a CUDA graph and replayed: one launch instead of hundreds.
+"""CUDA graphs: GPU work recorded once and replayed by one launch instead of hundreds.
 
-A graph replays the same kernels on the same places in memory. What is recorded must therefore read
-its inputs from tensors that stay, have equal shapes each time, and never let the processor wait.
+A graph replays the same kernels on the same memory. Recorded work must therefore read its inputs
+from tensors that stay allocated, have fixed shapes, and never synchronize with the CPU.
 
 Source: `torch.cuda.CUDAGraph`.
 """
@@ -19,10 +19,13 @@ Work = Callable[[], Tensor]
 
 
 class GraphRecorder:
-    """Records work of one model; gives up for good on what cannot be recorded.
+    """Records work of one model; stops for good when it cannot be recorded.
 
     Args:
-        device: The GPU that the model is on.
+        device: GPU of the model.
+
+    Attributes:
+        usable: Whether no recording has failed yet.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -31,25 +34,25 @@ class GraphRecorder:
         self._stream: torch.cuda.Stream | None = None
 
     def warm_up(self, work: Work, *, last: bool) -> Tensor:
-        """Do the work where it is going to be recorded, so that kernels and caches are there.
+        """Run the work on the recording stream, so that kernels and caches are initialised.
 
         Args:
-            work: What is going to be recorded.
-            last: Whether nothing is new to it any more: now it may not wait for the GPU.
+            work: Work that is recorded later.
+            last: Whether this is the last run before recording: it must not synchronize any more.
         """
         stream = self._side_stream()
         here = torch.cuda.current_stream(self._device)
         stream.wait_stream(here)
-        with torch.cuda.stream(stream), self._watched() if last else contextlib.nullcontext():
+        with torch.cuda.stream(stream), self._without_syncs() if last else contextlib.nullcontext():
             result = work()
-        # Its memory is taken again on that stream alone, which waits for this one beforehand.
+        # The side stream reuses its memory only after it has waited for this stream.
         here.wait_stream(stream)
         return result
 
     def record(self, work: Work) -> Work | None:
-        """Return what does the work again, into the same tensor; None, and a warning, if it cannot.
+        """Return a function that repeats the work and returns the same tensor.
 
-        Nothing has been computed then, or when it is recorded.
+        Recording computes nothing. If it fails, there is a warning and the result is None.
         """
         if self.usable:
             try:
@@ -69,7 +72,7 @@ class GraphRecorder:
                 with recording:
                     result = work()
             except RuntimeError:
-                _clear_up(here, pool)
+                _undo_capture(here, pool)
                 raise
 
         def replay() -> Tensor:
@@ -84,33 +87,33 @@ class GraphRecorder:
         return self._stream
 
     @contextlib.contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Give up if the block lets the processor wait: a capture that fails leaves traces."""
+    def _without_syncs(self) -> Iterator[None]:
+        """Give up if the block synchronizes; checked before a capture, which is hard to undo."""
         before = torch.cuda.get_sync_debug_mode()
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             torch.cuda.set_sync_debug_mode("warn")
             try:
                 yield
             finally:
                 torch.cuda.set_sync_debug_mode(before)
-        if any("called a synchronizing" in str(warning.message) for warning in said):
+        if any("called a synchronizing" in str(warning.message) for warning in caught):
             self._give_up("the model waits for the GPU while it computes")
 
     def _give_up(self, reason: str) -> None:
         self.usable = False
-        message = f"decoding goes on without CUDA graphs, which is slower: {reason}"
+        message = f"decoding continues without CUDA graphs, which is slower: {reason}"
         warnings.warn(message, RuntimeWarning, stacklevel=2)
 
 
-def _clear_up(stream: torch.cuda.Stream, pool: tuple[int, int]) -> None:
-    """Undo what a failed capture leaves: `torch.cuda.graph` tidies up only after itself."""
+def _undo_capture(stream: torch.cuda.Stream, pool: tuple[int, int]) -> None:
+    """Restore stream and memory pool after a failed capture, which `torch.cuda.graph` does not."""
     torch.cuda.set_stream(stream)
     end, release = (
         getattr(torch._C, f"_cuda_{name}", None)  # noqa: SLF001 - nothing public does
         for name in ("endAllocateToPool", "releasePool")
     )
     if end is not None and release is not None:
-        with contextlib.suppress(RuntimeError):  # it had been ended: the graph releases it
+        with contextlib.suppress(RuntimeError):  # ended already: the graph releases it
             end(stream.device_index, pool)
             release(stream.device_index, pool)

@@ -1,6 +1,6 @@
 """Sampled tokens of a batch, with their log-probabilities and nuclei.
 
-While tokens are drawn everything stays on the device, and nothing here waits for it.
+During sampling all tensors stay on the device, and nothing here waits for it.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,14 @@ __all__ = ["DrawnTokens", "SampledTokens"]
 
 @dataclass(frozen=True, slots=True)
 class SampledTokens:
-    """One answer as tokens; `ended` tells whether its last token is an end of sequence."""
+    """One sampled answer.
+
+    Attributes:
+        token_ids: Its tokens, including the end-of-sequence token if it was sampled.
+        logprobs: Log-probability of each token under the distribution it was drawn from.
+        ended: Whether the last token is an end-of-sequence token.
+        nucleus: Token ids that each token was drawn from; None for the whole vocabulary.
+    """
 
     token_ids: tuple[int, ...]
     logprobs: tuple[float, ...]
@@ -28,12 +35,12 @@ class SampledTokens:
 
 
 class DrawnTokens:
-    """The answers of one batch, as far as they are written.
+    """Collects the answers of one batch.
 
     Args:
-        num_rows: Answers, R.
-        max_tokens: Most tokens an answer may have.
-        eos_ids: Ids that end an answer, `[E]`; their device is that of everything here.
+        num_rows: Number of answers, R.
+        max_tokens: Most tokens of an answer.
+        eos_ids: Ids that end an answer, `[E]`, on the device of all tensors here.
     """
 
     def __init__(self, num_rows: int, max_tokens: int, eos_ids: Tensor) -> None:
@@ -43,21 +50,21 @@ class DrawnTokens:
         self._logprobs = torch.zeros(shape, device=device)
         self._log_masses = torch.zeros(shape, device=device)
         self._counts = torch.full((num_rows,), max_tokens, device=device)
-        self._nuclei: list[tuple[int, NucleusBlock]] = []  # with the step they were drawn from at
+        self._nuclei: list[tuple[int, NucleusBlock]] = []  # with the step of the draw
 
     def add(self, step: int, rows: Tensor, ended: Tensor, draw: Draw) -> Tensor:
-        """Write down one token a row.
+        """Store one token per row.
 
         Args:
-            step: How many tokens the rows have.
-            rows: Which answers they are, `[B]`.
-            ended: Which of them have ended before, `[B]`: their tokens do not count.
-            draw: What was drawn.
+            step: Number of tokens that the rows have.
+            rows: Numbers of the answers, `[B]`.
+            ended: Rows that ended before, `[B]`; their tokens are dropped.
+            draw: Tokens of the rows.
 
         Returns:
-            Which of them have ended now, `[B]`.
+            Rows that have ended by now, `[B]`.
         """
-        # Nothing here depends on how many rows have ended: reading that would wait for the GPU.
+        # Shapes must not depend on the number of ended rows: reading it would wait for the GPU.
         self._tokens[rows, step] = draw.tokens.masked_fill(ended, 0)
         self._logprobs[rows, step] = draw.logprobs.masked_fill(ended, 0.0)
         if draw.log_masses is not None:
@@ -68,7 +75,7 @@ class DrawnTokens:
         return ended | stops
 
     def answers(self) -> list[SampledTokens]:
-        """Return all answers, in order."""
+        """Return all answers, in order of their numbers."""
         tokens, logprobs = self._tokens.tolist(), self._logprobs.tolist()
         last = self._tokens.gather(1, self._counts[:, None] - 1).squeeze(-1)
         ended = torch.isin(last, self._eos_ids).tolist()
@@ -92,7 +99,7 @@ class DrawnTokens:
         for row, count in enumerate(counts):
             last = first + count
             start, end = ends[first] - sizes[first], ends[last - 1]
-            # Copies: an answer must not keep the whole batch in memory.
+            # Copies: views would keep the arrays of the whole batch in memory.
             found.append(
                 Nucleus(
                     ids[start:end].copy(), sizes[first:last].copy(), log_masses[row, :count].copy()
@@ -102,7 +109,7 @@ class DrawnTokens:
         return found
 
     def _entries(self) -> tuple[NDArray[np.int32], ...]:
-        """Return row, step and size of every token's nucleus, and the ids of all, in any order."""
+        """Return row, step and size of each token's nucleus, and all ids, in any order."""
         by_width: dict[int, list[tuple[int, NucleusBlock]]] = {}
         for step, block in self._nuclei:
             by_width.setdefault(block.candidates.shape[1], []).append((step, block))
@@ -110,12 +117,12 @@ class DrawnTokens:
         return tuple(np.concatenate(part).astype(np.int32) for part in zip(*parts, strict=True))
 
     def _entries_of(self, blocks: Sequence[tuple[int, NucleusBlock]]) -> list[NDArray[np.int32]]:
-        """Return what `_entries` does, of blocks that are as wide as one another."""
+        """Return the `_entries` of blocks of equal width."""
         rows = torch.cat([block.rows for _, block in blocks])
         steps = torch.cat([torch.full_like(block.rows, step) for step, block in blocks])
         sizes = torch.cat([block.sizes for _, block in blocks])
         candidates = torch.cat([block.candidates for _, block in blocks])
-        sizes = sizes.masked_fill(steps >= self._counts[rows], 0)  # what ended rows drew
+        sizes = sizes.masked_fill(steps >= self._counts[rows], 0)  # drawn after the end
         columns = torch.arange(candidates.shape[1], device=sizes.device)
         ids = candidates[columns < sizes[:, None]]
         used = sizes > 0

@@ -1,10 +1,10 @@
-"""Dropout switched off in every model family, so that the policy trained is the one sampled.
+"""Dropout switched off in every model family, so that training computes the sampled policy.
 
-Families drop in three ways: by `nn.Dropout`, by a function whose rate is an attribute of a module
-(OPT, BLOOM) or of the configuration (Falcon), and by random numbers that a module draws while it is
-in training mode (dropped layers, jitter of routers). Rates are set to 0. Whatever else looks at
-training mode is left in evaluation mode, with and without gradient checkpointing.
-`model_checks.enable_checkpointing` tries whether that is all.
+Families apply dropout in three ways: by `nn.Dropout`, by a function whose rate is an attribute of a
+module (OPT, BLOOM) or of the configuration (Falcon), and by random numbers that a module draws in
+training mode (layer dropout, router jitter). The rates are set to 0. Modules whose behaviour
+depends on training mode otherwise stay in evaluation mode, with and without gradient checkpointing.
+`model_checks.enable_checkpointing` checks the result.
 """
 
 from typing import Any
@@ -25,10 +25,10 @@ def without_dropout(model: nn.Module) -> None:
 
 
 def use_evaluation_mode(model: nn.Module, *, checkpointing: bool) -> None:
-    """Put a model in evaluation mode, but for the modules that checkpoint, if they shall.
+    """Put a model in evaluation mode, except for the modules that checkpoint, if `checkpointing`.
 
-    `transformers` looks at the mode of the module that checkpoints alone. Its children stay in
-    evaluation mode: a router in them draws no random numbers.
+    `transformers` checkpoints in a module whose own mode is training. Its children stay in
+    evaluation mode, so that routers draw no random numbers.
     """
     model.eval()
     for module in model.modules() if checkpointing else ():
@@ -37,7 +37,7 @@ def use_evaluation_mode(model: nn.Module, *, checkpointing: bool) -> None:
 
 
 def _set_rates_to_zero(owner: Any) -> None:  # noqa: ANN401 - a module or a configuration
-    """Do so for attributes by names such as `dropout`, `attn_pdrop`, `layerdrop`."""
+    """Set float attributes with names such as `dropout`, `attn_pdrop`, `layerdrop` to 0."""
     for name, value in list(getattr(owner, "__dict__", {}).items()):
         if "drop" in name and isinstance(value, float):
             setattr(owner, name, 0.0)

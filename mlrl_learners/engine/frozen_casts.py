@@ -1,8 +1,8 @@
-"""Frozen weights cast once for many forward passes under autocast, instead of once in each.
+"""Frozen weights cast to autocast's type once for many forward passes.
 
-Autocast keeps what it has cast of weights that are trained. Frozen ones it casts anew for every
-product: a token a row reads them in float32, writes them in bfloat16 and reads those. `FastLinear`
-needs none of this on a CPU, where its weights are packed.
+Autocast caches its casts of weights that require gradients. Frozen weights it casts again for every
+product: a decoding step reads them in float32, writes them in bfloat16 and reads those. On a CPU
+`OneDnnLinear` has packed weights instead.
 """
 
 import contextlib
@@ -12,20 +12,20 @@ import torch
 from torch import nn
 from transformers.pytorch_utils import Conv1D
 
-from mlrl_learners.engine.onednn_layers import FastLinear
+from mlrl_learners.engine.onednn_layers import OneDnnLinear
 
 __all__ = ["frozen_casts"]
 
 
 @contextlib.contextmanager
 def frozen_casts(model: nn.Module) -> Iterator[None]:
-    """Let linear layers read copies of their frozen weights inside the block, in autocast's type.
+    """Give linear layers copies of their frozen weights in autocast's type inside the block.
 
-    The copies take half as much memory as the weights, which stay beside them. Without autocast, or
-    if the weights are of its type, nothing happens.
+    The copies take half the memory of the weights, which stay beside them. Does nothing without
+    autocast, or if the weights are of its type.
     """
     layers = [
-        module for module in model.modules() if type(module) in (nn.Linear, FastLinear, Conv1D)
+        module for module in model.modules() if type(module) in (nn.Linear, OneDnnLinear, Conv1D)
     ]
     before = [
         (layer, name, weight)

@@ -1,7 +1,7 @@
-"""A key-value cache that grows in steps instead of being copied at every token.
+"""Key-value cache layers that append in place.
 
-`DynamicCache` concatenates, so each token copies all keys and values of all rows; here they are
-written in place into room reserved ahead.
+`DynamicCache` concatenates, which copies all keys and values at every token. The layers here write
+new keys and values into buffers with spare room.
 """
 
 from torch import Tensor
@@ -13,7 +13,7 @@ __all__ = ["grow_in_place", "holds_keys"]
 ROOM_TOKENS = 128
 
 
-class _RoomyLayer(DynamicLayer):
+class _BufferedLayer(DynamicLayer):
     """A `DynamicLayer` whose `keys` and `values` are views into larger buffers."""
 
     keys: Tensor
@@ -21,7 +21,7 @@ class _RoomyLayer(DynamicLayer):
 
     def __init__(self, layer: DynamicLayer) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        assert layer.keys is not None  # noqa: S101 - the layer has been written to
+        assert layer.keys is not None  # noqa: S101 - the layer is initialized
         assert layer.values is not None  # noqa: S101
         self.is_initialized = True
         self.dtype, self.device = layer.keys.dtype, layer.keys.device
@@ -43,7 +43,7 @@ class _RoomyLayer(DynamicLayer):
     def update(
         self, key_states: Tensor, value_states: Tensor, *_: object, **__: object
     ) -> tuple[Tensor, Tensor]:
-        """Append new keys and values, `[B, heads, new, head size]`."""
+        """Append new keys and values, `[B, heads, S, D]`, and return all of them."""
         start = self.keys.shape[2]
         end = start + key_states.shape[2]
         if end > self._keys.shape[2]:
@@ -54,21 +54,23 @@ class _RoomyLayer(DynamicLayer):
         return self.keys, self.values
 
     def batch_select_indices(self, indices: Tensor) -> None:
-        """Keep only some rows."""
+        """Keep the rows `indices`."""
         self._reserve(self.keys[indices], self.values[indices])
 
 
-def grow_in_place(cache: DynamicCache) -> DynamicCache:
-    """Make the plain layers of a filled cache grow in place; leave other kinds as they are."""
+def grow_in_place(cache: DynamicCache) -> None:
+    """Replace the `DynamicLayer`s of a filled cache; layers of other types stay as they are."""
     cache.layers = [
-        _RoomyLayer(layer) if type(layer) is DynamicLayer and layer.is_initialized else layer
+        _BufferedLayer(layer) if type(layer) is DynamicLayer and layer.is_initialized else layer
         for layer in cache.layers
     ]
-    return cache
 
 
 def holds_keys(cache: DynamicCache, num_tokens: int) -> bool:
-    """Return whether every layer of a filled cache holds keys, and no state that padding is in."""
+    """Return whether all layers of a filled cache hold keys of `num_tokens` tokens.
+
+    Recurrent states, which cannot mask padding out afterwards, do not count.
+    """
     kinds = getattr(cache_utils, "LinearAttentionCacheLayerMixin", ())  # of later transformers
     has_states = any(isinstance(layer, kinds) for layer in cache.layers)
     return not has_states and cache.get_seq_length() == num_tokens

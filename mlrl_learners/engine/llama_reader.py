@@ -1,12 +1,12 @@
-"""Models of Llama's layout on a CPU, read in a third of the operations of their own forward pass.
+"""Reader for models of Llama's layout on a CPU, in a third of the operations of their own forward.
 
-A step of decoding is some thousand small operations in `transformers`, which on a CPU take as long
-as the products. Here products of the same rows are one, queries and keys are rotated together, and
-keys and values are written where, and in the type that, attention reads them. What comes out
-differs by rounding alone; whether it does is tried when a model is loaded.
+A decoding step is some thousand small operations in `transformers`, which take as long as the
+matrix products on a CPU. Here projections of the same input are one product, queries and keys are
+rotated together, and keys and values are written to the place and in the type that attention reads.
+Logits differ by rounding only; `families.matches_llama_reader` checks that when a model is loaded.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,85 +16,20 @@ from torch.nn.functional import embedding, rms_norm, scaled_dot_product_attentio
 
 from mlrl_learners.engine.growing_cache import ROOM_TOKENS
 from mlrl_learners.engine.kernels.onednn import has_onednn, pack_weight, product
-from mlrl_learners.engine.onednn_layers import MAX_PACKED_BYTES, PACKED_DTYPES, FastLinear
+from mlrl_learners.engine.onednn_layers import MAX_PACKED_BYTES, PACKED_DTYPES, OneDnnLinear
+from mlrl_learners.engine.reader import Reader
 
-__all__ = ["PlainCache", "PlainLlama"]
+__all__ = ["LlamaCache", "LlamaReader"]
 
 LAYOUTS = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
 
 
-class PlainLlama:
-    """A copy of a model's weights as they are now, in autocast's type where that is on.
+class LlamaCache:
+    """Keys and values of all layers, `[B, heads, W, D]`, in buffers with room for more.
 
-    Args:
-        model: One that `fits`.
-        num_rows: About how many rows are read at once.
+    Attributes:
+        width: Tokens per row, W.
     """
-
-    def __init__(self, model: Any, num_rows: int) -> None:  # noqa: ANN401 - transformers' types
-        self._dtype, body = _dtype(model), model.model
-        self._embedding, self._rotary = body.embed_tokens.weight, body.rotary_emb
-        self._layers = [_Layer(layer, self._dtype, num_rows) for layer in body.layers]
-        self._norm = _Norm(body.norm)
-        self._head = _Product([model.lm_head], self._dtype, num_rows)
-
-    @staticmethod
-    def fits(model: Any) -> bool:  # noqa: ANN401
-        """Return whether a model is of this layout, whole, on a CPU, of plain layers, unhooked."""
-        family = type(model)
-        ours = family.__module__.startswith("transformers.") and family.__name__ in LAYOUTS
-        if not ours or not has_onednn():
-            return False
-        kinds = getattr(model.config, "layer_types", None) or ()
-        windowed = getattr(model.config, "sliding_window", None)  # some look at this alone
-        if windowed or any(kind != "full_attention" for kind in kinds):
-            return False
-        weights = list(model.parameters())
-        num_bytes = sum(weight.numel() for weight in weights) * _dtype(model).itemsize
-        return (
-            model.config._attn_implementation == "sdpa"  # noqa: SLF001 - there is no public name
-            and all(x.device.type == "cpu" and not isinstance(x, DTensor) for x in weights)
-            and all(type(layer) in (nn.Linear, FastLinear) for layer in _linears(model))
-            and type(model.model.embed_tokens) is nn.Embedding
-            and not any(_is_altered(module) for module in model.modules())
-            and len({weight.dtype for weight in weights}) == 1
-            and _dtype(model) in PACKED_DTYPES
-            and num_bytes <= MAX_PACKED_BYTES
-        )
-
-    def cache(self) -> "PlainCache":
-        """Return room for what is read."""
-        return PlainCache(len(self._layers), self._dtype)
-
-    def read(
-        self, ids: Tensor, seen: Tensor | None, positions: Tensor, cache: "PlainCache"
-    ) -> Tensor:
-        """Read tokens behind those in the cache.
-
-        Args:
-            ids: `[B, S]`.
-            seen: Which of all tokens so far rows look at, `[B, W + S]`; None for all, as is usual.
-            positions: `[B, S]`.
-            cache: Of W tokens a row; S more afterwards.
-
-        Returns:
-            The logits after the last token, `[B, V]`.
-        """
-        with torch.autocast("cpu", enabled=False):
-            states = embedding(ids, self._embedding)  # [B, S, H]
-            cos, sin = self._rotary(states, positions)  # [B, S, D]
-            first, second = sin.chunk(2, -1)
-            turn = cos[:, :, None], torch.cat([-first, second], -1)[:, :, None]
-            mask = _mask(seen, ids.shape[1], cache.width, self._dtype)
-            cache.make_room(ids.shape[1])
-            for number, layer in enumerate(self._layers):
-                states = layer(states, turn, mask, cache, number)
-            cache.width += ids.shape[1]
-            return self._head(self._norm(states[:, -1]))
-
-
-class PlainCache:
-    """Keys and values of all layers, `[B, heads, W, D]`, in buffers with room for more."""
 
     def __init__(self, num_layers: int, dtype: torch.dtype) -> None:
         self.width = 0
@@ -103,13 +38,13 @@ class PlainCache:
         self._capacity = 0
 
     def make_room(self, num_tokens: int) -> None:
-        """See to it that so many more tokens fit."""
+        """Enlarge the buffers if `num_tokens` more tokens do not fit."""
         if self.width + num_tokens > self._capacity:
             self._capacity = self.width + num_tokens + ROOM_TOKENS
             self._copy(lambda states: states)
 
     def add(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write a layer's new keys and values `[B, S, heads, D]`; return all there are."""
+        """Write new keys and values of a layer, `[B, S, heads, D]`, and return all of them."""
         buffers = self._buffers[layer]
         if buffers is None:
             rows, _, heads, size = keys.shape
@@ -122,14 +57,14 @@ class PlainCache:
         return buffers[0][:, :, :end], buffers[1][:, :, :end]
 
     def batch_repeat_interleave(self, repeats: int) -> None:
-        """Repeat every row, as caches of `transformers` do."""
+        """Repeat every row `repeats` times."""
         self._copy(lambda states: states.repeat_interleave(repeats, 0))
 
     def batch_select_indices(self, indices: Tensor) -> None:
-        """Keep only some rows, likewise."""
+        """Keep the rows `indices`."""
         self._copy(lambda states: states[indices])
 
-    def _copy(self, change: Any) -> None:  # noqa: ANN401 - a function of states
+    def _copy(self, change: Callable[[Tensor], Tensor]) -> None:
         for number, buffers in enumerate(self._buffers):
             if buffers is not None:
                 keys, values = (self._with_room(change(b[:, :, : self.width])) for b in buffers)
@@ -140,6 +75,70 @@ class PlainCache:
         buffer = states.new_empty(rows, heads, self._capacity, size)
         buffer[:, :, :width] = states
         return buffer
+
+
+class LlamaReader(Reader[LlamaCache]):
+    """Reads with a packed copy of the current weights, in the type of autocast if it is enabled.
+
+    Args:
+        model: A model that `fits`.
+        num_rows: Typical number of rows per read; packing is optimised for it.
+    """
+
+    look_steps = 1  # a CPU need not be waited for
+
+    def __init__(self, model: Any, num_rows: int) -> None:  # noqa: ANN401 - transformers' types
+        self._dtype, body = _dtype(model), model.model
+        self._embedding, self._rotary = body.embed_tokens.weight, body.rotary_emb
+        self._layers = [_Layer(layer, self._dtype, num_rows) for layer in body.layers]
+        self._norm = _Norm(body.norm)
+        self._head = _Product([model.lm_head], self._dtype, num_rows)
+
+    @staticmethod
+    def fits(model: Any) -> bool:  # noqa: ANN401
+        """Return whether a model has this layout, on a CPU, unsharded, without hooks or windows."""
+        family = type(model)
+        known = family.__module__.startswith("transformers.") and family.__name__ in LAYOUTS
+        if not known or not has_onednn():
+            return False
+        kinds = getattr(model.config, "layer_types", None) or ()
+        windowed = getattr(model.config, "sliding_window", None)  # some families read only this
+        if windowed or any(kind != "full_attention" for kind in kinds):
+            return False
+        weights = list(model.parameters())
+        num_bytes = sum(weight.numel() for weight in weights) * _dtype(model).itemsize
+        return (
+            model.config._attn_implementation == "sdpa"  # noqa: SLF001 - there is no public name
+            and all(x.device.type == "cpu" and not isinstance(x, DTensor) for x in weights)
+            and all(type(layer) in (nn.Linear, OneDnnLinear) for layer in _linears(model))
+            and type(model.model.embed_tokens) is nn.Embedding
+            and not any(_is_altered(module) for module in model.modules())
+            and len({weight.dtype for weight in weights}) == 1
+            and _dtype(model) in PACKED_DTYPES
+            and num_bytes <= MAX_PACKED_BYTES
+        )
+
+    def cache(self) -> LlamaCache:
+        """Return an empty cache."""
+        return LlamaCache(len(self._layers), self._dtype)
+
+    def read(
+        self, ids: Tensor, padding_mask: Tensor | None, positions: Tensor, cache: LlamaCache
+    ) -> Tensor:
+        """Append tokens to the cache and return the logits after the last one, `[B, V]`."""
+        if padding_mask is not None and not cache.width and bool(padding_mask.all()):
+            padding_mask = None  # causal attention without a mask is faster
+        with torch.autocast("cpu", enabled=False):
+            states = embedding(ids, self._embedding)  # [B, S, H]
+            cos, sin = self._rotary(states, positions)  # [B, S, D]
+            first, second = sin.chunk(2, -1)
+            rotation = cos[:, :, None], torch.cat([-first, second], -1)[:, :, None]
+            mask = _attention_mask(padding_mask, ids.shape[1], cache.width, self._dtype)
+            cache.make_room(ids.shape[1])
+            for number, layer in enumerate(self._layers):
+                states = layer(states, rotation, mask, cache, number)
+            cache.width += ids.shape[1]
+            return self._head(self._norm(states[:, -1]))
 
 
 class _Layer:
@@ -161,17 +160,17 @@ class _Layer:
     def __call__(
         self,
         states: Tensor,  # [B, S, H]
-        turn: tuple[Tensor, Tensor],  # [B, S, 1, D] each
+        rotation: tuple[Tensor, Tensor],  # cosines and sines, [B, S, 1, D] each
         mask: Tensor | None,
-        cache: PlainCache,
+        cache: LlamaCache,
         number: int,
     ) -> Tensor:
         rows, width, _ = states.shape
         heads = self._heads(self._before(states)).view(rows, width, -1, self._size)
-        num_turned = self._num_queries + self._num_keys
-        turned = _rotate(self._normed(heads[:, :, :num_turned]), *turn)
-        queries, keys = turned.split([self._num_queries, self._num_keys], 2)
-        keys, values = cache.add(number, keys, heads[:, :, num_turned:])
+        num_rotated = self._num_queries + self._num_keys
+        rotated = _rotate(self._normed(heads[:, :, :num_rotated]), *rotation)
+        queries, keys = rotated.split([self._num_queries, self._num_keys], 2)
+        keys, values = cache.add(number, keys, heads[:, :, num_rotated:])
         attended = self._attend(queries.to(self._dtype), keys, values, mask)
         states = states + self._out(attended)
         gate, up = self._gate_up(self._between(states)).chunk(2, -1)
@@ -187,7 +186,7 @@ class _Layer:
     def _attend(self, queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None) -> Tensor:
         rows, width, _, size = queries.shape
         groups = self._num_queries // self._num_keys
-        if width == 1:  # queries of the same keys, as if they were several tokens
+        if width == 1:  # grouped queries attend to their keys as if they were several tokens
             queries = queries.view(rows, self._num_keys, groups, size)
         else:
             queries = queries.transpose(1, 2)
@@ -204,7 +203,7 @@ class _Layer:
 
 
 class _Product:
-    """One product for several linear layers that read the same."""
+    """One matrix product for several linear layers with the same input."""
 
     def __init__(self, layers: Sequence[Any], dtype: torch.dtype, num_rows: int) -> None:
         self._dtype = dtype
@@ -232,19 +231,23 @@ class _Norm:
 
 
 def _rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Turn `[B, S, heads, D]`; the first half of `sin` is negative."""
+    """Rotate `[B, S, heads, D]`; the first half of `sin` is negated."""
     swapped = heads.unflatten(-1, (2, -1)).flip(-2).flatten(-2)
     return (heads * cos).addcmul_(swapped, sin)
 
 
-def _mask(seen: Tensor | None, new: int, width: int, dtype: torch.dtype) -> Tensor | None:
-    """Return what is added to scores, `[B, 1, S, W + S]`; None where rows see all before them."""
-    if seen is None:
+def _attention_mask(
+    padding_mask: Tensor | None, new: int, width: int, dtype: torch.dtype
+) -> Tensor | None:
+    """Return what is added to scores, `[B, 1, S, W + S]`; None for causal attention."""
+    if padding_mask is None:
         if width and new > 1:
-            raise ValueError("several tokens behind others need to be told what they see")
+            raise ValueError("several tokens after cached ones need a padding mask")
         return None
-    visible = seen.bool()[:, None] & torch.ones(new, width + new, dtype=torch.bool).tril(width)
-    # Who is no token looks at itself: nothing at all would be NaN.
+    visible = padding_mask.bool()[:, None] & torch.ones(new, width + new, dtype=torch.bool).tril(
+        width
+    )
+    # Padding positions attend to themselves, because a fully masked row would produce NaN.
     visible[:, :, width:] |= torch.eye(new, dtype=torch.bool)
     return torch.zeros(visible.shape, dtype=dtype).masked_fill_(~visible, -torch.inf)[:, None]
 
@@ -257,13 +260,13 @@ def _dtype(model: Any) -> torch.dtype:  # noqa: ANN401
 
 
 def _is_altered(module: nn.Module) -> bool:
-    """Return whether a module does more or else than its class says."""
+    """Return whether a module has hooks or a forward of its own."""
     hooks = module._forward_hooks or module._forward_pre_hooks  # noqa: SLF001
     return bool(hooks) or "forward" in vars(module)
 
 
 def _linears(model: Any) -> list[nn.Module]:  # noqa: ANN401
-    """Return the layers that products are made of."""
+    """Return the linear layers whose products are computed here."""
     return [
         module
         for layer in model.model.layers

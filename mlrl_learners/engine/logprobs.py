@@ -1,6 +1,6 @@
-"""Log-probabilities of completions under a causal language model, batched and chunked.
+"""Log-probabilities of completions under a causal language model, with sequence packing.
 
-A prompt is read once for all of its completions, and the head runs over completion tokens only.
+A prompt is read once for all of its completions, and the head runs on completion tokens only.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,19 +28,18 @@ __all__ = [
     "prompt_states",
 ]
 
-
-MAX_KEYS_A_TOKEN = 3
+MAX_KEYS_A_TOKEN = 3  # in packed attention; more copies of prompts take too much memory
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRow:
-    """A prompt and a completion of it, without padding; both hold at least one token.
+    """A prompt and a completion without padding; both hold at least one token.
 
     Attributes:
-        prompt_ids: What is read first.
-        token_ids: The completion.
-        nucleus: What log-probabilities are renormalised over; None for the whole vocabulary. It
-            takes no part in comparisons.
+        prompt_ids: Token ids of the prompt.
+        token_ids: Token ids of the completion.
+        nucleus: Nuclei that log-probabilities are renormalised over; None for the whole vocabulary.
+            Ignored in comparisons.
     """
 
     prompt_ids: Sequence[int]
@@ -49,21 +48,21 @@ class TokenRow:
 
     @classmethod
     def sampled(cls, completion: Completion) -> "TokenRow":
-        """Return the row whose log-probabilities are of what the completion was drawn from."""
+        """Return the row of a completion, with the nuclei it was sampled from."""
         return cls(completion.prompt_ids, completion.token_ids, completion.nucleus)
 
 
 def micro_batches(
     rows: Sequence[TokenRow], max_tokens: int, *, packed: bool = True
 ) -> Iterator[list[int]]:
-    """Split row numbers into batches that cost at most `max_tokens` each, padding included.
+    """Split row numbers into batches of at most `max_tokens` tokens each, padding included.
 
     Every row is in exactly one batch; rows of one prompt stay together as far as they fit. A row
-    longer than `max_tokens` is a batch by itself.
+    longer than `max_tokens` is a batch of its own.
 
     Args:
-        rows: What is to be split.
-        max_tokens: Budget of a forward pass.
+        rows: Prompts and completions.
+        max_tokens: Most tokens of a forward pass.
         packed: Whether a forward pass reads a prompt once for all of its completions.
     """
     packs = _packs(rows, max_tokens) if packed else [[number] for number in range(len(rows))]
@@ -81,7 +80,7 @@ def micro_batches(
 
 
 def num_tokens(rows: Sequence[TokenRow], batch: Sequence[int]) -> int:
-    """Return about how many tokens a batch of row numbers has: prompts count for every row."""
+    """Return the tokens of a batch of row numbers; prompts count once per row."""
     return sum(len(rows[i].prompt_ids) + len(rows[i].token_ids) for i in batch)
 
 
@@ -95,19 +94,19 @@ def completion_logprobs(
 ) -> tuple[Tensor, Tensor]:
     """Return log pi(token) at `temperature` for each completion token, and the entropy there.
 
-    Both are of the distribution over the token's nucleus, where its row has one.
+    Both are of the distribution over the token's nucleus if its row has one.
 
-    Packed, the rows that share a prompt become one sequence, prompt first and completions behind,
-    under a mask that lets a completion see the prompt and itself: the prompt is read once.
-    Unpacked, rows are padded on the right and no mask is passed: causal attention already keeps
-    every real token from seeing what comes after it, and what pads would compute is never read.
+    Packed, the rows of one prompt become one sequence, the prompt followed by its completions,
+    with a mask by which a completion attends to the prompt and to itself: the prompt is read once.
+    Unpacked, rows are padded on the right without a mask: causal attention keeps tokens from
+    attending to the padding after them, and the outputs of padding are not used.
 
     Args:
         model: A `transformers` causal language model.
         rows: Prompts and completions.
-        temperature: What logits are divided by; the same as in sampling.
+        temperature: Divisor of the logits; the same as in sampling.
         with_entropy: Compute the entropy (no gradient); zeros otherwise.
-        packed: Read shared prompts once; needs a model that takes a mask `[B, 1, S, S]`.
+        packed: Read shared prompts once; the model must accept a mask `[B, 1, S, S]`.
 
     Returns:
         Two float32 vectors `[T]`, T the completion tokens of all rows, in order.
@@ -127,10 +126,10 @@ def logprobs_and_states(
     entropy_gradient: bool = False,
     packed: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what `completion_logprobs` does, and what a value head reads, of one forward pass.
+    """Return what `completion_logprobs` does, and the input of a value head, from one forward pass.
 
     Returns:
-        Log-probabilities and entropies `[T]`, the entropies with a gradient if it is asked for,
+        Log-probabilities and entropies `[T]`, the latter with a gradient if `entropy_gradient`,
         and the decoder's states at the last token of each row's prompt, `[B, H]`.
     """
     hidden = _completion_states(model.get_decoder(), rows, packed=packed)  # type: ignore[operator]
@@ -165,8 +164,8 @@ def _completion_states(decoder: nn.Module, rows: Sequence[TokenRow], *, packed: 
     if any(len(pack) > 1 for pack in packs):
         inputs["position_ids"] = layout.positions.to(device)
         grid = grid_of(layout.segments) if can_attend_in_packs(decoder) else None
-        # Each completion gets its prompt's keys: too much memory where prompts are long and
-        # completions short, and no gain, as a mask then wastes little.
+        # Each completion gets a copy of its prompt's keys. With long prompts and short completions
+        # that takes much memory and gains little, as a mask then wastes little work.
         if grid is not None and grid.num_keys <= MAX_KEYS_A_TOKEN * layout.input_ids.numel():
             attention = attend_in_packs(decoder, grid.to(device))
         else:
@@ -178,13 +177,13 @@ def _completion_states(decoder: nn.Module, rows: Sequence[TokenRow], *, packed: 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where every token of a batch stands.
+    """Layout of the tokens of a batch of packs.
 
     Attributes:
-        input_ids: `[B, S]`, zeros where there is nothing.
-        segments: `[B, S]`, 0 for a prompt, 1.. for its completions, -1 where there is nothing.
-        positions: `[B, S]`, as if each completion stood alone behind the prompt.
-        sources: `[T]`, for each completion token in the order of the rows, the place in
+        input_ids: `[B, S]`, 0 for padding.
+        segments: `[B, S]`, 0 for a prompt, 1.. for its completions, -1 for padding.
+        positions: `[B, S]`, counted as if each completion were alone after the prompt.
+        sources: `[T]`, for each completion token in the order of the rows, the index in
             `input_ids.flatten()` whose hidden state predicts it.
     """
 
@@ -210,7 +209,7 @@ def _lay_out(rows: Sequence[TokenRow], packs: Sequence[Sequence[int]]) -> _Layou
         positions[line, :end] = torch.arange(end)
         segments[line, :end] = 0
         for segment, number in enumerate(pack, start=1):
-            read = rows[number].token_ids[:-1]  # the last token predicts nothing
+            read = rows[number].token_ids[:-1]  # nothing follows the last token
             start, end = end, end + len(read)
             input_ids[line, start:end] = torch.tensor(read, dtype=torch.long)
             positions[line, start:end] = len(prompt) + torch.arange(len(read))
@@ -221,7 +220,7 @@ def _lay_out(rows: Sequence[TokenRow], packs: Sequence[Sequence[int]]) -> _Layou
 
 
 def _pack_mask(segments: Tensor) -> Tensor:
-    """Return who may see whom, `[B, S] -> [B, 1, S, S]`: the prompt and one's own past."""
+    """Return the attention mask of packs, `[B, S] -> [B, 1, S, S]`: the prompt and the own past."""
     width = segments.shape[1]
     past = torch.ones(width, width, dtype=torch.bool).tril()
     same = segments[:, :, None] == segments[:, None, :]
@@ -248,5 +247,5 @@ def _packs(rows: Sequence[TokenRow], max_tokens: int | None = None) -> list[list
 
 
 def _width(rows: Sequence[TokenRow], pack: Sequence[int]) -> int:
-    """Return how many tokens a pack reads: the prompt once, each completion but its last token."""
+    """Return the tokens that a pack reads: the prompt once, and completions without their last."""
     return len(rows[pack[0]].prompt_ids) + sum(len(rows[i].token_ids) - 1 for i in pack)

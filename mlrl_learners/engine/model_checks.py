@@ -1,6 +1,6 @@
 """Checks of a model when it is loaded; a model that cannot be trained here is refused.
 
-Each refusal is a `ConfigError` of one line that names the family. The trials read a few tokens.
+Every refusal is a `ConfigError` of one line that names the family. The checks read a few tokens.
 """
 
 from collections.abc import Callable
@@ -36,16 +36,16 @@ NEEDED = "a causal (decoder-only) language model is needed, such as Llama, Qwen 
 
 
 def tolerance_of(model: nn.Module) -> float:
-    """Return by how much numbers may differ by rounding alone."""
+    """Return the largest difference between numbers that rounding alone explains."""
     exact = next(model.parameters()).dtype == torch.float32 and not torch.is_autocast_enabled("cpu")
     return 1e-4 if exact else 0.05
 
 
 def check_type(config: Any) -> None:  # noqa: ANN401 - transformers ships no types
-    """Refuse what the configuration says is no causal language model, before weights are read.
+    """Refuse encoder-decoder models by their configuration, before weights are read.
 
     Raises:
-        ConfigError: If the model has an encoder of its own for prompts.
+        ConfigError: If the configuration is that of an encoder-decoder model.
     """
     if getattr(config, "is_encoder_decoder", False):
         raise ConfigError(f"{config.model_type!r} is an encoder-decoder model; {NEEDED}")
@@ -53,13 +53,13 @@ def check_type(config: Any) -> None:  # noqa: ANN401 - transformers ships no typ
 
 @torch.no_grad()
 def check_is_causal(model: Any) -> None:  # noqa: ANN401
-    """Check that a token's state does not depend on the tokens after it.
+    """Check that the state of a token does not depend on later tokens.
 
-    Training pads on the right and passes no mask, and so does `Rereader`.
+    Training and `UncachedReader` pad on the right and pass no mask.
 
     Raises:
-        ConfigError: If it does not, the model has no head or decoder that can be read alone, or its
-            weights do not stay as they are (RWKV rescales them in evaluation mode).
+        ConfigError: If it does, if the model has no head or no decoder that can be called alone,
+            or if evaluation changes its weights (RWKV rescales them).
     """
     check_type(model.config)
     family = model.config.model_type
@@ -84,19 +84,18 @@ def check_is_causal(model: Any) -> None:  # noqa: ANN401
 
 @torch.no_grad()
 def check_head(model: Any) -> None:  # noqa: ANN401
-    """Compare our logits with the model's own.
+    """Compare the engine's log-probabilities with those of the model's own forward pass.
 
     Raises:
-        ConfigError: If they differ: the family changes its logits in a way this package does not
-            implement.
+        ConfigError: If they differ: the family transforms its logits in an unknown way.
     """
     model.eval()
-    ours = _logprobs(model, [TokenRow([1], [2, 3])])
-    ids = torch.tensor([[1, 2]], device=ours.device)
+    found = _logprobs(model, [TokenRow([1], [2, 3])])
+    ids = torch.tensor([[1, 2]], device=found.device)
     logits = _try(model, lambda: model(input_ids=ids, use_cache=False).logits[0])
     scores = torch.log_softmax(logits.float(), -1)
-    theirs = scores[[0, 1], [2, 3]].to(ours.device)
-    if not torch.allclose(ours, theirs, atol=tolerance_of(model)):
+    expected = scores[[0, 1], [2, 3]].to(found.device)
+    if not torch.allclose(found, expected, atol=tolerance_of(model)):
         family = model.config.model_type
         raise ConfigError(
             f"the family {family!r} changes its logits in a way this package does not implement"
@@ -104,13 +103,13 @@ def check_head(model: Any) -> None:  # noqa: ANN401
 
 
 def enable_checkpointing(model: Any) -> None:  # noqa: ANN401
-    """Recompute activations in the backward pass, and try that nothing is drawn at random.
+    """Enable gradient checkpointing, and check that the training mode draws no random numbers.
 
-    Two passes in the mode that training is in must agree with each other and with evaluation mode.
-    The global state of random numbers is left as it was.
+    Two forward passes in training's mode must agree with each other and with evaluation mode. The
+    global random state is restored.
 
     Raises:
-        ConfigError: If the family cannot checkpoint, or drops something that cannot be turned off.
+        ConfigError: If the family cannot checkpoint, or has dropout that cannot be turned off.
     """
     family = model.config.model_type
     try:
@@ -127,7 +126,7 @@ def enable_checkpointing(model: Any) -> None:  # noqa: ANN401
     with torch.no_grad(), torch.random.fork_rng(_cuda_devices(model)):
         evaluated = _try(model, lambda: _logprobs(model, rows))
         use_evaluation_mode(model, checkpointing=True)
-        # The second begins with another state than the first, where that has drawn anything.
+        # If the first pass draws random numbers, the second starts from another random state.
         trained = [_try(model, lambda: _logprobs(model, rows)) for _ in range(2)]
     model.eval()
     pairs = [(trained[0], trained[1]), (trained[0], evaluated), (trained[1], evaluated)]
@@ -145,12 +144,12 @@ def _logprobs(model: nn.Module, rows: list[TokenRow]) -> Tensor:
 
 
 def _state_before(model: nn.Module, token_ids: list[int]) -> Tensor:
-    """Return the decoder's state at the end of a prompt that these tokens follow, `[1, H]`."""
+    """Return the decoder's state at the end of a prompt that `token_ids` follow, `[1, H]`."""
     return logprobs_and_states(model, [TokenRow([1, 2], token_ids)], packed=False)[2]
 
 
 def _try(model: Any, read: Callable[[], Tensor]) -> Tensor:  # noqa: ANN401
-    """Read something; say in one line that a family cannot be read, where that fails."""
+    """Return `read()`; turn errors other than lack of memory into a `ConfigError` of one line."""
     try:
         return read()
     except torch.OutOfMemoryError:
@@ -163,7 +162,7 @@ def _try(model: Any, read: Callable[[], Tensor]) -> Tensor:  # noqa: ANN401
 
 
 def _versions(model: nn.Module) -> list[int]:
-    """Return how often each weight was changed in place."""
+    """Return the number of in-place changes of each weight."""
     return [weight._version for weight in model.parameters()]  # noqa: SLF001 - nothing public does
 
 

@@ -1,4 +1,4 @@
-"""A model's linear layers, made fast on a CPU: same weights, same names, same numbers."""
+"""Linear layers whose products run on oneDNN on a CPU: same weights, names and results."""
 
 import contextlib
 from collections.abc import Iterator
@@ -9,49 +9,58 @@ from torch.distributed.tensor import DTensor
 
 from mlrl_learners.engine.kernels.onednn import has_onednn, linear, pack_weight, product
 
-__all__ = ["FastLinear", "packed_weights", "use_fast_linears"]
+__all__ = ["OneDnnLinear", "packed_weights", "use_onednn_layers"]
 
-MAX_PACKED_BYTES = 4 << 30  # a packed copy of the weights beside them must not fill the memory
+MAX_PACKED_BYTES = 4 << 30  # packed weights are a copy, which must not fill the memory
 PACKED_DTYPES = (torch.float32, torch.bfloat16)
 
 
-class FastLinear(nn.Linear):
-    """`nn.Linear` by way of `mlrl_learners.engine.kernels.onednn`."""
+class OneDnnLinear(nn.Linear):
+    """`nn.Linear` by way of `mlrl_learners.engine.kernels.onednn`.
 
-    is_plain_linear = True  # nothing but a product, unlike an adapter or a quantised layer
+    Attributes:
+        packed: Weight in oneDNN's layout inside `packed_weights`; None outside.
+    """
+
+    computes_product_only = True  # unlike a layer with an adapter or quantised weights
     packed: Tensor | None = None
 
     def forward(self, rows: Tensor) -> Tensor:
-        """Return `rows @ weight.T + bias`."""
+        """Return `rows @ weight.T + bias`, `[..., out]`."""
         if self.packed is None:
             return linear(rows, self.weight, self.bias)
         out = product(rows.to(self.packed.dtype), self.packed)
         return out if self.bias is None else out + self.bias.to(out.dtype)
 
 
-def use_fast_linears(model: nn.Module) -> None:
-    """Turn the plain linear layers of a model on a CPU into fast ones, in place."""
+def use_onednn_layers(model: nn.Module) -> None:
+    """Change the class of every `nn.Linear` on a CPU to `OneDnnLinear`, in place.
+
+    Subclasses of `nn.Linear` are left alone.
+    """
     if not has_onednn():
         return
     for module in model.modules():
         if type(module) is nn.Linear and module.weight.device.type == "cpu":
-            module.__class__ = FastLinear
+            module.__class__ = OneDnnLinear
 
 
 @contextlib.contextmanager
 def packed_weights(model: nn.Module, num_rows: int) -> Iterator[None]:
     """Read packed copies of the weights inside the block, in which nothing may be trained.
 
+    Does nothing if the weights are sharded, too large or of a type that oneDNN does not pack.
+
     Args:
-        model: A model with fast linear layers; others are left as they are.
-        num_rows: About how many rows a product has.
+        model: A model with `OneDnnLinear` layers; others are left alone.
+        num_rows: Typical number of rows of a product.
     """
     layers = [
         module
         for module in model.modules()
-        if isinstance(module, FastLinear) and module.weight.device.type == "cpu"
+        if isinstance(module, OneDnnLinear) and module.weight.device.type == "cpu"
     ]
-    if any(isinstance(layer.weight, DTensor) for layer in layers):  # not all of it is here
+    if any(isinstance(layer.weight, DTensor) for layer in layers):
         layers = []
     autocast = torch.is_autocast_enabled("cpu")
     dtypes = [torch.get_autocast_dtype("cpu") if autocast else x.weight.dtype for x in layers]

@@ -1,7 +1,7 @@
-"""A model's norms and gated layers, made to keep less for the backward pass: same numbers.
+"""Norms and gated layers that recompute intermediate values in the backward pass.
 
-Of what a layer of Llama's kind keeps they spare a third. A layer is exchanged where its numbers are
-the same on a trial, whatever its family calls it.
+They give the same numbers and save a third of the activation memory of a Llama layer. A module is
+replaced if its output is the same on test inputs, whatever its family calls it.
 """
 
 import inspect
@@ -10,24 +10,24 @@ import torch
 from torch import Tensor, nn
 
 from mlrl_learners.engine.kernels.recomputing import gated, gated_product, rms_norm
-from mlrl_learners.engine.onednn_layers import FastLinear
+from mlrl_learners.engine.onednn_layers import OneDnnLinear
 
-__all__ = ["LeanGate", "LeanNorm", "use_lean_layers"]
+__all__ = ["RecomputingGate", "RecomputingNorm", "use_recomputing_layers"]
 
 
-class LeanNorm(nn.Module):
+class RecomputingNorm(nn.Module):
     """An RMSNorm by way of `mlrl_learners.engine.kernels.recomputing`."""
 
     weight: Tensor
     variance_epsilon: float
 
     def forward(self, hidden_states: Tensor) -> Tensor:
-        """Return normed states, `[..., H]`."""
+        """Return normalized states, `[..., H]`."""
         return rms_norm(hidden_states, self.weight, self.variance_epsilon)
 
     @staticmethod
     def fits(module: nn.Module) -> bool:
-        """Return whether a module has the parts of an RMSNorm, and no more."""
+        """Return whether a module has exactly the parts of an RMSNorm."""
         weights = dict(module.named_parameters())
         return (
             list(weights) == ["weight"]
@@ -36,7 +36,7 @@ class LeanNorm(nn.Module):
         )
 
 
-class LeanGate(nn.Module):
+class RecomputingGate(nn.Module):
     """A gated feed-forward layer by way of `mlrl_learners.engine.kernels.recomputing`."""
 
     gate_proj: nn.Linear
@@ -46,46 +46,47 @@ class LeanGate(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return `down(silu(gate(x)) * up(x))`, `[..., H]`."""
         gate, up = self.gate_proj(x), self.up_proj(x)
-        if torch.is_grad_enabled() and _is_a_product(self.down_proj):
+        if torch.is_grad_enabled() and _is_product(self.down_proj):
             return gated_product(gate, up, self.down_proj.weight)
         down: Tensor = self.down_proj(gated(gate, up))
         return down
 
     @staticmethod
     def fits(module: nn.Module) -> bool:
-        """Return whether a module has the parts of such a layer, and no more."""
+        """Return whether a module has exactly the parts of such a layer."""
         names = {name for name, _ in module.named_children()} - {"act_fn"}
         return names == {"gate_proj", "up_proj", "down_proj"} and (
-            all(_is_a_product(layer) for layer in map(module.get_submodule, names))
+            all(_is_product(layer) for layer in map(module.get_submodule, names))
         )
 
 
-def use_lean_layers(model: nn.Module) -> None:
-    """Exchange what can be exchanged, in place: same weights, same names."""
+def use_recomputing_layers(model: nn.Module) -> None:
+    """Change the class of modules that can recompute, in place; weights and names stay."""
     for module in list(model.modules()):
-        for kind in (LeanNorm, LeanGate):
+        for kind in (RecomputingNorm, RecomputingGate):
             if kind.fits(module) and len(inspect.signature(module.forward).parameters) == 1:
-                _exchange(module, kind)
+                _replace(module, kind)
 
 
-def _exchange(module: nn.Module, kind: type[LeanNorm] | type[LeanGate]) -> None:
-    """Give a module another class, if that computes what its own does."""
+def _replace(module: nn.Module, kind: type[RecomputingNorm] | type[RecomputingGate]) -> None:
+    """Give a module another class if its output stays the same."""
     weight = next(module.parameters())
-    width = weight.shape[-1]  # both read states as wide as their first weight's rows
+    width = weight.shape[-1]  # both kinds read states as wide as their first weight's rows
     states = torch.linspace(-2, 2, 2 * width, dtype=weight.dtype, device=weight.device)
     states = states.view(2, width)
     before = type(module)
-    theirs = module(states)
+    expected = module(states)
     module.__class__ = kind
-    ours = module(states)
+    found = module(states)
     tolerance = 1e-5 if weight.dtype == torch.float32 else 0.02
-    if ours.dtype != theirs.dtype or not torch.allclose(ours, theirs, tolerance, tolerance):
+    same_type = found.dtype == expected.dtype
+    if not same_type or not torch.allclose(found, expected, tolerance, tolerance):
         module.__class__ = before
 
 
-def _is_a_product(layer: nn.Module) -> bool:
-    """Return whether a layer is nothing but a product, with nobody listening."""
-    listeners = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-    is_heard = any(getattr(layer, name) for name in listeners)
-    is_linear = type(layer) in (nn.Linear, FastLinear)
-    return is_linear and getattr(layer, "bias", None) is None and not is_heard
+def _is_product(layer: nn.Module) -> bool:
+    """Return whether a layer is a bias-free `Linear` without hooks."""
+    names = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+    has_hooks = any(getattr(layer, name) for name in names)
+    is_linear = type(layer) in (nn.Linear, OneDnnLinear)
+    return is_linear and getattr(layer, "bias", None) is None and not has_hooks

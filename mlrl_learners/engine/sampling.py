@@ -1,7 +1,7 @@
-"""Drawing tokens: temperature, top-k and top-p, from uniform numbers given from outside.
+"""Token sampling with temperature, top-k and top-p, from given uniform numbers.
 
-One uniform number a token, drawn beforehand for every row, makes a row's tokens independent of
-which other rows share its batch and of when they leave it.
+One uniform number per token and row, drawn in advance, makes the tokens of a row independent of the
+other rows in its batch and of when they leave it.
 """
 
 from dataclasses import dataclass
@@ -19,16 +19,17 @@ FIRST_CANDIDATES = 64
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """How answers are drawn.
+    """Options of sampling.
 
     Attributes:
-        max_new_tokens: Most tokens an answer may have, at least 1.
-        temperature: What logits are divided by, above 0.
-        top_p: Share of probability that the likeliest tokens must hold together, in (0, 1].
-        top_k: Only the k likeliest tokens; 0 for all.
-        renormalize: Log-probabilities, sampled and trained, are those of the truncated distribution
-            that tokens are drawn from; false takes the whole distribution, as published libraries
-            do, which biases the gradient when top_p or top_k truncates.
+        max_new_tokens: Most tokens of an answer, at least 1.
+        temperature: Divisor of the logits, above 0.
+        top_p: Probability that the most likely tokens must sum to, in (0, 1]; the others are never
+            sampled.
+        top_k: Sample from the k most likely tokens only; 0 for all.
+        renormalize: Whether log-probabilities, sampled and trained, are those of the truncated
+            distribution; false takes the whole distribution, as published libraries do, which
+            biases the gradient when top_p or top_k truncates.
     """
 
     max_new_tokens: int = 256
@@ -53,23 +54,23 @@ class SamplingConfig:
             raise ConfigError(f"top_k must be 0 (all) or more, got {self.top_k}")
         if not self.renormalize and not self.truncates:
             raise ConfigError(
-                "renormalize false means nothing where tokens are drawn from the whole "
-                "distribution, with top_p 1 and top_k 0: leave it out, or truncate"
+                "renormalize false has no effect without truncation, with top_p 1 and top_k 0: "
+                "leave it out, or set top_p or top_k"
             )
 
     @property
     def truncates(self) -> bool:
-        """Whether some tokens cannot be drawn."""
+        """Whether some tokens cannot be sampled."""
         return self.top_p < 1 or self.top_k > 0
 
 
 class NucleusBlock(NamedTuple):
-    """The nuclei of some rows of a batch, which have as many candidates each.
+    """Nuclei of some rows of a batch, with equal numbers of candidates.
 
     Attributes:
-        rows: Which rows, `[b]`.
-        candidates: Their likeliest token ids, likeliest first, int32 `[b, K]`.
-        sizes: How many of them are in the nucleus, `[b]`; 0 for a row whose nucleus is in another
+        rows: Indices of the rows, `[b]`.
+        candidates: Their most likely token ids in descending order, int32 `[b, K]`.
+        sizes: Number of candidates in the nucleus, `[b]`; 0 for a row whose nucleus is in another
             block.
     """
 
@@ -79,15 +80,15 @@ class NucleusBlock(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """One token a row.
+    """One sampled token per row.
 
     Attributes:
         tokens: Token ids, `[B]`.
         logprobs: Their log-probabilities, `[B]`.
-        log_masses: Logarithm of the probability that each row's nucleus held, `[B]`; None where
-            log-probabilities are of the whole distribution.
-        nuclei: What each row was drawn from; every row has one nucleus in one of the blocks. Empty
-            where log-probabilities are of the whole distribution.
+        log_masses: Log-probability of each row's nucleus, `[B]`; None if log-probabilities are of
+            the whole distribution.
+        nuclei: Nucleus of each row, in exactly one of the blocks. Empty if log-probabilities are
+            of the whole distribution.
     """
 
     tokens: Tensor
@@ -97,7 +98,7 @@ class Draw(NamedTuple):
 
 
 def draw_tokens(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> Draw:
-    """Draw one token a row by inverting the cumulative distribution.
+    """Sample one token per row by inverting the cumulative distribution.
 
     Args:
         logits: Next-token logits, `[B, V]`.
@@ -106,7 +107,7 @@ def draw_tokens(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> Dra
 
     Returns:
         Tokens with their log-probabilities under softmax(logits / temperature), renormalised over
-        the nucleus unless the configuration says otherwise, and the nuclei.
+        the nucleus if `config.renormalize`, and the nuclei.
     """
     scaled = logits.float() / config.temperature
     normalizer = torch.logsumexp(scaled, dim=-1, keepdim=True)  # [B, 1]
@@ -121,7 +122,7 @@ def draw_tokens(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> Dra
 
 
 def greedy_tokens(logits: Tensor, config: SamplingConfig) -> Draw:
-    """Return the likeliest token of each row, and its log-probability in the whole distribution."""
+    """Return the most likely token per row and its log-probability in the whole distribution."""
     scaled = logits.float() / config.temperature
     normalizer = torch.logsumexp(scaled, dim=-1, keepdim=True)
     return Draw(*_with_logprobs(scaled.argmax(-1), scaled, normalizer))
@@ -138,10 +139,10 @@ def _draw_truncated(
     config: SamplingConfig,
     num_candidates: int,
 ) -> tuple[Tensor, Tensor, list[NucleusBlock]]:
-    """Draw from the nucleus without sorting the vocabulary.
+    """Sample from the nucleus without sorting the vocabulary.
 
-    A few likeliest tokens mostly hold `top_p`; for the rows where they do not, look at eight times
-    as many. With top-k all k are needed: they are what the probabilities are shares of.
+    Usually a few most likely tokens sum to `top_p`; rows where they do not are repeated with eight
+    times as many candidates. With top-k all k candidates are needed for the normalizer.
 
     Returns:
         Tokens `[B]`, the normalizers of the nuclei `[B, 1]`, and the nuclei.
@@ -164,25 +165,25 @@ def _draw_truncated(
             )
             sizes[short] = 0
             nuclei = [block._replace(rows=short[block.rows]) for block in wider]
-    # Thousands of candidates are cut to the largest nucleus; the GPU was waited for before that.
+    # Later calls have thousands of candidates; `nonzero` has waited for the GPU by then.
     width = count if num_candidates == FIRST_CANDIDATES else int(sizes.max())
     rows = torch.arange(len(tokens), device=tokens.device)
     return tokens, inside, [NucleusBlock(rows, candidates[:, :width].int(), sizes), *nuclei]
 
 
 def _choose(cumulative: Tensor, uniforms: Tensor, config: SamplingConfig) -> tuple[Tensor, Tensor]:
-    """Choose one of the candidates of each row, of which the likeliest `top_p` are the nucleus.
+    """Choose one candidate per row from its nucleus.
 
     Args:
-        cumulative: Probability of the candidates up to each, `[B, K]`.
+        cumulative: Cumulative probability of the candidates, `[B, K]`.
         uniforms: Numbers in [0, 1), `[B]`.
         config: Truncation.
 
     Returns:
-        The place of the chosen one and the size of the nucleus, `[B]` each.
+        Index of the chosen candidate and size of the nucleus, `[B]` each.
     """
     if config.top_k:
-        cumulative = cumulative / cumulative[:, -1:]  # top-p counts within the top-k, as is usual
+        cumulative = cumulative / cumulative[:, -1:]  # top-p applies within the top-k
     # The nucleus ends with the token that reaches top_p, or the last token with probability above
     # 0; tokens of probability 0 are never included.
     enough = cumulative[:, -1:].clamp(max=config.top_p)
@@ -191,15 +192,16 @@ def _choose(cumulative: Tensor, uniforms: Tensor, config: SamplingConfig) -> tup
 
 
 def _invert(cumulative: Tensor, uniforms: Tensor, last: Tensor | None = None) -> Tensor:
-    """Return the first index whose share of the total, which is at `last`, exceeds the number.
+    """Return the first index whose cumulative share of the total exceeds the uniform number.
 
-    Sums of rounded probabilities end a little below or above 1. The number counts in the sum that
-    was reached: otherwise the largest numbers pick whatever comes last, likely or not.
+    Sums of rounded probabilities end slightly below or above 1. Numbers are therefore scaled by the
+    actual sum; otherwise the largest ones would choose the last index, however unlikely it is.
 
     Args:
-        cumulative: Probability up to each index, `[B, K]`.
+        cumulative: Cumulative probability, `[B, K]`.
         uniforms: Numbers in [0, 1), `[B]`.
-        last: The last index that may be chosen, `[B, 1]`; by default the last there is.
+        last: Last index that may be chosen, `[B, 1]`; its cumulative probability is the total. By
+            default K - 1.
     """
     if last is None:
         last = torch.full_like(uniforms, cumulative.shape[-1] - 1, dtype=torch.long)[:, None]

@@ -1,33 +1,47 @@
-"""Models whose weights lie in pieces on all processes (FSDP2), for those that fit on no one GPU.
+"""Models whose weights are sharded over all processes (FSDP2), for models too large for one GPU.
 
-A layer's weights are put together while it computes, and its gradients are summed and cut up again
-right after: each process holds its piece of weights, gradients and optimizer state. Every process
-must therefore compute just as often as the others; who has nothing to do computes something empty.
+The weights of a layer are gathered while it computes, and its gradients are reduced and sharded
+right after: each process holds its shard of weights, gradients and optimizer state. Every process
+must therefore run the same number of forward and backward passes; one without work runs empty ones.
 
 Source: `torch.distributed.fsdp.fully_shard`.
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
-from mlrl_learners.processes.work_sharing import is_main, peer_errors, world
+from mlrl_learners.errors import CheckpointError
+from mlrl_learners.processes.work_sharing import exchange, is_main, peer_errors, world
 
-__all__ = ["compute", "is_sharded", "load_weights", "piece_of", "shard", "whole", "whole_weights"]
+__all__ = [
+    "agree_all",
+    "agree_max",
+    "compute",
+    "is_sharded",
+    "load_weights",
+    "piece_of",
+    "read_weights",
+    "save_weights",
+    "shard",
+    "whole",
+    "whole_weights",
+]
 
 T = TypeVar("T")
 ENTRY = "compute_sharded"
 
 
 def shard(model: Any, device: str) -> None:  # noqa: ANN401 - transformers ships no types
-    """Cut a model's weights up, in place; does nothing in one process.
+    """Shard a model's weights in place; does nothing in a single process.
 
     Args:
         model: A `transformers` causal language model, the same in all processes.
-        device: Where the pieces lie; `"auto"` for a GPU where there is one.
+        device: Device of the shards; `"auto"` for a GPU if there is one.
     """
     if world().size == 1:
         return
@@ -50,21 +64,31 @@ def shard(model: Any, device: str) -> None:  # noqa: ANN401 - transformers ships
 
 
 def is_sharded(model: nn.Module) -> bool:
-    """Return whether the model's weights are in pieces."""
+    """Return whether `shard` has sharded the model's weights."""
     return hasattr(model, ENTRY)
 
 
 def compute(model: nn.Module, work: Callable[[], T]) -> T:
-    """Do something with a model's weights, those outside of its layers included."""
+    """Call `work` with all weights gathered, those outside of the layers included."""
     outcome: T = getattr(model, ENTRY)(work) if is_sharded(model) else work()
     return outcome
 
 
+def agree_max(model: nn.Module, number: int) -> int:
+    """Return the largest `number` of all processes that share the model's weights."""
+    return max(exchange(number)) if is_sharded(model) else number
+
+
+def agree_all(model: nn.Module, flag: bool) -> bool:
+    """Return whether `flag` is true in all processes that share the model's weights."""
+    return all(exchange(flag)) if is_sharded(model) else flag
+
+
 def whole(tensor: Tensor) -> Tensor:
-    """Put a tensor together, in all processes; one that is in no pieces is returned as it is.
+    """Gather a sharded tensor in all processes; return any other tensor as it is.
 
     Raises:
-        PeerError: If another process ended, or does not come in time.
+        PeerError: If another process has ended or does not answer in time.
     """
     if not isinstance(tensor, DTensor):
         return tensor
@@ -73,37 +97,67 @@ def whole(tensor: Tensor) -> Tensor:
 
 
 def piece_of(tensor: Tensor, like: Tensor) -> Tensor:
-    """Return this process's part of a whole tensor, cut up as `like` is."""
+    """Return this process's shard of a whole tensor, sharded as `like` is."""
     if not isinstance(like, DTensor) or tensor.shape != like.shape:
         return tensor
     moved = tensor.to(like.device, like.dtype)
-    # All have read the same file: nothing need be sent.
+    # All processes have read the same file: nothing has to be sent.
     return distribute_tensor(moved, like.device_mesh, like.placements, src_data_rank=None)
 
 
 @torch.no_grad()
 def whole_weights(model: nn.Module, *, everywhere: bool = False) -> dict[str, Tensor]:
-    """Return a model's weights by name, in the memory of the first process, or of all.
+    """Return a model's gathered weights by name, on the CPU of the first process or of all.
 
-    Every process must call it; the others get an empty mapping.
+    Every process must call it; the others get an empty mapping unless `everywhere`.
     """
     state = model.state_dict(keep_vars=True)
-    together: dict[int, Tensor | None] = {}  # tied weights stay one
+    gathered: dict[int, Tensor | None] = {}  # by object: tied weights stay one tensor
     for tensor in state.values():
-        if id(tensor) not in together:
+        if id(tensor) not in gathered:
             found = whole(tensor)
-            together[id(tensor)] = found.cpu() if everywhere or is_main() else None
-    found_by_name = {name: together[id(tensor)] for name, tensor in state.items()}
+            gathered[id(tensor)] = found.cpu() if everywhere or is_main() else None
+    found_by_name = {name: gathered[id(tensor)] for name, tensor in state.items()}
     return {name: found for name, found in found_by_name.items() if found is not None}
 
 
 @torch.no_grad()
 def load_weights(model: nn.Module, state: Mapping[str, Tensor]) -> None:
-    """Take over whole weights; every process brings the same.
+    """Copy whole weights into a model; every process must pass the same.
 
     Raises:
-        RuntimeError: If they are those of another model.
+        RuntimeError: If names or shapes differ from the model's.
     """
-    mine = model.state_dict()
-    pieces = {name: piece_of(tensor, mine.get(name, tensor)) for name, tensor in state.items()}
+    own = model.state_dict()
+    pieces = {name: piece_of(tensor, own.get(name, tensor)) for name, tensor in state.items()}
     model.load_state_dict(pieces)
+
+
+def save_weights(model: Any, folder: Path) -> None:  # noqa: ANN401
+    """Write a folder that `transformers` loads; every process must call it."""
+    if not is_sharded(model):
+        model.save_pretrained(folder)
+        return
+    weights = whole_weights(model)  # all processes take part, the first one writes
+    if weights:
+        model.save_pretrained(folder, state_dict=weights)
+
+
+def read_weights(model: Any, family: type[Any], folder: Path) -> None:  # noqa: ANN401
+    """Copy the weights that `save_weights` wrote into a model, sharded or not.
+
+    Args:
+        model: The model whose weights are overwritten.
+        family: Its class before it was sharded.
+        folder: Folder of the weights.
+
+    Raises:
+        CheckpointError: If the folder holds no weights, or those of another model.
+    """
+    dtype = next(model.parameters()).dtype
+    try:
+        saved = family.from_pretrained(folder, dtype=dtype, local_files_only=True)
+        load_weights(model, saved.state_dict())
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise CheckpointError(f"weights in {str(folder)!r} do not fit: {reason}") from error

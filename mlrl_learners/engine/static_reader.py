@@ -1,9 +1,9 @@
-"""Decoding at shapes that never change, so that a GPU can replay a step instead of being told it.
+"""Reader with tensors of fixed shapes, whose steps a GPU can replay as CUDA graphs.
 
-Keys and values lie in buffers with room for what is to come, a mask says which columns have been
-written, and where the next goes is a number on the device. Rows that have ended stay until the
-room is used up: what they cost is small beside the weights that every step reads, and recording a
-step anew costs as much as many steps.
+Keys and values are stored in buffers with room for later tokens; a mask marks the written columns,
+and the index of the next column is a tensor on the device. Ended rows stay in the batch until the
+room is used up: their cost is small beside that of reading the weights at every step, and recording
+a graph costs as much as many steps.
 """
 
 import contextlib
@@ -11,24 +11,27 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor
-from transformers.cache_utils import Cache, DynamicLayer, StaticLayer
+from torch import Tensor, nn
+from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, StaticLayer
 
 from mlrl_learners.engine.cuda_graphs import GraphRecorder, Work
+from mlrl_learners.engine.module_reader import ModuleReader
+from mlrl_learners.engine.reader import Reader, look_steps
 
-__all__ = ["ROOM_TOKENS", "StaticStep", "is_plain", "without_plans"]
+__all__ = ["StaticCache", "StaticReader", "attends_to_all_columns", "without_cudnn_attention"]
 
-ROOM_TOKENS = 256  # read all of it at every step: too much of it costs more than recording anew
+ROOM_TOKENS = 256  # attention reads all of it at every step: more costs more than recording again
 ALIGNMENT = 16  # columns; attention kernels copy masks of other widths
 WARM_UPS = 2
-RECORDED_STEPS = 16  # fewer are not worth a recording, which takes as long as some
-# What hides a column. Kernels scale and subtract scores by the block: of the least number there is
-# a block with nothing else makes infinities, and NaN of their difference (cuDNN, jax-ml/jax#22078).
+RECORDED_STEPS = 16  # fewer steps do not pay for a recording, which takes as long as some steps
+# Added to the scores of masked columns. Kernels scale and subtract scores in blocks: with the
+# lowest finite number, a fully masked block overflows to infinity and their difference is NaN
+# (cuDNN, jax-ml/jax#22078).
 HIDDEN = -32768.0
 
 
 class _Layer(StaticLayer):
-    """Keys and values of a layer in buffers that stay; all layers share the next column."""
+    """Keys and values of a layer in fixed buffers; all layers share the next column's index."""
 
     keys: Tensor
     values: Tensor
@@ -42,112 +45,175 @@ class _Layer(StaticLayer):
     def update(
         self, key_states: Tensor, value_states: Tensor, *_: object, **__: object
     ) -> tuple[Tensor, Tensor]:
-        """Write one token's keys and values, `[B, heads, 1, head size]`."""
+        """Write the keys and values of one token, `[B, heads, 1, D]`, and return the buffers."""
         column = self.cumulative_length[None]
         self.keys.index_copy_(2, column, key_states.to(self.keys.dtype))
         self.values.index_copy_(2, column, value_states.to(self.values.dtype))
         return self.keys, self.values
 
 
-class StaticStep:
-    """Reads one token a row, again and again.
+class StaticCache:
+    """Keys and values in fixed buffers, with all that a step reads and writes besides.
+
+    Starts as the dynamic cache that prompts are read into; `lay_out` moves it to fixed buffers.
 
     Args:
-        model: A `transformers` causal language model whose attention is `"sdpa"`.
-        cache: What has been read, W columns, in plain layers; taken over.
-        seen: Which of them each row looks at, `[B, W]`.
-        positions: The position of each row's next token, `[B]`.
-        room: How many tokens are to be read before `rebuild`.
-        recorder: What makes a graph of it; without one it computes as usual.
+        cache: An empty cache.
+        max_tokens: Most tokens that are read after the prompts.
+
+    Attributes:
+        layers: The cache that the model is given.
+        room: Tokens that fit before the buffers must be laid out again; None before `lay_out`.
+        tokens: Input of a step, `[B, 1]`.
+        mask: Added to attention scores, `[B, 1, 1, columns]`.
+        positions: Of the next tokens, `[B, 1]`.
+        column: Index of the next column, a scalar.
+        steps: Room right after the last layout.
+        replay: Replays the recorded step; None if none is recorded.
+        warm_ups: Steps that were run on the recorder's stream since the last layout.
+    """
+
+    tokens: Tensor
+    mask: Tensor
+    positions: Tensor
+    column: Tensor
+
+    def __init__(self, cache: DynamicCache, max_tokens: int) -> None:
+        self.layers: Any = cache  # holds dynamic layers first, then static ones
+        self.room: int | None = None
+        self.steps = self.warm_ups = 0
+        self.replay: Work | None = None
+        self._width, self._max_tokens, self._num_read = 0, max_tokens, 0
+
+    def batch_repeat_interleave(self, repeats: int) -> None:
+        """Repeat every row `repeats` times; only before `lay_out`."""
+        self.layers.batch_repeat_interleave(repeats)
+
+    def batch_select_indices(self, indices: Tensor) -> None:
+        """Keep the rows `indices`, and make room for further tokens."""
+        if self.room is None:
+            self.layers.batch_select_indices(indices)
+            return
+        width = self._width + self.steps - self.room
+        is_token = self.mask[indices, 0, 0, :width] == 0
+        self.replay = None  # it reads the buffers that are replaced here
+        for layer in self.layers.layers:
+            layer.keys = layer.keys[indices, :, :width]
+            layer.values = layer.values[indices, :, :width]
+        self.lay_out(is_token, self.positions[indices])
+
+    def lay_out(self, is_token: Tensor, positions: Tensor) -> None:
+        """Move keys and values into fixed buffers with room, layer by layer to save memory.
+
+        Args:
+            is_token: Which of the W columns are tokens, `[B, W]`, boolean.
+            positions: Of the next tokens, `[B, 1]`.
+        """
+        left = self._max_tokens
+        if self.room is not None:
+            self._num_read += self.steps - self.room
+            left -= self._num_read + 1  # the last token that is sampled is not read
+        self.room = self.steps = min(ROOM_TOKENS, left)
+        self._width = is_token.shape[1]
+        length = -(-(self._width + self.room) // ALIGNMENT) * ALIGNMENT
+        self.column = torch.tensor(self._width, device=is_token.device)
+        layers = self.layers.layers
+        for number, layer in enumerate(layers):
+            layers[number] = _Layer(layer.keys, layer.values, length, self.column)
+        hidden = torch.ones(len(is_token), length, dtype=torch.bool, device=is_token.device)
+        hidden[:, : self._width] = ~is_token
+        mask = torch.zeros(hidden.shape, dtype=layers[0].keys.dtype, device=is_token.device)
+        self.mask = mask.masked_fill_(hidden, HIDDEN)[:, None, None]
+        self.positions = positions.clone()
+        self.tokens = torch.zeros_like(self.positions)
+        self.warm_ups = 0
+
+
+class StaticReader(Reader[StaticCache]):
+    """Reads prompts through `model.forward`, and single tokens at fixed shapes.
+
+    Args:
+        model: A `transformers` causal language model whose attention is `"sdpa"` and whose layers
+            attend to all columns.
+        max_tokens: Most tokens that are sampled.
+        recorder: Records steps as CUDA graphs; None computes each step as usual.
     """
 
     def __init__(
-        self,
-        model: Any,  # noqa: ANN401 - transformers ships no types
-        cache: Cache,
-        seen: Tensor,
-        positions: Tensor,
-        *,
-        room: int,
-        recorder: GraphRecorder | None = None,
+        self, model: nn.Module, max_tokens: int, recorder: GraphRecorder | None = None
     ) -> None:
-        self._model, self._recorder = model, recorder
-        self._cache: Any = cache  # of layers of two kinds, one after the other
-        self._replay: Work | None = None
-        self._lay_out(seen, positions, room)
+        self._model: Any = model
+        self._prompt_reader = ModuleReader(model)
+        self._max_tokens, self._recorder = max_tokens, recorder
+        self.look_steps = look_steps(next(model.parameters()).device)
 
-    def __call__(self, tokens: Tensor) -> Tensor:
-        """Read tokens, `[B]`; return the next ones' logits, `[B, V]`, good until the next call."""
-        self._tokens.copy_(tokens[:, None])
-        self.room -= 1
-        if self._replay is not None:
-            return self._replay()
+    def cache(self) -> StaticCache:
+        """Return an empty cache with room for `max_tokens` tokens after the prompts."""
+        return StaticCache(self._prompt_reader.cache(), self._max_tokens)
+
+    def max_alive_share(self, cache: StaticCache) -> float:
+        """Keep ended rows while there is room, and remove all of them when it is used up."""
+        return 0.0 if cache.room != 0 else 1.0
+
+    def read(
+        self, ids: Tensor, padding_mask: Tensor | None, positions: Tensor, cache: StaticCache
+    ) -> Tensor:
+        """Append tokens to the cache and return the logits after the last one, `[B, V]`."""
+        if cache.room is None:
+            width = cache.layers.get_seq_length()
+            if not width:
+                return self._prompt_reader.read(ids, padding_mask, positions, cache.layers)
+            is_token = ids.new_ones(len(ids), width) if padding_mask is None else padding_mask
+            cache.lay_out(is_token[:, :width].bool(), positions)
+        return self._step(ids, cache)
+
+    def _step(self, ids: Tensor, cache: StaticCache) -> Tensor:
+        """Read one token per row: from a graph if one is recorded or pays."""
+        assert cache.room is not None  # noqa: S101 - laid out by `read`
+        cache.tokens.copy_(ids)
+        cache.room -= 1
+        if cache.replay is not None:
+            return cache.replay()
         recorder = self._recorder
-        if recorder is None or not recorder.usable or self._steps < RECORDED_STEPS:
-            return self._compute()
-        self._warm_ups += 1
-        if self._warm_ups <= WARM_UPS:  # steps like all others, and none is done twice
-            return recorder.warm_up(self._compute, last=self._warm_ups == WARM_UPS)
-        self._replay = recorder.record(self._compute)
-        return self._compute() if self._replay is None else self._replay()
+        if recorder is None or not recorder.usable or cache.steps < RECORDED_STEPS:
+            return self._compute(cache)
+        cache.warm_ups += 1
+        if cache.warm_ups <= WARM_UPS:  # warm-ups are ordinary steps: no step is computed twice
+            last = cache.warm_ups == WARM_UPS
+            return recorder.warm_up(lambda: self._compute(cache), last=last)
+        cache.replay = recorder.record(lambda: self._compute(cache))
+        return self._compute(cache) if cache.replay is None else cache.replay()
 
-    def rebuild(self, rows: Tensor, room: int) -> None:
-        """Keep some rows, by number, and make room for more tokens."""
-        width = self._width + self._steps - self.room
-        seen = self._mask[:, 0, 0, :width] == 0
-        self._replay = None  # it reads the buffers that are about to go
-        for layer in self._cache.layers:
-            layer.keys, layer.values = layer.keys[rows, :, :width], layer.values[rows, :, :width]
-        self._lay_out(seen[rows], self._positions[rows, 0], room)
+    def _compute(self, cache: StaticCache) -> Tensor:
+        """Read `cache.tokens`; every input that changes between steps is a tensor on the device.
 
-    def _lay_out(self, seen: Tensor, positions: Tensor, room: int) -> None:
-        """Put what has been read into buffers, one layer after the other to save memory."""
-        self._width = seen.shape[1]
-        length = -(-(self._width + room) // ALIGNMENT) * ALIGNMENT
-        self._column = torch.tensor(self._width, device=seen.device)
-        layers = self._cache.layers
-        for number, layer in enumerate(layers):
-            layers[number] = _Layer(layer.keys, layer.values, length, self._column)
-        hidden = torch.ones(len(seen), length, dtype=torch.bool, device=seen.device)
-        hidden[:, : self._width] = ~seen
-        dtype = layers[0].keys.dtype
-        mask = torch.zeros(hidden.shape, dtype=dtype, device=seen.device)
-        self._mask = mask.masked_fill_(hidden, HIDDEN)[:, None, None]
-        self._positions = positions[:, None].clone()
-        self._tokens = torch.zeros_like(self._positions)
-        self.room = self._steps = room
-        self._warm_ups = 0
-
-    def _compute(self) -> Tensor:
-        """Read the tokens that lie ready. All that changes is on the device: a graph holds it.
-
-        Whatever autocast keeps, it has kept since the prompts were read: the weights that a graph
-        reads are there as long as the graph is. So are the masks of adapters, until `rebuild`.
+        Autocast keeps its casts of weights from the prompts' forward pass on, so a graph reads
+        weights that outlive it. The masks of adapters stay until the next layout, too.
         """
-        self._mask.index_fill_(-1, self._column[None], 0.0)
+        cache.mask.index_fill_(-1, cache.column[None], 0.0)
         logits: Tensor = self._model(
-            input_ids=self._tokens,
-            attention_mask=self._mask,
-            position_ids=self._positions,
-            past_key_values=self._cache,
+            input_ids=cache.tokens,
+            attention_mask=cache.mask,
+            position_ids=cache.positions,
+            past_key_values=cache.layers,
             use_cache=True,
         ).logits[:, -1]
-        self._positions.add_(1)
-        self._column.add_(1)
+        cache.positions.add_(1)
+        cache.column.add_(1)
         return logits
 
 
-def is_plain(cache: Cache) -> bool:
-    """Return whether all layers look at all columns, as those of a `StaticStep` do."""
+def attends_to_all_columns(cache: Cache) -> bool:
+    """Return whether no layer of a filled cache has a sliding window or a recurrent state."""
     return all(type(layer) is DynamicLayer and layer.is_initialized for layer in cache.layers)
 
 
 @contextlib.contextmanager
-def without_plans() -> Iterator[None]:
-    """Leave attention in the block to kernels that take any shape.
+def without_cudnn_attention() -> Iterator[None]:
+    """Disable cuDNN attention inside the block.
 
-    On Hopper PyTorch prefers cuDNN, which plans for every new shape and never forgets a plan: a
-    cache that grows has a new shape at every token.
+    On Hopper GPUs PyTorch prefers cuDNN, which builds an execution plan for every new shape and
+    never frees it: a growing cache has a new shape at every token.
 
     Source: `check_prefer_cudnn_attention` and `MHAGraphCache` of PyTorch.
     """
@@ -160,9 +226,9 @@ def without_plans() -> Iterator[None]:
 
 
 def _with_room(states: Tensor, length: int) -> Tensor:
-    """Return a copy of `[B, heads, W, head size]` with more columns, in the type of attention.
+    """Return a copy of `[B, heads, W, D]` with `length` columns, in the type attention reads.
 
-    Autocast would cast all of them at every step; rotated keys are float32 under it.
+    Rotated keys are float32 under autocast, which would cast all of them again at every step.
     """
     kind, dtype = states.device.type, states.dtype
     if dtype == torch.float32 and torch.is_autocast_enabled(kind):

@@ -1,8 +1,8 @@
-"""From an observation to the token ids that a model reads.
+"""Chat formatting: the token ids of a prompt from an observation.
 
-Covers chat templates with a system role, without one, and models with no template at all. Special
-tokens come from the template and the user's own system prompt alone: what looks like one in an
-observation, which agents and data write, is tokenized as text.
+Covers chat templates with a system role, without one, and models without a template. Only the
+template and the user's system prompt yield special tokens: text in an observation, which agents and
+data write, that looks like a special token is tokenized as text.
 """
 
 import functools
@@ -13,19 +13,20 @@ from typing import Any
 __all__ = ["ChatFormat", "end_of_turn", "eos_ids"]
 
 CUT_MARK = "\n[...]\n"
-CONTENT = "\ue000"  # stands for a message while a template is rendered
+CONTENT = "\ue000"  # placeholder of a message while a template is rendered
 ANCHOR = "\n"
 
 
 @dataclass(frozen=True)
 class ChatFormat:
-    """Wraps an observation as the one user message of a conversation.
+    """Formats an observation as the only user message of a conversation.
 
     Attributes:
-        tokenizer: A `transformers` tokenizer. Without a chat template the text is read as it is.
-        system_prompt: Said first; put before the observation where the template has no system role.
-            What spells a special token in it is one.
-        max_prompt_tokens: Longer prompts lose the middle of their observation; None for no limit.
+        tokenizer: A `transformers` tokenizer. Without a chat template text is tokenized as it is.
+        system_prompt: System message; precedes the observation if the template has no system role.
+            Special tokens in it are recognised.
+        max_prompt_tokens: Longer prompts are cut in the middle of the observation; None for no
+            limit.
     """
 
     tokenizer: Any
@@ -33,8 +34,8 @@ class ChatFormat:
     max_prompt_tokens: int | None = None
 
     def encode(self, observation: str) -> list[int]:
-        """Return the prompt's token ids, at least one, without padding."""
-        text = observation.encode("utf-8", "replace").decode()  # lone surrogates have no tokens
+        """Return the token ids of the prompt, at least one, without padding."""
+        text = observation.encode("utf-8", "replace").decode()  # replaces lone surrogates
         ids = self._ids(text)
         limit = self.max_prompt_tokens
         while limit is not None and len(ids) > limit and text:
@@ -44,7 +45,7 @@ class ChatFormat:
 
     @functools.cached_property
     def num_fixed_tokens(self) -> int:
-        """Tokens of every prompt: those of the template and of the system prompt."""
+        """Number of tokens of the template and the system prompt, which are in every prompt."""
         return len(self._ids(""))
 
     def _ids(self, text: str) -> list[int]:
@@ -58,7 +59,7 @@ class ChatFormat:
 
     def _ids_apart(self, text: str) -> list[int]:
         """Return the ids of a prompt whose observation is tokenized without special tokens."""
-        core = text.strip()  # templates may strip what is around it
+        core = text.strip()  # templates may strip whitespace around it
         before, _, after = text.partition(core)
         first, *others = self._render(f"{before}{self._content}{after}").split(self._content)
         ids = self._tokens(first) if first else []
@@ -69,9 +70,9 @@ class ChatFormat:
         return [*start, *ids, *end]
 
     def _tokens(self, text: str, *, is_first: bool = True, **options: bool) -> list[int]:
-        """Return the ids of a part of a prompt, without what a tokenizer puts around a whole one.
+        """Return the ids of a part of a prompt, without tokens that frame a whole text.
 
-        Some tokenizers begin any text with a space. A line break before the part takes it.
+        Some tokenizers insert a space before any text; a line break before the part absorbs it.
         """
         first, both, alone = (
             self.tokenizer(each, add_special_tokens=False, **options)["input_ids"]
@@ -82,7 +83,7 @@ class ChatFormat:
         return found
 
     def _frame(self) -> tuple[list[int], list[int]]:
-        """Return what the tokenizer puts before and after a prompt, where no template does."""
+        """Return the ids that the tokenizer adds before and after a prompt without a template."""
         if not self._adds_specials:
             return [], []
         whole, text = (
@@ -94,7 +95,7 @@ class ChatFormat:
 
     @property
     def _adds_specials(self) -> bool:
-        return self.tokenizer.chat_template is None  # a template writes its own
+        return self.tokenizer.chat_template is None  # templates contain their own
 
     @functools.cached_property
     def _specials(self) -> "_SpecialTokens":
@@ -102,12 +103,12 @@ class ChatFormat:
 
     @functools.cached_property
     def _own_specials(self) -> list[str]:
-        """What spells special tokens in every prompt, whatever the observation."""
+        """Special tokens in every prompt, independent of the observation."""
         return self._specials.find(self._render(self._content))
 
     @functools.cached_property
     def _content(self) -> str:
-        """A text that neither the template nor the system prompt has."""
+        """A text that occurs neither in the template nor in the system prompt."""
         content = CONTENT
         while content in f"{self.tokenizer.chat_template} {self.system_prompt}":
             content += CONTENT
@@ -125,7 +126,7 @@ class ChatFormat:
         return self._apply([{"role": "user", "content": f"{self.system_prompt}\n\n{text}"}])
 
     def _try_system(self, messages: list[dict[str, str]]) -> str | None:
-        """Render, or return None where the template refuses a system message."""
+        """Render the messages; return None if the template raises an error for a system message."""
         from jinja2.exceptions import TemplateError
 
         try:
@@ -141,10 +142,10 @@ class ChatFormat:
 
 
 def end_of_turn(tokenizer: Any) -> int | None:  # noqa: ANN401 - transformers ships no types
-    """Return the id that ends an answer, or None where the tokenizer has none.
+    """Return the id that ends an answer, or None if the tokenizer has none.
 
-    It is the first special token that the chat template puts after an assistant's message, which
-    the tokenizer's `eos_token` need not be; that token, where no special token follows.
+    It is the first special token after an assistant's message in the chat template, which may
+    differ from the tokenizer's `eos_token`; without such a token it is the latter.
     """
     from jinja2.exceptions import TemplateError
 
@@ -162,7 +163,7 @@ def end_of_turn(tokenizer: Any) -> int | None:  # noqa: ANN401 - transformers sh
 
 
 def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
-    """Collect every id that ends an answer: chat models often have more than one."""
+    """Return all ids that end an answer, sorted; chat models often have more than one."""
     ids = {tokenizer.eos_token_id, model.config.eos_token_id, end_of_turn(tokenizer)}
     if getattr(model, "generation_config", None) is not None:
         stated = model.generation_config.eos_token_id
@@ -171,7 +172,7 @@ def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
 
 
 class _SpecialTokens:
-    """What a tokenizer reads as special tokens when they are spelled in a text.
+    """Finds the special tokens that a tokenizer recognises in a text.
 
     Args:
         tokenizer: A `transformers` tokenizer.
@@ -183,11 +184,11 @@ class _SpecialTokens:
         longest_first = sorted(names, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if names else None
         backend = getattr(tokenizer, "backend_tokenizer", None)
-        is_late = any(each.normalized for each in special)  # found in what is normalized already
+        is_late = any(each.normalized for each in special)  # matched after normalization
         self._normalizer = getattr(backend, "normalizer", None) if is_late else None
 
     def find(self, text: str) -> list[str]:
-        """Return the special tokens that a text spells, as it is and once it is normalized."""
+        """Return the special tokens in a text and in its normalized form."""
         if self._pattern is None:
             return []
         found: list[str] = self._pattern.findall(text)

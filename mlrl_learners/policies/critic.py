@@ -1,7 +1,7 @@
-"""Critics: a linear head on a language model's states that says what an agent can expect.
+"""Critics: linear value heads on the hidden states of a language model.
 
-The head reads the decoder's last state at the prompt's last token, where everything is read and
-nothing is written yet. The model under it is either the critic's own, or the actor's.
+The head reads the decoder's last hidden state at the last token of the prompt, before the answer.
+The model below it is either the critic's own or the actor's.
 """
 
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ HEAD_FILE = "value_head.pt"
 class Critic:
     """A value head on a policy's model.
 
-    The head starts at zero: a fresh critic knows nothing, and says so.
+    The head is initialised with zeros, so that the first values are zero.
 
     Args:
-        trunk: Whose model reads the prompts.
-        num_values: Values a prompt, V.
-        owns_trunk: Whether its weights are the critic's own, to be trained and saved with it.
-        bias: Whether values have a zero of their own.
+        trunk: Policy whose model reads the prompts.
+        num_values: Values per prompt, V.
+        owns_trunk: Whether the model is trained and saved with the critic.
+        bias: Whether the head has a bias.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Critic:
         self.head.to(trunk.device)
 
     def parameters(self) -> list[nn.Parameter]:
-        """Return what the critic's optimizer trains: the head, and weights of its own."""
+        """Return what the critic's optimizer trains: the head, and the model if it is its own."""
         trunk = self.trunk.decoder_parameters() if self.owns_trunk else ()
         return [*trunk, *self.head.parameters()]
 
@@ -54,22 +54,22 @@ class Critic:
         return self.of_states(states)[rows.to(states.device)]
 
     def of_states(self, states: Tensor) -> Tensor:
-        """Return the values at states `[B, H]` that a forward pass of the actor came by."""
+        """Return the values, `[B, V]`, at states `[B, H]` of a forward pass of the actor."""
         values: Tensor = self.head(states.float())
         return values
 
     def save(self, folder: Path) -> None:
-        """Write the head, and the model if it is the critic's own, into a folder."""
+        """Write the head into a folder, and the model if it is the critic's own."""
         folder.mkdir(parents=True, exist_ok=True)
         if self.owns_trunk:
             self.trunk.save(folder)
         torch.save(self.head.state_dict(), folder / HEAD_FILE)
 
     def load(self, folder: Path) -> None:
-        """Read back what `save` wrote.
+        """Read what `save` wrote.
 
         Raises:
-            CheckpointError: If the folder holds no critic, or that of another model or team.
+            CheckpointError: If the folder holds no critic, or one of another model or team.
         """
         restore(folder / HEAD_FILE, self.head.load_state_dict)
         if self.owns_trunk:

@@ -1,6 +1,6 @@
-"""From the name of a model to the model: an alias, a folder, a hub id, or a pair in memory.
+"""Loading of models by alias, folder or hub id, or from memory.
 
-A folder of a checkpoint will do: an adapter in it is merged into the base that it names.
+A checkpoint folder with an adapter is loaded as the base that it names with the adapter merged in.
 """
 
 import contextlib
@@ -46,14 +46,14 @@ def load_model(
         source: `"smollm2-135m-instruct"`, `"tiny-random"` or `"tiny-random-gpt2"`, a folder, a hub
             id, or a `(model, tokenizer)` pair, which is copied.
         dtype: `"float32"`, `"bfloat16"` or `"float16"`.
-        device: `"auto"` (a GPU where there is one), or what `torch.device` takes.
-        options: More arguments for `from_pretrained`: revision, attention, quantisation. A model
-            that is quantised or has a `device_map` stays as and where it was loaded.
+        device: `"auto"` (a GPU if there is one), or an argument of `torch.device`.
+        options: Further arguments of `from_pretrained`: revision, attention, quantisation. A model
+            that is quantised or has a `device_map` keeps its type and devices.
 
     Raises:
-        ModelNotFoundError: If nothing by that name can be loaded.
-        ConfigError: If dtype is unknown, this machine has no such device, the model takes no such
-            options, or it is no causal (decoder-only) language model.
+        ModelNotFoundError: If no model of that name can be loaded.
+        ConfigError: If dtype is unknown, the device is not available, the model does not support
+            the options, or it is no causal (decoder-only) language model.
     """
     if dtype not in DTYPES:
         raise ConfigError(f"dtype must be one of {', '.join(DTYPES)}, got {dtype!r}")
@@ -77,7 +77,7 @@ def load_model(
 
 
 def _check_options(source: ModelSource, options: Mapping[str, Any]) -> None:
-    """Refuse options that would be ignored, or given twice."""
+    """Refuse options that would be ignored or are set elsewhere."""
     for key in ("dtype", "torch_dtype"):
         if key in options:
             raise ConfigError(f"model_options has {key}, but dtype is an option of its own")
@@ -87,7 +87,7 @@ def _check_options(source: ModelSource, options: Mapping[str, Any]) -> None:
 
 
 def _is_placed(model: Any) -> bool:  # noqa: ANN401 - transformers ships no types
-    """Tell whether a model must stay as it was loaded: quantised, or spread over devices."""
+    """Return whether a model must keep its type and devices: quantised, or with a device map."""
     marks = ("is_quantized", "hf_quantizer", "hf_device_map")
     return any(getattr(model, mark, None) for mark in marks)
 
@@ -95,7 +95,7 @@ def _is_placed(model: Any) -> bool:  # noqa: ANN401 - transformers ships no type
 def _merged(
     folder: Path, dtype: str, device: str, options: Mapping[str, Any] | None
 ) -> tuple[Any, Any]:
-    """Load the base that a folder of a checkpoint names, with its adapter if it has one."""
+    """Load the base that a checkpoint folder names, and merge its adapter if it has one."""
     try:
         base = str(json.loads((folder / BASE_FILE).read_text())["source"])
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -105,20 +105,20 @@ def _merged(
         from peft import PeftModel
 
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # peft asks by a name of old
+            warnings.simplefilter("ignore", FutureWarning)  # peft uses a deprecated name
             model = PeftModel.from_pretrained(model, str(folder)).merge_and_unload()
-        for weight in model.parameters():  # which peft froze
-            weight.requires_grad_(weight.is_floating_point())  # those of quantised layers are not
+        for weight in model.parameters():  # peft froze them
+            weight.requires_grad_(weight.is_floating_point())  # quantised ones are integers
     return model, tokenizer
 
 
 def _device(name: str) -> torch.device:
-    """Return a device that can hold something."""
+    """Return a device after an allocation on it has succeeded."""
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         return torch.empty(0, device=name).device
-    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built with CUDA
+    except (RuntimeError, AssertionError) as error:  # raised without CUDA support
         reason = str(error).splitlines()[0]
         raise ConfigError(f"device {name!r} cannot be used: {reason}") from error
 
@@ -127,9 +127,9 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     near = difflib.get_close_matches(name, ALIASES, n=1, cutoff=0.8)
-    if near and not Path(name).exists():  # a misspelling need not wait for the hub
+    if near and not Path(name).exists():  # do not ask the hub for a misspelling
         raise ModelNotFoundError(str(unknown_name("model", name, ALIASES)))
-    # What is wrong is said once, when all tries have failed.
+    # One error is raised after all attempts have failed.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     asked = list(options)
     if not Path(name).exists() and _is_hub_unreachable():
@@ -142,7 +142,11 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
         model = AutoModelForCausalLM.from_pretrained(name, dtype=dtype, **options)
     except (OSError, ValueError) as error:
         raise _not_found(name, error) from error
-    except (TypeError, AttributeError, ImportError) as error:  # of a name, a value, a package
+    except (
+        TypeError,
+        AttributeError,
+        ImportError,
+    ) as error:  # unknown option or package
         if not asked:
             raise
         reason = (str(error).splitlines() or [type(error).__name__])[0]
@@ -151,21 +155,21 @@ def _from_pretrained(name: str, options: dict[str, Any], dtype: torch.dtype) -> 
 
 
 def _check_type(name: str, options: Mapping[str, Any]) -> None:
-    """Refuse a folder or hub id of another kind of model before its weights are read."""
+    """Refuse a folder or hub id of another model type before its weights are read."""
     from transformers import AutoConfig
 
     config = None
-    with contextlib.suppress(OSError, ValueError):  # there may be none, beside an adapter of peft
+    with contextlib.suppress(OSError, ValueError):  # folders of peft adapters may have none
         config = AutoConfig.from_pretrained(name, **options)
     if config is not None:
         check_type(config)
 
 
 def _is_hub_unreachable() -> bool:
-    """Tell whether the hub has no address here; its client would try for most of a minute."""
+    """Return whether the hub cannot be resolved; its client would retry for almost a minute."""
     from huggingface_hub.constants import ENDPOINT
 
-    if urllib.request.getproxies():  # a proxy looks it up
+    if urllib.request.getproxies():  # the proxy resolves it
         return False
     try:
         socket.getaddrinfo(urlsplit(ENDPOINT).hostname, None)

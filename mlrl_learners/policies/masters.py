@@ -1,8 +1,8 @@
-"""Float32 masters of weights in lower precision.
+"""Float32 master copies of weights in lower precision.
 
-A step of an optimizer is often smaller than the distance from one bfloat16 number to the next: a
-weight in bfloat16 would stay where it is, however many steps went the same way. So steps are taken
-by a copy in float32, the master, and the weight is the master rounded.
+An optimizer step is often smaller than the distance between adjacent bfloat16 numbers, so that a
+bfloat16 weight would never change. Steps are applied to a float32 copy, the master, and the weight
+is the rounded master.
 
 Source: mixed-precision training (arXiv 1710.03740).
 """
@@ -20,15 +20,16 @@ __all__ = ["MasterWeights"]
 
 
 class MasterWeights:
-    """The masters of those parameters whose precision is below float32.
+    """Masters of the parameters whose precision is below float32.
 
-    Gradients move to the masters as the backward pass makes them, and add up in float32.
+    Hooks move gradients to the masters during the backward pass, where they accumulate in float32.
 
     Args:
-        parameters: What is trained, of any precision.
+        parameters: Trained parameters of any precision.
 
     Attributes:
-        trained: What an optimizer must step: masters, and the other parameters, in their order.
+        by_number: Masters by the index of their parameter.
+        trained: Tensors that the optimizer updates: masters and other parameters, in order.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter]) -> None:
@@ -47,15 +48,15 @@ class MasterWeights:
             parameter.register_post_accumulate_grad_hook(take)
 
     def clear(self) -> None:
-        """Forget gradients that did not come from a backward pass."""
+        """Clear gradients that were set outside of a backward pass."""
         for parameter in self._parameters.values():
             parameter.grad = None
 
     @torch.no_grad()
     def read(self) -> None:
-        """Take over gradients, and weights that were written by others since `write`.
+        """Copy gradients, and weights that were modified since `write`, to the masters.
 
-        Code that loads weights therefore need not update the masters.
+        Code that loads weights therefore does not have to update the masters.
         """
         for number, parameter in self._parameters.items():
             master = self.by_number[number]
@@ -73,10 +74,10 @@ class MasterWeights:
 
     @torch.no_grad()
     def load(self, state: Mapping[int, Tensor]) -> None:
-        """Take over whole masters; those that are not there start from the parameters.
+        """Copy whole masters from a state; masters missing in it are set to the parameters.
 
         Raises:
-            RuntimeError: If one is of another shape.
+            RuntimeError: If a shape differs.
         """
         for number, master in self.by_number.items():
             source = state.get(number)
@@ -96,6 +97,6 @@ def _take_gradient(master: Tensor, parameter: Tensor) -> None:
 
 
 def _local(tensor: Tensor) -> Tensor:
-    """Return this process's piece, in the same memory."""
+    """Return this process's shard, in the same memory."""
     found: Tensor = tensor.detach()
     return found.to_local() if isinstance(found, DTensor) else found

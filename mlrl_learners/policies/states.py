@@ -1,4 +1,4 @@
-"""Reading what a checkpoint holds of optimizers, heads and generators."""
+"""Loading of optimizer, head and generator states from a checkpoint."""
 
 import pickle
 import struct
@@ -12,7 +12,7 @@ from mlrl_learners.errors import CheckpointError
 
 __all__ = ["restore"]
 
-# What torch and the objects that take a state raise when a file is cut, overwritten or another's.
+# Raised by torch and by `load_state_dict` for truncated, overwritten or foreign files.
 DAMAGE = (
     OSError,
     RuntimeError,
@@ -27,10 +27,10 @@ DAMAGE = (
 
 
 def restore(path: Path, take: Callable[[Any], object]) -> None:
-    """Read what `torch.save` wrote and hand it to `take`.
+    """Load a file that `torch.save` wrote, and pass its content to `take`.
 
     Raises:
-        CheckpointError: If the file is missing or damaged, or `take` refuses what it holds.
+        CheckpointError: If the file is missing or damaged, or `take` raises an error for it.
     """
     try:
         take(torch.load(path, weights_only=True))

@@ -1,4 +1,4 @@
-"""Tiny random models with a byte-level tokenizer: real code paths in milliseconds, offline."""
+"""Tiny random models with a byte-level tokenizer, for fast offline tests of all code paths."""
 
 from typing import Any, Literal
 
@@ -18,16 +18,16 @@ CHAT_TEMPLATE = (
 def tiny_model(
     seed: int = 0, *, family: TinyFamily = "llama", hidden_size: int = 32, num_layers: int = 2
 ) -> tuple[Any, Any]:
-    """Return a random model of about 30,000 parameters and its tokenizer, 258 tokens.
+    """Return a random model of about 30,000 parameters and its tokenizer of 258 tokens.
 
-    The end of sequence is also the pad token, as in many released models. A `"gpt2"` is a base
-    model: its tokenizer has no chat template.
+    The end-of-sequence token is also the padding token, as in many released models. `"gpt2"` is a
+    base model, whose tokenizer has no chat template.
 
     Args:
-        seed: Decides the weights.
-        family: What the model is like.
+        seed: Seed of the weights.
+        family: Architecture.
         hidden_size: Width, a multiple of 4.
-        num_layers: Depth.
+        num_layers: Number of layers.
     """
     tokenizer = _byte_tokenizer()
     build = _gpt2 if family == "gpt2" else _llama

@@ -1,7 +1,7 @@
-"""A few logits of each hidden state: products with some rows of the head's weight, not with all.
+"""Logits of a few tokens per hidden state, from the corresponding rows of the head's weight.
 
 A nucleus of 20 tokens in a vocabulary of 49,152 takes a thousandth of the multiplications, forward
-and backward. Gathering rows is slower work than a product of matrices: on a CPU the two take the
+and backward. Gathering rows is slower per element than a matrix product: on a CPU both take the
 same time at nuclei of 300 tokens.
 """
 
@@ -24,9 +24,9 @@ def gathered_logits(
     Args:
         hidden: `[R, H]`.
         weight: `[V, H]`.
-        owners: Which hidden state each logit is of, `[M]`.
-        ids: Which row of the weight, `[M]`.
-        dtype: What both are rounded to before, and the sum after, as in a product of matrices.
+        owners: Row of `hidden` of each logit, `[M]`.
+        ids: Row of `weight` of each logit, `[M]`.
+        dtype: Type that the operands and the result are rounded to, as in a matrix product.
     """
     result: Tensor = _GatheredLogits.apply(  # type: ignore[no-untyped-call]
         hidden, weight, owners, ids, dtype
@@ -57,7 +57,7 @@ class _GatheredLogits(torch.autograd.Function):
         hidden, weight, owners, ids = ctx.saved_tensors
         for_hidden = torch.zeros_like(hidden, dtype=torch.float32)
         for_weight = None
-        if ctx.needs_input_grad[1]:  # in float32: a row may be added to a thousand times
+        if ctx.needs_input_grad[1]:  # float32: a row may accumulate a thousand terms
             for_weight = torch.zeros_like(weight, dtype=torch.float32)
         scales = gradient[:, None].split(GATHERED_ROWS)
         for (mine, those), scale in zip(_parts(owners, ids), scales, strict=True):

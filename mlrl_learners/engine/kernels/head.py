@@ -1,9 +1,9 @@
-"""Log-probabilities out of hidden states through a language-model head, a chunk at a time.
+"""Fused language-model head: log-probabilities from hidden states, in chunks.
 
-Logits are kept for the backward pass up to some memory; those of further chunks live only while
-they are worked on, and are computed again. Their gradient overwrites them, and the gradient of the
-head's weight is summed in place. The logits of a large batch never exist at once. Of tokens that
-were drawn from nuclei no other logits are computed than those of the nuclei, while these are small.
+Logits are kept for the backward pass up to `KEPT_BYTES`; those of further chunks are freed and
+recomputed. The gradient of the logits overwrites them, and the gradient of the head's weight is
+summed in place, so that the logits of a large batch never exist at once. For tokens that were
+sampled from small nuclei only the logits of these nuclei are computed.
 """
 
 import functools
@@ -20,13 +20,14 @@ from mlrl_learners.functional.restriction import Restriction
 
 __all__ = ["head_logits", "head_logprobs"]
 
-# The gradient of the weight is added up once a chunk, and cast where products are of another type.
+# The weight's gradient is accumulated once per chunk, with a cast if products have another type.
 CHUNK_TOKENS = {"cpu": 512, "cuda": 1024}
 CHUNK_BYTES = {"cpu": 128 << 20, "cuda": 1 << 30}  # of float32 logits
-KEPT_BYTES = 256 << 20  # 1,365 tokens of 49,152 logits, which take a quarter of the head's work
+# 1,365 tokens of 49,152 logits, whose recomputation would be a quarter of the work.
+KEPT_BYTES = 256 << 20
 CAPS = ("final_logit_softcapping", "logits_soft_cap", "output_logit_soft_cap")
 LOGIT_OPTIONS = ("logit_scale", "logits_scaling", *CAPS)
-GATHERED_SHARE = 1 / 256  # of the vocabulary in a nucleus: above, a product of all is as fast
+GATHERED_SHARE = 1 / 256  # of the vocabulary per nucleus: above, the full product is as fast
 
 
 def head_logprobs(
@@ -43,13 +44,13 @@ def head_logprobs(
 
     Args:
         model: A `transformers` causal language model.
-        hidden: What its decoder returns, `[T, H]`.
+        hidden: Output of its decoder, `[T, H]`.
         targets: Token ids, `[T]`.
-        temperature: What logits are divided by.
+        temperature: Divisor of the logits.
         with_entropy: Compute the entropy; zeros otherwise.
-        entropy_gradient: Let the gradient through it.
-        restriction: What the distributions are restricted to and renormalised over, of these very
-            targets; None for the whole vocabulary.
+        entropy_gradient: Whether the entropy has a gradient.
+        restriction: Nuclei of the targets, over which distributions are renormalised; None for the
+            whole vocabulary.
 
     Returns:
         Two float32 vectors `[T]`.
@@ -75,8 +76,8 @@ def head_logprobs(
 def _whole_logprobs(
     model: nn.Module, hidden: Tensor, targets: Tensor, temperature: float, with_entropy: bool
 ) -> tuple[Tensor, Tensor]:
-    """Return what `head_logprobs` does, of the whole vocabulary."""
-    if _is_plain(model):
+    """Return what `head_logprobs` does without a restriction."""
+    if _is_bias_free_product(model):
         weight = model.get_output_embeddings().weight  # type: ignore[operator]
         logprobs, entropy = _HeadLogprobs.apply(  # type: ignore[no-untyped-call]
             hidden,
@@ -103,15 +104,15 @@ def _whole_logprobs(
     return logprobs, entropy
 
 
-def _is_plain(model: nn.Module) -> bool:
-    """Return whether logits are hidden states times a weight, and nothing else."""
+def _is_bias_free_product(model: nn.Module) -> bool:
+    """Return whether logits are hidden states times a weight, without bias, scale or cap."""
     head = model.get_output_embeddings()  # type: ignore[operator]
-    is_linear = type(head) is nn.Linear or getattr(type(head), "is_plain_linear", False)
+    is_linear = type(head) is nn.Linear or getattr(type(head), "computes_product_only", False)
     return is_linear and head.bias is None and not any(_logit_options(model).values())
 
 
 def _logit_options(model: nn.Module) -> dict[str, float | None]:
-    """Return what a family does to its logits; models of several kinds of input nest it."""
+    """Return the options by which a family scales or caps its logits."""
     config = _text_config(model)
     return {name: getattr(config, name, None) for name in LOGIT_OPTIONS}
 
@@ -128,7 +129,7 @@ def _chunks(hidden: Tensor, num_logits: int) -> Iterator[slice]:
 
 
 class _HeadLogprobs(torch.autograd.Function):
-    """The plain head, fused with the softmax on top of it.
+    """A bias-free head fused with the softmax.
 
     With respect to the logits divided by the temperature, d log p(target) = 1[target] - p and
     d H = -p (log p + H).
@@ -147,7 +148,7 @@ class _HeadLogprobs(torch.autograd.Function):
         hidden, factor = _operands(hidden, weight)
         normalizers = torch.empty(len(hidden), device=hidden.device)  # [T]
         logprobs, entropy = torch.empty_like(normalizers), torch.zeros_like(normalizers)
-        ctx.kept = {}  # by the start of a chunk, its [C, V] logarithms of probabilities
+        ctx.kept = {}  # by the start of a chunk, its log-probabilities [C, V]
         for rows in _chunks(hidden, len(weight)):
             scores = product(hidden[rows], factor).float().div_(temperature)  # [C, V]
             normalizers[rows] = torch.logsumexp(scores, dim=-1)
@@ -177,7 +178,7 @@ class _HeadLogprobs(torch.autograd.Function):
         if for_logprobs is None:
             for_logprobs = torch.zeros_like(normalizers)
         for rows in _chunks(hidden, len(weight)):
-            scores = ctx.kept.pop(rows.start, None)  # overwritten: a second pass has none
+            scores = ctx.kept.pop(rows.start, None)  # overwritten: a second pass recomputes
             if scores is None:
                 scores = product(hidden[rows], factor).float().div_(ctx.temperature)
                 scores.sub_(normalizers[rows, None])
@@ -195,13 +196,13 @@ class _HeadLogprobs(torch.autograd.Function):
 
 
 def _entropy_part(logprobs: Tensor, scale: Tensor, for_entropy: Tensor, entropy: Tensor) -> Tensor:
-    """Return what -scale * p, and the entropy's -p (log p + H), add to the logits' gradient."""
+    """Return the logits' gradient from -scale * p and from the entropy's -p (log p + H)."""
     probs = logprobs.exp()
     return logprobs.add_(entropy).mul_(for_entropy).add_(scale).mul_(probs).neg_()
 
 
 def _operands(hidden: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """Return both in the type that autocast, or else the weight, asks for."""
+    """Return both in autocast's type, or in that of the weight without autocast."""
     kind = hidden.device.type
     dtype = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
     return hidden.to(dtype), weight.to(dtype)
@@ -227,7 +228,7 @@ def _chunk_logprobs(
 
 
 def head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
-    """Apply the head as the model's own forward does: some families scale or cap the logits."""
+    """Return the logits as the model's own forward computes them, scaled or capped, `[T, V]`."""
     logits: Tensor = model.get_output_embeddings()(hidden)  # type: ignore[operator]
     options = _logit_options(model)
     if scale := options["logit_scale"]:  # Cohere
@@ -241,16 +242,16 @@ def head_logits(model: nn.Module, hidden: Tensor) -> Tensor:
 
 def _member_logits(model: nn.Module, hidden: Tensor, restriction: Restriction) -> Tensor:
     """Return the logits of the members of nuclei, float32 `[R, H] -> [M]`."""
-    plain, vocabulary = _is_plain(model), _text_config(model).vocab_size
+    is_product, vocabulary = _is_bias_free_product(model), _text_config(model).vocab_size
     few = len(restriction.ids) <= GATHERED_SHARE * vocabulary * len(hidden)
-    # A GPU adds gradients of equal rows up in no fixed order, and is fast at the whole product.
-    if plain and few and hidden.device.type == "cpu":
+    # A GPU accumulates gradients of equal rows in no fixed order, and is fast at the full product.
+    if is_product and few and hidden.device.type == "cpu":
         weight = model.get_output_embeddings().weight  # type: ignore[operator]
         dtype = _operands(hidden[:1], weight[:1])[0].dtype
         return gathered_logits(hidden, weight, restriction.owners, restriction.ids, dtype)
-    # A plain head keeps no logits for the backward pass: what it is given is all it needs.
+    # A bias-free head saves only its inputs for the backward pass, no logits.
     read = _chosen_logits
-    if not plain:
+    if not is_product:
         read = functools.partial(checkpoint, _chosen_logits, use_reentrant=False)
     chunks = []
     for rows in _chunks(hidden, vocabulary):

@@ -1,8 +1,8 @@
-"""Matrix products on a CPU through oneDNN, where it is there and gives the same numbers.
+"""Matrix products on a CPU through oneDNN, if it is available and gives the same numbers.
 
-PyTorch hands float32 products on a CPU to MKL, which on many processors reaches half of what
-oneDNN does (it takes bfloat16 ones there anyway), least of all for the few rows of a decoding step.
-Weights that are read at every step may besides be packed once into the order oneDNN reads them in.
+PyTorch computes float32 products on a CPU with MKL, which on many processors is half as fast as
+oneDNN, and slower still for the few rows of a decoding step; bfloat16 products use oneDNN anyway.
+Weights that are read at every step can be packed into oneDNN's layout once.
 """
 
 import functools
@@ -17,7 +17,7 @@ __all__ = ["has_onednn", "linear", "pack_weight", "product"]
 
 @functools.cache
 def has_onednn() -> bool:
-    """Return whether oneDNN is there, tried on a small product."""
+    """Return whether oneDNN computes a small product correctly."""
     try:
         rows, weight = torch.arange(6.0).view(2, 3), torch.arange(12.0).view(4, 3)
         same = torch.equal(_onednn(rows, weight), rows @ weight.t())
@@ -32,21 +32,21 @@ def product(rows: Tensor, weight: Tensor) -> Tensor:
 
     `weight` may be packed, and may be a transposed view.
     """
-    if weight.is_mkldnn or _suits(rows, weight):
+    if weight.is_mkldnn or _fits_onednn(rows, weight):
         return _onednn(rows, weight)
     return functional.linear(rows, weight)
 
 
 def linear(rows: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return `rows @ weight.T + bias` with gradients, as `torch.nn.functional.linear`."""
-    if bias is None and _suits(rows, weight) and not torch.is_autocast_enabled("cpu"):
+    if bias is None and _fits_onednn(rows, weight) and not torch.is_autocast_enabled("cpu"):
         result: Tensor = _Linear.apply(rows, weight)  # type: ignore[no-untyped-call]
         return result
     return functional.linear(rows, weight, bias)
 
 
 def pack_weight(weight: Tensor, num_rows: int) -> Tensor:
-    """Return a copy of `weight` that only `product` reads, laid out for about `num_rows` rows."""
+    """Return a copy of `weight` in oneDNN's layout for `num_rows` rows; only `product` reads it."""
     packed: Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), num_rows)  # noqa: SLF001
     return packed
 
@@ -64,11 +64,11 @@ class _Linear(torch.autograd.Function):
         for_rows = _onednn(gradient, weight.t()) if ctx.needs_input_grad[0] else None
         if not ctx.needs_input_grad[1]:
             return for_rows, None
-        # MKL is as good here: both operands are transposed views of long columns.
+        # MKL is as fast here: both operands are transposed views of long columns.
         return for_rows, gradient.flatten(0, -2).t() @ rows.flatten(0, -2)
 
 
-def _suits(rows: Tensor, weight: Tensor) -> bool:
+def _fits_onednn(rows: Tensor, weight: Tensor) -> bool:
     return (
         rows.dtype == weight.dtype == torch.float32
         and rows.device.type == weight.device.type == "cpu"

@@ -1,8 +1,8 @@
-"""Attention over packs: each completion sees its prompt and itself, with no mask over whole packs.
+"""Attention over packed sequences: each completion attends to its prompt and to itself.
 
-A pack is one sequence, a prompt and behind it its completions. Masked attention over a pack of G
-completions computes every pair of them only to throw it away, G times what is needed. Here tokens
-are regrouped into prompts `[L, P]` and completions `[R, C]`, which attend as the batches they are.
+A pack is one sequence: a prompt followed by its completions. Masked attention over a pack of G
+completions computes the scores between all pairs of them and masks them, G times the work. Here
+tokens are regrouped into batches of prompts `[L, P]` and of completions `[R, C]`.
 """
 
 import contextlib
@@ -18,24 +18,23 @@ from torch.nn.functional import scaled_dot_product_attention
 __all__ = ["PackGrid", "attend_in_packs", "can_attend_in_packs", "grid_of"]
 
 NAME = "mlrl_packs"
-# What some families pass to their attention, and this one knows nothing of.
+# Options of some families' attention that are not implemented here.
 UNKNOWN_OPTIONS = ("softcap", "s_aux", "position_bias", "sliding_window", "head_mask")
 
 
 @dataclass(frozen=True, slots=True)
 class PackGrid:
-    """Where the tokens of packs `[B, S]` go, cell by cell: prompts first, then completions.
+    """Regrouping of packs `[B, S]` into cells: prompts first, then completions.
 
     Attributes:
-        num_prompts: L, how many lines there are, each with one prompt.
-        prompt_width: P, tokens of the longest prompt.
-        cells: For each cell of the grid, `[L * P + R * C]`, the token it holds, counted through
-            `[B * S]`; 0 for cells that hold none.
-        places: For each token, `[B * S]`, its cell.
-        is_cell: Whether a cell holds a token; no gradient goes through one that does not.
-        is_token: Whether there is a token, `[B * S]`; nor through one that is none.
-        lines: The line of each completion, `[R]`.
-        mask: Who sees whom, `[R, 1, C, P + C]`.
+        num_prompts: Number of packs, L, each with one prompt.
+        prompt_width: Tokens of the longest prompt, P.
+        cells: For each cell, `[L * P + R * C]`, the index of its token in `[B * S]`; 0 for padding.
+        places: For each token, `[B * S]`, the index of its cell.
+        is_cell: Whether a cell holds a token, `[L * P + R * C]`; padding gets no gradient.
+        is_token: Whether a position holds a token, `[B * S]`; padding gets no gradient.
+        lines: The pack of each completion, `[R]`.
+        mask: Attention mask of completions, `[R, 1, C, P + C]`.
     """
 
     num_prompts: int
@@ -49,7 +48,7 @@ class PackGrid:
 
     @property
     def num_keys(self) -> int:
-        """Keys that completions are given, their prompts' copies and padding included."""
+        """Number of keys of all completions, including copies of their prompts and padding."""
         return self.mask.shape[0] * self.mask.shape[-1]
 
     def to(self, device: torch.device) -> "PackGrid":
@@ -62,8 +61,8 @@ def grid_of(segments: Tensor) -> PackGrid:
     """Build the grid of packs.
 
     Args:
-        segments: `[B, S]`, 0 for a prompt, 1.. for its completions, -1 where there is nothing.
-            A segment is contiguous, and a prompt comes first.
+        segments: `[B, S]`, 0 for a prompt, 1.. for its completions, -1 for padding. Segments are
+            contiguous, and the prompt comes first.
     """
     num_lines, width = segments.shape
     counts = [torch.bincount(line[line >= 0]).tolist() for line in segments]
@@ -98,9 +97,9 @@ def grid_of(segments: Tensor) -> PackGrid:
 
 
 def can_attend_in_packs(decoder: Any) -> bool:  # noqa: ANN401 - transformers ships no types
-    """Return whether the decoder lets its attention be replaced for one forward pass.
+    """Return whether the decoder's attention can be replaced for one forward pass.
 
-    Gradient checkpointing runs attention again in the backward pass, when that pass is over.
+    Gradient checkpointing calls attention again in the backward pass, after the replacement ended.
     """
     checkpoints = any(
         layer.training and getattr(layer, "gradient_checkpointing", False)
@@ -112,7 +111,7 @@ def can_attend_in_packs(decoder: Any) -> bool:  # noqa: ANN401 - transformers sh
 
 @contextlib.contextmanager
 def attend_in_packs(decoder: Any, grid: PackGrid) -> Iterator[None]:  # noqa: ANN401
-    """Let the decoder read packs inside the block; it is given no mask, but positions."""
+    """Let the decoder read packs inside the block, with position ids and without a mask."""
     from transformers import AttentionInterface
 
     AttentionInterface.register(NAME, _attend)
@@ -140,17 +139,17 @@ def _attend(
     dropout: float = 0.0,  # noqa: ARG001 - policies have none
     **options: Any,  # noqa: ANN401 - of the model's family
 ) -> tuple[Tensor, None]:
-    """Attend as `transformers` asks an attention function to."""
-    if attention_mask is not None:  # Doge adds what it has learned to a mask
+    """Compute attention with the signature of attention functions in `transformers`."""
+    if attention_mask is not None:  # Doge adds a learned bias to the mask
         raise ValueError("packed attention does not support a mask of the model's own")
     for name in UNKNOWN_OPTIONS:
         if options.get(name) is not None:
-            raise ValueError(f"attention over packs knows no {name}")
+            raise ValueError(f"packed attention does not support {name}")
     num_groups = getattr(module, "num_key_value_groups", 1)
     if query.device.type != "cpu" or not torch.is_autocast_enabled("cpu"):
         return _attend_in_grid(query, key, value, _GRID.get(), num_groups, scaling), None
-    # In bfloat16 the backward pass takes two to four times as long on a CPU without tiles (AMX):
-    # numbers are rounded as autocast rounds them, and computed with in float32.
+    # The backward pass in bfloat16 is two to four times slower on a CPU without AMX: inputs are
+    # rounded as autocast rounds them, and the computation is in float32.
     dtype = torch.get_autocast_dtype("cpu")
     with torch.autocast("cpu", enabled=False):
         query, key, value = (states.to(dtype).float() for states in (query, key, value))
@@ -166,7 +165,7 @@ def _attend_in_grid(
     num_groups: int,
     scaling: float | None,
 ) -> Tensor:
-    """Return what each token attends to, `[B, S, heads, D]`."""
+    """Return the attention output of each token, `[B, S, heads, D]`."""
     prompt_q, own_q = _regroup(query, grid)
     prompt_k, own_k = _regroup(key, grid)
     prompt_v, own_v = _regroup(value, grid)
@@ -193,8 +192,8 @@ def _heads_attend(
     num_groups: int,
     **options: Any,  # noqa: ANN401 - of PyTorch's attention
 ) -> Tensor:
-    """Attend with keys and values that groups of heads share."""
-    if query.device.type == "cpu":  # which reads them where they are; a GPU's kernels do not
+    """Compute grouped-query attention."""
+    if query.device.type == "cpu":  # GPU kernels need repeated keys
         options["enable_gqa"] = num_groups > 1
     else:
         key, value = (states.repeat_interleave(num_groups, 1) for states in (key, value))
@@ -219,7 +218,7 @@ def _flat(states: Tensor) -> Tensor:
 
 
 class _Gather(torch.autograd.Function):
-    """Rows by index, where the way back is known: a gather as well, instead of a scattered sum."""
+    """Gather of rows whose inverse is known, so that its backward pass is a gather, too."""
 
     @staticmethod
     def forward(
@@ -240,7 +239,7 @@ class _Gather(torch.autograd.Function):
 
 
 def _starts(counts: list[list[int]], width: int) -> list[int]:
-    """Return where each completion begins in `[B * S]`."""
+    """Return the index of each completion's first token in `[B * S]`."""
     return [
         line * width + sum(count[:segment])
         for line, count in enumerate(counts)
@@ -250,7 +249,7 @@ def _starts(counts: list[list[int]], width: int) -> list[int]:
 
 
 def _cells(starts: list[int], lengths: list[int], width: int) -> Tensor:
-    """Return tokens from each start, `[len(starts) * width]`, -1 beyond each length."""
+    """Return token indices from each start, `[len(starts) * width]`, -1 beyond each length."""
     offsets = torch.arange(width)
     tokens = torch.tensor(starts, dtype=torch.long)[:, None] + offsets
     beyond = offsets >= torch.tensor(lengths, dtype=torch.long)[:, None]

@@ -1,6 +1,6 @@
-"""Parts of a decoder's layer that keep less for the backward pass than PyTorch's own do.
+"""Functions of a decoder layer that recompute cheap intermediate values in the backward pass.
 
-Same numbers: what is cheap to compute again from what must be kept is computed again.
+They give the same numbers as PyTorch's own functions and save fewer tensors.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["gated", "gated_product", "rms_norm"]
 
 
 def rms_norm(states: Tensor, weight: Tensor, epsilon: float) -> Tensor:
-    """Return `states / sqrt(mean(states^2) + epsilon) * weight`; keeps the states alone.
+    """Return `states / sqrt(mean(states^2) + epsilon) * weight`; saves the states only.
 
     Source: arXiv 1910.07467, equation 4; computed in float32, and rounded before the weight.
 
@@ -29,21 +29,21 @@ def rms_norm(states: Tensor, weight: Tensor, epsilon: float) -> Tensor:
 
 
 def gated_product(gate: Tensor, up: Tensor, weight: Tensor) -> Tensor:
-    """Return `(silu(gate) * up) @ weight.T`, a SwiGLU's way down; keeps `gate` and `up` alone.
+    """Return `(silu(gate) * up) @ weight.T`, a SwiGLU's output; saves `gate` and `up`.
 
     Source: arXiv 2002.05202, equation 6.
 
     Args:
         gate: `[..., K]`.
         up: `[..., K]`, of the same type.
-        weight: `[N, K]`; read in the type of `gate`.
+        weight: `[N, K]`; cast to the type of `gate`.
     """
     result: Tensor = _GatedProduct.apply(gate, up, weight)  # type: ignore[no-untyped-call]
     return result
 
 
 def gated(gate: Tensor, up: Tensor) -> Tensor:
-    """Return `silu(gate) * up`, `[..., K]`, for a way down of another kind; keeps the two alone."""
+    """Return `silu(gate) * up`, `[..., K]`, for other output layers; saves its inputs only."""
     result: Tensor = _Gated.apply(gate, up)  # type: ignore[no-untyped-call]
     return result
 

@@ -161,11 +161,12 @@ def test_graphs_are_set_beside_the_same_steps_without(tmp_path, monkeypatch):
         usable = True
 
     def complete(prompts, batch, *_, **__):
-        seen.append(policy.recorder)
+        seen.append(policy.engine.recorder)
         return [[Completion("", (), (1,), (0.0,), "length")] * batch]
 
     monkeypatch.setattr(policy, "complete", complete)
-    policy.recorder = recorder = Stopwatch()
+    recorder = Stopwatch()
+    policy.engine.override(reader="static", recorder=recorder)
     arguments = Namespace(device="cpu", max_new_tokens=1)
     rates = parts._rates(policy, 2, arguments)
     assert seen == [None, recorder] * 3

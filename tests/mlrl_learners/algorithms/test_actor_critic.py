@@ -44,7 +44,7 @@ def test_micro_batches_leave_every_gradient_equal(make, kind, toy, monkeypatch):
 def test_reading_prompts_apart_leaves_every_gradient_equal(make, kind, toy, monkeypatch):
     packed, apart = make(critic=kind, epochs=1), make(critic=kind, epochs=1)
     for policy in apart.policies.values():
-        policy.packs_prompts = False  # more rows, more padding
+        policy.engine.override(packs_prompts=False)  # more rows, more padding
     rollouts = toy.play(packed, max_turns=2)
     expected = toy.gradients(packed, rollouts, monkeypatch)
     assert_close(toy.gradients(apart, rollouts, monkeypatch), expected)

@@ -109,7 +109,7 @@ def test_how_rows_are_batched_leaves_the_gradient_equal(change, toy, monkeypatch
     other = make(micro_batch_tokens=1) if change == "micro_batches" else make()
     if change == "unpacked":
         for policy in other.policies.values():
-            policy.packs_prompts = False
+            policy.engine.override(packs_prompts=False)
     rollouts = toy.play(whole)
     expected = toy.gradients(whole, rollouts, monkeypatch)
     shown = rollouts[::-1] if change == "permuted" else rollouts

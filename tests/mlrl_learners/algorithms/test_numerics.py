@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import mlrl_learners
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import NumericsError
 from mlrl_learners.registry import BUILT_IN
 from mlrl_learners.types import Node
@@ -70,7 +70,7 @@ def test_loss_and_gradients_hang_on_nothing_but_what_was_played(name, change, to
     other = make(name, **shared, **({"micro_batch_tokens": 1} if change == "micro-batches" else {}))
     if change == "padding":
         for policy in other.policies.values():
-            policy.packs_prompts = False  # every row by itself, padded to the longest
+            policy.engine.override(packs_prompts=False)  # pads rows to the longest
     rollouts = toy.play(learner)
     shown = {
         "permuted": lambda: rollouts[::-1],

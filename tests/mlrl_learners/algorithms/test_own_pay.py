@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import mlrl_learners
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
 AGENTS = ("left", "right")

@@ -188,7 +188,7 @@ def test_divergence_in_the_reward_is_that_of_whole_distributions_answer_by_answe
 
 
 def _row(answer):
-    from mlrl_learners.engine.logprobs import TokenRow
+    from mlrl_learners.engine import TokenRow
 
     return TokenRow(answer.prompt_ids, answer.token_ids)
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import mlrl_learners
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.policies import tiny_model
 from mlrl_learners.testing import check_learner
@@ -141,7 +141,7 @@ def test_micro_batches_and_padding_leave_the_gradient_equal(change, tmp_path, to
     whole, other = make(episodes=file), make(episodes=file, **options)
     if "unpacked" in change:
         for policy in other.policies.values():
-            policy.packs_prompts = False
+            policy.engine.override(packs_prompts=False)
     expected = toy.gradients(whole, [], monkeypatch)
     found = toy.gradients(other, [], monkeypatch)
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, expected, strict=True))

@@ -211,7 +211,7 @@ def test_sampled_and_trained_logprobs_agree_for_every_agent_of_a_mixed_batch(toy
 
 
 def _row(completion):
-    from mlrl_learners.engine.logprobs import TokenRow
+    from mlrl_learners.engine import TokenRow
 
     return TokenRow.sampled(completion)
 

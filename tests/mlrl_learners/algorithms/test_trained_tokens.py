@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import mlrl_learners
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
 SOLO = ("solo",)
@@ -57,7 +57,7 @@ def test_the_end_of_sequence_is_trained_and_padding_is_not(packed, toy, monkeypa
     tokenizer = learner.policies["solo"].tokenizer
     end = tokenizer.eos_token_id
     assert tokenizer.pad_token_id == end
-    learner.policies["solo"].packs_prompts = packed
+    learner.policies["solo"].engine.override(packs_prompts=packed)
     rollout = played(learner, (70, 71, end), (end,), (80, 81, 82, 83, 84, 85, 86, 87))
     assert end in rollout.root.completions["solo"][0].prompt_ids
     expected = slow_gradient(learner, rollout, [-1.0, 0.0, 1.0])

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.engine.drawn_tokens import DrawnTokens
 from mlrl_learners.engine.kernels.head import head_logprobs
-from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.engine.sampling import SamplingConfig, draw_tokens
 from mlrl_learners.functional.restriction import Restriction
 

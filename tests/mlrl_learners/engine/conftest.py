@@ -1,4 +1,4 @@
-"""CUDA graphs without CUDA: operations are recorded and replayed on a CPU."""
+"""Emulation of CUDA graphs: operations are recorded and replayed on a CPU."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from mlrl_learners.engine.cuda_graphs import GraphRecorder
 
 
 class Tape(TorchDispatchMode):
-    """Writes down operations and the tensors they work on; nothing they changed stays changed."""
+    """Records operations and their tensors; changes are undone at the end."""
 
     WAITING = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.nonzero.default)
 
@@ -34,7 +34,7 @@ class Tape(TorchDispatchMode):
             tensor.copy_(value)
 
     def play(self):
-        """Do the operations again, on the same memory: Python code is not asked."""
+        """Repeat the operations on the same memory, without running Python code again."""
         for function, args, kwargs, result in self.calls:
             again = function(*args, **kwargs)
             places = {t.untyped_storage().data_ptr() for t in tensors_in((args, kwargs))}
@@ -49,7 +49,7 @@ def tensors_in(tree):
 
 
 class TapeRecorder(GraphRecorder):
-    """Does on a CPU what CUDA graphs do on a GPU."""
+    """Records and replays on a CPU as CUDA graphs do on a GPU."""
 
     def __init__(self, *, fails=False):
         super().__init__(torch.device("cpu"))

@@ -78,7 +78,7 @@ def test_what_was_trained_in_between_is_what_is_sampled_from(policies, stir):
 
 
 def test_autocast_samples_what_it_trains(make_policies):
-    from mlrl_learners.engine.logprobs import TokenRow
+    from mlrl_learners.engine import TokenRow
 
     base, policy, _ = make_policies(precision="bf16")
     (answers, _) = complete(base, prompts_of(base)[:2], ["a", "b"], seed=0, num_samples=4)

@@ -1,4 +1,4 @@
-"""What a recorder does with CUDA: against a stand-in for `torch.cuda`, and where there is one."""
+"""The graph recorder, against a fake `torch.cuda` and on a GPU if there is one."""
 
 import contextlib
 import warnings
@@ -161,7 +161,7 @@ def test_a_model_decodes_the_same_by_way_of_a_recorder(cuda, make_tape):
     policy = policy_on("cpu", torch.float32, "float32")
     expected = sample(policy, length=40, num_samples=2)
     fake = cuda(tape=make_tape)
-    policy.recorder = GraphRecorder(torch.device("cuda:0"))
+    policy.engine.override(reader="static", recorder=GraphRecorder(torch.device("cuda:0")))
     difference, agreement = differences(sample(policy, length=40, num_samples=2), expected)
     assert agreement == 1.0
     assert difference < 1e-4
@@ -176,10 +176,10 @@ def test_graphs_draw_the_tokens_that_a_cache_that_grows_draws(end):
     """Answers of up to 600 tokens: rooms are built anew, and rows leave where some end."""
     policy = policy_on("cuda", torch.float32, "float32")
     policy.model.lm_head.bias.data[policy.eos_ids[0]] = end
-    assert policy.recorder is not None
+    assert policy.engine.recorder is not None
     recorded = sample(policy)
-    assert policy.recorder.usable
-    policy.recorder = None
+    assert policy.engine.recorder.usable
+    policy.engine.override(reader="module")
     difference, agreement = differences(recorded, sample(policy))
     assert agreement == 1.0
     assert difference < 1e-4
@@ -193,7 +193,7 @@ def test_graphs_draw_the_tokens_that_a_cache_that_grows_draws(end):
 def test_graphs_compute_in_bfloat16_what_the_same_steps_compute_unrecorded(dtype, precision):
     policy = policy_on("cuda", dtype, precision)
     recorded = sample(policy, length=200)
-    recorder = policy.recorder
+    recorder = policy.engine.recorder
     assert recorder.usable
     recorder.record = lambda work: None  # the same steps, never replayed
     assert differences(recorded, sample(policy, length=200)) == (0.0, 1.0)
@@ -206,7 +206,7 @@ def test_graphs_of_adapters_draw_what_is_drawn_without(precision, make_policies)
     base, *_ = make_policies(["a", "b"], precision=precision)
     base.model.to("cuda")
     recorder = GraphRecorder(base.device)
-    base.recorder = recorder
+    base.engine.override(reader="static", recorder=recorder)
     sampling = SamplingConfig(max_new_tokens=60, temperature=0.7, top_p=0.9)
     prompts, names = [[1, 2, 3], [4, 5], [6]], ["b", None, "a"]
 
@@ -238,7 +238,7 @@ def test_a_model_that_waits_decodes_without_graphs_and_the_gpu_goes_on():
     policy = policy_on("cuda", torch.float32, "float32")
     expected = sample(policy, length=40)
     policy.model.model.register_forward_hook(lambda _, __, out: float(out[0].sum()) and None)
-    policy.recorder = GraphRecorder(policy.device)
+    policy.engine.override(reader="static", recorder=GraphRecorder(policy.device))
     with pytest.warns(RuntimeWarning, match="without CUDA graphs"):
         assert differences(sample(policy, length=40), expected) == (0.0, 1.0)
     torch.cuda.empty_cache()

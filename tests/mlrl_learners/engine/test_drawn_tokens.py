@@ -1,4 +1,4 @@
-"""What is sampled is what is trained, for every way of truncating, and what is kept of it."""
+"""Nuclei of sampled tokens: sampled log-probabilities equal the trained ones when truncated."""
 
 import copy
 import pickle
@@ -6,7 +6,7 @@ import pickle
 import pytest
 import torch
 
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.policies import ChatFormat, SamplingConfig
 
 TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]

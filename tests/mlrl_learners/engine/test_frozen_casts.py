@@ -2,6 +2,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from mlrl_learners.engine import selection
 from mlrl_learners.engine.frozen_casts import frozen_casts
 from mlrl_learners.policies import Policy, tiny_model
 
@@ -72,18 +73,15 @@ def test_the_weights_come_back_whatever_happens():
 
 def test_adapters_answer_the_same_on_weights_that_were_cast(make_policies, monkeypatch):
     """The way that is taken on a GPU, on a CPU."""
-    import importlib
-
     from mlrl_learners.policies import SamplingConfig
 
-    generate = importlib.import_module("mlrl_learners.engine.decoding")
     policy: Policy = make_policies(["a", "b"], precision="bf16")[0]
 
     def sample():
         sampling = SamplingConfig(max_new_tokens=6)
         return policy.complete([[1, 2], [3]], 2, sampling, generator=None, adapters=["a", "b"])
 
-    monkeypatch.setattr(generate, "_fast_weights", lambda model, rows: torch.no_grad())
+    monkeypatch.setattr(selection, "_fast_weights", lambda model, rows: torch.no_grad())
     expected = sample()
-    monkeypatch.setattr(generate, "_fast_weights", lambda model, rows: frozen_casts(model))
+    monkeypatch.setattr(selection, "_fast_weights", lambda model, rows: frozen_casts(model))
     assert sample() == expected

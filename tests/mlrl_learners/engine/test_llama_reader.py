@@ -1,19 +1,16 @@
-"""What is read in fewer operations is what the model's own forward pass makes of it."""
-
-import importlib
+"""The reader for Llama's layout gives the logits of the model's own forward pass."""
 
 import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from mlrl_learners.engine import llama_reader
-from mlrl_learners.engine.families import reads_plainly
+from mlrl_learners.engine import llama_reader, selection
+from mlrl_learners.engine.families import matches_llama_reader
 from mlrl_learners.engine.kernels.onednn import has_onednn
-from mlrl_learners.engine.llama_reader import PlainLlama
-from mlrl_learners.engine.onednn_layers import use_fast_linears
+from mlrl_learners.engine.llama_reader import LlamaReader
+from mlrl_learners.engine.onednn_layers import use_onednn_layers
 from mlrl_learners.policies import Policy, tiny_model
 
-generate = importlib.import_module("mlrl_learners.engine.decoding")
 pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
 
 LENGTH = 40
@@ -77,24 +74,24 @@ def policy_of(family="llama", **options):
 
 @pytest.mark.parametrize("seed", [0, None])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_plain_reading_draws_the_tokens_that_the_models_own_forward_pass_does(
+def test_it_samples_the_tokens_that_the_models_own_forward_pass_samples(
     family, seed, monkeypatch, sample, compare
 ):
     monkeypatch.setattr(llama_reader, "ROOM_TOKENS", 7)  # a cache that grows several times
     policy = policy_of(family)
-    assert policy.reads_plainly
-    plain = sample(policy, seed=seed)
-    policy.reads_plainly = False
-    compare(plain, sample(policy, seed=seed))
+    assert policy.engine.mode.reader == "llama"
+    ours = sample(policy, seed=seed)
+    policy.engine.override(reader="module")
+    compare(ours, sample(policy, seed=seed))
 
 
 def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch, sample, compare):
     monkeypatch.setattr(llama_reader, "ROOM_TOKENS", 5)
     policy = policy_of()
     policy.eos_ids = (*policy.eos_ids, *range(0, 200, 9))
-    plain = sample(policy)
-    policy.reads_plainly = False
-    lengths = compare(plain, sample(policy))
+    ours = sample(policy)
+    policy.engine.override(reader="module")
+    lengths = compare(ours, sample(policy))
     assert len(set(lengths)) > 2
 
 
@@ -116,20 +113,20 @@ def test_weights_are_read_as_they_are_when_sampling_begins(sample, compare):
         policy.model.model.norm.weight.mul_(-1.0)
     after = sample(policy, seed=None)
     assert after != before
-    policy.reads_plainly = False
+    policy.engine.override(reader="module")
     compare(after, sample(policy, seed=None))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_under_autocast_plain_reading_is_as_near_to_float32_as_the_models_own(family):
+def test_under_autocast_it_is_as_near_to_float32_as_the_models_own(family):
     model, _ = model_of(family, **FAMILIES[family])
     ids = torch.arange(1, 25).view(2, 12)
     positions = torch.arange(12).expand(2, 12)
     with torch.no_grad():
         exact = model(input_ids=ids).logits[:, -1]
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            plain = PlainLlama(model, 2)
-            ours = plain.read(ids, None, positions, plain.cache())
+            reader = LlamaReader(model, 2)
+            ours = reader.read(ids, None, positions, reader.cache())
             theirs = model(input_ids=ids).logits[:, -1]
     assert ours.dtype == theirs.dtype == torch.bfloat16
     errors = [(half.float() - exact).abs().mean() for half in (ours, theirs)]
@@ -138,14 +135,14 @@ def test_under_autocast_plain_reading_is_as_near_to_float32_as_the_models_own(fa
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_weights_in_bfloat16_are_read_plainly(family):
+def test_weights_in_bfloat16_are_supported(family):
     model, _ = model_of(family, **FAMILIES[family])
-    assert reads_plainly(model.to(torch.bfloat16))
+    assert matches_llama_reader(model.to(torch.bfloat16))
 
 
 @pytest.mark.parametrize("family", OTHERS)
 def test_other_layouts_are_left_to_their_own_forward_pass(family):
-    assert not reads_plainly(model_of(family, **OTHERS[family])[0])
+    assert not matches_llama_reader(model_of(family, **OTHERS[family])[0])
 
 
 def scale_layers(model):
@@ -168,10 +165,10 @@ def scale_layers(model):
 )
 def test_a_model_that_does_something_else_is_found_out(change):
     model, _ = model_of("llama", **FAMILIES["llama"])
-    assert reads_plainly(model)
+    assert matches_llama_reader(model)
     change(model)
-    assert PlainLlama.fits(model)
-    assert not reads_plainly(model)
+    assert LlamaReader.fits(model)
+    assert not matches_llama_reader(model)
 
 
 @pytest.mark.parametrize(
@@ -188,31 +185,32 @@ def test_a_model_that_does_something_else_is_found_out(change):
 )
 def test_what_it_does_not_know_is_left_to_the_model(change):
     model, _ = model_of("llama", **FAMILIES["llama"])
-    use_fast_linears(model)
-    assert PlainLlama.fits(model)
+    use_onednn_layers(model)
+    assert LlamaReader.fits(model)
     change(model)
-    assert not PlainLlama.fits(model)
+    assert not LlamaReader.fits(model)
 
 
 def test_adapters_are_left_to_the_model(make_policies, monkeypatch, sample):
-    monkeypatch.setattr(generate, "PlainLlama", None)  # it would fail
     policy, *_ = make_policies(["a", "b"])
-    assert policy.reads_plainly
+    assert Policy(*tiny_model()).engine.mode.reader == "llama"
+    assert policy.engine.mode.reader == "module"
+    monkeypatch.setattr(selection, "LlamaReader", None)  # it would fail
     sample(policy, adapters=["b", "a", "b"], length=3)
 
 
 def test_a_large_copy_is_not_made(monkeypatch):
     monkeypatch.setattr(llama_reader, "MAX_PACKED_BYTES", 10_000)
-    assert not PlainLlama.fits(model_of("llama", **FAMILIES["llama"])[0])
+    assert not LlamaReader.fits(model_of("llama", **FAMILIES["llama"])[0])
 
 
 def test_a_bias_of_one_of_several_layers_is_added():
     model, _ = model_of("llama", **FAMILIES["llama"])
     model.model.layers[0].self_attn.v_proj.bias = torch.nn.Parameter(torch.ones(16))
-    assert reads_plainly(model)
+    assert matches_llama_reader(model)
 
 
 def test_parts_that_another_model_has_not_are_no_error():
     model, tokenizer = model_of("llama", **FAMILIES["llama"])
     model.model.norm = torch.nn.RMSNorm(32)
-    assert not Policy(model, tokenizer).reads_plainly
+    assert Policy(model, tokenizer).engine.mode.reader == "module"

@@ -1,4 +1,4 @@
-"""Models that cannot be trained here are refused in one line that names the family."""
+"""Models that cannot be trained are refused in one line that names the family."""
 
 import pytest
 import torch

@@ -7,7 +7,7 @@ from torch import nn
 
 from mlrl_learners.engine import onednn_layers
 from mlrl_learners.engine.kernels.onednn import has_onednn
-from mlrl_learners.engine.onednn_layers import FastLinear, packed_weights, use_fast_linears
+from mlrl_learners.engine.onednn_layers import OneDnnLinear, packed_weights, use_onednn_layers
 from mlrl_learners.policies import tiny_model
 
 IDS = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneD
 def make_model(*, fast):
     model, _ = tiny_model(0)
     if fast:
-        use_fast_linears(model)
+        use_onednn_layers(model)
     return model
 
 
@@ -41,14 +41,14 @@ def test_every_plain_linear_layer_is_fast_and_other_kinds_are_left_alone():
         pass
 
     model = nn.ModuleList([nn.Linear(2, 2), Own(2, 2)])
-    use_fast_linears(model)
-    assert [type(module) for module in model] == [FastLinear, Own]
+    use_onednn_layers(model)
+    assert [type(module) for module in model] == [OneDnnLinear, Own]
 
 
 def test_copies_and_pickles_stay_fast():
-    layer = FastLinear(3, 2)
+    layer = OneDnnLinear(3, 2)
     for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
-        assert type(copied) is FastLinear
+        assert type(copied) is OneDnnLinear
         assert torch.equal(copied.weight, layer.weight)
 
 
@@ -76,7 +76,7 @@ def test_packed_weights_are_dropped_when_something_fails():
 @torch.no_grad()
 def test_a_bias_is_added_to_packed_products():
     model = nn.ModuleList([nn.Linear(3, 2)])
-    use_fast_linears(model)
+    use_onednn_layers(model)
     rows = torch.ones(1, 3)
     plain = model[0](rows)
     with packed_weights(model, 1):
@@ -86,7 +86,7 @@ def test_a_bias_is_added_to_packed_products():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
 def test_types_that_are_not_packed_are_left_alone(dtype):
     model = nn.ModuleList([nn.Linear(3, 2).to(dtype)])
-    use_fast_linears(model)
+    use_onednn_layers(model)
     with packed_weights(model, 1):
         assert model[0].packed is None
 

@@ -5,8 +5,12 @@ import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from mlrl_learners.engine.logprobs import TokenRow, completion_logprobs
-from mlrl_learners.engine.onednn_layers import use_fast_linears
-from mlrl_learners.engine.recomputing_layers import LeanGate, LeanNorm, use_lean_layers
+from mlrl_learners.engine.onednn_layers import use_onednn_layers
+from mlrl_learners.engine.recomputing_layers import (
+    RecomputingGate,
+    RecomputingNorm,
+    use_recomputing_layers,
+)
 
 SIZES = {
     "vocab_size": 90,
@@ -30,12 +34,16 @@ def model_of(family, **options):
     for name, weight in model.named_parameters():  # ones in every norm would hide it
         if "norm" in name:
             torch.nn.init.uniform_(weight, 0.5, 1.5)
-    use_fast_linears(model)
+    use_onednn_layers(model)
     return model
 
 
-def lean(model):
-    return [module for module in model.modules() if isinstance(module, (LeanNorm, LeanGate))]
+def recomputing(model):
+    return [
+        module
+        for module in model.modules()
+        if isinstance(module, (RecomputingNorm, RecomputingGate))
+    ]
 
 
 def results(model):
@@ -57,8 +65,8 @@ def compare(ours, theirs, tolerance=1e-5):
 def test_log_probs_and_gradients_stay_what_they_were(family):
     model = model_of(family)
     theirs = results(model)
-    use_lean_layers(model)
-    assert len(lean(model)) == EXCHANGED[family]
+    use_recomputing_layers(model)
+    assert len(recomputing(model)) == EXCHANGED[family]
     compare(results(model), theirs)
 
 
@@ -66,14 +74,14 @@ def test_under_autocast_they_differ_by_rounding_alone():
     model = model_of("llama")
     with torch.autocast("cpu", dtype=torch.bfloat16):
         theirs = results(model)
-        use_lean_layers(model)
+        use_recomputing_layers(model)
         compare(results(model), theirs, tolerance=0.02)
 
 
 def test_names_and_weights_stay_and_a_copy_works_alone():
     model = model_of("llama")
     names = list(model.state_dict())
-    use_lean_layers(model)
+    use_recomputing_layers(model)
     assert list(model.state_dict()) == names
     other = copy.deepcopy(model)
     before = results(model)
@@ -90,8 +98,8 @@ def test_names_and_weights_stay_and_a_copy_works_alone():
 def test_layers_that_compute_something_else_are_left_alone(family, options):
     model = model_of(family, **options)
     theirs = results(model)
-    use_lean_layers(model)
-    assert not any(isinstance(module, LeanGate) for module in model.modules())
+    use_recomputing_layers(model)
+    assert not any(isinstance(module, RecomputingGate) for module in model.modules())
     compare(results(model), theirs, tolerance=1e-6)
 
 
@@ -113,13 +121,13 @@ class NormWithAGate(torch.nn.Module):
 @pytest.mark.parametrize("needs_gate", [True, False])
 def test_layers_that_may_be_told_more_are_left_alone(needs_gate):
     norm = NormWithAGate(needs_gate)
-    use_lean_layers(norm)
+    use_recomputing_layers(norm)
     assert type(norm) is NormWithAGate
 
 
 def test_who_listens_to_a_layer_goes_on_hearing_it():
     model, heard = model_of("llama"), []
-    use_lean_layers(model)
+    use_recomputing_layers(model)
     theirs = results(model)
     model.model.layers[0].mlp.down_proj.register_forward_hook(lambda *_: heard.append(1))
     compare(results(model), theirs)
@@ -128,7 +136,7 @@ def test_who_listens_to_a_layer_goes_on_hearing_it():
 
 def test_checkpointed_layers_are_computed_again_to_the_same_effect():
     model = model_of("llama")
-    use_lean_layers(model)
+    use_recomputing_layers(model)
     theirs = results(model)
     model.gradient_checkpointing_enable({"use_reentrant": False})
     model.train()
@@ -151,5 +159,5 @@ def test_an_update_keeps_less_for_its_backward_pass():
 
     model = model_of("llama")
     before = kept(model)
-    use_lean_layers(model)
+    use_recomputing_layers(model)
     assert kept(model) < 0.8 * before

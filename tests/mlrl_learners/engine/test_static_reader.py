@@ -1,19 +1,17 @@
-"""Decoding at shapes that never change is decoding: CUDA graphs are played back on a CPU here."""
+"""Decoding at fixed shapes samples the same tokens; CUDA graphs are emulated on a CPU."""
 
-import importlib
 import math
 
 import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from mlrl_learners.engine import static_reader
-from mlrl_learners.engine.families import decodes_statically
+from mlrl_learners.engine import module_reader, selection, static_reader
+from mlrl_learners.engine.families import matches_static_reader
 from mlrl_learners.engine.frozen_casts import frozen_casts
-from mlrl_learners.engine.static_reader import RECORDED_STEPS, WARM_UPS
+from mlrl_learners.engine.reader import LOOK_STEPS
+from mlrl_learners.engine.static_reader import RECORDED_STEPS, WARM_UPS, StaticReader
 from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
-
-generate = importlib.import_module("mlrl_learners.engine.decoding")
 
 LENGTH = 40
 SIZES = {
@@ -63,13 +61,14 @@ def policy_of(family="llama", **options):
 @pytest.fixture
 def small_room(monkeypatch):
     """Room for so few tokens that steps are built anew several times."""
-    monkeypatch.setattr(generate, "ROOM_TOKENS", RECORDED_STEPS)
+    monkeypatch.setattr(static_reader, "ROOM_TOKENS", RECORDED_STEPS)
 
 
 @pytest.fixture
 def rare_looks(monkeypatch):
     """Look for rows that have ended as rarely as on a GPU."""
-    monkeypatch.setattr(generate, "_look_steps", lambda device: 8)
+    monkeypatch.setattr(static_reader, "look_steps", lambda device: 8)
+    monkeypatch.setattr(module_reader, "look_steps", lambda device: 8)
 
 
 @pytest.mark.usefixtures("small_room", "rare_looks")
@@ -80,13 +79,12 @@ def test_replayed_steps_draw_the_same_tokens_as_a_cache_that_grows(
 ):
     policy = policy_of(family)
     grown = sample(policy, seed=seed)
-    policy.recorder = make_recorder()
+    policy.engine.override(reader="static", recorder=make_recorder())
     lengths = compare(sample(policy, seed=seed), grown)
     assert seed is None or len(set(lengths)) > 1  # rows ended at different times
-    assert policy.recorder.recordings > 1
-    assert (
-        policy.recorder.replays > policy.recorder.warm_ups == WARM_UPS * policy.recorder.recordings
-    )
+    assert policy.engine.recorder.recordings > 1
+    recorder = policy.engine.recorder
+    assert recorder.replays > recorder.warm_ups == WARM_UPS * recorder.recordings
 
 
 @pytest.mark.usefixtures("small_room")
@@ -97,16 +95,16 @@ def test_rows_keep_their_adapter_when_others_leave(
     policy, *_ = make_policies(["a", "b"], family=family)
     adapters = ["b", None, "a"]
     grown = sample(policy, adapters=adapters)
-    policy.recorder = make_recorder()
+    policy.engine.override(reader="static", recorder=make_recorder())
     lengths = compare(sample(policy, adapters=adapters), grown)
     assert len(set(lengths)) > 1
-    assert policy.recorder.replays
+    assert policy.engine.recorder.replays
 
 
 @pytest.mark.usefixtures("small_room")
 def test_a_rows_tokens_do_not_depend_on_the_rows_beside_it(make_recorder, sample, compare):
     policy = policy_of()
-    policy.recorder = make_recorder()
+    policy.engine.override(reader="static", recorder=make_recorder())
     compare(sample(policy), sample(policy, max_rows=3))
 
 
@@ -116,7 +114,7 @@ def test_ended_rows_leave_when_the_room_is_used_up(make_recorder, sample):
     policy.model.register_forward_pre_hook(
         lambda _, args, kwargs: batches.append(len(kwargs["input_ids"])), with_kwargs=True
     )
-    policy.recorder = make_recorder()
+    policy.engine.override(reader="static", recorder=make_recorder())
     lengths = [len(c.token_ids) for group in sample(policy) for c in group]
     alive = [sum(length > RECORDED_STEPS * n for length in lengths) for n in (0, 1, 2)]
     expected = [3]  # prompts, then warm-ups and one recording of each room
@@ -128,36 +126,36 @@ def test_ended_rows_leave_when_the_room_is_used_up(make_recorder, sample):
 def test_few_tokens_are_not_worth_a_recording(make_recorder, sample, compare):
     policy = policy_of()
     grown = sample(policy, length=RECORDED_STEPS - 1)
-    policy.recorder = make_recorder()
+    policy.engine.override(reader="static", recorder=make_recorder())
     compare(sample(policy, length=RECORDED_STEPS - 1), grown)
-    assert policy.recorder.warm_ups == policy.recorder.recordings == 0
+    assert policy.engine.recorder.warm_ups == policy.engine.recorder.recordings == 0
 
 
 @pytest.mark.usefixtures("small_room")
 def test_a_recording_that_fails_costs_a_warning_and_no_tokens(make_recorder, sample, compare):
     policy = policy_of()
     grown = sample(policy)
-    policy.recorder = make_recorder(fails=True)
+    policy.engine.override(reader="static", recorder=make_recorder(fails=True))
     with pytest.warns(RuntimeWarning, match="without CUDA graphs.*out of memory$") as said:
         compare(sample(policy, max_rows=3), grown)
     assert len(said) == 1
-    assert policy.recorder.warm_ups == WARM_UPS  # it is not tried again
+    assert policy.engine.recorder.warm_ups == WARM_UPS  # it is not tried again
 
 
 def test_a_model_that_waits_for_the_gpu_is_not_recorded(make_recorder, sample, compare):
     policy = policy_of()
     grown = sample(policy)
     policy.model.model.register_forward_hook(lambda *_: torch.ones(2).sum().item() and None)
-    policy.recorder = make_recorder()
+    policy.engine.override(reader="static", recorder=make_recorder())
     with pytest.warns(RuntimeWarning, match="not permitted when stream is capturing"):
         compare(sample(policy), grown)
-    assert not policy.recorder.usable
+    assert not policy.engine.recorder.usable
 
 
 @pytest.fixture(params=["trained", "frozen"])
 def half_policy(request, monkeypatch):
     """A policy under autocast, whose weights are laid out as on a GPU."""
-    monkeypatch.setattr(generate, "_fast_weights", lambda model, _: frozen_casts(model))
+    monkeypatch.setattr(selection, "_fast_weights", lambda model, _: frozen_casts(model))
     policy = policy_of(precision="bf16")
     policy.model.requires_grad_(request.param == "trained")
     return policy
@@ -167,10 +165,10 @@ def half_policy(request, monkeypatch):
 def test_under_autocast_replayed_steps_are_those_that_were_recorded(
     half_policy, make_recorder, sample
 ):
-    half_policy.recorder = make_recorder()
+    half_policy.engine.override(reader="static", recorder=make_recorder())
     recorded = sample(half_policy)
-    assert half_policy.recorder.replays
-    half_policy.recorder.record = lambda work: None  # the same steps, never replayed
+    assert half_policy.engine.recorder.replays
+    half_policy.engine.recorder.record = lambda work: None  # the same steps, never replayed
     assert sample(half_policy) == recorded
 
 
@@ -178,9 +176,9 @@ def test_under_autocast_replayed_steps_are_those_that_were_recorded(
 def test_under_autocast_fixed_shapes_change_no_more_than_is_rounded(
     half_policy, make_recorder, sample
 ):
-    half_policy.recorder = make_recorder()
+    half_policy.engine.override(reader="static", recorder=make_recorder())
     recorded = sample(half_policy)
-    half_policy.recorder = None
+    half_policy.engine.override(reader="module")
     pairs = [
         pair
         for ours, theirs in zip(recorded, sample(half_policy), strict=True)
@@ -195,7 +193,7 @@ def test_under_autocast_fixed_shapes_change_no_more_than_is_rounded(
 def test_keys_cast_when_they_are_written_are_those_cast_when_they_are_read(
     half_policy, make_recorder, monkeypatch, sample
 ):
-    half_policy.recorder = make_recorder()
+    half_policy.engine.override(reader="static", recorder=make_recorder())
     early = sample(half_policy)
 
     def keep_type(states, length):
@@ -211,12 +209,12 @@ def test_keys_cast_when_they_are_written_are_those_cast_when_they_are_read(
 def test_keys_lie_in_the_type_that_attention_reads_them_in(make_recorder, monkeypatch, sample):
     kept = []
     policy = policy_of(precision="bf16")
-    policy.recorder = make_recorder()
-    update = generate.StaticStep.__call__
+    policy.engine.override(reader="static", recorder=make_recorder())
+    step = StaticReader._step
     monkeypatch.setattr(
-        generate.StaticStep,
-        "__call__",
-        lambda step, tokens: kept.append(step._cache.layers[0]) or update(step, tokens),
+        StaticReader,
+        "_step",
+        lambda reader, ids, cache: kept.append(cache.layers.layers[0]) or step(reader, ids, cache),
     )
     sample(policy)
     assert {kept[0].keys.dtype, kept[0].values.dtype} == {torch.bfloat16}
@@ -237,7 +235,7 @@ def test_attention_is_not_planned_for_each_length_while_tokens_are_drawn(sample)
         lambda *_: planned.append(torch.backends.cuda.cudnn_sdp_enabled())
     )
     sample(policy, length=3)
-    assert decodes_statically(policy.model)
+    assert matches_static_reader(policy.model)
     assert set(planned) == {False}
     assert torch.backends.cuda.cudnn_sdp_enabled()
 
@@ -247,7 +245,7 @@ def test_attention_is_not_planned_for_each_length_while_tokens_are_drawn(sample)
 def test_between_looks_nothing_waits_for_a_gpu(options, make_recorder):
     policy = policy_of()
     policy.model.get_output_embeddings().bias.data[policy.eos_ids[0]] = -20.0  # nothing ends
-    policy.recorder = make_recorder()
+    policy.engine.override(reader="static", recorder=make_recorder())
     waits = []
 
     class Watch(torch.utils._python_dispatch.TorchDispatchMode):
@@ -268,20 +266,20 @@ def test_between_looks_nothing_waits_for_a_gpu(options, make_recorder):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_most_families_decode_statically(family):
     model, _ = model_of(family, **FAMILIES[family])
-    assert decodes_statically(model)
-    assert decodes_statically(model.to(torch.bfloat16))
+    assert matches_static_reader(model)
+    assert matches_static_reader(model.to(torch.bfloat16))
     model.config._attn_implementation = "eager"
-    assert not decodes_statically(model)
+    assert not matches_static_reader(model)
 
 
 @pytest.mark.parametrize("family", OTHERS)
 def test_families_that_lay_out_their_cache_otherwise_do_not(family):
-    assert not decodes_statically(model_of(family, **OTHERS[family])[0])
+    assert not matches_static_reader(model_of(family, **OTHERS[family])[0])
 
 
 def test_rows_are_looked_for_when_the_room_is_used_up():
-    assert static_reader.ROOM_TOKENS % generate.LOOK_STEPS == 0
+    assert static_reader.ROOM_TOKENS % LOOK_STEPS == 0
 
 
 def test_nothing_is_recorded_on_a_cpu():
-    assert policy_of().recorder is None
+    assert policy_of().engine.recorder is None

@@ -1,12 +1,12 @@
-"""Decoding without a KV cache, for models whose cache padding would get into."""
+"""Decoding without a KV cache, for models whose cache cannot mask padding."""
 
 import pytest
 import torch
 from transformers import MambaConfig, MambaForCausalLM
 
 import mlrl_learners
-from mlrl_learners.engine.logprobs import TokenRow
-from mlrl_learners.engine.uncached_reader import Rereader
+from mlrl_learners.engine import TokenRow
+from mlrl_learners.engine.uncached_reader import UncachedReader
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
 from mlrl_learners.policies.adapters import AdapterConfig
@@ -49,7 +49,7 @@ def tokens_of(groups):
 
 def test_rows_of_any_padding_get_the_logits_that_they_get_alone(mamba):
     model, _ = mamba
-    reader = Rereader(model.eval())
+    reader = UncachedReader(model.eval())
     cache = reader.cache()
     ids, seen = torch.tensor([[0, 0, 5], [7, 8, 9]]), torch.tensor([[0, 0, 1], [1, 1, 1]])
     with torch.no_grad():
@@ -68,7 +68,7 @@ def test_answers_are_those_that_a_cache_gives(seed, monkeypatch):
     policy = Policy(*tiny_model())
     policy.eos_ids = tuple(range(30))  # some answers end early
     cached = complete(policy, seed=seed)
-    monkeypatch.setattr(policy, "rereads", True)
+    policy.engine.override(reader="uncached")
     again = complete(policy, seed=seed)
     assert tokens_of(again) == tokens_of(cached)
     for ours, theirs in zip(again, cached, strict=True):
@@ -85,8 +85,8 @@ def test_a_state_space_model_answers_as_if_each_prompt_stood_alone(mamba):
 def test_reading_again_is_said_once_when_a_model_is_loaded(mamba):
     with pytest.warns(RuntimeWarning, match="'mamba' models are sampled without a KV cache here"):
         policy = Policy(*mamba)
-    assert policy.rereads
-    assert not Policy(*tiny_model()).rereads
+    assert policy.engine.mode.reader == "uncached"
+    assert Policy(*tiny_model()).engine.mode.reader != "uncached"
 
 
 def test_adapters_on_a_state_space_model_answer_by_row_as_they_do_alone(mamba, stir):

@@ -93,7 +93,7 @@ def gradients(model, hidden, nuclei, function, weights):
 @pytest.fixture(params=["gathered", "plain", "altered"])
 def way(request, monkeypatch):
     """Each way of coming by the logits of nuclei, several chunks each."""
-    monkeypatch.setattr(head, "_is_plain", lambda _: request.param != "altered")
+    monkeypatch.setattr(head, "_is_bias_free_product", lambda _: request.param != "altered")
     monkeypatch.setattr(head, "GATHERED_SHARE", 1.0 if request.param == "gathered" else 0.0)
     monkeypatch.setattr(gathered, "GATHERED_ROWS", 50)
     monkeypatch.setitem(head.CHUNK_TOKENS, "cpu", 3)

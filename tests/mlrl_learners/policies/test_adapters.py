@@ -3,7 +3,7 @@ import contextlib
 import pytest
 import torch
 
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import CheckpointError, ConfigError, UnknownNameError
 from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
 from mlrl_learners.policies.adapters import AdapterConfig, fingerprint
@@ -115,8 +115,9 @@ def test_reading_shared_prompts_once_leaves_logprobs_and_gradients_equal(packs, 
 
     _, policy, _ = make_policies()
     _, apart, _ = make_policies()
-    policy.packs_prompts, apart.packs_prompts = packs, False
-    assert Policy(*tiny_model()).packs_prompts
+    policy.engine.override(packs_prompts=packs)
+    apart.engine.override(packs_prompts=False)
+    assert Policy(*tiny_model()).engine.mode.packs_prompts
     for ours, theirs in zip(outcome(policy), outcome(apart), strict=True):
         assert torch.allclose(ours, theirs, rtol=1e-4, atol=1e-4)
 
@@ -249,8 +250,8 @@ def test_adapters_need_a_frozen_base():
 def test_an_error_inside_leaves_the_adapter_that_was_active(make_policies):
     base, policy, _ = make_policies()
     before = logprobs(policy, ROWS)
-    with policy.base.active("a"):
-        with contextlib.suppress(ZeroDivisionError), policy.base.active_by_row(["b"]):
+    with policy.engine.adapters.active("a"):
+        with contextlib.suppress(ZeroDivisionError), policy.engine.adapters.active_by_row(["b"]):
             raise ZeroDivisionError
         found = base.model(input_ids=torch.tensor([[5, 6, 7]])).logits[0, -1] / 0.7
     assert torch.allclose(torch.log_softmax(found, -1)[8], before[0], atol=1e-5)

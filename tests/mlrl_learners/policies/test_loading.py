@@ -6,7 +6,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from mlrl_learners.algorithms.team_models import TeamModels, TeamModelsConfig
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError, ModelNotFoundError
 from mlrl_learners.policies import Policy, load_model, tiny_model
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from mlrl_learners.engine.logprobs import TokenRow
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import CheckpointError
-from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
+from mlrl_learners.policies import AdapterConfig, ChatFormat, Policy, SamplingConfig, tiny_model
 
 TEXTS = ["hi", "a much longer prompt that needs padding <|im_end|> inside", "mid one"]
 
@@ -130,3 +130,68 @@ def test_weights_of_another_model_are_refused(tmp_path):
     Policy(model, tokenizer).save(tmp_path)
     with pytest.raises(CheckpointError, match="do not fit"):
         Policy(*tiny_model()).load(tmp_path)
+
+
+def snapshot(model):
+    """Everything about a model's modules and configuration, apart from its weights."""
+    modules = [
+        (
+            name,
+            id(module),
+            type(module),
+            module.training,
+            {key: value for key, value in vars(module).items() if not key.startswith("_")},
+            [
+                list(hooks)
+                for key, hooks in vars(module).items()
+                if key.endswith("hooks") and hooks is not None
+            ],
+        )
+        for name, module in model.named_modules()
+    ]
+    modes = [
+        {key: value for key, value in state.items() if key not in ("training", "config")}
+        for *_, state, _ in modules
+    ]
+    config = {**model.config.to_dict(), "attention": model.config._attn_implementation}
+    weights = {name: (id(w), w.requires_grad) for name, w in model.named_parameters()}
+    flat = [(*module[:4], module[5]) for module in modules]
+    return flat, modes, config, model.generation_config.to_dict(), weights
+
+
+@pytest.mark.parametrize("checkpointing", [False, True])
+@pytest.mark.parametrize("family", ["llama", "gpt2"])
+def test_a_policy_leaves_the_callers_model_as_it_was(family, checkpointing):
+    model, tokenizer = tiny_model(family=family)
+    model.config.attention_dropout = 0.1
+    for module in model.modules():
+        for name in ("p", "attention_dropout"):
+            if hasattr(module, name):
+                setattr(module, name, 0.1)
+    model.train()
+    model.get_decoder().eval()  # a mixture of modes
+    model.register_forward_hook(lambda *_: None)
+    before = snapshot(model)
+    policy = Policy(model, tokenizer, gradient_checkpointing=checkpointing)
+    assert snapshot(model) == before
+    sample(policy, prompts_of(policy), num_samples=2)
+    policy.logprobs([TokenRow([1, 2], [3, 4])], temperature=1.0)[0].sum().backward()
+    policy.frozen_copy()
+    assert snapshot(model) == before
+
+
+def test_an_adapter_is_added_to_the_policy_and_not_to_the_callers_model():
+    model, tokenizer = tiny_model()
+    policy = Policy(model, tokenizer)
+    modules = [(name, id(module)) for name, module in model.named_modules()]
+    policy.freeze(AdapterConfig(lora_rank=2), "tiny")
+    policy.with_adapter("a", 0)
+    assert [(name, id(module)) for name, module in model.named_modules()] == modules
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_a_policy_trains_the_weights_of_the_callers_model():
+    model, tokenizer = tiny_model()
+    policy = Policy(model, tokenizer)
+    pairs = zip(policy.parameters(), model.parameters(), strict=True)
+    assert all(ours is theirs for ours, theirs in pairs)

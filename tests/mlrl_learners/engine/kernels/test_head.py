@@ -4,7 +4,7 @@ import transformers
 
 from mlrl_learners.engine.kernels import head
 from mlrl_learners.engine.kernels.head import head_logprobs
-from mlrl_learners.engine.onednn_layers import use_fast_linears
+from mlrl_learners.engine.onednn_layers import use_onednn_layers
 from mlrl_learners.policies import tiny_model
 
 TEMPERATURE = 0.7
@@ -13,7 +13,7 @@ TEMPERATURE = 0.7
 @pytest.fixture
 def model():
     model, _ = tiny_model(0)
-    use_fast_linears(model)
+    use_onednn_layers(model)
     return model
 
 
@@ -55,7 +55,7 @@ def gradients(model, hidden, function, weights):
 def test_values_and_gradients_equal_those_of_every_logit_at_once(
     model, hidden, weights, plain, monkeypatch
 ):
-    monkeypatch.setattr(head, "_is_plain", lambda _: plain)
+    monkeypatch.setattr(head, "_is_bias_free_product", lambda _: plain)
     monkeypatch.setitem(head.CHUNK_TOKENS, "cpu", 4)
     for ours, theirs in zip(
         gradients(model, hidden, fused, weights),

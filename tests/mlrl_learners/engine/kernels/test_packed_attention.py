@@ -107,7 +107,7 @@ def test_what_a_family_asks_of_attention_and_is_unknown_is_refused():
     model, _ = tiny_model(0)
     layer = model.get_decoder().layers[0].self_attn
     states = torch.randn(1, 4, 3, 8)
-    with pytest.raises(ValueError, match="knows no softcap"):
+    with pytest.raises(ValueError, match="does not support softcap"):
         packed_attention._attend(layer, states, states, states, None, softcap=30.0)
 
 

@@ -1,0 +1,283 @@
+"""Execution of one causal language model: sampling, log-probabilities and hidden states.
+
+The engine alone knows devices, kernels, KV caches, CUDA graphs, autocast, adapters and shards. It
+does not know tokenizers, prompts' texts or losses; `mlrl_learners.policies.Policy` builds on it.
+"""
+
+import contextlib
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mlrl_learners.engine import sharding
+from mlrl_learners.engine.adapter_layers import AdapterLayers
+from mlrl_learners.engine.cuda_graphs import GraphRecorder
+from mlrl_learners.engine.decoding import generate
+from mlrl_learners.engine.drawn_tokens import SampledTokens
+from mlrl_learners.engine.dropout import use_evaluation_mode
+from mlrl_learners.engine.logprobs import (
+    TokenRow,
+    logprobs_and_states,
+    micro_batches,
+    num_tokens,
+    prompt_states,
+)
+from mlrl_learners.engine.model_checks import enable_checkpointing
+from mlrl_learners.engine.preparation import prepare
+from mlrl_learners.engine.sampling import SamplingConfig
+from mlrl_learners.engine.selection import Precision, ReaderName, autocast, select_mode
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.processes.work_sharing import deal, world
+
+__all__ = ["Engine"]
+
+IDLE = TokenRow((0,), (0,))  # read by a process without rows, so that shards stay in step
+
+
+class Engine:
+    """Executes a causal language model.
+
+    The model that is passed is not modified: the engine works on a copy of its modules that shares
+    its parameters. Training through the engine therefore updates the weights of both.
+
+    Args:
+        model: A `transformers` causal language model.
+        precision: `"bf16"` computes under bfloat16 autocast; the weights keep their type.
+        gradient_checkpointing: Recompute activations in the backward pass to save memory.
+
+    Attributes:
+        model: The prepared copy: without dropout, with faster layers, in evaluation mode.
+        mode: The execution path that was chosen, and why; `print(engine.mode)` describes it.
+        recorder: Records the steps of the reader `static` as CUDA graphs; None for other readers.
+        adapters: LoRA adapters on the frozen weights; None before `freeze`.
+
+    Raises:
+        ConfigError: If `precision` is unknown, or the model cannot be trained here.
+    """
+
+    def __init__(
+        self,
+        model: Any,  # noqa: ANN401 - transformers ships no types
+        *,
+        precision: Precision = "float32",
+        gradient_checkpointing: bool = False,
+    ) -> None:
+        if precision not in ("float32", "bf16"):
+            raise ConfigError(f"precision must be float32 or bf16, got {precision!r}")
+        self.model = prepare(model)
+        self.precision = precision
+        self.gradient_checkpointing = gradient_checkpointing
+        self.adapters: AdapterLayers | None = None
+        self.mode = select_mode(self.model, precision)
+        self.recorder = GraphRecorder(self.device) if self.mode.reader == "static" else None
+        if gradient_checkpointing:
+            enable_checkpointing(self.model)
+        self._family = type(self.model)  # sharding changes the class
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights."""
+        device: torch.device = next(self.model.parameters()).device
+        return device
+
+    def override(
+        self,
+        *,
+        reader: ReaderName | None = None,
+        packs_prompts: bool | None = None,
+        recorder: GraphRecorder | None = None,
+    ) -> None:
+        """Execute on another path than the chosen one, to compare paths.
+
+        Args:
+            reader: Name of the reader, see `ExecutionMode`; None keeps it.
+            packs_prompts: Whether prompts are packed; None keeps it.
+            recorder: Records the steps of `static`; None computes each of them as usual. Only
+                with `reader`.
+        """
+        packs = self.mode.packs_prompts if packs_prompts is None else packs_prompts
+        self.mode = replace(self.mode, packs_prompts=packs, reason="set by override")
+        if reader is not None:
+            self.mode, self.recorder = replace(self.mode, reader=reader), recorder
+
+    def shard(self, device: str) -> None:
+        """Shard the weights over all processes.
+
+        Args:
+            device: Device of this process's shards; `"auto"` for a GPU if there is one.
+        """
+        sharding.shard(self.model, device)
+        if sharding.is_sharded(self.model) and self.mode.reader != "uncached":
+            self.mode = replace(self.mode, reader="module", reason="the weights are sharded")
+
+    def freeze(self, *, rank: int, alpha: int, targets: Sequence[str]) -> AdapterLayers:
+        """Freeze the weights, and return the layers that adapters can be added to.
+
+        Args:
+            rank: Rank of every adapter.
+            alpha: Adapters are scaled by alpha / rank.
+            targets: Ends of the names of the layers that get adapters; empty for all linear
+                layers except the head.
+        """
+        self.adapters = AdapterLayers(self.model, rank=rank, alpha=alpha, targets=targets)
+        if self.mode.reader == "llama":
+            reason = "adapters are computed in hooks of the model's layers"
+            self.mode = replace(self.mode, reader="module", reason=reason)
+        if self.gradient_checkpointing:
+            contexts = self.adapters.checkpoint_contexts
+            self.model.gradient_checkpointing_enable(
+                {"use_reentrant": False, "context_fn": contexts}
+            )
+        return self.adapters
+
+    def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
+        """Return what can be trained: all weights, or those of an adapter once frozen."""
+        if self.adapters is None:
+            return [weight for weight in self.model.parameters() if weight.requires_grad]
+        return [] if adapter is None else self.adapters.parameters(adapter)
+
+    def sample(
+        self,
+        prompts: Sequence[Sequence[int]],
+        num_samples: int,
+        sampling: SamplingConfig,
+        *,
+        eos_ids: Sequence[int],
+        generator: torch.Generator | None,
+        max_rows: int = 64,
+        adapters: Sequence[str | None] | None = None,
+    ) -> list[list[SampledTokens]]:
+        """Sample `num_samples` answers to each prompt.
+
+        Args:
+            prompts: Token ids of each, at least one.
+            num_samples: Answers per prompt, G.
+            sampling: Length, temperature and truncation.
+            eos_ids: Ids that end an answer.
+            generator: CPU generator of the random numbers; None decodes greedily.
+            max_rows: Most answers that are decoded at once.
+            adapters: Adapter of each prompt; None for the base alone.
+        """
+        self.model.eval()
+        if self.recorder is not None and not self.recorder.usable:
+            reason = "steps could not be recorded as CUDA graphs"
+            self.mode, self.recorder = replace(self.mode, reader="module", reason=reason), None
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(autocast(self.device, self.precision))
+            rows = None
+            if self.adapters is not None:
+                names = adapters or [None] * len(prompts)
+                rows = stack.enter_context(self.adapters.active_by_row(names))
+            return generate(
+                self.model,
+                prompts,
+                num_samples,
+                sampling,
+                reader_name=self.mode.reader,
+                recorder=self.recorder,
+                eos_ids=eos_ids,
+                generator=generator,
+                max_rows=max_rows,
+                adapters=rows,
+            )
+
+    def logprobs(
+        self,
+        rows: Sequence[TokenRow],
+        *,
+        temperature: float,
+        with_entropy: bool = True,
+        entropy_gradient: bool = False,
+        adapter: str | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Compute log-probabilities, entropies and states in one forward pass.
+
+        Args:
+            rows: Prompts and completions.
+            temperature: Divisor of the logits, above 0.
+            with_entropy: Compute entropies; zeros otherwise.
+            entropy_gradient: Whether entropies have a gradient.
+            adapter: The active adapter; None for the base alone.
+
+        Returns:
+            Log-probabilities and entropies of all completion tokens, float32 `[T]` each, and the
+            decoder's states at the last prompt tokens, `[B, H]`.
+        """
+        read = rows or [IDLE]
+        with self._forward(adapter):
+            logprobs, entropy, states = sharding.compute(
+                self.model,
+                lambda: logprobs_and_states(
+                    self.model,
+                    read,
+                    temperature=temperature,
+                    with_entropy=with_entropy,
+                    entropy_gradient=entropy_gradient,
+                    packed=self.mode.packs_prompts,
+                ),
+            )
+        return (logprobs, entropy, states) if rows else (logprobs[:0], entropy[:0], states[:0])
+
+    def prompt_states(
+        self, prompts: Sequence[Sequence[int]], *, adapter: str | None = None
+    ) -> Tensor:
+        """Return the decoder's states at the last tokens of the prompts, `[B, H]`."""
+        with self._forward(adapter):
+            states = sharding.compute(
+                self.model,
+                lambda: prompt_states(self.model.get_decoder(), prompts or [IDLE.prompt_ids]),
+            )
+        return states[: len(prompts)]
+
+    def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
+        """Yield row numbers of forward passes of at most `max_tokens` tokens each.
+
+        With several processes each batch is yielded in exactly one of them; `PolicyOptimizer.step`
+        sums their gradients. With sharded weights all processes yield the same number of batches,
+        some of them empty.
+        """
+        batches = list(micro_batches(rows, max_tokens, packed=self.mode.packs_prompts))
+        shares = deal([num_tokens(rows, batch) for batch in batches])
+        ours = shares[world().rank]
+        yield from (batches[i] for i in ours)
+        if sharding.is_sharded(self.model):
+            yield from ([] for _ in range(len(ours), max(map(len, shares))))
+
+    def frozen_copy(self) -> "Engine":
+        """Return an engine on a frozen copy of the weights, sharded if these are."""
+        if not sharding.is_sharded(self.model):
+            model = copy.deepcopy(self.model).requires_grad_(False)
+            return Engine(model, precision=self.precision)
+        model = self._family(self.model.config).to(next(self.model.parameters()).dtype)
+        model.load_state_dict(sharding.whole_weights(self.model, everywhere=True))
+        copied = Engine(model.requires_grad_(False), precision=self.precision)
+        copied.shard(self.device.type)
+        return copied
+
+    def save(self, folder: Path) -> None:
+        """Write all weights into a folder that `transformers` loads; every process must call it."""
+        sharding.save_weights(self.model, folder)
+
+    def load(self, folder: Path) -> None:
+        """Read the weights that `save` wrote.
+
+        Raises:
+            CheckpointError: If the folder holds no weights, or those of another model.
+        """
+        sharding.read_weights(self.model, self._family, folder)
+
+    @contextlib.contextmanager
+    def _forward(self, adapter: str | None) -> Iterator[None]:
+        """Set up a forward pass that may be trained: mode, precision and adapter."""
+        use_evaluation_mode(self.model, checkpointing=self.gradient_checkpointing)
+        with autocast(self.device, self.precision):
+            if self.adapters is None:
+                yield
+                return
+            with self.adapters.active(adapter):
+                yield

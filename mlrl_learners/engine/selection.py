@@ -1,0 +1,130 @@
+"""Choice of the execution path of a model, and the readers that decode with it."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from mlrl_learners.engine.cuda_graphs import GraphRecorder
+from mlrl_learners.engine.families import (
+    keeps_cache,
+    matches_llama_reader,
+    matches_static_reader,
+    packs_prompts,
+)
+from mlrl_learners.engine.frozen_casts import frozen_casts
+from mlrl_learners.engine.llama_reader import LlamaReader
+from mlrl_learners.engine.module_reader import ModuleReader
+from mlrl_learners.engine.onednn_layers import packed_weights
+from mlrl_learners.engine.reader import Reader
+from mlrl_learners.engine.sharding import is_sharded
+from mlrl_learners.engine.static_reader import StaticReader, without_cudnn_attention
+from mlrl_learners.engine.uncached_reader import UncachedReader
+
+__all__ = ["ExecutionMode", "Precision", "ReaderName", "autocast", "open_reader", "select_mode"]
+
+Precision = Literal["float32", "bf16"]
+ReaderName = Literal["module", "static", "llama", "uncached"]
+
+
+@dataclass(frozen=True)
+class ExecutionMode:
+    """The execution path of a model.
+
+    Attributes:
+        reader: How tokens are read while sampling: `module` is the model's own forward pass,
+            `static` the same at fixed shapes, replayed as CUDA graphs, `llama` a faster forward
+            pass on a CPU, `uncached` a forward pass over whole sequences at every step.
+        packs_prompts: Whether log-probabilities read a prompt once for all of its completions.
+        precision: `"float32"` computes in the type of the weights, `"bf16"` under autocast.
+        reason: Why this reader was chosen.
+    """
+
+    reader: ReaderName
+    packs_prompts: bool
+    precision: Precision
+    reason: str
+
+    def __str__(self) -> str:
+        prompts = "packed prompts" if self.packs_prompts else "a prompt per completion"
+        return f"{self.reader} reader, {prompts}, {self.precision} ({self.reason})"
+
+
+def select_mode(model: nn.Module, precision: Precision) -> ExecutionMode:
+    """Choose the fastest path that passes its check; the model must be prepared.
+
+    Depends on the architecture, not on the weights, so that a resumed run gets the same path.
+    """
+    if not keeps_cache(model):
+        family = model.config.model_type  # type: ignore[union-attr]
+        warnings.warn(
+            f"{family!r} models are sampled without a KV cache here: each token"
+            " reads its whole sequence again, which is slow",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+        reason = "padding would change what the model's cache holds"
+        return ExecutionMode("uncached", False, precision, reason)
+    packs = packs_prompts(model)
+    device = next(model.parameters()).device
+    if device.type == "cuda" and matches_static_reader(model):
+        return ExecutionMode("static", packs, precision, "attention over all columns, on a GPU")
+    with autocast(device, precision):
+        is_llama = matches_llama_reader(model)
+    if is_llama:
+        return ExecutionMode("llama", packs, precision, "Llama's layout, on a CPU with oneDNN")
+    return ExecutionMode("module", packs, precision, f"no faster reader for it on {device.type}")
+
+
+def autocast(
+    device: torch.device, precision: Precision
+) -> contextlib.AbstractContextManager[object]:
+    """Return a context that computes with a precision: bfloat16 autocast, or nothing."""
+    if precision == "float32":
+        return contextlib.nullcontext()
+    return torch.autocast(device.type, dtype=torch.bfloat16)
+
+
+@contextlib.contextmanager
+def open_reader(
+    model: nn.Module,
+    reader: ReaderName,
+    recorder: GraphRecorder | None,
+    *,
+    num_rows: int,
+    max_tokens: int,
+) -> Iterator[Reader[Any]]:
+    """Yield the reader of a name, with weights laid out for many small reads inside the block.
+
+    `llama` yields the reader `module` if the model has changed and no longer fits, or if there is
+    nothing to decode.
+
+    Args:
+        model: A prepared model.
+        reader: Name of the reader.
+        recorder: Records the steps of `static`; None computes each of them as usual.
+        num_rows: Typical number of rows per read; 0 if this process decodes nothing.
+        max_tokens: Most tokens that are sampled per row.
+    """
+    with without_cudnn_attention():
+        if reader == "uncached":
+            yield UncachedReader(model)
+        elif reader == "llama" and num_rows and LlamaReader.fits(model):
+            yield LlamaReader(model, num_rows)
+        else:
+            with _fast_weights(model, num_rows):
+                is_static = reader == "static"
+                yield (
+                    StaticReader(model, max_tokens, recorder) if is_static else ModuleReader(model)
+                )
+
+
+def _fast_weights(model: nn.Module, num_rows: int) -> contextlib.AbstractContextManager[None]:
+    """Lay out weights for many reads, unless they are sharded."""
+    if next(model.parameters()).device.type == "cpu":
+        return packed_weights(model, num_rows)
+    return contextlib.nullcontext() if is_sharded(model) else frozen_casts(model)
