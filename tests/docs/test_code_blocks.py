@@ -8,7 +8,8 @@ import pytest
 
 from mlrl_learners.cli import build_parser
 from mlrl_learners.cli.parser import split_words
-from mlrl_learners.config.run import from_mapping, load_config, presets
+from mlrl_learners.config.presets import presets
+from mlrl_learners.config.run import from_mapping, load_config
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
