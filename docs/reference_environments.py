@@ -1,7 +1,7 @@
-"""A page an environment: task, roles, rewards, options, an episode, data, version history.
+"""Reference page of each environment: task, agents, reward, data, options, episode and versions.
 
-All of it comes from the environment itself: the docstring of its module, those of the modules that
-score it, the fields of its options, and an episode played on its sample.
+The text comes from the docstrings of the environment's module and of the modules that score it, from
+the fields of its options, and from an episode on its split `sample`.
 """
 
 import importlib
@@ -22,17 +22,17 @@ MODES = ("grounded", "paper")
 
 
 def environment_pages() -> dict[str, str]:
-    """Return the page of each of our environments by file name, and a table of them all."""
+    """Return the page of each environment by file name, and the index page."""
     ids = sorted(env_id for env_id in mlrl_envs.registry if env_id.startswith("mlrl/"))
     pages = {f"environments/{_file(env_id)}.md": environment_page(env_id) for env_id in ids}
     rows = [(f"[`{env_id}`](environments/{_file(env_id)}.md)", *_row(env_id)) for env_id in ids]
     toctree = "```{toctree}\n:hidden:\n:glob:\n\nenvironments/*\n```"
-    index = ["# Registered environments", table(("id", "what it is", "agents"), rows), toctree]
+    index = ["# Registered environments", table(("id", "task", "agents"), rows), toctree]
     return {"environments.md": "\n\n".join(index) + "\n", **pages}
 
 
 def environment_page(env_id: str) -> str:
-    """Return everything there is to know about an environment."""
+    """Return the page of an environment."""
     intro, fields, history = _split(_docstring(env_id))
     env: Any = mlrl_envs.make(env_id, split="sample", max_turns=2, render_mode="ansi")
     parts = [f"# {env_id}", intro]
@@ -40,7 +40,7 @@ def environment_page(env_id: str) -> str:
         parts += [f"## {name}", fields[name][:1].upper() + fields[name][1:]]
         parts += _scoring(env_id, fields[name]) if name == "Reward" else ()
     parts += ["## Options", options_table(type(env.family.config))]
-    parts += ["## An episode", "Played on the sample, with answers written by hand."]
+    parts += ["## An episode", "An episode on the split `sample`, with answers written by hand."]
     parts += [fenced(_play(env, EXAMPLES.get(env_id, ())))]
     parts += ["## Version history", history]
     env.close()
@@ -68,17 +68,17 @@ def _row(env_id: str) -> tuple[str, str]:
 
 
 def _scoring(env_id: str, reward: str) -> Iterator[str]:
-    """Yield what an episode's reference earns, part by part, and how the parts are computed."""
-    yield "What the example below earns in its last turn, for each agent:"
+    """Yield the rewards of the example episode, and the documentation of the scoring modules."""
+    yield "Rewards in the last turn of the example below:"
     yield table(("mode", "lowest and highest", "agent", "components"), _earned(env_id))
-    for name in re.findall(r"`(mlrl_envs\.rewards\.\w+)`", reward):
+    for name in re.findall(r"`(mlrl_envs\.rewards\.[\w.]+)`", reward):
         yield f"### {name}"
         docstring = inspect.getdoc(importlib.import_module(name)) or ""
         yield docstring_as_markdown("\n\n".join(map(_as_formula, docstring.split("\n\n"))))
 
 
 def _as_formula(paragraph: str) -> str:
-    """Keep the lines of a paragraph of equations; leave any other as it is."""
+    """Fence a paragraph of equations; return other paragraphs unchanged."""
     is_formula = all(re.match(r"\w+ += |\s+\S", line) for line in paragraph.split("\n"))
     return fenced(paragraph) if is_formula and "=" in paragraph else paragraph
 
@@ -97,15 +97,15 @@ def _earned(env_id: str) -> Iterator[tuple[str, str, str, str]]:
         env.close()
 
 
-def _play(env: Any, first: tuple[Mapping[str, str], ...]) -> str:  # noqa: ANN401 - ours, by its id
-    """Play some joint actions, then right ones as long as there are any; return the transcript."""
+def _play(env: Any, first: tuple[Mapping[str, str], ...]) -> str:  # noqa: ANN401 - any environment of mlrl
+    """Play given joint actions, then reference actions if there are any; return the transcript."""
     env.reset(seed=0, options={"task_index": 0})
     for actions in first:
         env.step(actions)
     while env.agents and (actions := env.reference_actions()) is not None:
         env.step(actions)
     if not env.turns:
-        raise LookupError(f"write an example of {env.metadata['name']} in reference_examples.py")
+        raise LookupError(f"add an example of {env.metadata['name']} to reference_examples.py")
     return str(env.render())
 
 
