@@ -1,7 +1,7 @@
 """Reference page of each environment: task, agents, reward, data, options, episode and versions.
 
-The text comes from the docstrings of the environment's module and of the modules that score it, from
-the fields of its options, and from an episode on its split `sample`.
+The text comes from the docstrings of the environment's module and of the modules that score it,
+from the fields of its options, and from an episode on its split `sample`.
 """
 
 import importlib
@@ -97,7 +97,7 @@ def _earned(env_id: str) -> Iterator[tuple[str, str, str, str]]:
         env.close()
 
 
-def _play(env: Any, first: tuple[Mapping[str, str], ...]) -> str:  # noqa: ANN401 - any environment of mlrl
+def _play(env: Any, first: tuple[Mapping[str, str], ...]) -> str:  # noqa: ANN401 - ours
     """Play given joint actions, then reference actions if there are any; return the transcript."""
     env.reset(seed=0, options={"task_index": 0})
     for actions in first:

@@ -98,3 +98,11 @@ def test_issue_templates_are_forms(path):
     if path.name != "config.yml":
         assert {"name", "description", "body"} <= set(form)
         assert all({"type", "attributes"} <= set(part) for part in form["body"])
+
+
+def test_every_changelog_entry_is_one_line_of_at_most_200_characters():
+    text = (ROOT / "docs/CHANGELOG.md").read_text("utf-8")
+    entries = text.split("## Unreleased\n", 1)[1].strip().splitlines()
+    wrong = [line for line in entries if line and not line.startswith(("- ", "## "))]
+    assert wrong == []
+    assert [line for line in entries if len(line) > 200] == []
