@@ -1,1 +1,1 @@
-"""Benchmarks: figures of speed side by side with peers, and the demo."""
+"""Benchmarks: speed comparisons, learning curves, result files and the demo."""

@@ -1,4 +1,4 @@
-"""Learning curves of several runs: read from their folders, written to a file, put in a table."""
+"""Learning curves of several runs: reading run folders, JSON files and Markdown tables."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ __all__ = ["Curve", "gather", "grouped", "parse", "report", "spread", "table"]
 ROOT = Path(__file__).resolve().parents[1]
 
 Curve = dict[str, Any]
-"""One run: its group under a key, `seed`, `returns` of training an iteration, `held_out` by
+"""Curve of one run: its group, `seed`, training `returns` per iteration, and `held_out` returns by
 iteration."""
 
 
@@ -41,7 +41,7 @@ def grouped(curves: Sequence[Curve], key: str) -> dict[str, list[Curve]]:
 
 
 def table(curves: Sequence[Curve], key: str, labels: Mapping[str, str], iterations: int) -> str:
-    """Return a Markdown table: a row a group, means over its seeds with the least and the most."""
+    """Return a Markdown table with one row per group: mean over seeds, minimum and maximum."""
     lines = [
         f"| {key} | first 3 iterations | last 3 | held-out, untrained | trained | gain, by seed |",
         "|---|---|---|---|---|---|",
@@ -69,24 +69,26 @@ def report(
     iterations: int,
     draw: Callable[[Sequence[Curve], Path], None],
 ) -> list[Curve]:
-    """Write the curves that are at their end to `arguments.out`, draw them, and return them."""
+    """Write the curves of finished runs to `arguments.out`, draw them, and return them."""
     whole = []
     for curve in curves:
         if {0, iterations} <= set(curve["held_out"]) and len(curve["returns"]) == iterations:
             whole.append(curve)
         else:
-            print(f"left out: {curve[key]}, seed {curve['seed']}: not at its end yet")
+            print(f"left out: {curve[key]}, seed {curve['seed']}: not finished")
     arguments.out.write_text(json.dumps({"work": work, "runs": whole}, indent=1) + "\n")
     draw(whole, arguments.picture)
     return whole
 
 
 def parse(argv: Sequence[str] | None, description: str, name: str, runs: str) -> argparse.Namespace:
-    """Parse the arguments of a script whose curves are called `name`."""
+    """Parse the arguments of a script; `name` is the stem of its output files."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--runs", type=Path, default=Path(runs))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--gather-only", action="store_true", help="train nothing")
+    parser.add_argument(
+        "--gather-only", action="store_true", help="do not train, use existing runs"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / f"{name}.json")
     picture = ROOT / "docs" / "images" / f"{name}.svg"
     parser.add_argument("--picture", type=Path, default=picture)
@@ -94,5 +96,5 @@ def parse(argv: Sequence[str] | None, description: str, name: str, runs: str) ->
 
 
 def spread(values: Sequence[float]) -> str:
-    """Return a mean with the least and the most."""
+    """Return the mean with minimum and maximum, as text."""
     return f"{mean(values):.3f} [{min(values):.3f}, {max(values):.3f}]"

@@ -1,12 +1,11 @@
-"""The demo: two small language models learn to write a story together, then write code.
+"""Demo: two small language models learn to write a story together, then write code.
 
     python -m benchmarks.demo [--run-dir runs/demo] [--resume]
 
-SmolLM2-135M-Instruct plays both roles of `mlrl/story-v0` as two separate models, which MAGRPO
-trains on ten prompts; ten others are held out and played before, during and after training. Then
-the same two play a few tasks of `mlrl/humaneval-v0` for two turns, their programs run in the
-sandbox. Everything is written into the run directory, with a report to open in a browser. The exit
-status is 1 when the held-out return has not risen by half.
+MAGRPO trains two copies of SmolLM2-135M-Instruct, one for each agent of `mlrl/story-v0`, on ten
+prompts. Ten other prompts are held out and evaluated before, during and after training. Then both
+models play a few tasks of `mlrl/humaneval-v0` for two turns. All results are written to the run
+directory, with an HTML report. The exit status is 1 if the held-out return has not risen by half.
 """
 
 import argparse
@@ -18,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-# Processes whose threads wait actively for one another on few cores are ten times slower; some
-# 50 µs of it are for free. It must be said before torch is imported.
+# Threads that spin while they wait make processes on few cores ten times slower; about 50 µs of
+# spinning cost nothing. The variable is read when torch is imported.
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 import mlrl_envs
@@ -32,27 +31,27 @@ from mlrl_learners.training.checkpoint import latest_checkpoint
 __all__ = ["DemoConfig", "main"]
 
 STORY, CODE = "mlrl/story-v0", "mlrl/humaneval-v0"
-CHECKPOINT_EVERY = 3  # iterations, of which each takes most of a minute
+CHECKPOINT_EVERY = 3  # iterations; each takes up to a minute
 
 
 @dataclass(frozen=True)
 class DemoConfig:
-    """What the demo does; sized for two cores and less than fifteen minutes.
+    """Settings of the demo; it takes less than fifteen minutes on two cores.
 
     Attributes:
-        model: What both agents start from.
-        iterations: Updates of training.
-        tasks_per_iteration: Prompts an update.
-        group_size: Stories an agent writes to each prompt of an update.
-        max_new_tokens: Longest text, in tokens; it also bounds how far a story can outgrow a setup.
+        model: Initial model of both agents.
+        iterations: Number of training updates.
+        tasks_per_iteration: Prompts per update.
+        group_size: Completions per agent and prompt.
+        max_new_tokens: Longest completion in tokens; it also limits the length ratio of the story.
         lr: Learning rate.
         precision: `"bf16"` computes under autocast over float32 weights.
-        eval_every: Iterations from one look at the held-out prompts to the next.
-        eval_samples: Episodes a held-out prompt.
-        code_tasks: How many HumanEval tasks are played.
-        code_tokens: Longest answer there, in tokens.
-        seed: Decides everything that is drawn.
-        least_ratio: How often the first held-out return must fit into the last.
+        eval_every: Iterations between evaluations on the held-out prompts.
+        eval_samples: Episodes per held-out prompt.
+        code_tasks: Number of HumanEval tasks.
+        code_tokens: Longest completion on HumanEval, in tokens.
+        seed: Random seed.
+        least_ratio: Smallest ratio of the last to the first held-out return for exit status 0.
     """
 
     model: str = "smollm2-135m-instruct"
@@ -93,7 +92,7 @@ def main(argv: Sequence[str] | None = None, config: DemoConfig | None = None) ->
 
 
 def train(config: DemoConfig, run_dir: Path, *, resume: bool) -> bool:
-    """Train the two writers; return whether training came to its end."""
+    """Train the two writers; return whether training finished."""
     _say(f"1/3 Two agents, each a {config.model}, learn {STORY} ({config.iterations} iterations).")
     agents = mlrl_envs.make(STORY).possible_agents
     learner = mlrl_learners.make(
@@ -101,10 +100,10 @@ def train(config: DemoConfig, run_dir: Path, *, resume: bool) -> bool:
         agents=agents,
         model=config.model,
         group_size=config.group_size,
-        joint_mode="cross",  # each text is judged beside all of its teammate's: less chance in it
+        joint_mode="cross",  # every combination is scored, which lowers the variance
         max_new_tokens=config.max_new_tokens,
         lr=config.lr,
-        loss="dr_grpo",  # every token counts alike, so that short answers are not favoured
+        loss="dr_grpo",  # equal weight for all tokens, so that short answers are not favoured
         precision=config.precision,
         seed=config.seed,
     )
@@ -125,7 +124,7 @@ def train(config: DemoConfig, run_dir: Path, *, resume: bool) -> bool:
 
 
 def play_code(config: DemoConfig, run_dir: Path) -> None:
-    """Let the trained two write programs together, and add what came of it to the run."""
+    """Play HumanEval with the trained models and add the episodes to the run."""
     _say(f"2/3 The same two play {CODE}: {config.code_tasks} tasks, two turns, real tests.")
     checkpoint = latest_checkpoint(run_dir)
     if checkpoint is None:
@@ -153,7 +152,9 @@ def play_code(config: DemoConfig, run_dir: Path) -> None:
         progress=True,
     )
     evaluations = JsonlFile(run_dir / "evaluations.jsonl")
-    evaluations.keep(lambda record: record["env_id"] != CODE)  # of a run that was resumed
+    evaluations.keep(
+        lambda record: record["env_id"] != CODE
+    )  # left by an earlier part of a resumed run
     evaluations.append({"iteration": config.iterations, **result.as_dict()})
     solved = sum(episode.solved for episode in result.episodes)
     _say(f"    mean return {result.mean_return:.3f}, {solved} of {len(result.episodes)} solved")
@@ -166,7 +167,7 @@ def held_out_returns(run_dir: Path) -> list[dict[str, Any]]:
 
 
 def print_figures(held_out: Sequence[Mapping[str, Any]], config: DemoConfig) -> bool:
-    """Print the held-out returns and say whether they have risen enough."""
+    """Print the held-out returns; return whether they have risen enough."""
     prompts = mlrl_envs.make(STORY, split="eval").num_tasks
     _say(
         f"3/3 Held-out return ({prompts} prompts x {config.eval_samples} episodes, "
@@ -191,8 +192,8 @@ def _mean(record: Mapping[str, object]) -> float:
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.demo", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("--run-dir", default="runs/demo", help="where everything is written")
-    parser.add_argument("--resume", action="store_true", help="go on where a run stopped")
+    parser.add_argument("--run-dir", default="runs/demo", help="folder of the run")
+    parser.add_argument("--resume", action="store_true", help="continue an existing run")
     return parser.parse_args(argv)
 
 

@@ -1,11 +1,11 @@
-"""Learning curves: four methods on the story environment, three seeds each, equal samples.
+"""Learning curves of four methods on the story environment, with three seeds and equal samples.
 
     python -m benchmarks.learning_curves [--runs runs/curves] [--gather-only]
 
-Two SmolLM2-135M-Instruct write stories, 288 answers a run; every method takes one optimizer step an
-iteration on the same tasks in the same order. Runs that were stopped go on where they were. What
-came of them is kept in `benchmarks/learning_curves.json` and drawn as
-`docs/images/learning_curves.svg`; the table is printed. Some two hours on two cores.
+Two copies of SmolLM2-135M-Instruct write stories, 288 answers per run. Every method takes one
+optimizer step per iteration on the same tasks in the same order. Interrupted runs are resumed. The
+script writes `benchmarks/learning_curves.json` and `docs/images/learning_curves.svg`, and prints a
+table. It takes about two hours on two cores.
 """
 
 import subprocess
@@ -23,19 +23,19 @@ __all__ = ["draw", "gather", "main", "table"]
 PRESETS: Mapping[str, tuple[str, ...]] = {
     "magrpo": ("story",),
     "marloo": ("story", "--learner.name", "marloo"),
-    # A head on the actor's own states: a critic of its own for each agent would double the memory.
+    # A value head on the actor, because separate critics would double the memory.
     "ippo": ("ippo", "--learner.critic", "value_head", "--learner.epochs", "1"),
     "mappo": ("mappo", "--learner.epochs", "1"),
 }
 ITERATIONS, TASKS = 12, 2
-ANSWERS = TASKS * 6 * 2  # an iteration: group size, agents
+ANSWERS = TASKS * 6 * 2  # per iteration: tasks, group size, agents
 COLORS = {"magrpo": "#1b6ca8", "marloo": "#c8553d", "ippo": "#3c8d5a", "mappo": "#7a5ea8"}
 
 KEY = "method"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Train what is left, gather, draw, and print the table."""
+    """Train the missing runs, gather and draw the curves, and print the table."""
     description = "Learning curves of four methods."
     arguments = curves.parse(argv, description, "learning_curves", "runs/curves")
     runs = [(method, seed) for seed in arguments.seeds for method in PRESETS]
@@ -50,17 +50,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def gather(run_dir: Path, method: str, seed: int) -> Curve:
-    """Read the curve of one run: mean returns, of training rollouts and of held-out prompts."""
+    """Read the curve of one run: mean returns of training rollouts and of held-out prompts."""
     return curves.gather(run_dir, KEY, method, seed)
 
 
 def table(found: Sequence[Curve]) -> str:
-    """Return a Markdown table: a row a method, means over its seeds with the least and the most."""
+    """Return a Markdown table with one row per method: mean over seeds, minimum and maximum."""
     return curves.table(found, KEY, {method: f"`{method}`" for method in PRESETS}, ITERATIONS)
 
 
 def draw(found: Sequence[Curve], picture: Path) -> None:
-    """Draw returns over sampled answers: the mean of the seeds, and a band from least to most."""
+    """Draw returns over sampled answers: mean over seeds, with a band from minimum to maximum."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 3.2), layout="constrained")
@@ -120,7 +120,7 @@ def _work() -> dict[str, Any]:
 
 
 def _smooth(values: Sequence[float], window: int = 3) -> list[float]:
-    """Return the mean of each value and those just before it."""
+    """Return the running mean over the last values."""
     return [mean(values[max(0, i + 1 - window) : i + 1]) for i in range(len(values))]
 
 

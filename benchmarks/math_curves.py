@@ -1,13 +1,13 @@
-"""Learning curves of trees of two turns: arithmetic by a solver and a verifier, three seeds each.
+"""Learning curves of `magrpo` on two-turn trees of arithmetic problems, with three seeds.
 
     python -m benchmarks.math_curves [--runs runs/math] [--gather-only]
 
-SmolLM2-135M-Instruct, one set of weights for both agents, first imitates reference solutions, then
-learns by `magrpo` on trees: 3 answers a prompt, 2 turns, so 3 + 9 nodes' answers a task. Rows are
-weighed by the probability of reaching their node (`reach`), or all alike over log-probabilities of
-the whole vocabulary (`nodes`, which is how rows were weighed before). Runs that were stopped go on
-where they were. What came of them is kept in `benchmarks/math_curves.json` and drawn as
-`docs/images/math_curves.svg`; the table is printed. Some hours on two cores.
+A solver and a verifier share the weights of SmolLM2-135M-Instruct, which is first trained by `sft`
+on reference solutions and then by `magrpo` on trees with 3 answers per prompt and 2 turns. The two
+settings are `turn_weights: reach`, and `turn_weights: nodes` with log-probabilities of the whole
+vocabulary, the default before. Interrupted runs are resumed. The script writes
+`benchmarks/math_curves.json` and `docs/images/math_curves.svg`, and prints a table. It takes
+several hours on two cores.
 """
 
 import subprocess
@@ -36,7 +36,7 @@ KEY = "rows"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Train what is left, gather, draw, and print the table."""
+    """Train the missing runs, gather and draw the curves, and print the table."""
     description = "Learning curves of trees of two turns."
     arguments = curves.parse(argv, description, "math_curves", "runs/math")
     runs = [(variant, seed) for seed in arguments.seeds for variant in VARIANTS]
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def draw(found: Sequence[Curve], picture: Path) -> None:
-    """Draw returns over iterations: the mean of the seeds, and a band from least to most."""
+    """Draw returns over iterations: mean over seeds, with a band from minimum to maximum."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(6.4, 3.6), layout="constrained")
@@ -79,7 +79,7 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
 
 
 def _imitate(runs: Path) -> Path:
-    """Train on reference solutions; return the folder of the weights."""
+    """Train on reference solutions and return the folder of the weights."""
     runs.mkdir(parents=True, exist_ok=True)
     file, run_dir = runs / "references.jsonl", runs / "sft"
     env = [word for name, value in ENV.items() for word in (f"--env.{name}", value)]
@@ -113,7 +113,7 @@ def _run(
     settings: Mapping[str, int],
     model: str = "smollm2-135m-instruct",
 ) -> None:
-    """Train from a configuration file of its own; go on where an earlier run stopped."""
+    """Train with a configuration file; resume an interrupted run."""
     if (run_dir / "checkpoints" / f"step_{iterations}").exists():
         return
     config = run_dir.with_suffix(".yaml")

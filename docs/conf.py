@@ -1,4 +1,4 @@
-"""Sphinx configuration. Pages under `reference/` are written from the code before each build."""
+"""Sphinx configuration; the pages in `reference/` are generated from the code before each build."""
 
 import sys
 from importlib import metadata
@@ -7,7 +7,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from reference import write_pages  # noqa: E402 - it lies beside this file
+from reference import write_pages  # noqa: E402 - a module of this folder
 
 project = "mlrl"
 author = "The mlrl authors"

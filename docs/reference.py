@@ -1,7 +1,6 @@
-"""Writes the reference pages: an environment each, learners, configuration, public names.
+"""Reference pages: environments, learners, configuration, public names and modules.
 
-Everything on them comes from docstrings and dataclass fields, so that no page can be older than
-the code. Google-style sections of a docstring become lists.
+The pages are generated from docstrings and dataclass fields before each build of the documentation.
 """
 
 import dataclasses
@@ -11,6 +10,7 @@ from typing import Any, get_type_hints
 
 from reference_environments import environment_pages
 from reference_markdown import docstring_as_markdown, fenced, options_table, table
+from reference_modules import modules_page
 
 import mlrl_envs
 import mlrl_learners
@@ -25,12 +25,13 @@ __all__ = ["write_pages"]
 
 
 def write_pages(folder: Path) -> None:
-    """Write every page into `folder`; a page that has not changed is left alone."""
+    """Write all pages into `folder`; unchanged pages keep their modification time."""
     pages = {
         **environment_pages(),
         "learners.md": learners_page(),
         "configuration.md": configuration_page(),
         "api.md": api_page(),
+        "modules.md": modules_page(),
     }
     for name, text in pages.items():
         path = folder / name
@@ -40,27 +41,27 @@ def write_pages(folder: Path) -> None:
 
 
 def learners_page() -> str:
-    """Return the page of all registered learners and of their options."""
+    """Return the page of all registered learners and their options."""
     rows = [(f"`{name}`", spec.summary) for name, spec in mlrl_learners.registry.items()]
     return (
         "\n\n".join(
             [
                 "# Registered learners",
-                table(("name", "what it is"), rows),
-                "Learners that share a table of options differ in what they start from.",
+                table(("name", "method"), rows),
+                "Learners with a common table of options differ in their defaults.",
                 "## Options without a critic",
                 "`magrpo` and its family, and `grpo`, `rloo` and `reinforce_pp`.",
                 options_table(MagrpoConfig),
                 "## Options with a critic",
                 "`ippo`, `mappo`, `iac`, `maac` and `ppo`.",
                 options_table(ActorCriticConfig),
-                "## Options of preferences",
+                "## Options of preference learning",
                 "`madpo` and `dpo`.",
                 options_table(MadpoConfig),
                 "## Options of a reward model",
-                "`marlhf`; all others are those of its `method`.",
+                "`marlhf` also has the options of its `method`.",
                 options_table(MarlhfConfig),
-                "## Options of learning by example",
+                "## Options of supervised learning",
                 "`sft`.",
                 options_table(SftConfig),
             ]

@@ -30,7 +30,7 @@ def environment_pages() -> dict[str, str]:
     pages = {f"environments/{_file(env_id)}.md": environment_page(env_id) for env_id in ids}
     rows = [(f"[`{env_id}`](environments/{_file(env_id)}.md)", *_row(env_id)) for env_id in ids]
     toctree = "```{toctree}\n:hidden:\n:glob:\n\nenvironments/*\n```"
-    index = ["# Registered environments", table(("id", "what it is", "agents"), rows), toctree]
+    index = ["# Registered environments", table(("id", "task", "agents"), rows), toctree]
     return {"environments.md": "\n\n".join(index) + "\n", **pages}
 
 

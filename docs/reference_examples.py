@@ -1,6 +1,6 @@
-"""What is played on the pages of environments, in the order of the turns: answers of our own.
+"""Joint actions of the example episodes on the environments' reference pages, turn by turn.
 
-Where the data has a right answer it is played next, and alone for ids that are not here.
+Reference actions of the data follow; environments without an entry play reference actions only.
 """
 
 from collections.abc import Mapping

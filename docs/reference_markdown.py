@@ -1,4 +1,4 @@
-"""Markdown out of docstrings and dataclasses, for the reference pages."""
+"""Conversion of docstrings and dataclasses to Markdown for the reference pages."""
 
 import dataclasses
 import inspect
@@ -12,7 +12,7 @@ SECTIONS = ("Args", "Attributes", "Returns", "Raises", "Yields", "Version histor
 
 
 def docstring_as_markdown(docstring: str) -> str:
-    """Turn the sections of a Google-style docstring into lists; the rest is Markdown already."""
+    """Convert the sections of a Google-style docstring to Markdown lists."""
     lines: list[str] = []
     section = ""
     for line in docstring.splitlines():
@@ -36,7 +36,7 @@ def _section_line(line: str) -> str:
 
 
 def options_table(kind: type, prefix: str = "") -> str:
-    """Return the fields of a dataclass with their defaults and what its docstring says of them."""
+    """Return a table of the fields of a dataclass with defaults and descriptions."""
     meanings = _attribute_docs(kind)
     rows = []
     for item in dataclasses.fields(kind):
@@ -65,7 +65,7 @@ def _attribute_docs(kind: type) -> Mapping[str, str]:
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Return a table."""
+    """Return a Markdown table."""
     lines = [list(header)]
     lines.append(["---"] * len(lines[0]))
     lines += [[cell.replace("|", "\\|") for cell in row] for row in rows]

@@ -1,1 +1,1 @@
-"""Figures of speed, one script each; every one measures both sides in one run."""
+"""Speed benchmarks, one script each; a script measures both sides in one run."""

@@ -1,8 +1,9 @@
-"""Measure every figure; keep them as `results/<machine>.json` and as the table in `docs/`.
+"""Command line of the speed benchmarks.
 
     python -m benchmarks.perf [NAME ...] [--table-only] [--list]
 
-Figures that are not measured this time keep their last result.
+Results are stored in `results/<machine>.json` and written as tables into `docs/performance.md`.
+Benchmarks that are not run keep their last result.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from pathlib import Path
 from benchmarks.perf.common import ROOT, machine_name
 from benchmarks.perf.table import write_page
 
-# By name: the module, what it is told, and about how many minutes it takes on two idle cores.
+# By name: module, arguments, and approximate minutes on two idle cores.
 FIGURES: dict[str, tuple[str, str, float]] = {
     "imports": ("imports", "", 1),
     "steps": ("steps", "", 0.5),
@@ -43,11 +44,15 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the named figures, all by default; return how many failed."""
+    """Run the named benchmarks, all by default; return how many failed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.perf", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FIGURES)}")
-    parser.add_argument("--table-only", action="store_true", help="measure nothing")
-    parser.add_argument("--list", action="store_true", help="say what there is, and how long it is")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"benchmarks to run: {', '.join(FIGURES)}"
+    )
+    parser.add_argument("--table-only", action="store_true", help="only write the tables")
+    parser.add_argument(
+        "--list", action="store_true", help="list the benchmarks and their durations"
+    )
     arguments = parser.parse_args(argv)
     if arguments.list:
         for name, (module, options, minutes) in FIGURES.items():
@@ -82,7 +87,7 @@ def _measure(name: str) -> bool:
 
 
 def _keep(name: str, figure: dict[str, object]) -> None:
-    """Replace one figure in this machine's file."""
+    """Replace one result in the file of this machine."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{machine_name()}.json"
     figures = json.loads(path.read_text()) if path.exists() else {}

@@ -1,6 +1,6 @@
-"""What the sides of `comlrl` share: prompts, rewards, and counting what a trainer samples.
+"""Shared parts of the `comlrl` sides: prompts, rewards and token counts.
 
-Runs in the peers' interpreter and imports nothing of ours but the work and the line protocol.
+It runs in the interpreter of the peers and imports only the work and the worker protocol of mlrl.
 """
 
 import functools
@@ -15,7 +15,7 @@ __all__ = ["about", "common_arguments", "measured_training"]
 
 
 def common_arguments(work: Work) -> dict[str, Any]:
-    """Return the arguments that every trainer there takes."""
+    """Return the arguments that all trainers of comlrl take."""
     import transformers
     from datasets import Dataset
 
@@ -32,11 +32,11 @@ def measured_training(
     trainer: Any,  # noqa: ANN401 - no types there
     sampler: str,
 ) -> Callable[..., Measurement]:
-    """Return one call of `train()` as the work of a round.
+    """Return the work of a round: one call of `train()`.
 
     Args:
-        trainer: What trains; its epochs are one, over all tasks.
-        sampler: The name of its method that returns what it sampled.
+        trainer: A trainer whose epoch covers all tasks.
+        sampler: Name of its method that returns the sampled completions.
     """
     import torch
 
@@ -59,7 +59,7 @@ def measured_training(
 
 
 def about() -> dict[str, object]:
-    """Return the facts about this side."""
+    """Return facts about this side."""
     import torch
 
     return {
@@ -91,7 +91,7 @@ def _next_prompts(
     prompt_history_per_agent: Sequence[Sequence[str]],
     **_: object,
 ) -> list[str]:
-    """Return what our environment gives to read at the next turn."""
+    """Return the prompts of the next turn, as the environment gives them."""
     before = [_unchat(tokenizer, history[-1]) for history in prompt_history_per_agent]
     return [
         _chat(tokenizer, revision(prompt, answer))
@@ -105,7 +105,7 @@ def _unchat(tokenizer: Any, prompt: str) -> str:  # noqa: ANN401
 
 
 def _count_tokens(trainer: Any, sampler: str) -> dict[str, int]:  # noqa: ANN401
-    """Count what the trainer samples, from outside."""
+    """Count the tokens that the trainer samples, without changing it."""
     sampled = {"samples": 0, "tokens": 0}
     sample = getattr(trainer, sampler)
 

@@ -1,8 +1,8 @@
-"""What every figure shares: two sides that take turns, medians, a ratio, one JSON line.
+"""Shared parts of the benchmarks: alternating rounds, medians, hardware facts and worker processes.
 
-A side that needs its own interpreter or must keep its state between rounds is a `Worker`: a
-process that answers one JSON line for each one it reads. The standard library alone is imported
-here, because the peers' interpreter imports this file too.
+A side that needs its own interpreter, or keeps state between rounds, is a `Worker`: a process that
+answers each JSON line with one JSON line. Only the standard library is imported here, because the
+interpreter of the peers imports this module as well.
 """
 
 import contextlib
@@ -43,12 +43,12 @@ _ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
 class Worker:
-    """One side of a figure in a process of its own, kept alive between rounds.
+    """One side of a benchmark in its own process, which lives for all rounds.
 
     Args:
-        python: The interpreter to run.
-        module: What to run with `-m`; it calls `serve`.
-        setup: Sent once, before the first round; the answer is `about`.
+        python: Interpreter of the process.
+        module: Module to run with `-m`; it calls `serve`.
+        setup: Sent once before the first round; the answer is stored as `about`.
     """
 
     def __init__(self, python: str, module: str, setup: Mapping[str, object]) -> None:
@@ -63,7 +63,7 @@ class Worker:
         self.about = self._ask(setup)
 
     def round(self, seed: int, **how: str) -> Measurement:
-        """Do the work once, in one of the ways that the side knows; return what was measured."""
+        """Run one round, with options of the side, and return the measurement."""
         return {name: float(value) for name, value in self._ask({"seed": seed, **how}).items()}
 
     def _ask(self, request: Mapping[str, object]) -> dict[str, float]:
@@ -95,14 +95,16 @@ class Worker:
 def serve(
     prepare: Callable[[dict[str, object]], tuple[Callable[..., Measurement], dict[str, object]]],
 ) -> None:
-    """Be a worker: prepare from the first line, then measure once for every further line.
+    """Run the loop of a worker: prepare from the first line, measure once for each further line.
 
     Args:
-        prepare: Takes the setup; returns the work (a seed, and what `round` is told besides, to a
-            measurement) and facts about this side.
+        prepare: Function from the setup to the work and to facts about this side. The work takes a
+            seed and the options of `round`, and returns a measurement.
     """
     answers = sys.stdout
-    with contextlib.redirect_stdout(sys.stderr):  # libraries may print; the pipe is ours
+    with contextlib.redirect_stdout(
+        sys.stderr
+    ):  # libraries may print, and the pipe must hold JSON only
         work, about = prepare(json.loads(sys.stdin.readline()))
         print(json.dumps(about), file=answers, flush=True)
         for line in sys.stdin:
@@ -112,12 +114,12 @@ def serve(
 def alternate(
     sides: Mapping[str, Callable[[int], Measurement]], *, rounds: int, warmup: int = 1
 ) -> dict[str, list[Measurement]]:
-    """Let the sides take turns, so that a busy machine slows both alike.
+    """Measure the sides in alternation, so that other load on the machine slows both alike.
 
     Args:
-        sides: For each side, the work: seed to measurement.
-        rounds: Turns a side, measured.
-        warmup: Turns a side before those, thrown away.
+        sides: Work of each side: a function from a seed to a measurement.
+        rounds: Measured rounds per side.
+        warmup: Unmeasured rounds per side before them.
     """
     measured: dict[str, list[Measurement]] = {name: [] for name in sides}
     for index in range(-warmup, rounds):
@@ -141,7 +143,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def versions(names: Sequence[str]) -> dict[str, str]:
-    """Return the installed version of each package, with Python's own."""
+    """Return the installed versions of packages, and of Python."""
     found = {"python": platform.python_version()}
     for name in names:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
@@ -150,7 +152,7 @@ def versions(names: Sequence[str]) -> dict[str, str]:
 
 
 def hardware() -> dict[str, object]:
-    """Return what the figure depends on: processor, cores, memory, system, load before it."""
+    """Return facts about the machine: processor, cores, memory, system, and the current load."""
     cpuinfo = Path("/proc/cpuinfo")
     models = re.findall(r"model name\s*:\s*(.+)", cpuinfo.read_text()) if cpuinfo.exists() else []
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
@@ -164,22 +166,22 @@ def hardware() -> dict[str, object]:
 
 
 def machine_name() -> str:
-    """Return a file name for this kind of machine, e.g. `amd-epyc-2-cores`."""
+    """Return a file name for this kind of machine, such as `amd-epyc-2-cores`."""
     facts = hardware()
     text = f"{facts['processor']} {facts['cores']} cores"
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def peak_rss_mib() -> float:
-    """Return the most memory this process has held so far, in MiB."""
+    """Return the peak resident memory of this process in MiB."""
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
 def peers_python() -> str:
-    """Return the interpreter of the peers' environment.
+    """Return the interpreter of the environment with the peers.
 
     Raises:
-        SystemExit: If there is none, with the commands that make it.
+        SystemExit: If it does not exist; the message holds the commands that create it.
     """
     python = os.environ.get("MLRL_PEERS_PYTHON") or str(ROOT / ".venv-peers/bin/python")
     if not Path(python).exists():
@@ -191,5 +193,5 @@ def peers_python() -> str:
 
 
 def print_figure(figure: Mapping[str, object]) -> None:
-    """Print the figure as one JSON line, the last of the output."""
+    """Print a result as one JSON line, the last line of the output."""
     print(json.dumps(figure), flush=True)

@@ -1,8 +1,7 @@
-"""Figure: sampled tokens a second, our sampler against the same model's bare `generate`.
+"""Benchmark of sampling: tokens per second, against `generate` of the same model.
 
-Both sides read the same prompts in one process, draw with temperature 0.8 and top-p 0.95 and never
-meet an end of sequence, so that every answer has all its tokens. `generate` is given the prompts
-padded on the left, with every answer to a prompt as a row of its own, which is its fastest way.
+Both sides read the same prompts in one process and sample with temperature 0.8 and top-p 0.95. No
+answer ends early. `generate` gets left-padded prompts with one row per answer, its fastest mode.
 
     python -m benchmarks.perf.decoding [--prompts 8] [--samples 4] [--max-new-tokens 64]
 """
@@ -14,6 +13,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     Measurement,
     alternate,
@@ -32,7 +32,7 @@ Sample = Callable[[int], Measurement]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
+    """Measure and print the result as one JSON line."""
     arguments = _parse(argv)
     with model_folder(smoke=arguments.smoke) as folder:
         before = hardware()
@@ -134,14 +134,16 @@ def _row(measured: dict[str, list[Measurement]], precision: str) -> dict[str, ob
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Sampling, ours against generate.")
-    parser.add_argument("--rounds", type=int, default=3, help="measured turns a side")
-    parser.add_argument("--prompts", type=int, default=8)
-    parser.add_argument("--samples", type=int, default=4, help="answers a prompt")
-    parser.add_argument("--max-new-tokens", type=int, default=64)
-    parser.add_argument("--precisions", nargs="+", default=["float32", "bf16"])
-    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
-    return parser.parse_args(argv)
+    return parse_arguments(
+        argv,
+        "Sampling, ours against generate.",
+        rounds=3,
+        prompts=8,
+        samples=4,
+        max_new_tokens=64,
+        precisions=["float32", "bf16"],
+        smoke=False,
+    )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
-"""Figures for a GPU: decoding against its memory's floor, an update's FLOP use, a MAGRPO step.
+"""Benchmarks for a GPU: decoding, FLOP utilisation of an update, and a MAGRPO step.
 
-Models are made from a configuration with random weights, so that nothing is downloaded: weights
-cost the same whatever they hold. Figures come in the order of their worth, and each is printed as
-soon as it is there; what the time left does not allow is left out, and said.
+Models have random weights, so that nothing is downloaded; the cost does not depend on the weights.
+Each result is printed at once. Parts that do not fit into the remaining time are skipped, with a
+message.
 
-- rollout tokens a second at batch 1, 32 and 256 against the floor of decoding, where each step
-  reads all weights once at the bandwidth that a plain copy reaches on the same machine, and with
-  steps replayed as CUDA graphs against the same ones launched kernel by kernel;
-- model FLOP use of an update: 6 FLOP a weight and token of forward and backward, prompts read once
-  counted once, over what a bfloat16 matrix product reaches on the same machine;
-- one MAGRPO step of two models against `comlrl`, in bfloat16 on both sides.
+- Sampled tokens per second at batch 1, 32 and 256, against the time to read all weights once per
+  step at the measured copy bandwidth; and with CUDA graphs against single kernel launches.
+- Model FLOP utilisation of an update: 6 FLOP per weight and token, with shared prompts counted
+  once, over the measured FLOP/s of a bfloat16 matrix product.
+- One MAGRPO step of two models against `comlrl`, in bfloat16 on both sides.
 
     benchmarks/perf/gpu.sh [--seconds 500] [--device cuda]
 """
@@ -29,6 +28,7 @@ from typing import Any
 import torch
 
 from benchmarks.perf import gpu_parts
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import print_figure, versions
 from benchmarks.perf.gpu_machine import hardware
 from benchmarks.perf.gpu_parts import Rows
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _ratio(rows: Rows) -> Rows:
-    """Return the row that sets both sides of the step beside each other, if both are there."""
+    """Return the row that compares both sides of the step, if both were measured."""
     steps = {str(row["what"]).split(", ")[-1]: row["ours"] for row in rows if "MAGRPO" in str(row)}
     if set(steps) != {"ours", "comlrl"}:
         return []
@@ -107,20 +107,20 @@ def _median(values: Any) -> float:  # noqa: ANN401 - of a row
 
 
 def _kept(name: str, measure: Callable[[], Rows], left_out: dict[str, str]) -> Rows:
-    """Measure a part; one that fails must not cost the others."""
+    """Measure a part; an error in one part does not stop the others."""
     try:
         return measure()
     except Exception as error:  # noqa: BLE001 - said in the figure
         left_out[name] = f"{type(error).__name__}: {error}"
         return []
     finally:
-        with contextlib.suppress(RuntimeError):  # a GPU that failed fails here once more
+        with contextlib.suppress(RuntimeError):  # after a GPU error this call fails as well
             torch.cuda.empty_cache()
 
 
 @contextlib.contextmanager
 def _at_most(seconds: float) -> Iterator[None]:
-    """Raise in a block that takes longer: what comes after it is to have its time."""
+    """Raise an error if the block takes longer than its time limit."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"took more than {seconds:.0f} s")
@@ -135,15 +135,17 @@ def _at_most(seconds: float) -> Iterator[None]:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Figures for a GPU.")
-    parser.add_argument("--seconds", type=float, default=500.0, help="what may be spent in all")
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--batches", type=int, nargs="+", default=BATCHES)
-    parser.add_argument("--tasks", type=int, default=8)
-    parser.add_argument("--max-new-tokens", type=int, default=256)
-    parser.add_argument("--micro-batch-tokens", type=int, default=16_384)
-    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
-    return parser.parse_args(argv)
+    return parse_arguments(
+        argv,
+        "Benchmarks for a GPU.",
+        seconds={"type": float, "default": 500.0, "help": "time limit of all parts"},
+        device={"choices": ("cuda", "cpu"), "default": "cuda"},
+        batches=BATCHES,
+        tasks=8,
+        max_new_tokens=256,
+        micro_batch_tokens=16_384,
+        smoke=False,
+    )
 
 
 if __name__ == "__main__":

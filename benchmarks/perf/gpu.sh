@@ -1,12 +1,12 @@
 #!/bin/bash
-# All figures for a GPU in one call, in less than nine minutes, with models of random weights.
+# All GPU benchmarks in one call of less than nine minutes, with random weights.
 #
-#   benchmarks/perf/gpu.sh prepare     here, with a network: what the machine is to be given
-#   benchmarks/perf/gpu.sh [ARGS]      there: measure; ARGS go to `python -m benchmarks.perf.gpu`
+#   benchmarks/perf/gpu.sh prepare     run with a network: pack what the GPU machine needs
+#   benchmarks/perf/gpu.sh [ARGS]      run on the GPU machine: measure; ARGS go to `python -m benchmarks.perf.gpu`
 #
-# The machine needs Python, torch, transformers and numpy. It is given this repository and the
+# The GPU machine needs Python, torch, transformers and numpy, this repository, and the
 # folder CARRY (build/gpu-carry, some 5 MB): pure Python packages, PettingZoo, Gymnasium and what
-# they import, and comlrl. Where `datasets` or `wandb` are missing, comlrl gets stand-ins that hold
+# they import, and comlrl. If `datasets` or `wandb` are missing, comlrl gets replacements that hold
 # a list of rows and log nothing. No network is used.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

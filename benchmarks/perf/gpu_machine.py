@@ -1,4 +1,4 @@
-"""What a GPU can do at most, and how work on it is timed."""
+"""Peak bandwidth and FLOP/s of a GPU, and timing of work on it."""
 
 import platform
 import time
@@ -12,7 +12,7 @@ __all__ = ["bandwidth", "hardware", "product_flops", "timed", "wait"]
 
 
 def timed(work: Callable[[], int], device: str, *, rounds: int) -> Iterator[tuple[int, float]]:
-    """Yield what the work returns and its seconds, after a round that does not count."""
+    """Yield the result of the work and its seconds, after one unmeasured round."""
     for number in range(-1, rounds):
         wait(device)
         start = time.perf_counter()
@@ -23,17 +23,17 @@ def timed(work: Callable[[], int], device: str, *, rounds: int) -> Iterator[tupl
 
 
 def bandwidth(device: str) -> float:
-    """Return the bytes a second that a copy reads: half of what it moves."""
+    """Return the bytes per second that a copy reads, half of what it moves."""
     numbers = torch.empty((1 << 28) if device == "cuda" else (1 << 22), device=device)
     target = torch.empty_like(numbers)
     seconds = min(
         seconds for _, seconds in timed(lambda: len(target.copy_(numbers)), device, rounds=5)
     )
-    return 2 * numbers.numel() * numbers.element_size() / seconds  # what is read, and written
+    return 2 * numbers.numel() * numbers.element_size() / seconds  # read and written bytes
 
 
 def product_flops(device: str) -> float:
-    """Return the FLOP a second of a large bfloat16 matrix product."""
+    """Return the FLOP/s of a large bfloat16 matrix product."""
     size = 8192 if device == "cuda" else 256
     left = torch.randn(size, size, device=device, dtype=torch.bfloat16)
     seconds = min(seconds for _, seconds in timed(lambda: len(left @ left), device, rounds=5))
@@ -41,13 +41,13 @@ def product_flops(device: str) -> float:
 
 
 def wait(device: str) -> None:
-    """Wait until the device has nothing to do."""
+    """Wait until the device is idle."""
     if device == "cuda":
         torch.cuda.synchronize()
 
 
 def hardware(device: str) -> dict[str, object]:
-    """Return what the machine is, and the most memory that was taken."""
+    """Return facts about the machine, and the peak memory."""
     if device != "cuda":
         return {"processor": platform.processor(), "cores": torch.get_num_threads()}
     facts = torch.cuda.get_device_properties(0)

@@ -1,4 +1,4 @@
-"""What is measured on a GPU: decoding, an update, and a MAGRPO step of either side."""
+"""Parts of the GPU benchmarks: decoding, an update, and a MAGRPO step of either side."""
 
 import argparse
 import functools
@@ -47,24 +47,24 @@ TINY = {
     "vocab_size": 300,
 }
 PROMPT = list(range(1, 129))
-LOGIT_SPREAD = 6.0  # their standard deviation
+LOGIT_SPREAD = 6.0  # standard deviation of the logits
 Rows = list[dict[str, object]]
 
 
 def random_model(folder: Path, sizes: Mapping[str, int]) -> None:
-    """Save a model of random weights and a tokenizer of bytes; no answer of it ever ends.
+    """Save a model with random weights and a byte tokenizer; its answers never end.
 
-    Its logits spread as a trained model's do. As they are drawn, 95 % of the probability would be
-    that of 124,000 tokens, and drawing by top-p would sort the vocabulary at every token.
+    The logits are scaled to the spread of a trained model. Without it, 95 % of the probability
+    would cover 124,000 tokens, and top-p sampling would sort the vocabulary at every token.
     """
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     from mlrl_learners.policies.tiny import tiny_model
 
     _, tokenizer = tiny_model()
-    # The peer takes the first padding token of a prompt for its end (`work.padded_folder`).
+    # The peer treats the first padding token of a prompt as its end (`work.padded_folder`).
     tokenizer.add_special_tokens({"pad_token": "<|pad|>"})
-    # The last token is the end: random weights draw it once in a vocabulary.
+    # The last token ends an answer: random weights sample it with probability 1 / vocabulary.
     fixed: dict[str, Any] = dict(sizes)
     config = Qwen2Config(
         **fixed,
@@ -76,7 +76,9 @@ def random_model(folder: Path, sizes: Mapping[str, int]) -> None:
     )
     torch.manual_seed(0)
     model: Any = Qwen2ForCausalLM(config)
-    spread_now = config.initializer_range * config.hidden_size**0.5  # of a unit state's logits
+    spread_now = (
+        config.initializer_range * config.hidden_size**0.5
+    )  # standard deviation of the logits of a unit state
     torch.nn.init.constant_(model.model.norm.weight, LOGIT_SPREAD / spread_now)
     model = model.to(torch.bfloat16)
     model.save_pretrained(folder)
@@ -84,10 +86,10 @@ def random_model(folder: Path, sizes: Mapping[str, int]) -> None:
 
 
 def decoding(folder: str, batch: int, arguments: argparse.Namespace) -> Rows:
-    """Measure sampled tokens a second, against the floor and against steps without graphs."""
+    """Measure sampled tokens per second, against the bandwidth floor and without CUDA graphs."""
     policy = _policy(folder, arguments.device)
     num_bytes = sum(weight.numel() * weight.element_size() for weight in policy.model.parameters())
-    floor = num_bytes / bandwidth(arguments.device)  # seconds a step
+    floor = num_bytes / bandwidth(arguments.device)  # seconds per step
     rates = _rates(policy, batch, arguments)
     return _decoding_rows(rates, f"sampled tokens a second, batch {batch}", batch / floor)
 
@@ -100,7 +102,7 @@ def _policy(folder: str, device: str) -> Policy:
 
 
 def _rates(policy: Policy, batch: int, arguments: argparse.Namespace) -> dict[str, list[float]]:
-    """Return tokens a second with graphs, where there are any, and without, taking turns."""
+    """Return tokens per second with graphs, if supported, and without, in alternation."""
     engine, recorder = policy.engine, policy.engine.recorder
     sampling = SamplingConfig(max_new_tokens=arguments.max_new_tokens)
 
@@ -119,12 +121,12 @@ def _rates(policy: Policy, batch: int, arguments: argparse.Namespace) -> dict[st
     sides = {name: functools.partial(sample, graphs) for name, graphs in ways.items()}
     measured = alternate(sides, rounds=2)
     if recorder is not None and not recorder.usable:
-        del measured["graphs"]  # which were none
+        del measured["graphs"]  # no graph was recorded
     return {name: [m["tokens"] / m["seconds"] for m in each] for name, each in measured.items()}
 
 
 def _decoding_rows(rates: Mapping[str, Sequence[float]], what: str, floor: float) -> Rows:
-    """Return a row against the floor, in tokens a second, and one of graphs against none."""
+    """Return one row against the floor, in tokens per second, and one with and without graphs."""
     ours, launched = rates.get("graphs", rates["launched"]), rates["launched"]
     row: dict[str, object] = {"what": what, "unit": "tokens/s", "ours": spread(ours)}
     rows: Rows = [
@@ -149,7 +151,7 @@ def _decoding_rows(rates: Mapping[str, Sequence[float]], what: str, floor: float
 
 
 def update(folder: str, arguments: argparse.Namespace) -> Rows:
-    """Measure the FLOP use of an update."""
+    """Measure the FLOP utilisation of an update."""
     import mlrl_learners
     from benchmarks.perf.update import AGENT, made_rollouts
 
@@ -183,7 +185,7 @@ def update(folder: str, arguments: argparse.Namespace) -> Rows:
 
 
 def our_step(folder: str, arguments: argparse.Namespace) -> Rows:
-    """Measure our MAGRPO step."""
+    """Measure the MAGRPO step of mlrl."""
     from benchmarks.perf.magrpo_step import AS_THE_PEER
     from benchmarks.perf.step_ours import build
 
@@ -200,7 +202,7 @@ def our_step(folder: str, arguments: argparse.Namespace) -> Rows:
 
 
 def peer_step(folder: str, arguments: argparse.Namespace) -> Rows:
-    """Measure comlrl's MAGRPO step."""
+    """Measure the MAGRPO step of comlrl."""
     stand_in()
     from benchmarks.perf.comlrl_side import measured_training
     from benchmarks.perf.magrpo_comlrl import build

@@ -1,20 +1,25 @@
-"""Figure: one GRPO step of SmolLM2-135M, ours against `trl`'s `GRPOTrainer`, in both dtypes.
+"""Benchmark of one GRPO step of SmolLM2-135M against `GRPOTrainer` of `trl`, in two data types.
 
-One agent, eight prompts, G 8. Both sides sample all answers, score them by their length, and make
-one optimizer step; `trl` on its `transformers` backend.
+One agent, eight prompts, G = 8. Both sides sample all answers, score them by their length, and take
+one optimizer step; `trl` uses its `transformers` backend.
 
     python -m benchmarks.perf.grpo_step [--tasks 8] [--group-size 8] [--max-new-tokens 96]
 """
 
-import argparse
 from collections.abc import Sequence
 
-from benchmarks.perf.versus import Side, add_arguments, compare, model_folder, story_prompts
+from benchmarks.perf.versus import (
+    Side,
+    compare,
+    model_folder,
+    parse_step_arguments,
+    story_prompts,
+)
 from benchmarks.perf.work import Work
 
 __all__ = ["main"]
 
-# trl's defaults: no KL, clipping at 0.2, tokens weighted alike, gradients clipped to norm 1.
+# Defaults of trl: no KL term, clipping at 0.2, equal token weights, gradient norm at most 1.
 AS_THE_PEER = {
     "loss": "token_mean",
     "skip_equal_groups": False,
@@ -24,11 +29,14 @@ AS_THE_PEER = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
-    parser = argparse.ArgumentParser(description="One GRPO step, ours against trl.")
-    add_arguments(parser, tasks=8, group_size=8)
-    parser.add_argument("--precisions", nargs="+", default=["float32", "bf16"])
-    arguments = parser.parse_args(argv)
+    """Measure and print the result as one JSON line."""
+    arguments = parse_step_arguments(
+        argv,
+        "One GRPO step, ours against trl.",
+        tasks=8,
+        group_size=8,
+        precisions=["float32", "bf16"],
+    )
     precisions = arguments.precisions
     with model_folder(smoke=arguments.smoke) as folder:
         work = Work(

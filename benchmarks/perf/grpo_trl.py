@@ -1,7 +1,7 @@
-"""The peer's side of `grpo_step`: `trl.GRPOTrainer` on its `transformers` backend, as a worker.
+"""Worker with the peer of `grpo_step`: `trl.GRPOTrainer` on its `transformers` backend.
 
-A round is one call of `train()` of one optimizer step: G answers to each prompt are sampled at
-once, and trained on eight at a time, as that trainer's users do.
+A round is one call of `train()` with one optimizer step: all G answers of a prompt are sampled at
+once, and trained in batches of eight, as users of that trainer do.
 """
 
 import functools
@@ -17,7 +17,7 @@ __all__ = ["prepare"]
 
 
 def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str, object]]:
-    """Build one trainer for each dtype; nothing of this is timed."""
+    """Build one trainer for each data type; not timed."""
     import torch
     import transformers
     from trl.trainer.grpo_trainer import GRPOTrainer

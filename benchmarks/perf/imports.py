@@ -1,12 +1,11 @@
-"""Figure (c): import time of `mlrl_envs`, and how many packages a base install brings.
+"""Benchmark of the import time of `mlrl_envs`, and the number of packages of a base install.
 
-Each import runs in a fresh interpreter, in turn with `import pettingzoo` (which it must pay
-anyway) and with no import at all.
+Each import runs in a new interpreter, in alternation with `import pettingzoo`, which `mlrl_envs`
+imports as well, and with no import.
 
     python -m benchmarks.perf.imports [--rounds 15] [--no-install]
 """
 
-import argparse
 import functools
 import json
 import subprocess
@@ -15,6 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     ROOT,
     Measurement,
@@ -32,11 +32,13 @@ TOOLS = frozenset({"pip", "setuptools", "wheel"})
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
-    parser = argparse.ArgumentParser(description="Import time and size of a base install.")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--no-install", action="store_true", help="leave out the base install")
-    arguments = parser.parse_args(argv)
+    """Measure and print the result as one JSON line."""
+    arguments = parse_arguments(
+        argv,
+        "Import time and size of a base install.",
+        rounds=15,
+        no_install={"action": "store_true", "help": "skip the base install"},
+    )
     before = hardware()
     sides = {name: functools.partial(import_seconds, code) for name, code in STATEMENTS.items()}
     measured = alternate(sides, rounds=arguments.rounds, warmup=2)
@@ -70,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def import_seconds(statement: str, _seed: int) -> Measurement:
-    """Run a statement in a fresh interpreter and return what it took inside."""
+    """Run a statement in a new interpreter and return its duration."""
     program = (
         f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
     )
@@ -81,7 +83,7 @@ def import_seconds(statement: str, _seed: int) -> Measurement:
 
 
 def base_packages() -> list[str]:
-    """Install the project without extras in a fresh environment; return what came with it."""
+    """Install the project without extras in a new environment and return its packages."""
     with tempfile.TemporaryDirectory() as folder:
         python = str(Path(folder) / "bin" / "python")
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)

@@ -1,7 +1,7 @@
-"""The peer's side of `ippo_step`: `comlrl.trainers.actor_critic.IACTrainer`, as a worker.
+"""Worker with the peer of `ippo_step`: `comlrl.trainers.actor_critic.IACTrainer`.
 
-Critics are models of their own, and one call of `train()` over the tasks ends in one step of every
-optimizer, as ours does.
+Critics are separate models, and one call of `train()` over the tasks takes one step of every
+optimizer, as on the other side.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ __all__ = ["prepare"]
 
 
 def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str, object]]:
-    """Build the trainer; nothing of this is timed."""
+    """Build the trainer; not timed."""
     import torch
     from comlrl.trainers.actor_critic import IACConfig, IACTrainer
 

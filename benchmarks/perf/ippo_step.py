@@ -1,28 +1,33 @@
-"""Figure: one step of IPPO of SmolLM2-135M, ours against `comlrl`'s `IACTrainer`.
+"""Benchmark of one IPPO step of SmolLM2-135M against `IACTrainer` of `comlrl`.
 
-Two agents as two models, a critic of its own for each, and one pass over the answers, as the peer
-does it: actors and critics read everything once to train, and critics once before, to judge.
+Two agents with one model and one critic each, and one pass over the answers, as in the peer:
+critics read everything once for the values, and actors and critics once for training.
 
     python -m benchmarks.perf.ippo_step [--tasks 8] [--max-new-tokens 96]
 """
 
-import argparse
 from collections.abc import Sequence
 
-from benchmarks.perf.versus import Side, add_arguments, compare, model_folder, story_prompts
+from benchmarks.perf.versus import (
+    Side,
+    compare,
+    model_folder,
+    parse_step_arguments,
+    story_prompts,
+)
 from benchmarks.perf.work import Work
 
 __all__ = ["main"]
 
-# One update of each optimizer a round, as the peer's.
+# One step of each optimizer per round, as in the peer.
 AS_THE_PEER = {"critic": "separate", "epochs": 1, "weight_decay": 0.01, "max_grad_norm": 0.0}
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
-    parser = argparse.ArgumentParser(description="One IPPO step, ours against comlrl's IAC.")
-    add_arguments(parser, tasks=8, group_size=4)
-    arguments = parser.parse_args(argv)
+    """Measure and print the result as one JSON line."""
+    arguments = parse_step_arguments(
+        argv, "One IPPO step, ours against comlrl's IAC.", tasks=8, group_size=4
+    )
     with model_folder(smoke=arguments.smoke) as folder:
         work = Work(
             folder,

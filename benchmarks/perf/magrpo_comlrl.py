@@ -1,7 +1,7 @@
-"""The peer's side of `magrpo_step`: `comlrl.trainers.reinforce.MAGRPOTrainer`, as a worker.
+"""Worker with the peer of `magrpo_step`: `comlrl.trainers.reinforce.MAGRPOTrainer`.
 
-One round is one call of `train()` over the tasks: `rollout_buffer_size` is the number of their
-nodes, so it ends in one optimizer step an agent, as ours does.
+A round is one call of `train()` over the tasks. `rollout_buffer_size` is the number of nodes, so
+that each agent takes one optimizer step, as on the other side.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ __all__ = ["build", "prepare"]
 
 
 def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str, object]]:
-    """Build the trainer; nothing of this is timed."""
+    """Build the trainer; not timed."""
     return measured_training(build(setup), "_generate_completions"), about()
 
 
 def build(setup: dict[str, Any]) -> Any:  # noqa: ANN401 - no types there
-    """Return a trainer whose epochs are one, over all tasks."""
+    """Return a trainer with one epoch over all tasks."""
     import torch
     from comlrl.trainers.reinforce import MAGRPOConfig, MAGRPOTrainer
 

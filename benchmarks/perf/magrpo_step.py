@@ -1,12 +1,12 @@
-"""Figure: one MAGRPO step of SmolLM2-135M, ours against `comlrl`'s `MAGRPOTrainer`.
+"""Benchmark of one MAGRPO step of SmolLM2-135M against `MAGRPOTrainer` of `comlrl`.
 
-A step is what both sides call one: sample G answers an agent for every task, score them, compute
-group-relative advantages, one forward and backward of every sample, one AdamW step an agent. Two
-agents as two models, the story task's own prompts in the model's chat template, the same sampling
-settings, and a length that never varies: both sides load a folder whose end-of-sequence is a
-token the model never writes, so every sample has exactly `max_new_tokens` tokens. With two turns
-every joint action is gone on from, and its agents read their own answer again. The peer computes in
-float32; our side in float32 and, in turns of its own, under bfloat16 autocast.
+A step samples G answers per agent and task, scores them, computes group-relative advantages, and
+takes one forward and backward pass per sample and one AdamW step per agent. There are two agents
+with two models, the prompts of the story task in the chat template of the model, and the same
+sampling settings. Both sides load a model whose end-of-sequence token is never sampled, so that
+every answer has exactly `max_new_tokens` tokens. With two turns every joint action is continued,
+and agents read their own answer again. The peer computes in float32; mlrl in float32 and, in
+separate rounds, under bfloat16 autocast.
 
     python -m benchmarks.perf.magrpo_step [--tasks 1] [--max-new-tokens 96] [--turns 1]
 """
@@ -14,13 +14,19 @@ float32; our side in float32 and, in turns of its own, under bfloat16 autocast.
 import argparse
 from collections.abc import Sequence
 
-from benchmarks.perf.versus import Side, add_arguments, compare, model_folder, story_prompts
+from benchmarks.perf.versus import (
+    Side,
+    compare,
+    model_folder,
+    parse_step_arguments,
+    story_prompts,
+)
 from benchmarks.perf.work import Work
 
 __all__ = ["main"]
 
 PRECISIONS = ("float32", "bf16")
-# How the peer's trainer does it, so that both sides do the same work.
+# Settings of the trainer of the peer, so that both sides do the same work.
 AS_THE_PEER = {
     "loss": "sequence",
     "normalize_std": False,
@@ -31,7 +37,7 @@ AS_THE_PEER = {
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
+    """Measure and print the result as one JSON line."""
     arguments = _parse(argv)
     with model_folder(smoke=arguments.smoke) as folder:
         work = Work(
@@ -66,10 +72,9 @@ def _title(arguments: argparse.Namespace) -> str:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="One MAGRPO step, ours against comlrl.")
-    add_arguments(parser, tasks=1, group_size=4)
-    parser.add_argument("--turns", type=int, default=1)
-    return parser.parse_args(argv)
+    return parse_step_arguments(
+        argv, "One MAGRPO step, ours against comlrl.", tasks=1, group_size=4, turns=1
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,12 @@
-"""Figure (e): peak memory of a MAGRPO step as agents are added, full weights against adapters.
+"""Benchmark of the peak memory of a MAGRPO step over the number of agents.
 
-A step is sampling, an update of every agent, and the same again, so that the optimizers' state is
-there; each team in a process of its own, its peak resident memory. With full weights every agent
-has a model, gradients and two moments of AdamW; with adapters all have one frozen base. Full
-weights of many agents need more than most machines have: teams that are not measured are reckoned
-from the measured one, 16 bytes a weight for each agent more. With `--peer` both stand beside two
-agents of `comlrl`, which has full weights only, and so do adapters with other micro-batches, which
-trade time for memory: `update_seconds` of each team is kept with the results.
+A team samples and updates twice, so that the optimizer state exists. Each team runs in its own
+process, whose peak resident memory is reported. With full weights every agent has a model,
+gradients and two moments of AdamW; with adapters all agents share one frozen base. Full weights of
+many agents exceed the memory of most machines: teams that are not measured are extrapolated from a
+measured one with 16 bytes per weight for each additional agent. `--peer` adds two agents of
+`comlrl`, which has full weights only. `--micro-batch-tokens` adds other sizes of micro-batches,
+which trade time for memory; `update_seconds` of each team is stored with the results.
 
     python -m benchmarks.perf memory memory_8x256
     python -m benchmarks.perf.memory [--agents 2 4 8] [--full-agents 2] [--group-size 4] [--peer]
@@ -16,6 +16,7 @@ import argparse
 import sys
 from collections.abc import Mapping, Sequence
 
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import Worker, hardware, peers_python, print_figure
 from benchmarks.perf.versus import model_folder, story_prompts
 from benchmarks.perf.work import Work
@@ -23,12 +24,12 @@ from benchmarks.perf.work import Work
 __all__ = ["main"]
 
 PEER = "comlrl 1.4.3, full weights"
-BYTES_A_WEIGHT = 16  # float32: the weight, its gradient, two moments
+BYTES_A_WEIGHT = 16  # float32 weight, gradient and two moments
 MIB = 2**20
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
+    """Measure and print the result as one JSON line."""
     arguments = _parse(argv)
     before = hardware()
     names = ("tasks", "group_size", "max_new_tokens", "precision")
@@ -63,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def title(arguments: argparse.Namespace) -> str:
-    """Say what the work is, for the table."""
+    """Return a description of the work for the table."""
     tasks = f"{arguments.tasks} task" + "s" * (arguments.tasks > 1)
     return (
         f"Memory of a MAGRPO step, SmolLM2-135M, {tasks}, G {arguments.group_size}, "
@@ -74,11 +75,11 @@ def title(arguments: argparse.Namespace) -> str:
 def rows(
     full: Mapping[int, Mapping[str, object]], shared: Mapping[int, Mapping[str, object]]
 ) -> list[dict[str, object]]:
-    """Return the rows of the table: peaks of teams with adapters, beside those with full weights.
+    """Return the rows of the table: peak memory with adapters and with full weights.
 
     Args:
-        full: For each number of agents, what was measured; may lack some.
-        shared: The same, with adapters.
+        full: Measurements with full weights by number of agents; numbers may be missing.
+        shared: Measurements with adapters by number of agents.
     """
     table = []
     for agents, measured in shared.items():
@@ -99,7 +100,7 @@ def rows(
 def rows_beside(
     teams: Mapping[str, Mapping[str, object]], peer: Mapping[str, object]
 ) -> list[dict[str, object]]:
-    """Return the rows of the table with the peer's team of two beside each of ours."""
+    """Return the rows that compare each team with two agents of the peer."""
     theirs = float(str(peer["peak_rss_mib"]))
     table: list[dict[str, object]] = []
     for name, measured in teams.items():
@@ -110,7 +111,7 @@ def rows_beside(
 
 
 def full_peak(full: Mapping[int, Mapping[str, object]], agents: int) -> float:
-    """Return the peak of so many agents with full weights, reckoned from the nearest measured."""
+    """Return the peak of a team with full weights, extrapolated from the nearest measurement."""
     nearest = min(full, key=lambda number: abs(number - agents))
     weights = float(str(full[nearest]["weights_an_agent"]))
     more = (agents - nearest) * weights * BYTES_A_WEIGHT / MIB
@@ -118,7 +119,7 @@ def full_peak(full: Mapping[int, Mapping[str, object]], agents: int) -> float:
 
 
 def _measure(setup: Mapping[str, object]) -> dict[str, object]:
-    """Do two steps in a process of its own."""
+    """Run two steps in a new process."""
     print(f"{setup['agents']} agents, rank {setup['lora_rank']}", file=sys.stderr, flush=True)
     with Worker(sys.executable, "benchmarks.perf.memory_step", setup) as worker:
         worker.round(0)
@@ -126,7 +127,7 @@ def _measure(setup: Mapping[str, object]) -> dict[str, object]:
 
 
 def _measure_peer(model: str, arguments: argparse.Namespace) -> dict[str, object]:
-    """Do two steps of two agents of the peer."""
+    """Run two steps of two agents of the peer."""
     print(PEER, file=sys.stderr, flush=True)
     work = Work(
         model,
@@ -141,20 +142,35 @@ def _measure_peer(model: str, arguments: argparse.Namespace) -> dict[str, object
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Peak memory of a MAGRPO step.")
-    parser.add_argument("--agents", type=int, nargs="+", default=[2, 4, 8], help="with adapters")
-    parser.add_argument("--full-agents", type=int, nargs="*", default=[2], help="full weights")
-    parser.add_argument("--peer", action="store_true", help="beside two agents of comlrl")
-    parser.add_argument(
-        "--micro-batch-tokens", type=int, nargs="*", default=[], help="adapters again, with these"
+    return parse_arguments(
+        argv,
+        "Peak memory of a MAGRPO step.",
+        agents={
+            "type": int,
+            "nargs": "+",
+            "default": [2, 4, 8],
+            "help": "team sizes with adapters",
+        },
+        full_agents={
+            "type": int,
+            "nargs": "*",
+            "default": [2],
+            "help": "team sizes with full weights",
+        },
+        peer={"action": "store_true", "help": "also measure two agents of comlrl"},
+        micro_batch_tokens={
+            "type": int,
+            "nargs": "*",
+            "default": [],
+            "help": "measure adapters again with these sizes of micro-batches",
+        },
+        lora_rank=16,
+        tasks=1,
+        group_size=4,
+        max_new_tokens=64,
+        precision={"choices": ("float32", "bf16"), "default": "float32"},
+        smoke=False,
     )
-    parser.add_argument("--lora-rank", type=int, default=16)
-    parser.add_argument("--tasks", type=int, default=1)
-    parser.add_argument("--group-size", type=int, default=4)
-    parser.add_argument("--max-new-tokens", type=int, default=64)
-    parser.add_argument("--precision", choices=("float32", "bf16"), default="float32")
-    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
-    return parser.parse_args(argv)
 
 
 if __name__ == "__main__":

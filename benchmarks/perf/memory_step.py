@@ -1,4 +1,4 @@
-"""A worker of `memory`: samples and updates a team of any number of agents."""
+"""Worker of `memory`: sampling and updates of a team of any number of agents."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[str, object]]:
-    """Build the learner; agents read the prompts of the story task in turn."""
+    """Build the learner; agents alternate between the prompts of the story task."""
     import mlrl_learners
 
     learner: Any = mlrl_learners.make(
@@ -45,7 +45,7 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[s
 
 
 def _rollouts(learner: Any, texts: Sequence[Sequence[str]], seed: int) -> list["Rollout"]:  # noqa: ANN401
-    """Sample every agent's answers to every task, and reward them by chance."""
+    """Sample the answers of all agents to all tasks, with random rewards."""
     from mlrl_learners.types import JointStep, Node, Rollout
 
     draw = Random(seed)  # noqa: S311 - reproducible on purpose

@@ -1,13 +1,12 @@
-"""The monitor with a hundred thousand episodes: page loads, memory, the index, live updates.
+"""Benchmark of the monitor with 100,000 episodes: page loads, memory, index and live updates.
 
     python -m benchmarks.perf.monitor [--episodes 100000] [--folder /tmp/runs]
 
-Writes a run of some 1.3 GB, serves it from a process of its own, and prints one JSON line. The run
-is removed afterwards; in a folder that is named it is kept, and used again. There is no peer:
-nobody else shows such transcripts.
+It writes a run of about 1.3 GB, serves it from a separate process, and prints one JSON line. The
+run is deleted afterwards, unless `--folder` names a folder, which is reused. There is no comparison
+with another library.
 """
 
-import argparse
 import json
 import statistics
 import subprocess
@@ -20,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.monitor_run import append_iteration, write_run
 
 __all__ = ["main"]
@@ -38,11 +38,13 @@ PAGES = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure, and print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--episodes", type=int, default=100_000)
-    parser.add_argument("--folder", type=Path, default=None, help="where to keep the run")
-    arguments = parser.parse_args(argv)
+    """Measure and print the results."""
+    arguments = parse_arguments(
+        argv,
+        "The monitor with many episodes.",
+        episodes=100_000,
+        folder={"type": Path, "help": "folder that keeps the run; default: a temporary one"},
+    )
     with tempfile.TemporaryDirectory() as passing:
         runs = arguments.folder or Path(passing)
         if not (runs / RUN).exists():
@@ -52,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(runs: Path, episodes: int) -> dict[str, Any]:
-    """Serve the runs and return the figures, in seconds and MiB."""
+    """Serve the runs and return the measurements, in seconds and MiB."""
     command = [sys.executable, "-m", "mlrl_learners", "monitor", str(runs), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
@@ -88,7 +90,7 @@ def _figures(runs: Path, address: str, pid: int, episodes: int) -> dict[str, Any
 
 
 def _update(runs: Path, address: str, index: int) -> float:
-    """Return how long it takes from a written iteration until list and charts show it."""
+    """Return the delay from a written iteration until list and charts show it."""
     iteration = 1_000_000 + index
     append_iteration(runs / RUN, iteration, iteration, 20)
     return _seconds(lambda: _wait_for(address, f"{iteration:,}"))

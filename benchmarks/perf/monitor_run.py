@@ -1,4 +1,4 @@
-"""A run directory of any size, made without a model: two coders, trees of two turns."""
+"""Synthetic run directory of any size: two coders, trees of two turns, no model."""
 
 import json
 import random
@@ -15,13 +15,13 @@ _WORDS = ("numbers", "values", "index", "total", "pairs", "result", "stack", "le
 
 
 def write_run(run_dir: Path, *, episodes: int, per_iteration: int = 20, seed: int = 0) -> None:
-    """Write a run of so many episodes, some ten thousand characters each.
+    """Write a run with episodes of about ten thousand characters each.
 
     Args:
-        run_dir: Made; must not exist.
-        episodes: Lines of `episodes.jsonl`.
-        per_iteration: How many of them an iteration has.
-        seed: Decides everything that is drawn.
+        run_dir: Folder to create; must not exist.
+        episodes: Number of lines in `episodes.jsonl`.
+        per_iteration: Episodes per iteration.
+        seed: Random seed.
     """
     run_dir.mkdir(parents=True)
     iterations = -(-episodes // per_iteration)
@@ -33,7 +33,7 @@ def write_run(run_dir: Path, *, episodes: int, per_iteration: int = 20, seed: in
 
 
 def append_iteration(run_dir: Path, iteration: int, of: int, size: int, *, seed: int = 0) -> None:
-    """Append what one iteration of training writes."""
+    """Append the files of one training iteration."""
     draw = random.Random(seed * 1_000_003 + iteration)  # noqa: S311 - nothing secret
     skill = 0.2 + 0.6 * iteration / of
     with (run_dir / "episodes.jsonl").open("a") as file:

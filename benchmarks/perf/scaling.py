@@ -1,8 +1,8 @@
-"""Figure: what a MAGRPO step costs as tasks, agents, turns and lengths grow, one at a time.
+"""Benchmark of the cost of a MAGRPO step over tasks, agents, turns and lengths.
 
-The exponent is the slope of a straight line through the logarithms of work and seconds: 1 is
-linear, less is better. For turns the work is the number of nodes of the tree, since every joint
-action is gone on from. The picture is `docs/images/scaling.svg`.
+One size grows at a time. The exponent is the slope of a line through the logarithms of work and
+seconds: 1 is linear, less is better. For turns the work is the number of nodes of the tree, because
+every joint action is continued. The picture is `docs/images/scaling.svg`.
 
     python -m benchmarks.perf.scaling [--picture docs/images/scaling.svg]
 """
@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     PICTURES,
     Measurement,
@@ -35,7 +36,7 @@ SMOKE_SIZES = {"tasks": (1, 2), "agents": (1, 2), "turns": (1, 2), "length": (4,
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, draw, and print the figure as one JSON line."""
+    """Measure, draw, and print the result as one JSON line."""
     arguments = _parse(argv)
     sizes = SMOKE_SIZES if arguments.smoke else SIZES
     before, curves = hardware(), {}
@@ -81,7 +82,7 @@ def exponent(seconds: Mapping[float, float]) -> float:
 
 
 def draw(curves: Mapping[str, Mapping[float, float]], picture: Path) -> None:
-    """Draw seconds over work, with a straight line through the first point for comparison."""
+    """Draw seconds over work, with linear growth from the first point for comparison."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 2.8), layout="constrained")
@@ -105,7 +106,7 @@ def draw(curves: Mapping[str, Mapping[float, float]], picture: Path) -> None:
 def _amounts(
     name: str, curve: Mapping[int, Mapping[str, float]], group_size: int = 4
 ) -> dict[float, float]:
-    """Return medians over the work that a size stands for."""
+    """Return the median seconds for each amount of work."""
     nodes = functools.partial(_nodes, group_size=group_size)
     return {(nodes(n) if name == "turns" else n): value["median"] for n, value in curve.items()}
 
@@ -125,19 +126,21 @@ def _work(folder: str, name: str, value: int, max_new_tokens: int) -> Work:
 
 
 def _step(work: Work) -> Callable[[int], Measurement]:
-    # Weights are shared, so that agents cost what they do and not what they hold.
+    # Agents share weights, so that memory does not limit their number.
     options = {**AS_THE_PEER, "share_weights": True}
     step, _ = prepare({**work.as_setup(), "learner": "magrpo", "options": options})
     return step
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="How the cost of a step grows.")
-    parser.add_argument("--rounds", type=int, default=3, help="measured turns a size")
-    parser.add_argument("--max-new-tokens", type=int, default=32)
-    parser.add_argument("--picture", type=Path, default=PICTURES / "scaling.svg")
-    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
-    return parser.parse_args(argv)
+    return parse_arguments(
+        argv,
+        "Cost of a step over tasks, agents, turns and lengths.",
+        rounds={"type": int, "default": 3, "help": "measured rounds per size"},
+        max_new_tokens=32,
+        picture=PICTURES / "scaling.svg",
+        smoke=False,
+    )
 
 
 if __name__ == "__main__":

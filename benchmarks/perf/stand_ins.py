@@ -1,4 +1,4 @@
-"""Stand-ins for `datasets` and `wandb`, for a machine that lacks what comlrl imports."""
+"""Minimal replacements for `datasets` and `wandb`, which comlrl imports."""
 
 import contextlib
 import importlib.machinery
@@ -11,7 +11,7 @@ __all__ = ["ListDataset", "stand_in"]
 
 
 class ListDataset(list[Mapping[str, object]]):
-    """As much of `datasets.Dataset` as a trainer's loader asks for."""
+    """Part of `datasets.Dataset` that the loader of a trainer needs."""
 
     @classmethod
     def from_list(cls, rows: Sequence[Mapping[str, object]]) -> "ListDataset":
@@ -20,7 +20,7 @@ class ListDataset(list[Mapping[str, object]]):
 
 
 def stand_in() -> None:
-    """Let comlrl have a list of rows for `datasets` and silence for `wandb`, where these lack."""
+    """Install replacements for `datasets` and `wandb` if they are missing."""
     with contextlib.suppress(ImportError):
         import datasets  # noqa: F401
     with contextlib.suppress(ImportError):
@@ -37,7 +37,7 @@ def stand_in() -> None:
 
 
 def _module(name: str) -> Any:  # noqa: ANN401
-    """Return an empty module that `find_spec` knows: libraries ask by it what is installed."""
+    """Return an empty module that `find_spec` finds, which libraries use to detect packages."""
     module = types.ModuleType(name)
     module.__spec__ = importlib.machinery.ModuleSpec(name, None)
     return module

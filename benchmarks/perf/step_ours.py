@@ -1,4 +1,4 @@
-"""Our side of a training step, as a worker: rollouts, then one update, through the public API."""
+"""Worker with a training step of mlrl: rollouts and one update, through the public API."""
 
 import time
 from collections.abc import Callable
@@ -11,10 +11,10 @@ __all__ = ["build", "prepare"]
 
 
 def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str, object]]:
-    """Build learner and environments; nothing of this is timed.
+    """Build learner and environments; not timed.
 
     Args:
-        setup: The work, and `learner` (an id) with its `options`.
+        setup: The work, and the name of the `learner` with its `options`.
     """
     import torch
 
@@ -28,7 +28,7 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str
 
 
 def build(setup: dict[str, Any]) -> tuple[Any, Callable[..., Measurement]]:
-    """Return the learner, and one step of it as the work of a round."""
+    """Return the learner and the work of a round, one step."""
     import mlrl_learners
     from benchmarks.perf.writers import Writers
     from mlrl_learners.play.rollout import collect_rollouts

@@ -1,13 +1,12 @@
-"""Figure (d): what a step costs beside running programs, against PettingZoo's bare loop.
+"""Benchmark of an environment step without running programs, against an empty PettingZoo loop.
 
-Every id plays its sample: honest answers (the data's own where it has them), no two of them alike,
-and programs that are assembled and read but not run: a stand-in for the sandbox fails them at once.
-The other side is a PettingZoo environment that hands back the same texts and computes nothing.
+Every environment plays its split `sample` with honest answers (reference actions if the data has
+them), all different. Programs are assembled and parsed but not run: a replacement of the sandbox
+fails them at once. The other side is a PettingZoo environment that returns the same texts.
 
     python -m benchmarks.perf.steps [--rounds 7] [--steps 64]
 """
 
-import argparse
 import copy
 import functools
 import time
@@ -17,6 +16,7 @@ from typing import Any
 from pettingzoo import ParallelEnv
 
 import mlrl_envs
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     Measurement,
     alternate,
@@ -49,22 +49,22 @@ STORIES = (
 
 
 class FailingRunner:
-    """Stands in for the sandbox: no program runs, every one fails."""
+    """Replacement of the sandbox that runs no program and fails all."""
 
     def run_many(self, programs: Sequence[Program]) -> list[Outcome]:
-        """Return a failure for each."""
+        """Return a failure for each program."""
         return [Outcome("failed", 0, 1) for _ in programs]
 
 
 class BareEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo is untyped
-    """Hands back what it was given: the least that a PettingZoo environment does."""
+    """Environment that returns its actions, the minimum that a PettingZoo environment does."""
 
     def __init__(self, observations: Mapping[str, str], infos: Mapping[str, Any]) -> None:
         self.possible_agents = self.agents = list(observations)
         self.texts, self.infos = dict(observations), dict(infos)
 
     def step(self, actions: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
-        """Return the same texts, and end."""
+        """Return the same texts and end the episode."""
         agents = list(actions)
         return (
             {agent: self.texts[agent] for agent in agents},
@@ -76,12 +76,14 @@ class BareEnv(ParallelEnv):  # type: ignore[misc]  # PettingZoo is untyped
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
-    parser = argparse.ArgumentParser(description="What a step costs without running programs.")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--steps", type=int, default=64, help="steps a round, and the batch size")
-    parser.add_argument("--ids", nargs="*", help="only these environments")
-    arguments = parser.parse_args(argv)
+    """Measure and print the result as one JSON line."""
+    arguments = parse_arguments(
+        argv,
+        "Time of a step without running programs.",
+        rounds=7,
+        steps={"type": int, "default": 64, "help": "steps per round, and the batch size"},
+        ids={"nargs": "*", "help": "only these environments"},
+    )
     before = hardware()
     rows: list[dict[str, object]] = []
     measured: dict[str, object] = {}
@@ -104,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _sides(env_id: str, steps: int) -> dict[str, Any]:
-    """Return the work of each side, seed to measurement."""
+    """Return the work of each side, from a seed to a measurement."""
     env: Any = mlrl_envs.make(env_id, split="sample", sandbox=FailingRunner())
     observations, infos = env.reset(seed=0, options={"task_index": 0})
     answers = functools.partial(_answers, env, steps)
@@ -117,7 +119,7 @@ def _sides(env_id: str, steps: int) -> dict[str, Any]:
 
 
 def _answers(env: Any, steps: int, seed: int) -> list[dict[str, str]]:  # noqa: ANN401
-    """Return a joint action a step, all of them different: nothing is to be had from memory."""
+    """Return one joint action per step, all different, so that caches do not help."""
     numbers = range(seed * steps, (seed + 1) * steps)
     if reference := env.reference_actions():
         return [

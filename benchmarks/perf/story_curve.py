@@ -1,10 +1,10 @@
-"""Figure: wall-clock until held-out story prompts earn as much, ours against `comlrl`.
+"""Benchmark of the training time to a given held-out reward, against `comlrl`.
 
-All sides (ours in float32, ours under bfloat16 autocast, the peer in float32) train the same two
-models on the same prompts with the published reward, as in `magrpo_step` but for answers that may
-end, and are stopped after every step to answer prompts that they never train on; that time does not
-count. A side has arrived once the mean of its last three looks is at least the threshold. The
-picture is `docs/images/story_curve.svg`.
+All sides (mlrl in float32, mlrl under bfloat16 autocast, the peer in float32) train the same two
+models on the same prompts with the published reward, as in `magrpo_step`, but answers may end.
+After every step they answer held-out prompts; that time is not counted. A side is done when the
+mean of its last three evaluations reaches the threshold. The picture is
+`docs/images/story_curve.svg`.
 
     python -m benchmarks.perf.story_curve [--steps 20] [--seeds 1] [--threshold 0.75]
 """
@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import PICTURES, Worker, hardware, peers_python, print_figure
 from benchmarks.perf.magrpo_step import AS_THE_PEER, PRECISIONS
 from benchmarks.perf.versus import model_folder, story_prompts
@@ -28,11 +29,11 @@ LOOKS = 3
 OURS = {f"ours, {precision}": precision for precision in PRECISIONS}
 PEER = "comlrl"
 COLOURS = dict(zip((*OURS, PEER), ("#1b6ca8", "#6bb0e0", "#d1793b"), strict=True))
-Curve = list[tuple[float, float]]  # seconds of training so far, and what held-out prompts earn
+Curve = list[tuple[float, float]]  # seconds of training, and the held-out reward
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, draw, and print the figure as one JSON line."""
+    """Measure, draw, and print the result as one JSON line."""
     arguments = _parse(argv)
     before = hardware()
     with _folder(smoke=arguments.smoke) as folder:
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def arrival(curve: Curve, threshold: float) -> float | None:
-    """Return the seconds of training at which the last looks earn the threshold, or None."""
+    """Return the seconds of training when the last evaluations reach the threshold, or None."""
     for end in range(LOOKS, len(curve) + 1):
         if fmean(reward for _, reward in curve[end - LOOKS : end]) >= threshold:
             return curve[end - 1][0]
@@ -74,7 +75,7 @@ def arrival(curve: Curve, threshold: float) -> float | None:
 
 
 def draw(curves: Mapping[int, Mapping[str, Curve]], threshold: float, picture: Path) -> None:
-    """Draw what held-out prompts earn over seconds of training."""
+    """Draw the held-out reward over seconds of training."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 3), layout="constrained")
@@ -96,7 +97,7 @@ def draw(curves: Mapping[int, Mapping[str, Curve]], threshold: float, picture: P
 def _race(
     work: Work, held_out: Sequence[Mapping[str, str]], seed: int, arguments: argparse.Namespace
 ) -> dict[str, Curve]:
-    """Let all sides take turns, step by step, until each has arrived or has no steps left."""
+    """Run all sides step by step in alternation until each is done or has no steps left."""
     shared = {**work.as_setup(), "held_out": held_out, "samples": arguments.samples}
     ours = {**shared, "learner": "magrpo", "options": {**AS_THE_PEER, "seed": seed}}
     setups = {side: {**ours, "precision": precision} for side, precision in OURS.items()}
@@ -142,7 +143,7 @@ def _row(what: str, ours: float | None, theirs: float | None) -> dict[str, objec
 
 @contextlib.contextmanager
 def _folder(*, smoke: bool) -> Iterator[str]:
-    """Lend a folder with SmolLM2, whose answers may end, or with a tiny random model."""
+    """Yield a temporary folder with SmolLM2, whose answers may end, or a tiny random model."""
     if smoke:
         with model_folder(smoke=True) as folder:
             yield folder
@@ -154,17 +155,19 @@ def _folder(*, smoke: bool) -> Iterator[str]:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Wall-clock to the same held-out reward.")
-    parser.add_argument("--steps", type=int, default=20, help="most steps a side")
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--tasks", type=int, default=4, help="prompts a step, and held-out ones")
-    parser.add_argument("--samples", type=int, default=4, help="answers to a held-out prompt")
-    parser.add_argument("--max-new-tokens", type=int, default=64)
-    parser.add_argument("--learning-rate", type=float, default=1e-4)
-    parser.add_argument("--threshold", type=float, default=0.75)
-    parser.add_argument("--picture", type=Path, default=PICTURES / "story_curve.svg")
-    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
-    return parser.parse_args(argv)
+    return parse_arguments(
+        argv,
+        "Wall-clock time to the same held-out reward.",
+        steps={"type": int, "default": 20, "help": "largest number of steps per side"},
+        seeds=1,
+        tasks={"type": int, "default": 4, "help": "prompts per step, and held-out prompts"},
+        samples={"type": int, "default": 4, "help": "answers per held-out prompt"},
+        max_new_tokens=64,
+        learning_rate=1e-4,
+        threshold=0.75,
+        picture=PICTURES / "story_curve.svg",
+        smoke=False,
+    )
 
 
 if __name__ == "__main__":

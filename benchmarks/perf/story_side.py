@@ -1,6 +1,6 @@
-"""Either side of `story_curve`, as a worker: a training step, then what held-out prompts earn.
+"""Worker of either side of `story_curve`: a training step and the held-out reward.
 
-Held-out prompts are answered by the models' own `generate` on both sides, and not timed.
+Held-out prompts are answered by `generate` of the models on both sides, and not timed.
 """
 
 import functools
@@ -14,11 +14,11 @@ __all__ = ["prepare"]
 
 
 def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str, object]]:
-    """Build a side; nothing of this is timed.
+    """Build a side; not timed.
 
     Args:
-        setup: What the sides of `magrpo_step` take, `held_out` (prompts), `samples`, and for our
-            side `precision`.
+        setup: Setup of the sides of `magrpo_step`, `held_out` (prompts), `samples`, and `precision`
+            for mlrl.
     """
     held_out, samples = setup.pop("held_out"), setup.pop("samples")
     precision, length = setup.pop("precision", None), setup["max_new_tokens"]

@@ -1,39 +1,82 @@
-"""The table of `docs/performance.md`, made from `results/*.json` and from nothing else."""
+"""Tables of `docs/performance.md`, generated from `results/*.json`."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["table", "write_page"]
+__all__ = ["headlines", "table", "write_page"]
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
-INTRODUCTION = """# Performance
-
-Every figure comes from `benchmarks/perf/`: both sides in one run, taking turns, on the same work;
-medians, with the least and the most in brackets. A ratio above 1 is in our favour.
-`load` is how many other programs shared the cores just before: beside them, seconds say little and
-only ratios and processor time carry over.
-`make perf` measures all of them again, `python -m benchmarks.perf NAME ...` some, and `--list`
-names them with the minutes they take.
-The exact work, versions and every single measurement are in `benchmarks/perf/results/`.
-"""
+HEADLINES_BEGIN, HEADLINES_END = "<!-- headlines: begin -->", "<!-- headlines: end -->"
+INTRODUCTION = "# Performance\n"
+# Rows of the short table: name of the result, quantity, and description.
+HEADLINES = (
+    ("magrpo_8x256", "seconds a step, float32", "MAGRPO step, 8 tasks, 256 tokens, float32"),
+    ("magrpo_8x256", "seconds a step, bf16", "MAGRPO step, 8 tasks, 256 tokens, bfloat16"),
+    ("magrpo_8x96_2_turns", "seconds a step, float32", "MAGRPO step, trees of two turns, float32"),
+    ("ippo_8x96", "seconds a step, float32", "IPPO step, 8 tasks, 96 tokens, float32"),
+    ("grpo_8x96", "seconds a step, float32", "GRPO step, 8 prompts, 96 tokens, float32"),
+    (
+        "story_curve",
+        "seconds of training, seed 0, ours, float32",
+        "training until held-out stories earn 0.75, one seed, float32",
+    ),
+    ("decoding", "sampled tokens a second, float32", "sampled tokens per second, 32 rows, float32"),
+    (
+        "memory",
+        "peak memory, 8 agents, one base with adapters",
+        "peak memory of 8 agents, adapters against full weights",
+    ),
+    ("sandbox", "programs a second", "programs per second, against an executor without a jail"),
+    (
+        "sandbox",
+        "assertions on literals, programs a second",
+        "programs per second, assertions on literals",
+    ),
+)
 
 
 def write_page(results: Path, page: Path) -> None:
-    """Put the tables between the page's markers; the words around them stay."""
-    files = sorted(results.glob("*.json"))
-    tables = "\n\n".join(table(path.stem, json.loads(path.read_text())) for path in files)
+    """Write the tables between the markers of the page; the text around them stays."""
+    machines = {path.stem: json.loads(path.read_text()) for path in sorted(results.glob("*.json"))}
+    tables = "\n\n".join(table(name, figures) for name, figures in machines.items())
+    short = "\n\n".join(headlines(figures) for figures in machines.values())
     text = page.read_text() if page.exists() else f"{INTRODUCTION}\n{BEGIN}\n{END}\n"
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
+    if HEADLINES_BEGIN in text:
+        text = _between(text, HEADLINES_BEGIN, HEADLINES_END, short)
     page.parent.mkdir(exist_ok=True)
-    page.write_text(f"{head}{BEGIN}\n{tables}\n{END}{tail}")
+    page.write_text(_between(text, BEGIN, END, tables))
+
+
+def headlines(figures: Mapping[str, Any]) -> str:
+    """Return the short table of one machine; results that are missing are left out."""
+    lines = ["| benchmark | mlrl | other library | ratio |", "|---|---|---|---|"]
+    for name, what, label in HEADLINES:
+        for row in figures.get(name, {}).get("rows", ()):
+            if row["what"] == what:
+                ours, peer = (_short(row[side], row["unit"]) for side in ("ours", "peer"))
+                lines.append(f"| {label} | {ours} | {peer} ({row['peer_name']}) | {_ratio(row)} |")
+    return "\n".join(lines)
+
+
+def _between(text: str, begin: str, end: str, content: str) -> str:
+    head, _, rest = text.partition(begin)
+    _, _, tail = rest.partition(end)
+    return f"{head}{begin}\n{content}\n{end}{tail}"
+
+
+def _short(value: float | Mapping[str, float], unit: str) -> str:
+    return f"{_number(value['median'] if isinstance(value, Mapping) else value)} {unit}".strip()
+
+
+def _ratio(row: Mapping[str, Any]) -> str:
+    return f"{row['ratio']} x" if "ratio" in row else ""
 
 
 def table(machine: str, figures: Mapping[str, Any]) -> str:
-    """Return one machine's figures as a Markdown table."""
-    lines = [f"## {machine}", ""]
+    """Return all results of one machine as a Markdown table."""
+    lines = [f"### {machine}", ""]
     for facts in [figure["hardware"] for figure in figures.values() if "hardware" in figure][:1]:
         memory = f"{facts['memory_gib']} GiB"
         lines += [
@@ -49,8 +92,8 @@ def table(machine: str, figures: Mapping[str, Any]) -> str:
 
 def _line(title: str, row: Mapping[str, Any]) -> str:
     peer = f"{_cell(row['peer'], row['unit'])} ({row['peer_name']})" if "peer" in row else ""
-    ratio = f"{row['ratio']} x" if "ratio" in row else ""
-    return f"| {title} | {row['what']} | {_cell(row['ours'], row['unit'])} | {peer} | {ratio} |"
+    ours = _cell(row["ours"], row["unit"])
+    return f"| {title} | {row['what']} | {ours} | {peer} | {_ratio(row)} |"
 
 
 def _cell(value: float | str | Mapping[str, float], unit: str) -> str:

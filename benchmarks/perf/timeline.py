@@ -1,8 +1,8 @@
-"""Figure: what happens when in a training step on a coding task, as a picture.
+"""Timeline of a training step on a coding task: generation, scoring and update.
 
-Generation and updates are timed from outside, at the calls of policy and learner; scoring is the
-time that programs spend in the sandbox. The picture is `docs/images/timeline.svg`; the rows say how
-much of a step nobody computes, and how long the model waits for the sandbox.
+Generation and update are timed at the calls of policy and learner; scoring is the time that
+programs spend in the sandbox. The picture is `docs/images/timeline.svg`; the rows hold the share of
+each part and the idle share.
 
     python -m benchmarks.perf.timeline [--tasks 4] [--max-new-tokens 64]
 """
@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import mlrl_envs
 import mlrl_learners
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import PICTURES, hardware, print_figure, versions
 from benchmarks.perf.versus import model_folder
 from mlrl_envs.sandbox import Outcome, Program, Sandbox
@@ -32,13 +33,13 @@ COLOURS = {"generation": "#1b6ca8", "scoring": "#d1793b", "update": "#4c9a5b"}
 
 @dataclass
 class Lanes:
-    """Spans of time by what was done in them, in seconds from the start."""
+    """Time spans of each kind of work, in seconds from the start."""
 
     start: float = field(default_factory=time.perf_counter)
     spans: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     def timed(self, lane: str, work: Callable[..., Result]) -> Callable[..., Result]:
-        """Return the same function, its calls noted."""
+        """Return a function that records the time spans of its calls."""
 
         @functools.wraps(work)
         def noted(*args: Any, **kwargs: Any) -> Result:  # noqa: ANN401 - any function's
@@ -52,11 +53,11 @@ class Lanes:
         return noted
 
     def seconds(self, lane: str) -> float:
-        """Return how long a lane was busy."""
+        """Return the busy time of a lane."""
         return sum(end - begin for begin, end in self.spans.get(lane, ()))
 
     def covered(self) -> float:
-        """Return how long any lane was busy."""
+        """Return the time in which any lane was busy."""
         total = last = 0.0
         for begin, end in sorted(span for spans in self.spans.values() for span in spans):
             total += max(0.0, end - max(begin, last))
@@ -65,7 +66,7 @@ class Lanes:
 
 
 class NotedSandbox:
-    """A sandbox whose batches are noted."""
+    """Sandbox that records the time spans of its batches."""
 
     def __init__(self, sandbox: Sandbox, lanes: Lanes) -> None:
         self._run_many = lanes.timed("scoring", sandbox.run_many)
@@ -76,11 +77,11 @@ class NotedSandbox:
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, draw, and print the figure as one JSON line."""
+    """Measure, draw, and print the result as one JSON line."""
     arguments = _parse(argv)
     before = hardware()
     with model_folder(smoke=arguments.smoke) as folder, Sandbox() as sandbox:
-        _step(folder, sandbox, arguments)  # starts what must be started
+        _step(folder, sandbox, arguments)  # starts the workers
         lanes, total = _step(folder, sandbox, arguments)
     draw(lanes, total, arguments.picture)
     print_figure(
@@ -153,12 +154,14 @@ def _row(what: str, share: float) -> dict[str, object]:
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="What happens when in a training step.")
-    parser.add_argument("--tasks", type=int, default=4)
-    parser.add_argument("--max-new-tokens", type=int, default=64)
-    parser.add_argument("--picture", type=Path, default=PICTURES / "timeline.svg")
-    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
-    return parser.parse_args(argv)
+    return parse_arguments(
+        argv,
+        "Timeline of a training step.",
+        tasks=4,
+        max_new_tokens=64,
+        picture=PICTURES / "timeline.svg",
+        smoke=False,
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Figure: trained tokens a second, an update of ours against the floor.
+"""Benchmark of an update: trained tokens per second, against a dense forward and backward pass.
 
-The floor is one dense forward and backward pass of the model over the same answers without any
-padding: every row is a prompt and its answer, of equal lengths, with logits of the answers' tokens
-only, and no optimizer. An update of ours computes ratios, advantages, entropy and norms besides,
-and steps the optimizer; it reads a prompt once for all its answers, so that it may come in below
-the floor. The second floor has our matrix products instead of torch's own.
+The floor is one forward and backward pass of the model over the same answers without padding: each
+row is a prompt and its answer, of equal lengths, with logits of the answer tokens only and without
+an optimizer. An update also computes ratios, advantages, entropy and norms, and takes an optimizer
+step. It reads a prompt once for all of its answers, so that it can be faster than the floor. The
+second floor uses the matrix products of mlrl instead of those of torch.
 
     python -m benchmarks.perf.update [--prompts 2] [--samples 4] [--max-new-tokens 96]
 """
@@ -18,6 +18,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 import mlrl_learners
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     Measurement,
     alternate,
@@ -32,11 +33,11 @@ from mlrl_learners.types import Completion, JointStep, Node, Rollout
 __all__ = ["AGENT", "made_rollouts", "main"]
 
 AGENT = "writer"
-MICRO_TOKENS = 1024  # as ours by default
+MICRO_TOKENS = 1024  # the default of mlrl
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Measure, and print the figure as one JSON line."""
+    """Measure and print the result as one JSON line."""
     arguments = _parse(argv)
     before = hardware()
     with model_folder(smoke=arguments.smoke) as folder:
@@ -71,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def made_rollouts(
     *, prompts: int, samples: int, prompt_tokens: int, answer_tokens: int
 ) -> list[Rollout]:
-    """Return made-up answers: what tokens they are costs nothing."""
+    """Return synthetic rollouts; the cost does not depend on the tokens."""
     draw = torch.Generator().manual_seed(0)
 
     def tokens(count: int) -> tuple[int, ...]:
@@ -150,14 +151,16 @@ def _row(measured: dict[str, list[Measurement]], floor: str) -> dict[str, object
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="An update of ours against the floor.")
-    parser.add_argument("--rounds", type=int, default=3, help="measured turns a side")
-    parser.add_argument("--prompts", type=int, default=2)
-    parser.add_argument("--samples", type=int, default=4, help="answers a prompt")
-    parser.add_argument("--prompt-tokens", type=int, default=96)
-    parser.add_argument("--max-new-tokens", type=int, default=96)
-    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
-    return parser.parse_args(argv)
+    return parse_arguments(
+        argv,
+        "An update, against the floor.",
+        rounds=3,
+        prompts=2,
+        samples=4,
+        prompt_tokens=96,
+        max_new_tokens=96,
+        smoke=False,
+    )
 
 
 if __name__ == "__main__":

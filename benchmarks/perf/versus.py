@@ -1,4 +1,4 @@
-"""One training step, ours against a peer's: what the figures of whole steps share."""
+"""Comparison of one training step with a peer: sides, rounds and table rows."""
 
 import argparse
 import contextlib
@@ -6,7 +6,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     Measurement,
     Worker,
@@ -18,9 +20,9 @@ from benchmarks.perf.common import (
 )
 from benchmarks.perf.work import Work, endless_folder
 
-__all__ = ["Side", "add_arguments", "compare", "model_folder", "rows", "story_prompts"]
+__all__ = ["Side", "compare", "model_folder", "parse_step_arguments", "rows", "story_prompts"]
 
-# What a row says of a step: unit, from a measurement, and whether less is better.
+# Quantities of a step: unit, function of a measurement, and whether less is better.
 QUANTITIES: dict[str, tuple[str, Callable[[Measurement], float], bool]] = {
     "seconds a step": ("s", lambda m: m["seconds"], True),
     "sampled tokens a second, whole step": (
@@ -34,13 +36,13 @@ QUANTITIES: dict[str, tuple[str, Callable[[Measurement], float], bool]] = {
 
 
 class Side:
-    """A worker's module, what it is sent beside the work, and the ways it is asked to work in.
+    """One side of a comparison: a worker and its variants.
 
     Args:
-        python: The interpreter.
-        module: The worker.
-        extra: Sent with the work.
-        ways: By the name of each way, what a round is told.
+        python: Interpreter of the worker.
+        module: Module of the worker.
+        extra: Setup of the worker besides the work.
+        ways: Options of a round, by the name of the variant.
     """
 
     def __init__(
@@ -55,7 +57,7 @@ class Side:
 
     @classmethod
     def ours(cls, learner: str, options: Mapping[str, object], precisions: Sequence[str]) -> "Side":
-        """Return our side, in one process for all precisions."""
+        """Return the side of mlrl, with one process for all precisions."""
         ways = {f"ours, {precision}": {"precision": precision} for precision in precisions}
         return cls(sys.executable, "step_ours", {"learner": learner, "options": options}, ways)
 
@@ -63,7 +65,7 @@ class Side:
     def peer(
         cls, module: str, extra: Mapping[str, object], ways: Mapping[str, Mapping[str, str]]
     ) -> "Side":
-        """Return a side that runs in the peers' interpreter."""
+        """Return a side that runs in the interpreter of the peers."""
         return cls(peers_python(), module, extra, ways)
 
 
@@ -78,18 +80,18 @@ def compare(
     rounds: int,
     warmup: int = 1,
 ) -> None:
-    """Measure the sides in turns and print the figure.
+    """Measure the sides in alternation and print the result.
 
     Args:
-        figure: Its name.
-        title: Says what the work is, for the table.
-        work: What every side does once a round.
-        sides: Who does it.
-        pairs: Which way of ours stands beside which of the peer's.
-        peer_name: The peer, with its version.
-        rounds: Measured turns a side.
-        warmup: Turns a side before those; where one takes many minutes, the first of a process,
-            which costs each side some seconds more, is as good.
+        figure: Name of the benchmark.
+        title: Description of the work, for the table.
+        work: Work of a round, the same for all sides.
+        sides: The sides.
+        pairs: Variants of mlrl and of the peer to compare.
+        peer_name: Name and version of the peer.
+        rounds: Measured rounds per side.
+        warmup: Unmeasured rounds per side. 0 is fine where a round takes many minutes: the first
+            round of a process is only some seconds slower.
     """
     before = hardware()
     measured, about = _measure(work, sides, rounds=rounds, warmup=warmup)
@@ -109,9 +111,9 @@ def compare(
 def _measure(
     work: Work, sides: Sequence[Side], *, rounds: int, warmup: int
 ) -> tuple[dict[str, list[Measurement]], list[dict[str, float]]]:
-    """Return what each way took, and facts about the sides.
+    """Return the measurements of each variant, and facts about the sides.
 
-    Where a side has one turn only, nothing of another is held in memory meanwhile.
+    With a single round, only one side is in memory at a time.
     """
     measured: dict[str, list[Measurement]] = {}
     about = []
@@ -151,7 +153,7 @@ def rows(
             "peer": other,
             "peer_name": peer_name,
         }
-        if one["median"] and other["median"]:  # a tiny model may not say anything
+        if one["median"] and other["median"]:  # a tiny model may write nothing
             ratio = one["median"] / other["median"]
             row["ratio"] = round(1 / ratio if smaller_is_better else ratio, 2)
         made.append(row)
@@ -159,7 +161,7 @@ def rows(
 
 
 def story_prompts(count: int, agents: Sequence[str] = ("setup", "story")) -> list[dict[str, str]]:
-    """Return what agents read in the first tasks of the story environment."""
+    """Return the prompts of the first tasks of the story environment."""
     import mlrl_envs
 
     env = mlrl_envs.make("mlrl/story-v0", split="all")
@@ -174,7 +176,7 @@ def story_prompts(count: int, agents: Sequence[str] = ("setup", "story")) -> lis
 
 @contextlib.contextmanager
 def model_folder(*, smoke: bool) -> Iterator[str]:
-    """Lend a folder with SmolLM2 that never ends an answer, or with a tiny random model."""
+    """Yield a temporary folder with a SmolLM2 that never ends an answer, or a tiny random model."""
     with tempfile.TemporaryDirectory() as folder:
         if not smoke:
             from mlrl_learners.policies.smollm2 import smollm2_folder
@@ -188,11 +190,11 @@ def model_folder(*, smoke: bool) -> Iterator[str]:
         yield folder
 
 
-def add_arguments(parser: argparse.ArgumentParser, *, tasks: int, group_size: int) -> None:
-    """Add the sizes of a step to a parser."""
-    parser.add_argument("--rounds", type=int, default=3, help="measured turns a side")
-    parser.add_argument("--warmup", type=int, default=1, help="turns a side thrown away before")
-    parser.add_argument("--tasks", type=int, default=tasks)
-    parser.add_argument("--group-size", type=int, default=group_size, help="answers a prompt")
-    parser.add_argument("--max-new-tokens", type=int, default=96)
-    parser.add_argument("--smoke", action="store_true", help="a tiny model: does it run at all?")
+def parse_step_arguments(
+    argv: Sequence[str] | None,
+    description: str,
+    **options: Any,  # noqa: ANN401 - as in parse_arguments
+) -> argparse.Namespace:
+    """Parse the arguments of a comparison of whole steps; see `parse_arguments`."""
+    common = {"rounds": 3, "warmup": 1, "max_new_tokens": 96, "smoke": False}
+    return parse_arguments(argv, description, **{**common, **options})

@@ -1,6 +1,7 @@
-"""The work of a training step, in terms that every side understands.
+"""Description of a training step that all sides share: prompts, sizes and rewards.
 
-The standard library alone is imported here, because the peers' interpreters import this file too.
+Only the standard library is imported here, because the interpreter of the peers imports this
+module.
 """
 
 import json
@@ -11,20 +12,20 @@ from pathlib import Path
 
 __all__ = ["Work", "endless_folder", "length_reward", "padded_folder", "revision", "story_reward"]
 
-END, PAD = "<jupyter_script>", "<empty_output>"  # which no answer holds
+END, PAD = "<jupyter_script>", "<empty_output>"  # not sampled by any model
 TOKEN_IDS = {END: 15, PAD: 16}
 
 
 @dataclass(frozen=True)
 class Work:
-    """One step, as both sides do it.
+    """Work of one step.
 
     Attributes:
-        model: A folder that `transformers` loads.
-        prompts: For each task, what each agent reads.
-        group_size: Answers an agent at each node of the tree, G.
-        max_new_tokens: Tokens of every answer.
-        turns: Joint actions an episode; each of them is gone on from.
+        model: Folder that `transformers` loads.
+        prompts: Prompts of the agents, for each task.
+        group_size: Answers per agent at each node of the tree, G.
+        max_new_tokens: Tokens per answer.
+        turns: Turns of an episode; every joint action is continued.
     """
 
     model: str
@@ -38,48 +39,48 @@ class Work:
 
     @property
     def agents(self) -> list[str]:
-        """Their names, in order."""
+        """Names of the agents, in order."""
         return list(self.prompts[0])
 
     def as_setup(self) -> dict[str, object]:
-        """Return what a worker is sent."""
+        """Return the setup of a worker."""
         return asdict(self)
 
     def facts(self) -> dict[str, object]:
-        """Return what a figure says of it: everything but texts and paths."""
+        """Return the sizes of the work, for the results."""
         sizes = {"tasks": len(self.prompts), "agents": len(self.agents)}
         facts = {name: value for name, value in asdict(self).items() if name != "prompts"}
         return {**facts, **sizes, "model": "SmolLM2-135M-Instruct"}
 
 
 def story_reward(setups: Sequence[str], stories: Sequence[str]) -> list[float]:
-    """Score pairs by the length ratio alone, the published formula of the story task."""
+    """Score pairs by their length ratio, the published formula of the story task."""
     return [_ratio_score(len(one), len(other)) for one, other in zip(setups, stories, strict=True)]
 
 
 def length_reward(text: str) -> float:
-    """Score one answer by its length alone, best at 400 characters."""
+    """Score an answer by its length, with the maximum at 400 characters."""
     return math.exp(-abs(len(text) - 400) / 400)
 
 
 def revision(prompt: str, answer: str) -> str:
-    """Return what is read at a second turn."""
+    """Return the prompt of the second turn."""
     return f"{prompt}\n\nYou wrote:\n{answer}\n\nWrite it again, and better."
 
 
 def endless_folder(model: Path, target: Path) -> str:
-    """Link a model's files into a folder whose end of sequence is a token it never writes.
+    """Make a folder with links to a model and an end-of-sequence token that is never sampled.
 
-    Every answer is then as long as it may be, on all sides.
+    Every answer then has the largest length, on all sides.
     """
     return _linked_folder(model, target, {"eos": END, "pad": PAD})
 
 
 def padded_folder(model: Path, target: Path) -> str:
-    """Link a model's files into a folder that pads with a token no text holds.
+    """Make a folder with links to a model and a padding token that occurs in no text.
 
-    SmolLM2 pads with what ends a turn of its chats, and `comlrl` takes the first such token of a
-    prompt for the end of the prompt: every answer is then empty there, and nothing is learned.
+    SmolLM2 pads with the token that ends a chat turn, and `comlrl` treats the first such token of a
+    prompt as the end of the prompt: every answer would be empty.
     """
     return _linked_folder(model, target, {"pad": PAD})
 
@@ -105,5 +106,5 @@ def _ratio_score(first: int, second: int) -> float:
 
 def _edit(path: Path, changes: Mapping[str, object]) -> None:
     content = {**json.loads(path.read_text()), **changes}
-    path.unlink()  # a link to the model's own file, which stays as it is
+    path.unlink()  # a link; the file of the model itself must not change
     path.write_text(json.dumps(content))

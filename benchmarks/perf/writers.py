@@ -1,6 +1,6 @@
-"""An environment of any number of writers and turns, paid by the lengths of their texts alone.
+"""Environment with any number of writers and turns, whose reward is a function of text lengths.
 
-It costs next to nothing, and a peer's trainer can be given the same task word by word.
+Its cost is negligible, and a trainer of another library can be given the same task.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ __all__ = ["Writers"]
 
 
 class Writers(ParallelEnv):  # type: ignore[misc]  # PettingZoo is untyped
-    """Writers read a prompt each and, from turn 2 on, their own answer before.
+    """Environment in which writers read a prompt and, from turn 2 on, their last answer.
 
     Args:
-        prompts: For each task, what each agent reads.
-        turns: Joint actions an episode.
+        prompts: Prompts of the agents, for each task.
+        turns: Turns of an episode.
     """
 
     metadata = {"name": "writers"}  # noqa: RUF012 - as PettingZoo declares it
@@ -35,13 +35,13 @@ class Writers(ParallelEnv):  # type: ignore[misc]  # PettingZoo is untyped
         seed: int | None = None,  # noqa: ARG002 - nothing is drawn
         options: Mapping[str, Any] | None = None,
     ) -> tuple[dict[str, str], dict[str, dict[str, Any]]]:
-        """Begin with the task of `options["task_index"]`."""
+        """Start the task of `options["task_index"]`."""
         self.agents, self.turn = list(self.possible_agents), 0
         self.read = dict(self.prompts[(options or {}).get("task_index", 0)])
         return dict(self.read), {agent: {} for agent in self.agents}
 
     def step(self, actions: Mapping[str, str]) -> tuple[dict[str, Any], ...]:
-        """Pay the pair of first and last text by their ratio, a single text by its length."""
+        """Score first and last text by their length ratio, a single text by its length."""
         agents, texts = self.possible_agents, list(actions.values())
         self.turn += 1
         reward = (

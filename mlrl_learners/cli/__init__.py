@@ -1,32 +1,20 @@
-"""The command line: `mlrl list · info · play · validate · train · evaluate · collect`.
+"""Command line of mlrl: dispatch, error messages and exit status.
+
+Each command is a module of this package with `SECTIONS`, `add_arguments` and `run`; the first line
+of its docstring is its help text. A new command is such a module and one line of `COMMANDS`.
 
 Results go to stdout, errors to stderr in one line. Exit status: 0 for success, 1 for a failure of
-the work itself, 2 for a user's mistake, 130 when interrupted.
+the work itself, 2 for a mistake of the user, 130 after an interrupt.
 """
 
 import contextlib
+import importlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
 
 from mlrl_envs.errors import DataNotFoundError, InvalidArgumentError, MlrlError
-from mlrl_learners.cli import (
-    bench,
-    collect,
-    evaluate,
-    export,
-    info,
-    init,
-    leaderboard,
-    listing,
-    monitor,
-    play,
-    report,
-    rescore,
-    train,
-    validate,
-)
 from mlrl_learners.cli.parser import Parser, split_words
 from mlrl_learners.config.overrides import split_overrides
 from mlrl_learners.config.run import known_keys
@@ -42,21 +30,22 @@ from mlrl_learners.processes.work_sharing import is_main, world
 
 __all__ = ["build_parser", "main"]
 
+# Name of each command, in the order of the help text, and its module in this package.
 COMMANDS = {
-    "list": listing,
-    "info": info,
-    "play": play,
-    "validate": validate,
-    "train": train,
-    "evaluate": evaluate,
-    "collect": collect,
-    "export": export,
-    "init": init,
-    "monitor": monitor,
-    "report": report,
-    "rescore": rescore,
-    "bench": bench,
-    "leaderboard": leaderboard,
+    "list": "listing",
+    "info": "info",
+    "play": "play",
+    "validate": "validate",
+    "train": "train",
+    "evaluate": "evaluate",
+    "collect": "collect",
+    "export": "export",
+    "init": "init",
+    "monitor": "monitor",
+    "report": "report",
+    "rescore": "rescore",
+    "bench": "bench",
+    "leaderboard": "leaderboard",
 }
 MISTAKES = (InvalidArgumentError, DataNotFoundError, ModelNotFoundError, CheckpointError)
 
@@ -65,26 +54,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command.
 
     Args:
-        argv: Words after the program's name; those of this process when None.
+        argv: Words after the name of the program; None for those of this process.
 
     Returns:
         The exit status.
     """
     words = list(sys.argv[1:] if argv is None else argv)
     _write_any_text()
-    # Threads that wait actively for long are ruinous where cores are shared, and those that sleep
-    # at once take a third longer where they are not: spin some 50 µs. Read when torch is loaded.
+    # OpenMP threads spin for about 50 µs before they sleep. Longer spinning wastes shared cores; no
+    # spinning makes small operations a third slower. The variable is read when torch is imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:
         return _dispatch(words)
     except KeyboardInterrupt:
         print("mlrl: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader went away, as in `mlrl list | head`
+    except BrokenPipeError:  # the reader closed the pipe, as in `mlrl list | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except PeerError as error:
-        if is_main():  # the process that failed has told it, but perhaps on another machine
+        if is_main():  # the failed process printed the error, but perhaps on another machine
             print(f"mlrl: {error}", file=sys.stderr)
         return 1
     except (MlrlError, OSError) as error:
@@ -96,12 +85,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def build_parser() -> Parser:
     """Return the parser of all commands."""
-    parser = Parser(prog="mlrl", description="Multi-agent text environments and their learners.")
+    parser = Parser(prog="mlrl", description="Multi-agent text environments and learners.")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, module in COMMANDS.items():
+    for name, module_name in COMMANDS.items():
+        module = importlib.import_module(f"{__name__}.{module_name}")
         summary = (module.__doc__ or "").split("\n", 1)[0].split(": ", 1)[-1]
         command = commands.add_parser(name, help=summary, description=summary)
-        command.add_argument("--debug", action="store_true", help="show where an error arose")
+        command.add_argument("--debug", action="store_true", help="print the traceback of an error")
         module.add_arguments(command)
         command.set_defaults(run=module.run, sections=module.SECTIONS)
     return parser
@@ -111,7 +101,7 @@ def _dispatch(words: Sequence[str]) -> int:
     if words and not words[0].startswith("-") and words[0] not in COMMANDS:
         raise unknown_name("command", words[0], COMMANDS)
     if world().size > 1 and words[:1] != ["train"]:
-        raise ConfigError("torchrun is for mlrl train; start all other commands without it")
+        raise ConfigError("torchrun works with mlrl train only; start other commands without it")
     plain, overrides = split_words(words)
     arguments = build_parser().parse_args(plain)
     _check_overrides(overrides, arguments.sections)
@@ -120,7 +110,7 @@ def _dispatch(words: Sequence[str]) -> int:
 
 
 def _check_overrides(overrides: Sequence[str], sections: Sequence[str]) -> None:
-    """Refuse keys of sections that the command has no use for."""
+    """Check that the command reads the section of every override."""
     for key, _ in split_overrides(overrides):
         if key.partition(".")[0] not in sections:
             known = [name for name in known_keys() if name.partition(".")[0] in sections]
@@ -128,13 +118,13 @@ def _check_overrides(overrides: Sequence[str], sections: Sequence[str]) -> None:
 
 
 def _is_mistake(error: Exception) -> bool:
-    if isinstance(error, RunDirError):  # a full disk is nobody's mistake
+    if isinstance(error, RunDirError):  # a full disk is not a mistake of the user
         return not isinstance(error.__cause__, OSError)
     return isinstance(error, MISTAKES)
 
 
 def _write_any_text() -> None:
-    """Let what a model wrote be printed whatever the terminal's encoding."""
+    """Escape characters that the encoding of the terminal lacks, instead of raising an error."""
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]

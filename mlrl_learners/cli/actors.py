@@ -1,6 +1,6 @@
-"""Who plays, by the word a user writes: a script, a run, a model, an endpoint, or a way of playing.
+"""Actors from command-line words: scripts, runs, models, endpoints and wrappers.
 
-`pipeline:runs/a` plays the run `runs/a` as a pipeline; such words nest.
+`pipeline:runs/a` is the run `runs/a` wrapped as a pipeline; wrappers nest.
 """
 
 import difflib
@@ -49,44 +49,44 @@ def _just(base: Actor) -> Actor:
 
 
 SCRIPTS = {
-    "reference": "the right answers that come with the data: what full marks are",
-    "random": "short random text: the floor",
-    "human": "you, at the keyboard",
+    "reference": "reference actions of the data: the highest score",
+    "random": "short random text: the lowest score",
+    "human": "input from the keyboard",
 }
 SERVED = "endpoint"
 WRAPPERS: dict[str, tuple[Callable[[Actor], Actor], str]] = {
-    "single": (SingleActor, "one agent alone, its teammates write nothing"),
-    "concatenation": (_just, "each agent answers alone, blind to the others: plain play"),
-    "pipeline": (PipelineActor, "one after another, each reads what those before it wrote"),
-    "discussion": (DiscussionActor, "all answer, read all answers, and answer again"),
+    "single": (SingleActor, "one agent acts, its teammates send empty text"),
+    "concatenation": (_just, "each agent answers without seeing the others: the default"),
+    "pipeline": (PipelineActor, "agents answer in order, each reads the answers before it"),
+    "discussion": (DiscussionActor, "all agents answer, read all answers, and answer again"),
 }
 
 SUMMARIES: dict[str, str] = {
     **SCRIPTS,
     f"{SERVED}:MODEL@URL": "a model on an OpenAI-compatible server",
-    "RUN, CHECKPOINT or MODEL": "what a run has learned, or a model by its name or folder",
+    "RUN, CHECKPOINT or MODEL": "a trained run, or a model by its name or folder",
     **{f"{name}:ACTOR": summary for name, (_, summary) in WRAPPERS.items()},
 }
-"""Every word that `--actor` takes, with a line about each."""
+"""Every word that `--actor` accepts, with one line about it."""
 
 
 def make_actor(
     word: str, agents: Sequence[AgentID], *, seed: int = 0, options: Mapping[str, Any] | None = None
 ) -> Actor:
-    """Make an actor from what a user wrote.
+    """Make an actor from a command-line word.
 
     Args:
-        word: One of `SUMMARIES`, such as `random`, `runs/a`, `endpoint:my-model@http://host/v1`,
-            `pipeline:runs/a`.
-        agents: Whom it plays.
-        seed: Decides everything it draws.
-        options: Of the learner that a model is played by, such as `max_new_tokens`, or that a run
-            was trained by; of the endpoint, such as `max_tokens`.
+        word: A word as in `SUMMARIES`, such as `random`, `runs/a`, `pipeline:runs/a` or
+            `endpoint:my-model@http://host/v1`.
+        agents: Agents that it acts for.
+        seed: Seed of all its random numbers.
+        options: Options of the learner for a run or a model, such as `max_new_tokens`; options of
+            the endpoint for an endpoint, such as `max_tokens`.
 
     Raises:
-        UnknownNameError: If the word is close to one of ours, or its prefix is none.
-        ConfigError: If a word lacks its second half.
-        ModelNotFoundError: If it is none of these.
+        UnknownNameError: If the word is a misspelt script or wrapper, or has an unknown prefix.
+        ConfigError: If a prefix is not followed by an actor or a model.
+        ModelNotFoundError: If the word is neither a run nor a model.
         CheckpointError: If it is a run without a checkpoint.
     """
     if word in SCRIPTS:
@@ -105,10 +105,10 @@ def make_actor(
 
 
 def check_word(word: str) -> None:
-    """Find misspelt words before anything is made: a hub is not asked for them.
+    """Check the spelling of a word before a model of that name is looked up on the hub.
 
     Raises:
-        UnknownNameError: If the word is close to one of ours, or its prefix is none.
+        UnknownNameError: If the word is a misspelt script or wrapper, or has an unknown prefix.
     """
     prefix, colon, _ = word.partition(":")
     if word in SCRIPTS or Path(word).exists() or (colon and prefix in (*WRAPPERS, SERVED)):
@@ -120,10 +120,10 @@ def check_word(word: str) -> None:
 
 
 def unwrapped(word: str) -> tuple[list[str], str]:
-    """Split a word into the ways of playing, outermost first, and who plays at the bottom.
+    """Split a word into its wrappers, outermost first, and the wrapped actor.
 
     Raises:
-        ConfigError: If a way of playing lacks its actor.
+        ConfigError: If a wrapper is not followed by an actor.
     """
     ways = []
     while not Path(word).exists():
@@ -154,7 +154,7 @@ def _from_path(
 
 
 def _served(rest: str, seed: int, options: Mapping[str, Any] | None) -> Actor:
-    """Make an actor of `MODEL@URL`; the name of a model may itself hold an @."""
+    """Make an actor from `MODEL@URL`; the name of the model may contain an @."""
     model, at, url = rest.rpartition("@")
     if not (model and at and url):
         raise ConfigError(
@@ -165,9 +165,9 @@ def _served(rest: str, seed: int, options: Mapping[str, Any] | None) -> Actor:
 
 
 def _ask(agent: AgentID, observation: str) -> str:
-    """Show an observation and read an answer from the keyboard."""
+    """Print an observation and read an answer from the keyboard."""
     print(f"\n--- you are {agent} ---\n{printable(observation)}", file=sys.stderr)
-    print("\nyour answer, ended by a line with a single dot:", file=sys.stderr)
+    print("\nyour answer; end it with a line that holds a single dot:", file=sys.stderr)
     lines = []
     for line in sys.stdin:
         if line.rstrip("\n") == ".":
@@ -177,7 +177,7 @@ def _ask(agent: AgentID, observation: str) -> str:
 
 
 def run_of(path: Path) -> Path | None:
-    """Return the run directory that `path` is, or is a checkpoint of; None for anything else."""
+    """Return the run directory of a run or of one of its checkpoints; None for other paths."""
     if (path / CONFIG_FILE).is_file():
         return path
     if (path / STATE_FILE).is_file() and (path.parent.parent / CONFIG_FILE).is_file():
@@ -186,25 +186,25 @@ def run_of(path: Path) -> Path | None:
 
 
 def options_of(learner: LearnerConfig) -> Mapping[str, Any]:
-    """Return what a command line says of the learner of an actor: its options, and nothing else.
+    """Return the learner options of a command line whose actor is given by a word.
 
     Raises:
-        ConfigError: If it names a learner or a model, which the actor does already.
+        ConfigError: If the learner or the model is given as well.
     """
     if learner != LearnerConfig(options=learner.options):
-        raise ConfigError("who plays is said already: leave --learner.name and --learner.model out")
+        raise ConfigError("the actor is given: leave --learner.name and --learner.model out")
     return learner.options
 
 
 def load_run(
     run_dir: Path, checkpoint: Path | None = None, options: Mapping[str, Any] | None = None
 ) -> Learner:
-    """Make a run's learner as it was at a checkpoint, the last one by default.
+    """Make the learner of a run and load a checkpoint.
 
     Args:
-        run_dir: The run's folder.
-        checkpoint: One of its checkpoints.
-        options: Of the learner, in place of those that it was trained with.
+        run_dir: Run directory.
+        checkpoint: A checkpoint of the run; None for the last one.
+        options: Options of the learner that replace those of the run.
 
     Raises:
         UnknownNameError: If the learner has no such option.
@@ -221,13 +221,13 @@ def load_run(
 
 
 def make_learner(config: RunConfig) -> Learner:
-    """Make the learner that a configuration describes, for its environment's agents."""
+    """Make the learner of a configuration for the agents of its environment."""
     env = mlrl_envs.make(config.env.id, **config.env.options)
     agents = list(env.possible_agents)
     env.close()
     for name in ("agents", "model", "seed"):
         if name in config.learner.options:
-            raise ConfigError(f"learner.options.{name} is set elsewhere; remove it there")
+            raise ConfigError(f"learner.options.{name} is set by the run; remove it there")
     return make(
         config.learner.name,
         agents=agents,

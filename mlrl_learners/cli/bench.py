@@ -1,4 +1,4 @@
-"""`mlrl bench`: play a suite, list the suites, compare results."""
+"""`mlrl bench`: play a suite, list suites, compare results."""
 
 import argparse
 import re
@@ -22,43 +22,48 @@ SECTIONS: tuple[str, ...] = ("learner",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     _add_run(actions)
-    listing = actions.add_parser("list", help="name the suites", description="name the suites")
+    listing = actions.add_parser("list", help="list the suites", description="list the suites")
     listing.add_argument("--json", action="store_true", help="print JSON")
     listing.set_defaults(action=_list)
-    pair = actions.add_parser("compare", help="two results, on the same tasks")
-    pair.add_argument("first", type=Path, help="a result, as bench run writes it")
+    pair = actions.add_parser("compare", help="compare two results on their common tasks")
+    pair.add_argument("first", type=Path, help="a result file of bench run")
     pair.add_argument("second", type=Path, help="another one")
-    pair.add_argument("--allow-unequal", action="store_true", help="compare across budgets, too")
+    pair.add_argument("--allow-unequal", action="store_true", help="allow unequal budgets")
     pair.add_argument("--json", action="store_true", help="print JSON")
     pair.set_defaults(action=_compare)
 
 
-def _add_run(actions: Any) -> None:  # noqa: ANN401 - argparse keeps its type to itself
-    runs = actions.add_parser("run", help="play a suite; goes on where it was interrupted")
+def _add_run(actions: Any) -> None:  # noqa: ANN401 - the type is private to argparse
+    runs = actions.add_parser("run", help="play a suite, or resume it")
     runs.epilog = "Options of the model can follow: --learner.temperature 0.7"
-    runs.add_argument("--suite", required=True, help="name of a suite, or path of your own")
+    runs.add_argument("--suite", required=True, help="name of a suite, or path of a suite file")
     runs.add_argument(
-        "--actor", required=True, help="who plays, see mlrl list; {seed} becomes the suite's seed"
+        "--actor",
+        required=True,
+        help="the actor, see mlrl list; {seed} is replaced by each seed",
     )
-    runs.add_argument("--only", nargs="+", metavar="ENTRY", help="only these entries, or their ids")
-    runs.add_argument("--name", help="what the actor is called in results")
-    runs.add_argument("--note", default="", help="one line about it, for the leaderboard")
-    runs.add_argument("--run-dir", type=Path, help="folder of the run, runs/bench/… by default")
-    runs.add_argument("--out", type=Path, help="the result; RUN_DIR/result.json by default")
-    runs.add_argument("--greedy", action="store_true", help="no sampling")
-    runs.add_argument("--batch-size", type=at_least(1), default=32, help="episodes side by side")
+    runs.add_argument("--only", nargs="+", metavar="ENTRY", help="only these entries or ids")
+    runs.add_argument("--name", help="name of the actor in the result")
+    runs.add_argument("--note", default="", help="one line about the actor, for the leaderboard")
+    runs.add_argument("--run-dir", type=Path, help="folder of the run; runs/bench/… by default")
+    runs.add_argument("--out", type=Path, help="result file; RUN_DIR/result.json by default")
+    runs.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
+    runs.add_argument("--batch-size", type=at_least(1), default=32, help="episodes per batch")
     runs.add_argument(
-        "--attempts", type=at_least(1), default=3, help="tries of an episode that breaks"
+        "--attempts",
+        type=at_least(1),
+        default=3,
+        help="attempts per episode if infrastructure fails",
     )
     runs.add_argument("--json", action="store_true", help="print the result as JSON")
     runs.set_defaults(action=_run)
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Do what was asked for."""
+    """Run the chosen action."""
     status: int = arguments.action(arguments, overrides)
     return status
 
@@ -89,14 +94,14 @@ def _run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     missing = sum(entry["missing"] for entry in result["entries"])
     cause = f": {result['failures'][0]['message']}" if result["failures"] else ""
     print(
-        f"mlrl: {missing} episodes are missing{cause}; the same command goes on with them",
+        f"mlrl: {missing} episodes are missing{cause}; run the same command again to play them",
         file=sys.stderr,
     )
     return 1
 
 
 def _options(overrides: Sequence[str]) -> dict[str, Any]:
-    """Read `--learner.NAME VALUE`."""
+    """Return the options of `--learner.NAME VALUE` overrides."""
     return {
         key.split(".", 1)[1].removeprefix("options."): parse_value(value, key)
         for key, value in split_overrides(overrides)

@@ -1,8 +1,8 @@
-"""Who plays a suite: the words of `--actor`, held to the suite's budget.
+"""Actors of a benchmark suite: `--actor` words with the token budget of the suite.
 
-A run directory's learner is given the suite's longest answer, whatever it was trained with. Where a
-word holds `{seed}`, each of the suite's seeds is put in its place, so that one result covers runs
-of several training seeds.
+The learner of a run gets the token limit of the suite instead of the limit of its training.
+`{seed}` in a word is replaced by each seed of the suite, so that one result covers runs of several
+training seeds.
 """
 
 import dataclasses
@@ -34,16 +34,16 @@ NO_WEIGHTS = ("optimizer.pt", "generator.pt", "team.json")
 
 
 class NamedActor:
-    """The actor of a word, for every entry of a suite.
+    """Actor of a command-line word, made anew for each entry of a suite.
 
     Args:
-        word: As in `mlrl evaluate --actor`; it may hold `{seed}`.
-        options: Of the learner or endpoint at the bottom, the token budget apart.
-        name: What it is called in results; the word by default, paths by their last part.
+        word: A word as for `mlrl evaluate --actor`; it may contain `{seed}`.
+        options: Options of the wrapped learner or endpoint, without the token budget.
+        name: Name in results; by default the word, with paths shortened to their last part.
 
     Raises:
-        UnknownNameError: If the word is none of ours, misspelt.
-        ConfigError: If the actor takes no options, or one is the suite's to say.
+        UnknownNameError: If the word is misspelt.
+        ConfigError: If the actor takes no options, or an option is set by the suite.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class NamedActor:
         self._settings: dict[str, dict[str, Any]] = {}
 
     def describe(self, seeds: Sequence[int]) -> dict[str, Any]:
-        """Return who plays as JSON values, for a result file."""
+        """Return a description of the actor as JSON values, for a result file."""
         trained = [found for found in map(self._trained, seeds) if found]
         weights = [self._hash(seed) for seed in (seeds if SEED in self._base else seeds[:1])]
         return {
@@ -76,7 +76,7 @@ class NamedActor:
         }
 
     def identity(self, seed: int) -> dict[str, Any]:
-        """Return what tells this actor from any other: weights, settings and server included."""
+        """Return values that identify the actor: wrappers, weights, settings and server."""
         server = self._base.rpartition("@")[2] if self._base.startswith(f"{SERVED}:") else ""
         return {
             "ways": self._ways,
@@ -124,7 +124,7 @@ class NamedActor:
         return learner
 
     def _settings_of(self, seed: int) -> dict[str, Any]:
-        """Return the options it is played with, those that a run was trained with included."""
+        """Return the options of the actor, including those of the training run."""
         word = self._word(seed)
         if word not in self._settings:
             learner: dict[str, Any] = {}
@@ -138,7 +138,7 @@ class NamedActor:
         return self._base.replace(SEED, str(seed))
 
     def _short(self, seed: int | None = None) -> str:
-        """Return the base without folders and servers, which say nothing of an actor."""
+        """Return the wrapped actor without folders and servers."""
         word = self._base if seed is None else self._word(seed)
         if word.startswith(f"{SERVED}:"):
             return word.rpartition("@")[0] or word
@@ -146,7 +146,7 @@ class NamedActor:
         return Path(word).name if is_path else word
 
     def _hash(self, seed: int) -> str:
-        """Hash the weights of a run or a model's folder; empty for everything else."""
+        """Return a hash of the weights of a run or of a model folder; empty for other actors."""
         word = self._word(seed)
         if word not in self._weights:
             path = Path(word)

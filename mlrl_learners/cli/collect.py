@@ -1,4 +1,4 @@
-"""`mlrl collect`: play a split into a file of episodes to learn from."""
+"""`mlrl collect`: play a split and write the episodes to a file."""
 
 import argparse
 import sys
@@ -17,25 +17,25 @@ SECTIONS: tuple[str, ...] = ("env", "learner")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.epilog = "Options of the environment can follow: --env.max_turns 2 --env.split all"
     parser.add_argument("env", help="id of an environment, see mlrl list")
-    parser.add_argument("--actor", required=True, help="who plays, see mlrl list")
-    parser.add_argument("--out", type=Path, required=True, help="the JSONL file")
+    parser.add_argument("--actor", required=True, help="the actor, see mlrl list")
+    parser.add_argument("--out", type=Path, required=True, help="JSONL file to write")
     parser.add_argument(
         "--filter-reward", type=float, help="keep episodes whose team return is at least this"
     )
-    parser.add_argument("--tasks", type=at_least(1), help="only the first so many tasks")
-    parser.add_argument("--samples", type=at_least(1), default=1, help="episodes of each task")
-    parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
-    parser.add_argument("--greedy", action="store_true", help="no sampling")
-    parser.add_argument("--token-ids", action="store_true", help="keep token ids, too")
-    parser.add_argument("--resume", action="store_true", help="go on after the last whole line")
+    parser.add_argument("--tasks", type=at_least(1), help="play only the first TASKS tasks")
+    parser.add_argument("--samples", type=at_least(1), default=1, help="episodes per task")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="random seed")
+    parser.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
+    parser.add_argument("--token-ids", action="store_true", help="write token ids as well")
+    parser.add_argument("--resume", action="store_true", help="continue after the last full line")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Play, keep, and say how many."""
+    """Play the split, write the episodes and print their number."""
     config = from_mapping({"env": {"id": arguments.env}}, overrides)
     options = {"split": "train", **config.env.options}
     env = mlrl_envs.make(config.env.id, **options)

@@ -1,4 +1,4 @@
-"""`mlrl evaluate`: play a split and report the mean return with its interval."""
+"""`mlrl evaluate`: play a split and print the mean return with its confidence interval."""
 
 import argparse
 from collections.abc import Mapping, Sequence
@@ -29,23 +29,23 @@ SECTIONS: tuple[str, ...] = ("env", "learner")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.epilog = "Options can follow: --env.max_turns 2 --learner.max_new_tokens 96"
-    parser.add_argument("target", help="an environment's id, or a run directory")
+    parser.add_argument("target", help="id of an environment, or a run directory")
     actor = parser.add_mutually_exclusive_group()
-    actor.add_argument("--actor", help="who plays, see mlrl list")
-    actor.add_argument("--checkpoint", help="number or folder of a checkpoint; the last by default")
-    parser.add_argument("--split", help="split to play; eval by default")
+    actor.add_argument("--actor", help="the actor, see mlrl list")
+    actor.add_argument("--checkpoint", help="number or folder of a checkpoint; default: the last")
+    parser.add_argument("--split", help="split to play; default: eval")
     parser.add_argument("--tasks", type=at_least(1), help="play only the first TASKS tasks")
-    parser.add_argument("--samples", type=at_least(1), default=1, help="episodes of each task")
+    parser.add_argument("--samples", type=at_least(1), default=1, help="episodes per task")
     parser.add_argument(
-        "--k", type=at_least(1), nargs="+", help="which k of pass@k; all up to SAMPLES by default"
+        "--k", type=at_least(1), nargs="+", help="values of k for pass@k; default: 1 to SAMPLES"
     )
-    parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
-    parser.add_argument("--greedy", action="store_true", help="no sampling")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="random seed")
+    parser.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
     parser.add_argument("--episodes", type=Path, help="append every episode to this JSONL file")
-    parser.add_argument("--token-ids", action="store_true", help="keep token ids in that file")
-    parser.add_argument("--json", action="store_true", help="print JSON, transcripts included")
+    parser.add_argument("--token-ids", action="store_true", help="write token ids to that file")
+    parser.add_argument("--json", action="store_true", help="print JSON with transcripts")
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
@@ -96,7 +96,7 @@ def _config(target: str, run_dir: Path | None, overrides: Sequence[str]) -> RunC
         return from_mapping(to_mapping(stored), overrides)
     if target not in mlrl_envs.registry:
         if Path(target).exists():
-            raise ConfigError(f"{target!r} is no run directory: it has no {CONFIG_FILE}")
+            raise ConfigError(f"{target!r} is not a run directory: it has no {CONFIG_FILE}")
         raise unknown_name("environment or run directory", target, mlrl_envs.registry)
     return from_mapping({"env": {"id": target}}, overrides)
 
@@ -110,7 +110,7 @@ def _agents(env_id: str, options: Mapping[str, Any]) -> list[AgentID]:
 
 
 def _has_options(word: str) -> bool:
-    """Tell whether the options of a run do not fit an actor: an endpoint, or another run."""
+    """Return whether an actor has options of its own: an endpoint, or another run."""
     _, base = unwrapped(word)
     return base.startswith(f"{SERVED}:") or run_of(Path(base)) is not None
 
@@ -121,7 +121,7 @@ def _trained(
     if run_dir is not None and arguments.checkpoint is not None:
         return load_run(run_dir, _checkpoint(run_dir, arguments.checkpoint), options)
     if run_dir is None and arguments.checkpoint is None:
-        raise ConfigError("say who plays: --actor or --checkpoint")
+        raise ConfigError("no actor given: use --actor or --checkpoint")
     path = Path(arguments.checkpoint or arguments.target)
     owner = run_of(path)
     if owner is None:

@@ -1,4 +1,4 @@
-"""`mlrl export`: write episodes as conversations, for other people's tools."""
+"""`mlrl export`: write episodes as conversations for other tools."""
 
 import argparse
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ SECTIONS: tuple[str, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.add_argument("source", type=Path, help="a run directory, or a file of mlrl collect")
-    parser.add_argument("--out", type=Path, required=True, help="the JSONL file")
+    parser.add_argument("--out", type=Path, required=True, help="JSONL file to write")
     parser.add_argument(
         "--filter-reward", type=float, help="keep episodes whose team return is at least this"
     )
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
-    """Write the file, and say how much is in it."""
+    """Write the file and print how many conversations it holds."""
     result = export(
         arguments.source, arguments.out, filter_reward=arguments.filter_reward, progress=True
     )
@@ -37,7 +37,5 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
             f"in {result.path}"
         )
         if result.unfinished:
-            print(
-                f"without {result.unfinished} lines of play that a chain did not follow to the end"
-            )
+            print(f"left out {result.unfinished} branches that a chain did not follow to the end")
     return 0

@@ -1,4 +1,4 @@
-"""`mlrl info`: show versions, hardware, and how well programs can be locked in here."""
+"""`mlrl info`: print versions, hardware, and the confinement of programs on this machine."""
 
 import argparse
 import contextlib
@@ -14,13 +14,13 @@ SECTIONS: tuple[str, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
     """Print facts about this installation and this machine."""
-    with contextlib.suppress(ImportError):  # GPUs are named only where torch is loaded
+    with contextlib.suppress(ImportError):  # GPUs are listed only if torch is imported
         import torch  # noqa: F401
     facts = describe_environment()
     del facts["command"]

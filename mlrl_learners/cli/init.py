@@ -1,4 +1,4 @@
-"""`mlrl init`: write a package with an environment or a learner of your own."""
+"""`mlrl init`: write a template package with an environment or a learner."""
 
 import argparse
 import importlib.util
@@ -23,14 +23,14 @@ _RESERVED = ("mlrl", "mlrl_envs", "mlrl_learners", "test", "tests")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument("kind", choices=KINDS, help="what it offers")
-    parser.add_argument("name", help="name of the package: a word that Python can import")
-    parser.add_argument("--out", type=Path, help="folder to write, NAME by default")
+    """Add the options of the command."""
+    parser.add_argument("kind", choices=KINDS, help="what the package provides")
+    parser.add_argument("name", help="name of the package; must be importable")
+    parser.add_argument("--out", type=Path, help="folder to write; default: NAME")
 
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
-    """Write the package, and say what to do with it."""
+    """Write the package and print the next commands."""
     folder = arguments.out or Path(arguments.name)
     for path in write_package(arguments.kind, arguments.name, folder):
         print(path)
@@ -39,19 +39,19 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
 
 
 def write_package(kind: str, name: str, folder: Path) -> list[Path]:
-    """Write a package that can be installed, is found by mlrl, and passes its own test.
+    """Write a package that can be installed, is found by mlrl, and passes its own tests.
 
     Args:
         kind: One of `KINDS`.
-        name: Name of its module; the name of a learner, and part of an environment's id.
-        folder: Where; created, and empty or not there before.
+        name: Name of the module; also the name of the learner, or part of the environment id.
+        folder: Folder to write; it must be empty or not exist.
 
     Returns:
-        The files, in order.
+        The written files, sorted.
 
     Raises:
-        ConfigError: If the name is no module's, or taken.
-        RunDirError: If the folder holds something, or cannot be written.
+        ConfigError: If the name is not a valid module name, or is taken.
+        RunDirError: If the folder is not empty, or cannot be written.
     """
     _check_name(kind, name)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -75,7 +75,7 @@ def _check_name(kind: str, name: str) -> None:
     if not _is_name(name):
         words = re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
         suggestion = words if _is_name(words) else f"my_{words or kind}"
-        raise ConfigError(f"a name is lower-case words joined by _, such as {suggestion!r}")
+        raise ConfigError(f"a name must be lower-case words joined by _, such as {suggestion!r}")
     is_taken = (
         name in registry if kind == "learner" else f"me/{_dashed(name)}-v0" in mlrl_envs.registry
     )
@@ -84,7 +84,7 @@ def _check_name(kind: str, name: str) -> None:
 
 
 def _is_module(name: str) -> bool:
-    """Tell whether Python has such a module; a mere folder that is in reach is none."""
+    """Return whether a module of this name exists; a folder without modules does not count."""
     spec = importlib.util.find_spec(name)
     return name in sys.stdlib_module_names or (spec is not None and spec.origin is not None)
 
@@ -94,9 +94,9 @@ def _is_name(text: str) -> bool:
 
 
 def _words(kind: str, name: str) -> Mapping[str, str]:
-    """Return what stands for the name in a template, in its three spellings, and what it becomes.
+    """Return the replacements of the template name in its three spellings.
 
-    A template is a whole package by the name of `my_env` or `my_learner`.
+    A template is a complete package named `my_env` or `my_learner`.
     """
     own = f"my_{kind}"
     return {own: name, _dashed(own): _dashed(name), _camel(own): _camel(name)}

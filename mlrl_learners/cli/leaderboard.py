@@ -1,4 +1,4 @@
-"""`mlrl leaderboard`: build the pages from results, check somebody's result."""
+"""`mlrl leaderboard`: build pages from results, check a submission."""
 
 import argparse
 import secrets
@@ -16,30 +16,30 @@ RESULTS, PAGES = Path("benchmarks/results"), Path("benchmarks/leaderboard")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    pages = actions.add_parser("build", help="LEADERBOARD.md and a page, from result files")
+    pages = actions.add_parser("build", help="build LEADERBOARD.md and HTML pages from results")
     pages.add_argument("results", type=Path, nargs="?", default=RESULTS, help="folder of results")
-    pages.add_argument("--out", type=Path, default=PAGES, help="folder of the pages")
+    pages.add_argument("--out", type=Path, default=PAGES, help="folder to write")
     pages.add_argument("--check", action="store_true", help="write nothing; fail where stale")
     pages.set_defaults(action=_build)
-    submission = actions.add_parser("submit", help="check a result before it is handed in")
-    submission.add_argument("result", type=Path, help="a result, its transcripts beside it")
+    submission = actions.add_parser("submit", help="check a result before submission")
+    submission.add_argument("result", type=Path, help="result file, next to its transcripts")
     submission.add_argument(
-        "--check", action="store_true", required=True, help="the only thing this does"
+        "--check", action="store_true", required=True, help="required: this command only checks"
     )
     submission.add_argument(
-        "--sample", type=at_least(0), default=20, help="episodes an environment to score anew"
+        "--sample", type=at_least(0), default=20, help="episodes per environment to score again"
     )
     submission.add_argument(
-        "--seed", type=at_least(0), help="which episodes: that of an earlier check, to repeat it"
+        "--seed", type=at_least(0), help="seed of the sample, to repeat a check"
     )
     submission.add_argument("--json", action="store_true", help="print problems as JSON")
     submission.set_defaults(action=_submit)
 
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
-    """Do what was asked for."""
+    """Run the chosen action."""
     status: int = arguments.action(arguments)
     return status
 

@@ -1,4 +1,4 @@
-"""`mlrl list`: name every environment, learner, actor and preset."""
+"""`mlrl list`: list environments, learners, actors and presets."""
 
 import argparse
 import inspect
@@ -8,7 +8,7 @@ import mlrl_envs
 from mlrl_envs.errors import MlrlError
 from mlrl_learners.cli.actors import SUMMARIES
 from mlrl_learners.cli.parser import print_json, print_table
-from mlrl_learners.config.run import presets
+from mlrl_learners.config.presets import presets
 from mlrl_learners.registry import registry
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
@@ -17,12 +17,12 @@ SECTIONS: tuple[str, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
-    """Print what there is, one line each."""
+    """Print one line for each environment, learner, actor and preset."""
     sections = {
         "environments": {env_id: _env_summary(env_id) for env_id in mlrl_envs.registry},
         "learners": {name: spec.summary for name, spec in registry.items()},
@@ -44,10 +44,10 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
 
 
 def _env_summary(env_id: str) -> str:
-    """Return the first line of the environment's page, the docstring of its module."""
+    """Return the first line of the docstring of the environment's module."""
     try:
         factory = mlrl_envs.registry[env_id].load()
-    except MlrlError as error:  # a broken plug-in must not hide the others
+    except MlrlError as error:  # a broken plug-in must not hide the other entries
         return f"cannot be made: {error}"
     # Entry points of task families are class methods that are inherited from another module.
     module = inspect.getmodule(getattr(factory, "__self__", factory))

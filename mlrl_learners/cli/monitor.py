@@ -1,4 +1,4 @@
-"""`mlrl monitor`: show runs in a browser while they learn."""
+"""`mlrl monitor`: serve web pages with live curves and transcripts of runs."""
 
 import argparse
 import sys
@@ -14,11 +14,11 @@ SECTIONS: tuple[str, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.add_argument("runs", type=Path, help="a folder of runs, or a run")
-    parser.add_argument("--host", default="127.0.0.1", help="where to listen")
-    parser.add_argument("--port", type=at_least(0, 65535), default=8765, help="0 for a free one")
-    parser.add_argument("--public", action="store_true", help="let other machines read, too")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on")
+    parser.add_argument("--port", type=at_least(0, 65535), default=8765, help="0 for any free port")
+    parser.add_argument("--public", action="store_true", help="allow other machines to read")
 
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""What every command shares: a parser whose errors are one line, tables, JSON, safe text."""
+"""Shared parts of the commands: parser with one-line errors, tables, JSON and printable text."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ __all__ = ["Parser", "at_least", "print_json", "print_table", "printable", "spli
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a mistake as a `ConfigError`, and an unknown option with the nearest known one."""
+    """Argument parser that raises `ConfigError` and suggests the nearest known option."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of ArgumentParser
         super().__init__(**{"allow_abbrev": False, **options})
@@ -20,7 +20,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # one overload of three is enough here
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse; unlike the original, leave nothing over."""
+        """Parse the arguments; unknown arguments raise an error."""
         parsed, left = super().parse_known_args(args, namespace)
         for word in left:
             if word.startswith("-"):
@@ -34,8 +34,8 @@ class Parser(argparse.ArgumentParser):
         raise ConfigError(f"{message}; see {self.prog} --help")
 
 
-def at_least(low: int, high: int | None = None) -> Any:  # noqa: ANN401 - what argparse calls a type
-    """Return a converter to an int of at least `low`, and at most `high` where it is given."""
+def at_least(low: int, high: int | None = None) -> Any:  # noqa: ANN401 - a type in the sense of argparse
+    """Return a converter to an int from `low` to `high`, where `high` may be None."""
 
     def convert(text: str) -> int:
         number = int(text)
@@ -50,10 +50,10 @@ def at_least(low: int, high: int | None = None) -> Any:  # noqa: ANN401 - what a
 
 
 def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Take `--section.key value` and `--section.key=value` out of a command line.
+    """Split the words of a command line into arguments and configuration overrides.
 
     Returns:
-        The words that are left, and the overrides.
+        The arguments, and the words of `--section.key value` and `--section.key=value`.
     """
     plain: list[str] = []
     overrides: list[str] = []
@@ -75,7 +75,7 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print columns padded to equal width; the last one is left as it is."""
+    """Print a table with columns padded to equal width, except the last one."""
     texts = [[str(cell) for cell in row] for row in [header, *rows]]
     widths = [max(len(row[i]) for row in texts) for i in range(len(header))]
     for row in texts:
@@ -84,7 +84,7 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 
 def printable(text: str) -> str:
-    """Replace what could move the cursor or recolour the terminal; newlines and tabs stay."""
+    """Replace control characters other than newline and tab, which could change the terminal."""
     return "".join(
         char if char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs") else "�"
         for char in text

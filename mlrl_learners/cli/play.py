@@ -19,16 +19,16 @@ SECTIONS: tuple[str, ...] = ("env", "learner")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.epilog = "Options can follow: --env.max_turns 2 --learner.max_new_tokens 96"
     parser.add_argument("env", help="id of an environment, see mlrl list")
     parser.add_argument(
         "--actor",
-        help="who plays, see mlrl list; by default the reference where there is one, else random",
+        help="the actor, see mlrl list; default: reference if the task has one, else random",
     )
-    parser.add_argument("--task-id", help="play this task")
-    parser.add_argument("--seed", type=at_least(0), default=0, help="decides everything drawn")
-    parser.add_argument("--greedy", action="store_true", help="no sampling")
+    parser.add_argument("--task-id", help="id of the task")
+    parser.add_argument("--seed", type=at_least(0), default=0, help="random seed")
+    parser.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
     parser.add_argument("--json", action="store_true", help="print the episode as JSON")
 
 
@@ -61,7 +61,7 @@ def _actor(
     env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
     options: Mapping[str, Any],
 ) -> Actor:
-    """Make the actor; the environment has been reset to the task that will be played."""
+    """Make the actor; the environment must be reset to the task."""
     has_reference = bool(getattr(env, "reference_actions", dict)())
     word = arguments.actor or ("reference" if has_reference else "random")
     return make_actor(word, list(env.possible_agents), seed=arguments.seed, options=options)
@@ -89,7 +89,7 @@ def _print_turn(turn: EpisodeTurn) -> None:
 
 
 def _flat(value: object, name: str = "") -> Iterator[str]:
-    """Yield a line for each fact in nested diagnostics."""
+    """Yield one line for each value in nested diagnostics."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             yield from _flat(inner, f"{name} {key}".strip())

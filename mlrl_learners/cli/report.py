@@ -1,4 +1,4 @@
-"""`mlrl report`: write a run as one HTML file to send to somebody."""
+"""`mlrl report`: write a run as one self-contained HTML file."""
 
 import argparse
 from collections.abc import Sequence
@@ -13,14 +13,14 @@ SECTIONS: tuple[str, ...] = ()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.add_argument("run_dir", type=Path, help="folder of a run, finished or not")
-    parser.add_argument("--out", type=Path, help="the file; RUN_DIR/report.html by default")
+    """Add the options of the command."""
+    parser.add_argument("run_dir", type=Path, help="run directory, finished or not")
+    parser.add_argument("--out", type=Path, help="HTML file; default: RUN_DIR/report.html")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
-    """Write the file, and say where it is."""
+    """Write the file and print its path."""
     path = write_report(arguments.run_dir, arguments.out)
     if arguments.json:
         print_json({"path": str(path), "bytes": path.stat().st_size})

@@ -1,4 +1,4 @@
-"""`mlrl rescore`: score stored episodes anew, and say what changed."""
+"""`mlrl rescore`: score stored episodes again and print the differences."""
 
 import argparse
 import json
@@ -33,17 +33,17 @@ Origin = tuple[str, dict[str, Any]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
-    parser.epilog = "The exit status is 1 where a score has changed. Options: --env.max_turns 2"
+    """Add the options of the command."""
+    parser.epilog = "The exit status is 1 if a score has changed. Options: --env.max_turns 2"
     parser.add_argument(
         "path", type=Path, help="a result, a folder of bench run, or a JSONL file of episodes"
     )
-    parser.add_argument("--write", type=Path, metavar="FILE", help="keep the new scores here")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="file for the new scores")
     parser.add_argument("--json", action="store_true", help="print every change as JSON")
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Score, and print what changed."""
+    """Score the episodes again and print the differences."""
     path = arguments.path / EPISODES if arguments.path.is_dir() else arguments.path
     result = read_result(path) if path.suffix == ".json" else None
     if result is not None:
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         entries = {entry["name"]: entry for entry in result["entries"]}
         origins = [_entry_origin(entries[episode["entry"]]) for episode in episodes]
     if not episodes:
-        raise ConfigError(f"{str(path)!r} holds no episode")
+        raise ConfigError(f"{str(path)!r} has no episodes")
     scored, changes = _rescore_all(episodes, origins)
     if arguments.write is not None:
         _keep(arguments.write, result, scored)
@@ -68,10 +68,10 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
 
 
 def _check_words(target: Path | None, overrides: Sequence[str]) -> None:
-    """Refuse what cannot be done with a result: its suite says how it is scored."""
+    """Check the arguments for a result file, whose suite defines the environment options."""
     if overrides:
         raise ConfigError(
-            f"a result says itself how it was played: {overrides[0]} is for folders and JSONL files"
+            f"a result has its own options: {overrides[0]} is for folders and JSONL files"
         )
     if target is not None and target.suffix != ".json":
         raise ConfigError(f"--write NAME.json for a result, got {str(target)!r}")
@@ -81,7 +81,7 @@ def _origin(episode: Record, overrides: Sequence[str]) -> Origin:
     """Return the environment of an episode of `bench run`, `collect` or `evaluate --episodes`."""
     source = episode.get("source", episode)
     if "env_id" not in source:
-        raise ConfigError("an episode does not say which environment it is of: no env_id")
+        raise ConfigError("an episode has no env_id: its environment is unknown")
     options = dict(source.get("env_options", {}))
     if source.get("split") is not None:
         options["split"] = source["split"]
@@ -97,7 +97,7 @@ def _entry_origin(entry: Mapping[str, Any]) -> Origin:
 def _rescore_all(
     episodes: Sequence[Record], origins: Sequence[Origin]
 ) -> tuple[list[Record], list[Change]]:
-    """Score the episodes, those of one environment together; their order is kept."""
+    """Score the episodes in one batch per environment, and return them in their order."""
     places: dict[str, list[int]] = {}
     for place, origin in enumerate(origins):
         places.setdefault(json.dumps(origin, sort_keys=True), []).append(place)

@@ -1,4 +1,4 @@
-"""`mlrl train`: train agents by a preset or a configuration file."""
+"""`mlrl train`: train agents with a preset or a configuration file."""
 
 import argparse
 import sys
@@ -22,18 +22,18 @@ SECTIONS: tuple[str, ...] = ("env", "learner", "rollout", "train", "logging")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.epilog = "Any key of the configuration can follow: --train.iterations 3 --env.split all"
     parser.add_argument(
-        "source", nargs="?", help="a preset (mlrl list) or a YAML file; a resumed run's own if none"
+        "source", nargs="?", help="a preset (mlrl list) or a YAML file; not needed with --resume"
     )
-    parser.add_argument("--run-dir", type=Path, required=True, help="folder of the run")
-    parser.add_argument("--resume", action="store_true", help="go on where the run stopped")
+    parser.add_argument("--run-dir", type=Path, required=True, help="run directory")
+    parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Train, and say how it ended."""
+    """Train and print the result."""
     start()
     with together():
         config = load_config(_source(arguments), overrides)
@@ -57,19 +57,19 @@ def _report(result: TrainResult, *, as_json: bool) -> None:
     else:
         print(_sentence(result))
     if result.interrupted:
-        print(f"go on: mlrl train --run-dir {result.run_dir} --resume", file=sys.stderr)
+        print(f"to continue: mlrl train --run-dir {result.run_dir} --resume", file=sys.stderr)
 
 
 def train_config(
     config: RunConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
 ) -> TrainResult:
-    """Train as a configuration says; see `mlrl_learners.train` for what is raised."""
-    if not resume and (run_dir / CONFIG_FILE).exists():  # before a model is loaded for nothing
+    """Train with a configuration; see `mlrl_learners.train` for the exceptions."""
+    if not resume and (run_dir / CONFIG_FILE).exists():  # before a model is loaded
         raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
     if resume:
         check_resumable(run_dir)
-    exchange(None)  # only the first process writes, and not before all have looked
-    if config.train.eval_every:  # a mistake there must not wait for the first evaluation
+    exchange(None)  # no process writes before all processes have checked the folder
+    if config.train.eval_every:  # report mistakes now, not at the first evaluation
         options = {**config.env.options, "split": "eval", **config.train.eval_options}
         mlrl_envs.make(config.env.id, **options).close()
     learner = make_learner(config)
@@ -106,7 +106,7 @@ def _source(arguments: argparse.Namespace) -> str | Path:
         return str(arguments.source)
     own: Path = arguments.run_dir / CONFIG_FILE
     if not (arguments.resume and own.is_file()):
-        raise ConfigError("name a preset or a configuration file; mlrl list shows the presets")
+        raise ConfigError("give a preset or a configuration file; mlrl list shows the presets")
     return own
 
 

@@ -1,6 +1,7 @@
-"""`mlrl validate`: check the tasks of environments, or let learners play toys.
+"""`mlrl validate`: check the tasks of environments, or learners on toy environments.
 
-Of an environment, the reference of every task must solve it, and empty answers earn the floor.
+For an environment, the reference actions of every task must solve it, and empty actions must earn
+the lowest reward.
 """
 
 import argparse
@@ -27,14 +28,14 @@ SECTIONS: tuple[str, ...] = ("env", "learner")
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What validation found out about one task.
+    """Validation result of one task.
 
     Attributes:
-        task_id: The task.
-        reference: Whether its reference solves it; None where the data has no reference.
-        reference_reward: Mean reward of the reference over agents; None without one.
-        empty_reward: Mean reward over agents when everyone answers nothing.
-        problem: What is wrong, empty if nothing is.
+        task_id: Id of the task.
+        reference: Whether the reference actions solve the task; None if the data has none.
+        reference_reward: Mean reward over agents of the reference actions; None without them.
+        empty_reward: Mean reward over agents of empty actions.
+        problem: Description of the problem; empty if there is none.
     """
 
     task_id: str
@@ -46,13 +47,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What validation found out about one environment.
+    """Validation result of one environment.
 
     Attributes:
-        env_id: The environment.
-        options: What it was made with.
-        seconds: What it took.
-        rows: A row a task; None where its data was not found.
+        env_id: Id of the environment.
+        options: Options of the environment.
+        seconds: Duration of the validation.
+        rows: One row per task; None if the data was not found.
     """
 
     env_id: str
@@ -66,7 +67,7 @@ class Report:
         return [row for row in self.rows or () if row.problem]
 
     def line(self) -> tuple[object, ...]:
-        """Return a line of the table."""
+        """Return the row of the table."""
         if self.rows is None:
             return (self.env_id, "", "no data", "", "", "", "")
         references = [row.reference for row in self.rows if row.reference is not None]
@@ -75,7 +76,7 @@ class Report:
         return (self.env_id, split, *counts, f"{self.seconds:.1f}")
 
     def to_json(self) -> dict[str, object]:
-        """Return everything, as JSON values."""
+        """Return the result as JSON values."""
         return {
             "env_id": self.env_id,
             "options": self.options,
@@ -86,7 +87,7 @@ class Report:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's options."""
+    """Add the options of the command."""
     parser.epilog = (
         "Options of the environment or the learner can follow: --env.reward paper, "
         "--learner.turn_weights nodes"
@@ -94,24 +95,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "env",
         nargs="*",
-        help="ids of environments, all of ours by default; or the word learner and names of "
-        "learners, which play toys with a known optimum",
+        help="ids of environments, default: all of mlrl; or the word learner and names of "
+        "learners, which are trained on toy environments with a known optimum",
     )
-    parser.add_argument("--split", default="all", help="split to check; all by default")
-    parser.add_argument("--batch-size", type=at_least(1), default=32, help="tasks scored at once")
-    parser.add_argument("--updates", type=at_least(1), default=40, help="updates on each toy")
-    parser.add_argument("--seeds", type=at_least(1), default=3, help="learners for each toy")
+    parser.add_argument("--split", default="all", help="split to check; default: all")
+    parser.add_argument("--batch-size", type=at_least(1), default=32, help="tasks per batch")
+    parser.add_argument(
+        "--updates", type=at_least(1), default=40, help="updates per toy environment"
+    )
+    parser.add_argument("--seeds", type=at_least(1), default=3, help="learners per toy environment")
     parser.add_argument(
         "--gradient-rollouts",
         type=at_least(0),
         default=2000,
-        help="rollouts of a mean gradient; 0 measures none",
+        help="rollouts of the mean gradient; 0 to skip it",
     )
     parser.add_argument("--json", action="store_true", help="print every row as JSON")
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Check every task; the exit status is 1 if one fails, or if its data was not found."""
+    """Check every task; the exit status is 1 if a task fails or data was not found."""
     if arguments.env[:1] == ["learner"]:
         return validate_learner.run(arguments, arguments.env[1:], overrides)
     env_ids = arguments.env or [name for name in mlrl_envs.registry if name.startswith("mlrl/")]
@@ -148,19 +151,19 @@ def validate(
     """Score the reference and an empty joint action of every task.
 
     Args:
-        env_id: A registered environment of ours or one with the same attributes.
+        env_id: A registered environment with `num_tasks` and `reference_actions`.
         options: Arguments of `mlrl_envs.make`.
-        batch_size: Tasks that are scored as one batch, at least 1.
-        progress: Show a progress bar.
+        batch_size: Tasks per batch, at least 1.
+        progress: Whether to show a progress bar.
 
     Raises:
-        ConfigError: If the environment does not say how many tasks it has.
+        ConfigError: If the environment has no `num_tasks`.
     """
     probe = mlrl_envs.make(env_id, **options)
     num_tasks = getattr(probe, "num_tasks", None)
     probe.close()
     if num_tasks is None:
-        raise ConfigError(f"{env_id} does not say how many tasks it has (num_tasks)")
+        raise ConfigError(f"{env_id} has no attribute num_tasks")
     vector = mlrl_envs.make_vec(env_id, num_envs=min(batch_size, num_tasks), **options)
     rows: list[Row] = []
     with progress_bar(total=num_tasks, description=env_id, enabled=progress) as bar:
@@ -188,7 +191,7 @@ def _check(vector: mlrl_envs.VectorEnv, indices: Sequence[int]) -> Iterator[Row]
 
 
 def _reset(envs: Sequence[Any], indices: Sequence[int]) -> list[str]:
-    """Begin the tasks and return their ids."""
+    """Reset the environments to the tasks and return the task ids."""
     task_ids = []
     for env, index in zip(envs, indices, strict=True):
         _, infos = env.reset(seed=0, options={"task_index": index})
@@ -197,7 +200,7 @@ def _reset(envs: Sequence[Any], indices: Sequence[int]) -> list[str]:
 
 
 def _verdict(step: Sequence[Mapping[AgentID, Any]]) -> tuple[bool, float]:
-    """Return whether a step solved its task, and its mean reward over agents."""
+    """Return whether a step solved its task, and the mean reward over agents."""
     _, rewards, _, _, infos = step
     solved = any(bool(info.get("solved")) for info in infos.values())
     return solved, math.fsum(rewards.values()) / len(rewards)
@@ -209,7 +212,7 @@ def _row(
     problems = []
     if reference is not None and not reference[0]:
         problems.append("the reference does not solve it")
-    if empty[0] or empty[1] > max(floor, 0.0):  # worse than nothing can be earned too
+    if empty[0] or empty[1] > max(floor, 0.0):  # the lowest reward may be negative
         problems.append(f"empty answers earn {empty[1]:.4f}, above the floor {floor:.4f}")
     solved, reward = reference or (None, None)
     return Row(task_id, solved, reward, empty[1], "; ".join(problems))

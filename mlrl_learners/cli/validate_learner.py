@@ -1,4 +1,4 @@
-"""`mlrl validate learner`: let learners play toys with a known optimum, and print what they did."""
+"""`mlrl validate learner`: train learners on toy environments with a known optimum."""
 
 import argparse
 import functools
@@ -25,16 +25,16 @@ __all__ = ["run"]
 
 AGENTS = ("left", "right")
 ONE_AGENT = ("grpo", "rloo", "reinforce_pp", "ppo", "dpo")
-# With these a toy is learnt in seconds, and its gradient is known.
+# With these options a toy is learned in seconds and its exact gradient is known.
 OPTIONS: Mapping[str, Any] = {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0, "lr": 1e-2}
 HEADER = ("learner", "toy", "walk", "gradient error", "return before", "after", "best", "")
 
 
 def run(arguments: argparse.Namespace, names: Sequence[str], overrides: Sequence[str]) -> int:
-    """Play the toys with each learner; the exit status is 1 if one does not raise a return.
+    """Train each learner on the toys; the exit status is 1 if a return does not rise.
 
     Raises:
-        ConfigError: If no learner is named.
+        ConfigError: If no learner is given.
         UnknownNameError: If there is no such learner.
     """
     if not names:
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace, names: Sequence[str], overrides: Sequence
     results: list[ToyResult] = []
     for name in names:
         make, agents = _factory(name, overrides)
-        make(seed=0)  # wrong options are reported before anything is played
+        make(seed=0)  # report wrong options before training
         walks = accepted_walks(make, agents, effort.group_size)
         total = len(walks) * len(LEARNT_TOYS)
         with progress_bar(total=total, description=name, enabled=sys.stderr.isatty()) as bar:
@@ -66,7 +66,7 @@ def run(arguments: argparse.Namespace, names: Sequence[str], overrides: Sequence
 def _factory(
     name: str, overrides: Sequence[str]
 ) -> tuple[Callable[..., Learner], tuple[AgentID, ...]]:
-    """Return what makes a learner from a seed, and the agents it plays."""
+    """Return a factory that makes a learner from a seed, and its agents."""
     section = from_mapping({"env": {"id": "toys"}, "learner": {"name": name}}, overrides).learner
     agents = AGENTS[:1] if name in ONE_AGENT else AGENTS
     model: object = section.model

@@ -1,1 +1,1 @@
-"""Configuration of runs: YAML, overrides and option checks."""
+"""Configuration of runs: YAML files, presets, overrides and option checks."""

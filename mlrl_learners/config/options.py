@@ -1,4 +1,4 @@
-"""Checking what a caller passed as options against the fields of a configuration dataclass."""
+"""Option checks against the fields of a configuration dataclass."""
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
@@ -13,7 +13,7 @@ _WORDS = {int: "an int", float: "a number", bool: "true or false", str: "text"}
 
 
 def accepts(annotation: Any, value: object) -> bool:  # noqa: ANN401
-    """Tell whether a value is of a type; of containers, only a mapping's values are looked at."""
+    """Return whether a value has a type; elements of sequences are not checked."""
     origin = get_origin(annotation)
     if origin is Literal:
         return value in get_args(annotation)
@@ -31,10 +31,10 @@ def accepts(annotation: Any, value: object) -> bool:  # noqa: ANN401
 
 
 def check_options(options: Mapping[str, object], config_type: type) -> None:
-    """Check names and types of options; ranges are the dataclass's own matter.
+    """Check names and types of options; the dataclass itself checks ranges.
 
     Args:
-        options: What the caller passed.
+        options: Options as the caller passed them.
         config_type: A dataclass whose fields are the known options.
 
     Raises:
@@ -60,15 +60,15 @@ def check_names(options: Collection[str], known: Collection[str]) -> None:
 
 
 def check_unread(config: object, names: Sequence[str], reason: str) -> None:
-    """Refuse options that were changed although another option makes that they are never read.
+    """Check that options without effect have their default values.
 
     Args:
-        config: A dataclass, whose defaults say what was changed.
-        names: Fields that are not read.
-        reason: Which option makes it so, and what to do: the end of the message.
+        config: A dataclass instance.
+        names: Fields that have no effect.
+        reason: End of the error message: the option that disables them, and the fix.
 
     Raises:
-        ConfigError: Naming the first of them that is not as by default.
+        ConfigError: Naming the first of the fields that differs from its default.
     """
     fields = {field.name: field for field in dataclasses.fields(config)}  # type: ignore[arg-type]
     for name in names:
@@ -79,7 +79,7 @@ def check_unread(config: object, names: Sequence[str], reason: str) -> None:
 
 
 def describe_type(annotation: Any) -> str:  # noqa: ANN401 - type forms have no common type
-    """Say in words what a type allows."""
+    """Return a description of a type for error messages."""
     if annotation is type(None):
         return "null"
     origin = get_origin(annotation)

@@ -1,4 +1,4 @@
-"""The words of a command line that override a configuration: `--key value` or `--key=value`."""
+"""Command-line overrides of a configuration: `--key value` or `--key=value`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ def split_overrides(words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield pairs of key and text.
 
     Raises:
-        ConfigError: If a word is no key, or a key has no value.
+        ConfigError: If a word is not a key, or a key has no value.
     """
     remaining = iter(words)
     for word in remaining:
@@ -23,16 +23,16 @@ def split_overrides(words: Sequence[str]) -> Iterator[tuple[str, str]]:
         if not equals:
             value = next(remaining, None)
             if value is None:
-                raise ConfigError(f"--{key} lacks a value")
+                raise ConfigError(f"--{key} needs a value")
             text = value
         yield key, text
 
 
 def parse_values(texts: Mapping[str, str], types: Mapping[str, Any]) -> dict[str, Any]:
-    """Turn each key's text into a value of the key's type.
+    """Convert the text of each key to the type of the key.
 
     Raises:
-        ConfigError: Naming the key whose text is of another type; or if jsonargparse is missing.
+        ConfigError: If a text does not have the type of its key, or jsonargparse is missing.
     """
     if not texts:
         return {}

@@ -1,7 +1,9 @@
-"""The configuration of a run: read from YAML, overridden by `--key value`, checked, written back.
+"""Configuration of a run: reading, overriding, checking and saving.
 
-Every key is a field of a frozen dataclass; jsonargparse checks the types. Only the two `options`
-mappings are open: environments and learners know their own options, and check them.
+A configuration is read from a YAML file, changed by `--key value` overrides, and written to the
+run directory. Every key is a field of a frozen dataclass, and its type is checked. The mappings
+`options`, `learner.model` and `train.eval_options` accept any key here: environments and learners
+check their own options.
 
 jsonargparse and PyYAML come with the extra `learners` and are imported when a file is read.
 """
@@ -15,7 +17,8 @@ from typing import Any, Literal, get_type_hints
 
 from mlrl_learners.config.options import accepts, describe_type
 from mlrl_learners.config.overrides import parse_values, split_overrides
-from mlrl_learners.config.yaml import dump_yaml, parse_value, parse_yaml
+from mlrl_learners.config.presets import read_source
+from mlrl_learners.config.yaml import dump_yaml, parse_value
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.types import Branching, JointMode, RolloutConfig
 
@@ -29,21 +32,18 @@ __all__ = [
     "from_mapping",
     "known_keys",
     "load_config",
-    "presets",
     "save_config",
     "to_mapping",
 ]
 
-PRESETS = Path(__file__).parents[1] / "presets"
-
 
 @dataclass(frozen=True)
 class EnvConfig:
-    """Which environment the agents play in.
+    """The environment of a run.
 
     Attributes:
-        id: One of `mlrl list`, or any environment registered with PettingZoo.
-        options: Its options, such as `split`, `max_turns`, `feedback` or `reward`.
+        id: An environment of `mlrl list`, or any environment registered with PettingZoo.
+        options: Options of the environment, such as `split`, `max_turns`, `feedback` or `reward`.
     """
 
     id: str
@@ -52,13 +52,13 @@ class EnvConfig:
 
 @dataclass(frozen=True)
 class LearnerConfig:
-    """Which learner, and what its agents start from.
+    """The learner of a run and the models of its agents.
 
     Attributes:
-        name: One of `mlrl list`.
-        model: A model's name, folder or hub id for all agents, or a mapping of each agent to its
-            own; left out for learners without models.
-        options: The learner's options, such as `group_size` or `lr`.
+        name: A learner of `mlrl list`.
+        model: Name, folder or hub id of a model for all agents, or a mapping from each agent to its
+            model; null for learners without models.
+        options: Options of the learner, such as `group_size` or `lr`.
     """
 
     name: str = "magrpo"
@@ -68,12 +68,13 @@ class LearnerConfig:
 
 @dataclass(frozen=True)
 class RolloutOverrides:
-    """How episodes are walked, where that differs from what the learner asks for.
+    """Rollout settings that replace those of the learner; null keeps the learner's setting.
 
     Attributes:
-        num_samples: Completions an agent at each node, at least 1.
-        joint_mode: `aligned` plays the j-th answers together, `cross` every combination.
-        branching: `tree` goes on from every joint action, `chain` from one drawn at random.
+        num_samples: Completions per agent at each node, at least 1.
+        joint_mode: `aligned` combines the j-th completions of all agents, `cross` plays every
+            combination.
+        branching: `tree` continues from every joint action, `chain` from one drawn at random.
     """
 
     num_samples: int | None = None
@@ -81,25 +82,25 @@ class RolloutOverrides:
     branching: Branching | None = None
 
     def apply(self, asked: RolloutConfig) -> RolloutConfig:
-        """Return what the learner asked for, with what is set here instead."""
+        """Return the rollout settings of the learner with the values set here."""
         chosen = {name: value for name, value in vars(self).items() if value is not None}
         return dataclasses.replace(asked, **chosen)
 
 
 @dataclass(frozen=True)
 class TrainConfig:
-    """How long to train, and how often to save and evaluate.
+    """Length of the training, checkpoints and evaluations.
 
     Attributes:
-        iterations: Rollout-and-update rounds, at least 1.
-        tasks_per_iteration: Tasks played in each of them, at least 1.
-        seed: Decides the order of the tasks and everything that is sampled.
+        iterations: Number of iterations (rollouts and one update), at least 1.
+        tasks_per_iteration: Tasks per iteration, at least 1.
+        seed: Seed of the task order and of all sampling.
         checkpoint_every: Iterations between checkpoints, at least 1.
-        keep_checkpoints: How many of the newest checkpoints stay on the disk, at least 1.
+        keep_checkpoints: Number of newest checkpoints to keep, at least 1.
         eval_every: Iterations between evaluations; 0 for none.
-        eval_tasks: Tasks of an evaluation, at least 1; null for the whole split.
-        eval_samples: Episodes of each task in an evaluation, at least 1.
-        eval_options: Options of the evaluation's environment that differ from `env.options`.
+        eval_tasks: Tasks per evaluation, at least 1; null for the whole split.
+        eval_samples: Episodes per task in an evaluation, at least 1.
+        eval_options: Options of the evaluation environment that differ from `env.options`.
     """
 
     iterations: int = 100
@@ -116,7 +117,7 @@ class TrainConfig:
         """Check ranges.
 
         Raises:
-            ConfigError: If a value is outside its range.
+            ConfigError: If a value is below its minimum.
         """
         for name, value in vars(self).items():
             low = 0 if name in ("seed", "eval_every") else 1
@@ -126,14 +127,14 @@ class TrainConfig:
 
 @dataclass(frozen=True)
 class LoggingConfig:
-    """Where metrics go besides the JSON lines of the run directory.
+    """Loggers besides the JSON lines in the run directory.
 
     Attributes:
-        wandb: `off`, `offline` (kept in the run directory) or `online`.
+        wandb: `off`, `offline` (files in the run directory) or `online`.
         wandb_project: Weights & Biases project.
-        wandb_name: Name of the run there; null for the run directory's.
-        tensorboard: Whether to write TensorBoard's event files into `run_dir/tensorboard`.
-        token_ids: Whether `episodes.jsonl` keeps what models read and sampled token by token, too.
+        wandb_name: Name of the run on Weights & Biases; null for the name of the run directory.
+        tensorboard: Whether to write TensorBoard event files into `run_dir/tensorboard`.
+        token_ids: Whether `episodes.jsonl` also holds the token ids of prompts and completions.
     """
 
     wandb: Literal["off", "offline", "online"] = "off"
@@ -145,14 +146,14 @@ class LoggingConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """Everything a training run is made of.
+    """Complete configuration of a training run.
 
     Attributes:
-        env: Which environment the agents play in.
-        learner: Which learner, and what its agents start from.
-        rollout: How episodes are walked.
-        train: How long to train.
-        logging: Where metrics go.
+        env: The environment.
+        learner: The learner and the models of its agents.
+        rollout: Rollout settings that replace those of the learner.
+        train: Length of the training, checkpoints and evaluations.
+        logging: Loggers.
     """
 
     env: EnvConfig
@@ -175,16 +176,8 @@ _SHORTHAND = ("env", "learner")
 
 
 def known_keys() -> list[str]:
-    """Return every key of a configuration, dotted, in order."""
+    """Return the dotted names of all configuration keys, in order."""
     return [f"{section}.{name}" for section in _SECTIONS for name in _names(section)]
-
-
-def presets() -> dict[str, str]:
-    """Return the names of the presets, each with the first line of its comment."""
-    lines = {
-        path.stem: path.read_text("utf-8").split("\n", 1)[0] for path in PRESETS.glob("*.yaml")
-    }
-    return {name: line.lstrip("# ") for name, line in sorted(lines.items())}
 
 
 def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
@@ -192,21 +185,21 @@ def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
 
     Args:
         source: Name of a preset, or path of a YAML file.
-        overrides: Words of a command line, `["--train.iterations", "3"]`, or with `=`.
-            `--env.split eval` and `--learner.group_size 8` stand for the `options` of those.
+        overrides: Command-line words such as `["--train.iterations", "3"]` or
+            `["--train.iterations=3"]`. `--env.split eval` is short for
+            `--env.options.split eval`, and `--learner.group_size 8` for
+            `--learner.options.group_size 8`.
 
     Raises:
         UnknownNameError: If there is no such preset, file or key.
-        ConfigError: If a value has the wrong type or is outside its range, the file is no YAML,
+        ConfigError: If a value has the wrong type or is outside its range, the file is not YAML,
             or jsonargparse is missing.
     """
-    path = _find(source)
-    raw = parse_yaml(path.read_text("utf-8"), str(path))
-    return from_mapping(raw, overrides)
+    return from_mapping(read_source(source), overrides)
 
 
 def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
-    """Check a mapping of sections; see `load_config` for `overrides` and errors."""
+    """Build a configuration from a mapping of sections; see `load_config` for the errors."""
     mapping = _checked_sections(raw)
     closed = {}
     for key, text in split_overrides(overrides):
@@ -221,12 +214,12 @@ def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
 
 
 def to_mapping(config: RunConfig) -> dict[str, Any]:
-    """Return a configuration as nested plain dicts, every key written out."""
+    """Return a configuration as nested dicts with every key."""
     return dataclasses.asdict(config)
 
 
 def save_config(config: RunConfig, path: Path) -> None:
-    """Write a configuration so that `load_config` returns an equal one."""
+    """Write a configuration to a YAML file; `load_config` returns an equal configuration."""
     path.write_text(dump_yaml(to_mapping(config)), "utf-8")
 
 
@@ -234,20 +227,8 @@ def _names(section: str) -> list[str]:
     return [item.name for item in dataclasses.fields(_SECTIONS[section])]
 
 
-def _find(source: str | Path) -> Path:
-    path = Path(source)
-    if path.is_file():
-        return path
-    if path.suffix in (".yaml", ".yml") or path.parent != Path():
-        beside = [str(other) for other in path.parent.glob("*.y*ml")]
-        raise unknown_name("configuration file", str(source), beside)
-    if str(source) not in presets():
-        raise unknown_name("preset", str(source), presets())
-    return PRESETS / f"{source}.yaml"
-
-
 def _checked_sections(raw: object) -> dict[str, dict[str, Any]]:
-    """Copy the mapping two levels deep; refuse keys that nobody reads."""
+    """Copy the mapping two levels deep; raise an error for unknown keys."""
     if not isinstance(raw, Mapping):
         raise ConfigError(f"a configuration is a mapping of {', '.join(_SECTIONS)}, got {raw!r}")
     sections: dict[str, dict[str, Any]] = {}
@@ -264,7 +245,7 @@ def _checked_sections(raw: object) -> dict[str, dict[str, Any]]:
 
 
 def _resolve(key: str) -> tuple[str, list[str]]:
-    """Split a dotted key into a field and the path inside of it."""
+    """Split a dotted key into a field and the path inside the value of that field."""
     section, _, inner = key.partition(".")
     name, *rest = inner.split(".")
     field_key = f"{section}.{name}"
@@ -299,5 +280,5 @@ def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one
             expected = describe_type(_annotation(f"{name}.{key}"))
             raise ConfigError(f"{name}.{key} must be {expected}, got {value!r}")
     if name == "env" and "id" not in values:
-        raise ConfigError("env.id is missing: name an environment, mlrl list shows them all")
+        raise ConfigError("env.id is missing: set it to an environment of mlrl list")
     return _SECTIONS[name](**values)

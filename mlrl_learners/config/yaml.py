@@ -1,10 +1,10 @@
-"""YAML as people expect it: `off` is a word and `1e-5` is a number.
+"""Reading and writing YAML with the scalars of YAML 1.2.
 
-PyYAML follows YAML 1.1, where `off`, `no` and `on` are booleans and `1e-5` is text. Here the plain
-scalars of YAML 1.2's core schema are used both ways, so that what was saved is what is loaded; and
-`inf`, which is what people write, is `.inf`.
+PyYAML follows YAML 1.1, where `off`, `no` and `on` are booleans and `1e-5` is a string. This module
+resolves plain scalars by the core schema of YAML 1.2 in both directions, so that a saved
+configuration loads unchanged. `inf` is accepted as another spelling of `.inf`.
 
-PyYAML comes with the extra `learners`. Without it, JSON is written and read, which is YAML too.
+PyYAML comes with the extra `learners`. Without it, JSON, a subset of YAML, is read and written.
 """
 
 import json
@@ -25,7 +25,7 @@ _SCALARS = (
     ("float", r"[-+]?\.(inf|Inf|INF)|inf|\.(nan|NaN|NAN)", "-+.i"),
 )
 _PLAIN = re.compile(r"(?:[A-Za-z0-9_/+]|[-.](?=[0-9]))(?:[\w./+-]| (?=[\w]))*")
-"""Scalars that are surely one plain word, number or path."""
+"""Scalars that are certainly one plain word, number or path."""
 
 _CONSTRUCTORS: Mapping[str, Callable[[str], Any]] = {
     "bool": lambda text: text.lower() == "true",
@@ -41,10 +41,10 @@ def parse_yaml(text: str, source: str = "YAML") -> Any:  # noqa: ANN401 - YAML h
 
     Args:
         text: The document.
-        source: Where it comes from, for the message.
+        source: Name of the source in error messages.
 
     Raises:
-        ConfigError: If it is no YAML; or no JSON, and PyYAML is missing.
+        ConfigError: If the text is not YAML, or if it is not JSON and PyYAML is missing.
     """
     yaml = _import_yaml()
     try:

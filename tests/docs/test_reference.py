@@ -80,6 +80,18 @@ def test_every_public_name_is_there(reference):
             assert f"### {module.__name__}.{name}\n" in page
 
 
+def test_every_module_is_on_the_page_of_modules_with_its_first_line(reference):
+    page = importlib.import_module("reference_modules").modules_page()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    folders = [line.removeprefix("## ") for line in page.splitlines() if line.startswith("## ")]
+    for package in ("mlrl_envs", "mlrl_learners", "benchmarks"):
+        for file in (DOCS.parent / package).rglob("*.py"):
+            if "templates" not in file.parts and file.name != "__init__.py":
+                assert file.parent.relative_to(DOCS.parent).as_posix() in folders
+                assert any(row.startswith(f"| `{file.name}` |") for row in rows)
+    assert all(row.split(" | ")[1].strip(" |") for row in rows)
+
+
 def test_sections_of_a_docstring_become_lists(reference):
     text = importlib.import_module("reference_markdown").docstring_as_markdown(
         "Do it.\n\nMore.\n\nArgs:\n    a: First,\n        and on.\n    **b: Rest.\n\nThe end."
@@ -94,4 +106,4 @@ def test_a_page_that_has_not_changed_is_left_alone(reference, tmp_path):
     before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
     reference.write_pages(tmp_path)
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
-    assert len(before) == 4 + len(OURS)
+    assert len(before) == 5 + len(OURS)

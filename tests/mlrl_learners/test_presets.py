@@ -1,8 +1,9 @@
-"""Every preset runs: one iteration with a tiny model on rows that need no data."""
+"""Presets: every learner has one, its settings are those on record, and it runs."""
 
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,8 +11,10 @@ import torch
 import mlrl_learners
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
 from mlrl_learners.cli.train import train_config
-from mlrl_learners.config.run import PRESETS, load_config, presets
+from mlrl_learners.config.presets import PRESETS, VARIANTS, preset_file, presets
+from mlrl_learners.config.run import load_config, to_mapping
 from mlrl_learners.functional.losses import value_loss
+from mlrl_learners.registry import registry
 
 SMALL_OPTIONS = {"max_new_tokens": "4", "group_size": "2"}
 SMALL = [
@@ -23,6 +26,45 @@ SMALL = [
     "--train.eval_samples", "1",
     "--train.eval_options", "{split: sample}",
 ]  # fmt: skip
+RECORD = Path(__file__).parent / "presets.jsonl"
+OURS = [name for name, spec in registry.items() if str(spec.factory).startswith("mlrl_learners.")]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_learner_has_a_preset_of_its_name(name):
+    config = load_config(name)
+    assert config.learner.name == name
+    agents = ("a",) if config.env.options.get("num_aux") == 0 else ("a", "b")
+    options = {**config.learner.options, "precision": "float32"}
+    mlrl_learners.make(name, agents=agents, model="tiny-random", device="cpu", **options)
+
+
+@pytest.mark.parametrize("name", presets())
+def test_the_resolved_configuration_is_the_one_on_record(name):
+    record = {row.pop("preset"): row for row in map(json.loads, RECORD.read_text().splitlines())}
+    assert to_mapping(load_config(name)) == record[name]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_variant_is_its_base_with_another_learner(name):
+    options = [
+        word
+        for option, value in VARIANTS[name].options.items()
+        for word in (f"--learner.{option}", str(value))
+    ]
+    base = load_config(VARIANTS[name].base, ["--learner.name", name, *options])
+    assert load_config(name) == base
+
+
+def test_the_learner_of_a_variant_can_be_replaced():
+    assert load_config("magrpo", ["--learner.name", "marloo"]) == load_config("marloo")
+
+
+def test_no_two_preset_files_have_the_same_settings():
+    texts = [
+        re.sub(r"#.*|name: .*", "", path.read_text("utf-8")) for path in PRESETS.glob("*.yaml")
+    ]
+    assert len(set(texts)) == len(texts)
 
 
 @pytest.mark.slow
@@ -44,7 +86,7 @@ def test_a_preset_runs_one_iteration_with_a_tiny_model(name, tmp_path):
 
 @pytest.mark.parametrize("name", presets())
 def test_a_preset_says_of_every_number_where_it_is_from(name):
-    lines = (PRESETS / f"{name}.yaml").read_text("utf-8").splitlines()
+    lines = preset_file(name).read_text("utf-8").splitlines()
     numbers = [line for line in lines if re.match(r"\s+[a-z_0-9]+: -?[0-9]", line)]
     assert numbers
     for line in numbers:

@@ -59,9 +59,16 @@ def build(results: Path) -> Pages:
 
 
 def stale(pages: Pages, folder: Path) -> list[str]:
-    """Return what is missing, different or left over in a folder, in words."""
+    """Return the pages that are missing, different or left over in a folder.
+
+    HTML pages are optional, because a checkout holds the Markdown page alone: they are checked if
+    the folder has any.
+    """
     found = []
+    has_html = (folder / PAGE).exists() or (folder / TRANSCRIPTS).exists()
     for path, text in pages.items():
+        if path != MARKDOWN and not has_html:
+            continue
         file = folder / path
         if not file.is_file():
             found.append(f"{path} is missing")

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,15 @@ def test_what_was_written_is_fresh_until_a_result_changes(add_result, tmp_path):
     ]
 
 
+def test_html_pages_are_optional(add_result, tmp_path):
+    add_result("a")
+    pages, out = build(tmp_path / "results"), tmp_path / "out"
+    out.mkdir()
+    assert stale(pages, out) == ["LEADERBOARD.md is missing"]
+    (out / "LEADERBOARD.md").write_text(pages["LEADERBOARD.md"], "utf-8")
+    assert stale(pages, out) == []
+
+
 def test_transcripts_of_results_that_are_gone_are_removed(add_result, tmp_path):
     add_result("a")
     path = add_result("b")
@@ -55,7 +65,7 @@ def test_text_of_models_and_users_is_shown_and_never_run(add_result, tmp_path):
         assert "<script>alert" not in text, path
     transcript = next(text for path, text in pages.items() if path.startswith("transcripts/"))
     assert "&lt;script&gt;alert(&#39;ha&#39;)" in transcript
-    row = next(line for line in pages["LEADERBOARD.md"].splitlines() if "transcripts/" in line)
+    row = next(line for line in pages["LEADERBOARD.md"].splitlines() if "../results/" in line)
     assert row.count(" | ") == 5
     assert r"\[x\](javascript:y)" in row
 
@@ -137,6 +147,13 @@ def test_no_result_is_a_mistake(tmp_path):
 
 def test_the_committed_leaderboard_is_fresh():
     assert stale(build(ROOT / "benchmarks/results"), ROOT / "benchmarks/leaderboard") == []
+
+
+def test_every_link_of_the_committed_leaderboard_leads_to_a_file():
+    page = ROOT / "benchmarks/leaderboard/LEADERBOARD.md"
+    links = re.findall(r"\]\((.*?)\)", page.read_text("utf-8"))
+    assert links
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_endpoint_that_fails_is_no_zero_and_is_redone(suite, tmp_path, capsys, c
     assert not broken["complete"]
     assert broken["failures"][0]["error"] == "EndpointError"
     assert "are missing" in err
-    assert "the same command goes on" in err
+    assert "run the same command again" in err
     chat_server.answer = good
     assert bench(suite, actor, tmp_path / "run", "--json", *words) == 0
     mended = json.loads(capsys.readouterr().out)
@@ -237,7 +237,10 @@ class TestRescore:
 
     @pytest.mark.parametrize(
         ("words", "message"),
-        [(["--env.max_turns", "3"], "says itself"), (["--write", "new"], "--write NAME.json")],
+        [
+            (["--env.max_turns", "3"], "has its own options"),
+            (["--write", "new"], "--write NAME.json"),
+        ],
     )
     def test_what_cannot_be_done_with_a_result_is_refused(self, run_dir, words, message, capsys):
         assert main(["rescore", str(run_dir / "result.json"), *words]) == 2

@@ -13,7 +13,7 @@ import mlrl_envs
 import mlrl_learners
 from mlrl_envs.errors import InfraError
 from mlrl_learners.cli import main
-from mlrl_learners.config.run import presets
+from mlrl_learners.config.presets import presets
 from mlrl_learners.registry import registry
 
 ENV_ID = "test/addition-v0"

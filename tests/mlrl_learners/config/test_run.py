@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlrl_learners.config.presets import presets
 from mlrl_learners.config.run import (
     EnvConfig,
     LearnerConfig,
@@ -14,7 +15,6 @@ from mlrl_learners.config.run import (
     from_mapping,
     known_keys,
     load_config,
-    presets,
     save_config,
     to_mapping,
 )
