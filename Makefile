@@ -53,7 +53,7 @@ test: setup lint
 
 # Every combination of which `test` takes a covering subset, on all cores.
 test-slow: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m exhaustive -n logical
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n logical --maxprocesses 8
 
 lint: setup
 	$(BIN)/ruff check .

@@ -102,7 +102,6 @@ def test_copied_environment_steps_the_same_many_times(make_env):
     assert results[0] == results[1] == results[2] == env.step(actions)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("env_id", ENV_IDS)
 def test_transcript_is_the_same_in_another_process(env_id):
     script = (

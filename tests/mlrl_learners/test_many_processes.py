@@ -298,7 +298,6 @@ def test_only_the_first_process_writes_and_speaks(tmp_path):
     assert kept == ["step_3", "step_4"]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_a_mistake_is_told_once(tmp_path):
     code = "import sys; from mlrl_learners.cli import main; sys.exit(main(['train', 'tinny', "

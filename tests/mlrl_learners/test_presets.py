@@ -67,7 +67,6 @@ def test_no_two_preset_files_have_the_same_settings():
     assert len(set(texts)) == len(texts)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", presets())
 def test_a_preset_runs_one_iteration_with_a_tiny_model(name, tmp_path):
     known = load_config(name).learner.options

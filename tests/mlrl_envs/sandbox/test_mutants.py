@@ -110,6 +110,7 @@ def generate():
             yield Program(mutant, row["test"], "check", (row["entry_point"],), row["prompt"])
 
 
+@pytest.mark.slow
 def test_mutants_agree_with_an_unconfined_run_assertion_by_assertion():
     limits = Limits(wall_seconds=20, test_seconds=8, cpu_seconds=20, memory_mib=1024)
     compared, partial = 0, 0

@@ -242,7 +242,6 @@ def test_saved_and_loaded_it_goes_on_exactly_where_it_was(make, kind, toy, tmp_p
     assert all(torch.equal(a, b) for a, b in zip(weights(learner), weights(other), strict=True))
 
 
-@pytest.mark.slow
 def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(make, kind, tmp_path):
     def run(folder, iterations, *, resume=False):
         learner = make(critic=kind, agents=("setup", "story"), group_size=2, num_minibatches=2)
@@ -298,7 +297,6 @@ def test_a_mistake_is_one_clear_line(make, options, message):
         make(**options)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_contract_of_a_learner_is_kept(make, name):
     check_learner(lambda: make(name, lr=1e-3))

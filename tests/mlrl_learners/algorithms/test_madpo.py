@@ -290,7 +290,6 @@ def test_what_a_failed_update_left_is_not_trained_on(tmp_path):
     assert all(map(torch.equal, weights(learner), weights(twin)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["madpo", "dpo"])
 def test_the_contract_of_a_learner_is_kept(name):
     agents = AGENTS if name == "madpo" else ("solo",)

@@ -198,7 +198,6 @@ def test_a_mistake_is_one_clear_line(options, message):
         make(**options)
 
 
-@pytest.mark.slow
 def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(tmp_path):
     def run(folder, iterations, *, resume=False):
         learner = make(agents=("setup", "story"), group_size=2)
@@ -220,6 +219,5 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(tmp_path)
     assert all(map(torch.equal, whole, run("stopped", 3, resume=True)))
 
 
-@pytest.mark.slow
 def test_the_contract_of_a_learner_is_kept():
     check_learner(lambda: make(lr=1e-3))

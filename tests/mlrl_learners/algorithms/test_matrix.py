@@ -257,7 +257,6 @@ def test_a_combination_changes_what_it_should_and_resumes_bit_exactly(case, toy,
 
 
 @pytest.mark.slow
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("method", "weights"), dict.fromkeys(case[:2] for case in TRAINED))
 def test_every_combination_does_so_and_each_option_has_an_effect(method, weights, toy, tmp_path):
     """All combinations end with different weights, but a tree and a chain of one turn agree."""

@@ -261,7 +261,6 @@ def test_a_run_from_a_file_plays_nothing_and_resumes_bit_exactly(tmp_path, addit
     assert records[3]["left/loss"] < records[0]["left/loss"]
 
 
-@pytest.mark.slow
 def test_the_contract_of_a_learner_is_kept():
     check_learner(lambda: make(lr=1e-3))
 

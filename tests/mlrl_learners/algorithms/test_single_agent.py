@@ -106,7 +106,6 @@ def test_an_update_of_equal_rewards_changes_nothing(toy):
     assert all(torch.equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_the_contract_of_a_learner_is_kept(name):
     check_learner(lambda: make(name, lr=1e-3))

@@ -379,7 +379,6 @@ class TestEvaluate:
         assert len(file.read_text().splitlines()) == 4
 
 
-@pytest.mark.slow
 def test_sigint_ends_training_with_a_checkpoint_and_status_130(tmp_path):
     command = [sys.executable, "-m", "mlrl_learners", "train", "tiny", "--run-dir"]
     command += [str(tmp_path / "run"), "--train.iterations", "1000", "--train.eval_every", "0"]
@@ -396,7 +395,6 @@ def test_sigint_ends_training_with_a_checkpoint_and_status_130(tmp_path):
     assert (tmp_path / "run" / "checkpoints" / f"step_{done}").is_dir()
 
 
-@pytest.mark.slow
 def test_the_tiny_preset_goes_the_whole_road(tmp_path, capsys):
     run_dir = str(tmp_path / "run")
     assert main(["train", "tiny", "--run-dir", run_dir]) == 0

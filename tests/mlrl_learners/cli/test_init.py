@@ -99,14 +99,12 @@ def test_a_mistake_is_said_and_nothing_is_written(tmp_path, monkeypatch, capsys,
     assert [p.name for p in tmp_path.rglob("*")] == ["full", "mine.txt"]
 
 
-@pytest.mark.slow
 @KINDS
 def test_a_package_passes_its_own_test(packages, kind):
     words = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(packages / NAMES[kind])]
     assert " passed" in python(words, env=beside(packages), cwd=packages)
 
 
-@pytest.mark.slow
 def test_installed_packages_are_listed_and_checked_like_ours(packages):
     found = mlrl(packages, "list")
     summaries = {row["name"]: row["summary"] for rows in found.values() for row in rows}
@@ -115,7 +113,6 @@ def test_installed_packages_are_listed_and_checked_like_ours(packages):
     assert mlrl(packages, "validate", "me/corridor-two-v0", "--split", "train")["failed"] == 0
 
 
-@pytest.mark.slow
 def test_the_learner_learns_the_environment_and_a_resumed_run_ends_as_if_never_stopped(packages):
     (packages / "corridor.yaml").write_text(
         "env: {id: me/corridor-two-v0}\n"
@@ -136,7 +133,6 @@ def test_the_learner_learns_the_environment_and_a_resumed_run_ends_as_if_never_s
     assert states[0].read_bytes() == states[1].read_bytes()
 
 
-@pytest.mark.slow
 def test_the_learner_learns_one_of_our_environments_as_its_readme_says(packages):
     run_dir = packages / "story"
     mlrl(packages, "train", "macaw/train.yaml", "--run-dir", str(run_dir))

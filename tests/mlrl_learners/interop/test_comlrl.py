@@ -128,7 +128,6 @@ def test_broken_infrastructure_is_raised_and_never_a_reward(addition_env):
         view.reward(["4"], ["4"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("joint_mode", ["aligned", "cross"])
 def test_the_trainer_itself_trains_and_evaluates_on_the_rewards_of_the_environment(joint_mode):
     reinforce = pytest.importorskip("comlrl.trainers.reinforce", reason="needs comlrl")

@@ -254,6 +254,7 @@ def test_a_packed_file_is_a_mistake(tmp_path):
         export(packed, tmp_path / "out.jsonl")
 
 
+@pytest.mark.slow
 def test_a_large_file_is_never_in_memory(tmp_path):
     source = tmp_path / "e.jsonl"
     collect(env_id=ENV_ID, actor=Tokens(), out=source, tasks=1, token_ids=True)

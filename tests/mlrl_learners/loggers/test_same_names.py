@@ -83,7 +83,6 @@ def eventually(read, expected, seconds=30.0):
     return found
 
 
-@pytest.mark.slow
 def test_all_loggers_show_the_same_names_and_values(tmp_path, addition_env, student):
     pytest.importorskip("wandb")
     pytest.importorskip("tensorboard")

@@ -17,7 +17,6 @@ def test_an_unknown_wandb_mode_is_refused(tmp_path):
         WandbLogger(tmp_path, mode="on")
 
 
-@pytest.mark.slow
 def test_wandb_offline_writes_below_the_run_directory_and_resumes_the_same_run(tmp_path, capfd):
     pytest.importorskip("wandb")
     for step in range(2):

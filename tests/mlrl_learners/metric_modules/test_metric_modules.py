@@ -44,7 +44,6 @@ def sometimes_right(agent, text):
     return str(int(text) + 1) if agent == "left" or int(text) % 2 == 0 else "?"
 
 
-@pytest.mark.slow
 def test_both_modules_load_without_a_network_and_agree_with_the_evaluation(result, tmp_path):
     pytest.importorskip("evaluate", reason="needs pip install 'mlrl[bench]'")
     file = tmp_path / "episodes.jsonl"

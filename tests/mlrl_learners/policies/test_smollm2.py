@@ -117,7 +117,6 @@ def model():
     return AutoModelForCausalLM.from_pretrained(smollm2_folder(), dtype=torch.float32)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not HAS_MODEL, reason="the packages of the small model are not installed")
 class TestRealModel:
     def test_indented_numbers_are_tokens_of_one_digit(self, tokenizer):

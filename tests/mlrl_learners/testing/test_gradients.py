@@ -1,4 +1,7 @@
-"""Mean gradients over sampled trees or chains against closed forms: 10,000 where it is exhaustive.
+"""Mean gradients over sampled trees or chains against closed forms.
+
+Every combination is measured over 10,000 rollouts, which is slow; one walk of each method over
+2,000 as well.
 
 The factor between them is what a baseline takes off: (G - 1) / G where the mean of a group contains
 the answer itself, else 1.
@@ -35,7 +38,17 @@ SCALES = {
     "mappo": 1.0,
 }
 WALKS = [(b, m) for b in ("tree", "chain") for m in ("aligned", "cross")]
-ROLLOUTS = [2000, pytest.param(10_000, marks=pytest.mark.exhaustive)]
+
+
+def cases(names):
+    """Return every method and walk over many rollouts, and some over few."""
+    every = [
+        pytest.param(name, *walk, 10_000, marks=pytest.mark.slow)
+        for name in names
+        for walk in WALKS
+    ]
+    some = [(name, *WALKS[number % len(WALKS)], 2000) for number, name in enumerate(names)]
+    return [*every, *some]
 
 
 def make(name, branching="tree", joint_mode="aligned", agents=AGENTS, **options):
@@ -55,10 +68,7 @@ def assert_exact(slopes, scale, rollouts):
         assert error < bound * scale * length
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rollouts", ROLLOUTS)
-@pytest.mark.parametrize(("branching", "joint_mode"), WALKS)
-@pytest.mark.parametrize("name", SCALES)
+@pytest.mark.parametrize(("name", "branching", "joint_mode", "rollouts"), cases([*SCALES]))
 def test_the_mean_gradient_is_that_of_the_return(name, branching, joint_mode, rollouts):
     toy = TOYS["doors"]  # episodes that end early, and answers that lead to different states
     learner = make(name, branching, joint_mode)
@@ -66,16 +76,16 @@ def test_the_mean_gradient_is_that_of_the_return(name, branching, joint_mode, ro
     assert_exact(slopes, SCALES[name], rollouts)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rollouts", ROLLOUTS)
-@pytest.mark.parametrize(("branching", "joint_mode"), WALKS)
-@pytest.mark.parametrize("name", [*SCALES, "iac", "maac"])
+@pytest.mark.parametrize(
+    ("name", "branching", "joint_mode", "rollouts"), cases([*SCALES, "iac", "maac"])
+)
 def test_a_turn_weighs_what_it_pays(name, branching, joint_mode, rollouts):
     learner = make(name, branching, joint_mode)
     slopes = measure_slopes(TOYS["late_cost"], learner, num_rollouts=rollouts)
     assert_exact(slopes, SCALES.get(name, 1.0), rollouts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("branching", ["tree", "chain"])
 @pytest.mark.parametrize("name", ["mareinforce", "magrpo", "ippo"])
 def test_so_is_that_of_updates_on_one_rollout_each(name, branching):
@@ -103,6 +113,7 @@ def test_methods_for_one_agent_go_the_right_way(name):
     assert slopes.scale > 0
 
 
+@pytest.mark.slow
 def test_nodes_that_weigh_alike_follow_another_gradient():
     """4 answers a prompt: turn 1 counts 4 times, and 1 - 0.4 * 4 is below 0."""
     learner = make("magrpo", turn_weights="nodes", group_size=4)

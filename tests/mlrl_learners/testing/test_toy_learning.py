@@ -23,9 +23,8 @@ WALKS = [
 ]
 CASES = [(name, AGENTS, walk) for name in TEAMS for walk in WALKS]
 CASES += [(name, AGENTS[:1], walk) for name in ALONE for walk in (TREE, CHAIN)]
-# One walk a method in the usual tests, all of them among the exhaustive ones.
-USUAL = {(name, WALKS[number % 4]) for number, name in enumerate(TEAMS)}
-USUAL |= {(name, WALKS[number % 2]) for number, name in enumerate(ALONE)}
+# The combination that is not slow.
+QUICK = ("magrpo", CHAIN)
 
 
 def maker(name, agents=AGENTS, **options):
@@ -41,13 +40,12 @@ def maker(name, agents=AGENTS, **options):
 
 
 def marked(name, agents, walk):
-    marks = [] if (name, walk) in USUAL else [pytest.mark.exhaustive]
+    marks = [] if (name, walk) == QUICK else [pytest.mark.slow]
     return pytest.param(
         name, agents, walk, marks=marks, id=f"{name}-{walk.branching}-{walk.joint_mode}"
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("name", "agents", "walk"), [marked(*case) for case in CASES])
 def test_every_method_raises_the_return_it_optimises(name, agents, walk):
     for result in play_toys(
