@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.means import mean
 from mlrl_learners.interop.tasks import as_dataset, make_counted
 from mlrl_learners.types import AgentID
 

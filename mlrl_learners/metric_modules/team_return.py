@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import datasets
 import evaluate
 
-from mlrl_learners.figures.means import figures_of
+from mlrl_learners.figures.episode_figures import figures_of
 from mlrl_learners.runs.records import parse_episode
 
 DESCRIPTION = """\

@@ -1,9 +1,12 @@
-"""Return against tokens spent, as inline SVG; colours come from the page's style sheet."""
+"""Scatter plot of mean return against tokens written, as inline SVG.
+
+Colours come from the style sheet of the page.
+"""
 
 from collections.abc import Sequence
 
-from mlrl_learners.bench.leaderboard.rows import Group, Row
-from mlrl_learners.report.charts import nice_ticks, number
+from mlrl_learners.bench.leaderboard.rows import LeaderboardGroup, LeaderboardRow
+from mlrl_learners.report.chart_scales import nice_ticks, number
 from mlrl_learners.report.html import Html, tag
 
 __all__ = ["draw_plot"]
@@ -14,12 +17,12 @@ LINE = 15.0
 CHARACTER = 7.0
 
 
-def draw_plot(group: Group, colors: Sequence[str]) -> Html:
+def draw_plot(group: LeaderboardGroup, colors: Sequence[str]) -> Html:
     """Return the drawing of a group.
 
     Args:
-        group: At least one row. Those whose tokens are not counted are left off.
-        colors: Every actor of the page; an actor has the same colour in all drawings.
+        group: At least one row; rows without a token count are left out.
+        colors: Every actor of the page, so that an actor has one colour in all plots.
     """
     rows = [row for row in group.rows if row.tokens is not None]
     spent = [row.tokens or 0.0 for row in rows]
@@ -74,9 +77,9 @@ def draw_plot(group: Group, colors: Sequence[str]) -> Html:
 
 
 def _label_places(
-    rows: Sequence[Row], places: Sequence[tuple[float, float]]
+    rows: Sequence[LeaderboardRow], places: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float, str]]:
-    """Return where each name stands: beside its mark, moved up or down where names would meet."""
+    """Return the place of each name: beside its mark, moved vertically to avoid overlaps."""
     taken: list[tuple[float, float, float]] = []
     found: dict[int, tuple[float, float, str]] = {}
     for index in sorted(range(len(rows)), key=lambda i: places[i][1]):
