@@ -103,9 +103,9 @@ def read_transcripts(path: Path, result: Result) -> list[dict[str, Any]]:
     """
     beside = path.parent / result["transcripts"]["file"]
     if not beside.is_file():
-        raise ConfigError(f"{path.name} lacks its transcripts: no {beside.name} beside it")
+        raise ConfigError(f"{path.name} lacks its transcripts: {beside.name} is not in its folder")
     if sha256_of(beside.read_bytes()) != result["transcripts"]["sha256"]:
-        raise ConfigError(f"{beside.name} is not what {path.name} was written with: other SHA-256")
+        raise ConfigError(f"{beside.name} does not belong to {path.name}: other SHA-256")
     episodes = read_episodes(beside)
     for number, episode in enumerate(episodes, start=1):
         if absent := missing_labels(episode):
@@ -140,12 +140,11 @@ def figures_of(records: Sequence[Record]) -> dict[str, Any]:
     episodes = [decode_episode(record) for record in records]
     returns = _by_task(episodes, lambda episode: episode.team_return)
     solved = _by_task(episodes, lambda episode: episode.solved)
+    turns = [turn for episode in episodes for turn in episode.turns]
     counted = {
         "episodes": len(episodes),
-        "tokens": sum(sum(turn.tokens.values()) for e in episodes for turn in e.turns),
-        "prompt_tokens": sum(
-            sum(turn.prompt_tokens.values()) for e in episodes for turn in e.turns
-        ),
+        "tokens": sum(sum(turn.tokens.values()) for turn in turns),
+        "prompt_tokens": sum(sum(turn.prompt_tokens.values()) for turn in turns),
         "seconds": round(sum(float(e.seconds) for e in episodes), 2),
         "returns": returns,
         "solved": solved,
@@ -164,13 +163,15 @@ def figures_of(records: Sequence[Record]) -> dict[str, Any]:
         "agent_returns": agent_means(episodes),
         "components": component_means(episodes),
         "solved_rate": mean([mean(each) for each in flags]),
-        "pass_at_k": {
-            str(k): value
-            for k, value in pass_at_k(
-                [(len(each), int(sum(each))) for each in flags], max(len(each) for each in flags)
-            ).items()
-        },
+        "pass_at_k": _pass_at_k(flags),
     }
+
+
+def _pass_at_k(flags: Sequence[Sequence[float]]) -> dict[str, float]:
+    """Return pass@k for every k, from the solved flags of each task."""
+    counts = [(len(each), int(sum(each))) for each in flags]
+    found = pass_at_k(counts, max(n for n, _ in counts))
+    return {str(k): value for k, value in found.items()}
 
 
 def overall_of(entries: Sequence[Result]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ __all__ = ["conversations"]
 def conversations(episode: StoredEpisode, name: str) -> list[dict[str, Any]]:
     """Return the turns of each agent that acted, as messages of a user and an assistant.
 
-    A user message is the whole observation before an answer, also in later turns. Beside the
+    A user message is the whole observation before an answer, also in later turns. Next to the
     messages are `reward`, the agent's return; `team_reward`, the team return; and `turns`, reward
     and components of each answer, with `prompt_ids`, `token_ids` and `logprobs` as sampled if the
     file has them.
@@ -37,18 +37,18 @@ def conversations(episode: StoredEpisode, name: str) -> list[dict[str, Any]]:
             "agent": agent,
             "reward": reward,
             "team_reward": episode.team_return,
-            "messages": [
-                {"role": role, "content": text}
-                for turn in turns
-                for role, text in (
-                    ("user", turn.observations[agent]),
-                    ("assistant", turn.actions[agent]),
-                )
-            ],
+            "messages": [message for turn in turns for message in _messages(turn, agent)],
             "turns": [_facts(turn, agent) for turn in turns],
         }
         for agent, reward in episode.returns.items()
         if (turns := [turn for turn in episode.turns if agent in turn.actions])
+    ]
+
+
+def _messages(turn: StoredTurn, agent: AgentID) -> list[dict[str, str]]:
+    return [
+        {"role": "user", "content": turn.observations[agent]},
+        {"role": "assistant", "content": turn.actions[agent]},
     ]
 
 

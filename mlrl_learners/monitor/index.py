@@ -219,7 +219,7 @@ class EpisodeIndex:
     def _take(self, growth: Growth) -> bool:
         """Add the episodes of new lines; return whether the end of the file was reached."""
         with self._lock:
-            if growth.anew:
+            if growth.is_rewritten:
                 self._clear()
         for offset, line in growth.lines:
             found, lost = summarise_line(line)

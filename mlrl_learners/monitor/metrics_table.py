@@ -53,7 +53,7 @@ class MetricsTable:
         while not is_all:
             growth = self._metrics.read()
             is_all = growth.is_all
-            if growth.anew:
+            if growth.is_rewritten:
                 self._columns.clear()
             for _, line in growth.lines:
                 if (row := _decoded(line)) is not None:
@@ -64,7 +64,7 @@ class MetricsTable:
         while not is_all:
             growth = self._evaluations.read()
             is_all = growth.is_all
-            if growth.anew:
+            if growth.is_rewritten:
                 self._held_out.clear()
             for _, line in growth.lines:
                 self._add_evaluation(line)

@@ -15,12 +15,12 @@ class Growth:
 
     Attributes:
         lines: Offset and content of each line, without its newline.
-        anew: Whether the file was rewritten, so that lines read before are invalid.
+        is_rewritten: Whether the file was rewritten, so that lines read before are invalid.
         is_all: Whether there is no further whole line.
     """
 
     lines: list[tuple[int, bytes]]
-    anew: bool
+    is_rewritten: bool
     is_all: bool
 
 
@@ -57,9 +57,9 @@ class Tail:
         try:
             descriptor = os.open(self.path, os.O_RDONLY)
         except OSError:
-            return Growth([], self._start_anew(0), is_all=True)
+            return Growth([], self._reset(0), is_all=True)
         try:
-            anew = not self._is_continued(descriptor) and self._start_anew(
+            is_rewritten = not self._is_continued(descriptor) and self._reset(
                 os.fstat(descriptor).st_ino
             )
             data = self._whole_lines(descriptor, most)
@@ -71,7 +71,7 @@ class Tail:
             lines.append((self.position, line))
             self.position += len(line) + 1
         self._mark = (self._mark + data)[-_MARK:]
-        return Growth(lines, anew, is_all=not data or left == 0)
+        return Growth(lines, is_rewritten, is_all=not data or left == 0)
 
     def last_line(self, most: int = 1 << 16) -> bytes:
         """Return the last whole line; empty if it is longer than `most` bytes."""
@@ -90,7 +90,7 @@ class Tail:
         begin = self.position - len(self._mark)
         return os.pread(descriptor, len(self._mark), begin) == self._mark
 
-    def _start_anew(self, inode: int) -> bool:
+    def _reset(self, inode: int) -> bool:
         """Reset the position; return whether anything had been read."""
         had_any = self.position > 0
         self.position, self._inode, self._mark = 0, inode, b""
