@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import JsonlFile
 
 __all__ = ["Curve", "gather", "grouped", "parse", "report", "spread", "table"]

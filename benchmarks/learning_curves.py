@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks import curves
 from benchmarks.curves import Curve
-from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.means import mean
 
 __all__ = ["draw", "gather", "main", "table"]
 

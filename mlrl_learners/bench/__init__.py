@@ -1,5 +1,5 @@
-"""Benchmarks: suites of tasks, runs that survive interruption, statistics, a leaderboard.
+"""Benchmarks: suites, resumable runs, result files and a leaderboard.
 
-A suite is played by an actor into a folder of episodes; the folder becomes one result file with
-its transcripts beside it; result files are compared, scored anew and shown on a page.
+An actor plays a suite into a folder of episodes. The folder becomes one result file and a file of
+transcripts. Result files are compared, rescored and shown on the leaderboard.
 """

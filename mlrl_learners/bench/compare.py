@@ -1,20 +1,22 @@
-"""Two results side by side: on the same tasks, within the same budget, or not at all."""
+"""Comparison of two results on the tasks that both have played, within the same budget."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.figures.bootstrap import mean
 from mlrl_learners.figures.comparisons import (
     mean_interval,
     paired_p_value,
     probability_interval,
     probability_of_improvement,
 )
+from mlrl_learners.figures.means import mean
 
 __all__ = ["compare"]
 
 SPENT_ALIKE = 1.1
+"""Largest ratio of tokens per episode that needs no warning."""
+
 Result = Mapping[str, Any]
 Table = list[list[float]]
 
@@ -24,16 +26,17 @@ def compare(ours: Result, theirs: Result, *, allow_unequal: bool = False) -> dic
 
     Args:
         ours: The first result, as `read_result` returns it.
-        theirs: The second one.
-        allow_unequal: Compare across budgets, too; the budgets are then named in `warnings`.
+        theirs: The second result.
+        allow_unequal: Compare results with different budgets and name the budgets in `warnings`.
 
     Returns:
-        For each shared entry and for all together: both means, their difference with a 95 %
-        interval, the probability that the first improves on the second with its interval, and the
-        p-value of a paired permutation test. `warnings` names all that a reader must know.
+        For each shared entry and overall: both means, their difference with a 95 % interval, the
+        probability that the first improves on the second with its interval, and the p-value of a
+        paired permutation test. `warnings` names differences that may explain the outcome.
 
     Raises:
-        ConfigError: If nothing is shared, the data differ, or budgets do and that is not allowed.
+        ConfigError: If no entry is shared, data differ, or budgets differ and `allow_unequal` is
+            false.
     """
     mine = {entry["name"]: entry for entry in ours["entries"] if entry["episodes"]}
     yours = {entry["name"]: entry for entry in theirs["entries"] if entry["episodes"]}
@@ -60,7 +63,7 @@ def compare(ours: Result, theirs: Result, *, allow_unequal: bool = False) -> dic
 
 
 def _checked(mine: Result, yours: Result, *, allow_unequal: bool) -> list[str]:
-    """Return what is unequal about two entries that can still be compared."""
+    """Return warnings about two entries that can be compared although they differ."""
     name = mine["name"]
     for key in ("env", "split", "data"):
         if mine[key] != yours[key]:
@@ -96,7 +99,7 @@ def _warnings(ours: Result, theirs: Result) -> list[str]:
 
 
 def _aligned(mine: Result, yours: Result) -> tuple[Table, Table]:
-    """Return for each shared task the values of its seeds, of either result."""
+    """Return the values of each shared task, one per seed, for both results."""
     tasks = [task for task in mine["returns"] if task in yours["returns"]]
     if not tasks:
         raise ConfigError(f"{mine['name']}: no task in common")
@@ -108,7 +111,7 @@ def _aligned(mine: Result, yours: Result) -> tuple[Table, Table]:
 
 
 def _row(tables: list[tuple[Table, Table]]) -> dict[str, Any]:
-    """Return the comparison of some entries, each of the same weight in every figure."""
+    """Return the comparison of some entries, each with the same weight."""
     means = [([mean(v) for v in mine], [mean(v) for v in yours]) for mine, yours in tables]
     gaps = [[a - b for a, b in zip(x, y, strict=True)] for x, y in means]
     return {

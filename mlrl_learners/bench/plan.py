@@ -1,9 +1,8 @@
-"""What a suite asks an actor to play: every episode, under a key that says what it is.
+"""Episodes that a suite asks for, each identified by a content hash.
 
-The key is a hash of the entry's name, the task's content, the environment's options, the actor and
-how it samples.
-An episode that is stored under its key is done; one whose task, actor or budget has changed has
-another key, and is played.
+The hash covers the name of the entry, the content of the task, the options of the environment, the
+actor and its sampling. An episode that is stored under its hash is not played again; a change of
+task, actor or budget gives another hash.
 """
 
 import hashlib
@@ -26,16 +25,16 @@ class ActorSource(Protocol):
     """Makes the actor that plays a suite."""
 
     def identity(self, seed: int) -> Mapping[str, Any]:
-        """Return what tells this actor from any other, weights included, as JSON values."""
+        """Return JSON values that identify the actor, including its weights."""
         ...
 
     def make(self, agents: Sequence[AgentID], *, tokens: int, seed: int) -> Actor:
         """Make the actor for an entry's agents.
 
         Args:
-            agents: Whom it plays.
-            tokens: Longest answer, in tokens.
-            seed: One of the suite's.
+            agents: Agents that it plays.
+            tokens: Maximum length of an answer in tokens.
+            seed: Seed of the suite.
         """
         ...
 
@@ -47,8 +46,8 @@ class Unit:
     Attributes:
         key: Content hash.
         entry: Name of the entry.
-        suite_seed: One of the suite's seeds.
-        job: Task and seed, as it is played.
+        suite_seed: Seed of the suite.
+        job: Task and seed of the episode.
     """
 
     key: str
@@ -59,11 +58,11 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Episodes that are played side by side, always the same ones.
+    """Episodes that are played in parallel; a batch is the same in every attempt.
 
     Attributes:
-        units: In order.
-        seed: What the actor samples from.
+        units: Its episodes, in order.
+        seed: Sampling seed of the actor.
     """
 
     units: tuple[Unit, ...]
@@ -79,12 +78,12 @@ def plan_entry(
     explore: bool,
     batch_size: int,
 ) -> list[Batch]:
-    """Return every episode of an entry, seed by seed, in batches.
+    """Return the episodes of an entry in batches, ordered by seed.
 
-    Seeds that one actor plays share batches; a batch never holds two actors.
+    Seeds with the same actor share batches; a batch never has two actors.
 
     Raises:
-        ConfigError: If a number is outside its range, or the tasks cannot be counted.
+        ConfigError: If a number is out of range, or the environment has no `num_tasks`.
     """
     by_actor = groupby(suite.seeds, key=lambda seed: content_hash(dict(source.identity(seed))))
     return [
@@ -142,7 +141,7 @@ def _units(
 
 
 def _task_hash(env: Any, job: Job) -> str:  # noqa: ANN401 - any PettingZoo parallel environment
-    """Hash a task's content; a stranger's task is known by its number alone."""
+    """Hash the content of a task; tasks of third-party environments by their index alone."""
     index = job.options.get("task_index")
     if index is None or not isinstance(env, mlrl_envs.TextParallelEnv):
         return f"{index}"

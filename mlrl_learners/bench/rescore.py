@@ -1,8 +1,8 @@
-"""Scoring stored episodes anew, without any model: what would change today?
+"""Rescoring of stored episodes with the current environment, without any model.
 
-An episode is its task and the joint actions of its turns; whatever the environment makes of them
-follows. So several agents and turns are nothing special here. An episode that the environment now
-ends sooner or later than it did is reported as such, and scored as far as its actions go.
+The stored actions are played again from the stored task and seed, and the new scores are compared
+with the stored ones. An episode that now ends earlier or later is reported and scored as far as its
+actions go.
 """
 
 import copy
@@ -15,29 +15,29 @@ import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.progress import progress_bar
+from mlrl_learners.runs.labels import TurnScore, rescored_record
+from mlrl_learners.runs.stored import Record, StoredEpisode, decode_episode
 
-__all__ = ["Change", "rescore"]
+__all__ = ["ScoreChange", "rescore"]
 
-Record = dict[str, Any]
 ROUNDING = 1e-9
 BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """An episode whose score is not what it was.
+class ScoreChange:
+    """An episode whose score has changed.
 
     Attributes:
         env_id: Its environment.
         task_id: Its task.
-        old_return: Team return as it was stored.
-        new_return: As it is now.
-        old_solved: Whether it was solved.
-        new_solved: Whether it is now.
-        components: For each named part of the reward that changed, its old and new sum over turns
-            and mean over agents.
-        note: Anything else that changed: an agent's return, a turn's rewards, a turn that is no
-            longer played.
+        old_return: Stored team return.
+        new_return: Team return now.
+        old_solved: Stored flag.
+        new_solved: Flag now.
+        components: Named part of the reward that changed -> old and new value, summed over turns,
+            mean over agents.
+        note: Other changes: returns of agents, rewards of turns, number of turns.
     """
 
     env_id: str
@@ -56,33 +56,36 @@ def rescore(
     episodes: Sequence[Record],
     *,
     progress: bool = False,
-) -> tuple[list[Record], list[Change]]:
-    """Score episodes of one environment anew.
+) -> tuple[list[dict[str, Any]], list[ScoreChange]]:
+    """Rescore episodes of one environment.
 
     Args:
         env_id: A registered environment.
-        options: Its arguments, the split included. A language model that only suggests edits
-            between turns is not asked.
-        episodes: Records with `task_id`, `seed` and `turns`, as `episode_record` returns them.
+        options: Its arguments, split included. A model that suggests edits between turns
+            (`feedback: expert_edits`) is not called.
+        episodes: Records of episodes, see `mlrl_learners.runs.records`.
         progress: Show a progress bar.
 
     Returns:
-        The records with their new scores, in order; and what changed.
+        The records with their new scores, in order, and the changes.
 
     Raises:
-        ConfigError: If a task is no longer there, or other agents play it.
-        InfraError: If the machinery fails; nothing is then returned.
+        ConfigError: If the data lack a task, or its agents differ.
+        InfraError: If infrastructure fails.
     """
     env = mlrl_envs.make(env_id, **_without_expert(options))
     try:
-        scored: list[Record] = []
-        changes: list[Change] = []
+        scored: list[dict[str, Any]] = []
+        changes: list[ScoreChange] = []
         with progress_bar(total=len(episodes), description=env_id, enabled=progress) as bar:
             for first in range(0, len(episodes), BATCH):
                 batch = episodes[first : first + BATCH]
-                for old, (new, note) in zip(batch, _score(env, batch), strict=True):
-                    scored.append(new)
-                    changes += _changes(env_id, old, new, note)
+                stored = [decode_episode(record) for record in batch]
+                for record, old, (scores, note) in zip(
+                    batch, stored, _score(env, stored), strict=True
+                ):
+                    scored.append(rescored_record(record, scores))
+                    changes += _changes(env_id, old, decode_episode(scored[-1]), note)
                 bar.update(len(batch))
     finally:
         env.close()
@@ -90,7 +93,7 @@ def rescore(
 
 
 def _without_expert(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out who suggests edits: scores do not depend on what agents read."""
+    """Replace feedback that calls a model: scores do not depend on observations."""
     if options.get("feedback") != "expert_edits":
         return dict(options)
     return {k: v for k, v in options.items() if k != "expert"} | {"feedback": "plain"}
@@ -98,82 +101,70 @@ def _without_expert(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _score(
     env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    episodes: Sequence[Record],
-) -> list[tuple[Record, str]]:
-    """Play the stored actions, all episodes side by side."""
+    episodes: Sequence[StoredEpisode],
+) -> list[tuple[list[TurnScore], str]]:
+    """Play the stored actions of all episodes in parallel; return scores and a note for each."""
     envs = [_at_task(env, episode) for episode in episodes]
-    turns: list[list[Record]] = [[] for _ in episodes]
+    scores: list[list[TurnScore]] = [[] for _ in episodes]
     number = 0
     while playing := [
-        i for i, each in enumerate(envs) if each.agents and number < len(episodes[i]["turns"])
+        i for i, each in enumerate(envs) if each.agents and number < len(episodes[i].turns)
     ]:
         actions = [_actions(envs[i], episodes[i], number) for i in playing]
         results = mlrl_envs.step_many([envs[i] for i in playing], actions)
         for i, result in zip(playing, results, strict=True):
-            turns[i].append(_scored_turn(episodes[i]["turns"][number], result))
+            scores[i].append(_turn_score(result))
         number += 1
     return [
-        _scored(episode, played, is_over=not each.agents)
-        for episode, played, each in zip(episodes, turns, envs, strict=True)
+        (found, _length_note(episode, len(found), is_over=not each.agents))
+        for episode, found, each in zip(episodes, scores, envs, strict=True)
     ]
 
 
-def _at_task(env: Any, episode: Record) -> Any:  # noqa: ANN401 - PettingZoo environments
+def _at_task(env: Any, episode: StoredEpisode) -> Any:  # noqa: ANN401 - PettingZoo environments
     clone = copy.deepcopy(env)
-    index = episode.get("task_index")
-    known = {"task_id": episode["task_id"]} if episode["task_id"] else {}
-    if not known and index is not None:  # a stranger's environment may know its tasks by number
-        known = {"task_index": index}
+    known: dict[str, object] = {"task_id": episode.task_id} if episode.task_id else {}
+    if not known and episode.task_index is not None:  # tasks of some environments have no id
+        known = {"task_index": episode.task_index}
     try:
-        clone.reset(seed=episode["seed"], options=known)
+        clone.reset(seed=episode.seed, options=known)
     except InvalidArgumentError as error:
         raise ConfigError(f"the data no longer hold a task of an episode: {error}") from error
     return clone
 
 
-def _actions(env: Any, episode: Record, number: int) -> dict[str, str]:  # noqa: ANN401
-    actions: dict[str, str] = episode["turns"][number]["actions"]
+def _actions(env: Any, episode: StoredEpisode, number: int) -> dict[str, str]:  # noqa: ANN401
+    actions = dict(episode.turns[number].actions)
     if set(actions) != set(env.agents):
         raise ConfigError(
-            f"{episode['task_id']}: played by {', '.join(sorted(actions))}, "
+            f"{episode.task_id}: played by {', '.join(sorted(actions))}, "
             f"the environment has {', '.join(sorted(env.agents))}; give its options"
         )
     return actions
 
 
-def _scored_turn(old: Record, result: tuple[Any, ...]) -> Record:
+def _turn_score(result: tuple[Any, ...]) -> TurnScore:
     _, rewards, _, _, infos = result
-    parts = {
-        agent: dict(infos.get(agent, {}).get("components", {"reward": float(reward)}))
-        for agent, reward in rewards.items()
-    }
-    new = {**old, "rewards": dict(rewards), "components": parts}
-    if "diagnostics" in old:
-        new["diagnostics"] = {agent: info.get("diagnostics") for agent, info in infos.items()}
-    new["solved"] = any(bool(info.get("solved")) for info in infos.values())
-    return new
+    return TurnScore(
+        rewards=rewards,
+        components={
+            agent: infos.get(agent, {}).get("components", {"reward": float(reward)})
+            for agent, reward in rewards.items()
+        },
+        diagnostics={agent: info.get("diagnostics") for agent, info in infos.items()},
+        solved=any(bool(info.get("solved")) for info in infos.values()),
+    )
 
 
-def _scored(old: Record, turns: Sequence[Record], *, is_over: bool) -> tuple[Record, str]:
-    returns = {a: sum(turn["rewards"][a] for turn in turns) for a in turns[0]["rewards"]}
-    solved = turns[-1]["solved"]
-    played = [{k: v for k, v in turn.items() if k != "solved"} for turn in turns]
-    new = {
-        **old,
-        "return": sum(returns.values()) / len(returns),
-        "returns": returns,
-        "solved": solved,
-        "turns": played,
-    }
-    note = ""
-    if len(turns) < len(old["turns"]):
-        note = f"ends after turn {len(turns)} of {len(old['turns'])}"
-    elif not is_over:
-        note = f"would go on after turn {len(turns)}"
-    return new, note
+def _length_note(old: StoredEpisode, num_turns: int, *, is_over: bool) -> str:
+    if num_turns < len(old.turns):
+        return f"ends after turn {num_turns} of {len(old.turns)}"
+    return "" if is_over else f"would go on after turn {num_turns}"
 
 
-def _changes(env_id: str, old: Record, new: Record, note: str) -> Iterator[Change]:
+def _changes(
+    env_id: str, old: StoredEpisode, new: StoredEpisode, note: str
+) -> Iterator[ScoreChange]:
     before, after = _parts(old), _parts(new)
     parts = {
         name: (before.get(name, 0.0), after.get(name, 0.0))
@@ -181,27 +172,27 @@ def _changes(env_id: str, old: Record, new: Record, note: str) -> Iterator[Chang
         if not _is_same(before.get(name, 0.0), after.get(name, 0.0))
     }
     notes = [*([note] if note else []), *_differing(old, new)]
-    if parts or notes or not _is_same(old["return"], new["return"]):
-        yield Change(
+    if parts or notes or not _is_same(old.team_return, new.team_return):
+        yield ScoreChange(
             env_id,
-            old["task_id"] or f"seed {old['seed']}",
-            float(old["return"]),
-            float(new["return"]),
-            bool(old["solved"]),
-            bool(new["solved"]),
+            old.task_id or f"seed {old.seed}",
+            float(old.team_return),
+            float(new.team_return),
+            old.solved,
+            new.solved,
             parts,
             "; ".join(notes),
         )
 
 
-def _differing(old: Record, new: Record) -> Iterator[str]:
-    """Name what differs apart from the team's return and the parts of the reward."""
-    if old["solved"] != new["solved"]:
+def _differing(old: StoredEpisode, new: StoredEpisode) -> Iterator[str]:
+    """Name each difference apart from the team return and the parts of the reward."""
+    if old.solved != new.solved:
         yield "solved"
-    if agents := _unlike(old["returns"], new["returns"]):
+    if agents := _unlike(old.returns, new.returns):
         yield f"returns of {', '.join(agents)}"
-    for number, (before, after) in enumerate(zip(old["turns"], new["turns"], strict=False), 1):
-        if agents := _unlike(before["rewards"], after["rewards"]):
+    for number, (before, after) in enumerate(zip(old.turns, new.turns, strict=False), 1):
+        if agents := _unlike(before.rewards, after.rewards):
             yield f"rewards of {', '.join(agents)} in turn {number}"
 
 
@@ -218,11 +209,11 @@ def _is_same(old: float, new: float) -> bool:
     return abs(old - new) <= ROUNDING
 
 
-def _parts(record: Record) -> dict[str, float]:
-    """Return each part of the reward, summed over turns, mean over agents."""
+def _parts(episode: StoredEpisode) -> dict[str, float]:
+    """Return each part of the reward, summed over turns, mean over the agents of a turn."""
     totals: dict[str, float] = {}
-    for turn in record["turns"]:
-        for parts in turn["components"].values():
+    for turn in episode.turns:
+        for parts in turn.components.values():
             for name, value in parts.items():
-                totals[name] = totals.get(name, 0.0) + value / len(turn["components"])
+                totals[name] = totals.get(name, 0.0) + value / len(turn.components)
     return totals

@@ -1,24 +1,26 @@
-"""Result files: one JSON a run, its transcripts beside it.
+"""Result files of benchmarks: one JSON file per run, with its transcripts in a second file.
 
-Every figure in it follows from the transcripts, by `figures_of`; whoever has both can check.
+Every figure is computed from the transcripts by `figures_of`, so that anyone who has both files can
+check it. This module owns the format of result files; episodes are those of `mlrl_learners.runs`.
 """
 
 import datetime as dt
 import json
-import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlrl_learners.bench.run import Played, RunSettings
+from mlrl_learners.bench.run import PlayedEntry, RunSettings
 from mlrl_learners.bench.schemas import check_result
 from mlrl_learners.bench.suite import Suite
 from mlrl_learners.bench.transcripts import pack, published, read_episodes, sha256_of
 from mlrl_learners.errors import ConfigError, RunDirError
-from mlrl_learners.figures.bootstrap import mean, pass_at_k
 from mlrl_learners.figures.comparisons import interquartile_mean, iqm_interval, mean_interval
+from mlrl_learners.figures.means import agent_means, component_means, mean, pass_at_k
+from mlrl_learners.runs.labels import missing_labels
 from mlrl_learners.runs.provenance import describe_environment
+from mlrl_learners.runs.stored import Record, StoredEpisode, decode_episode
 
 __all__ = [
     "FORMAT",
@@ -33,24 +35,26 @@ __all__ = [
 
 FORMAT = "mlrl-bench/1"
 TRANSCRIPTS = ".episodes.jsonl.gz"
-Record = Mapping[str, Any]
+"""Ending of the file of transcripts; the rest of its name is that of the result."""
+
+Result = Mapping[str, Any]
 
 
 def write_result(
     path: Path,
     suite: Suite,
     actor: Mapping[str, Any],
-    played: Sequence[Played],
+    played: Sequence[PlayedEntry],
     settings: RunSettings,
 ) -> dict[str, Any]:
-    """Write a result and, beside it, its transcripts; return the result.
+    """Write a result and its transcripts, and return the result.
 
     Args:
-        path: `NAME.json`; the transcripts become `NAME.episodes.jsonl.gz`.
-        suite: What was played.
-        actor: Who played it, JSON values with at least a `name`.
-        played: What came of it.
-        settings: How it was played.
+        path: `NAME.json`; the transcripts become `NAME.episodes.jsonl.gz` in the same folder.
+        suite: The suite that was played.
+        actor: Description of the actor, JSON values with at least a `name`.
+        played: Its episodes, entry by entry.
+        settings: Settings of the run.
 
     Raises:
         RunDirError: If a file cannot be written.
@@ -71,8 +75,8 @@ def write_result(
     return save_result(path, result, published(played))
 
 
-def save_result(path: Path, result: Record, episodes: Sequence[Record]) -> dict[str, Any]:
-    """Write a result and its transcripts, and return the result with their hash in it.
+def save_result(path: Path, result: Result, episodes: Sequence[Record]) -> dict[str, Any]:
+    """Write a result and its transcripts, and return the result with the hash of the transcripts.
 
     Raises:
         RunDirError: If a file cannot be written.
@@ -90,21 +94,22 @@ def save_result(path: Path, result: Record, episodes: Sequence[Record]) -> dict[
     return whole
 
 
-def read_transcripts(path: Path, result: Record) -> list[dict[str, Any]]:
-    """Read the episodes of the result at `path`.
+def read_transcripts(path: Path, result: Result) -> list[dict[str, Any]]:
+    """Read the records of the episodes of the result at `path`.
 
     Raises:
-        ConfigError: If they are missing, or not those that the result was written with.
+        ConfigError: If the file is missing, has another SHA-256 than the result says, or holds an
+            episode without entry or suite seed.
     """
     beside = path.parent / result["transcripts"]["file"]
     if not beside.is_file():
-        raise ConfigError(f"{path.name} lacks its transcripts: no {beside.name} beside it")
+        raise ConfigError(f"{path.name} lacks its transcripts: {beside.name} is not in its folder")
     if sha256_of(beside.read_bytes()) != result["transcripts"]["sha256"]:
-        raise ConfigError(f"{beside.name} is not what {path.name} was written with: other SHA-256")
+        raise ConfigError(f"{beside.name} does not belong to {path.name}: other SHA-256")
     episodes = read_episodes(beside)
     for number, episode in enumerate(episodes, start=1):
-        if absent := {"entry", "suite_seed"} - episode.keys():
-            raise ConfigError(f"{beside.name}:{number} is none of a suite: no {min(absent)}")
+        if absent := missing_labels(episode):
+            raise ConfigError(f"{beside.name}:{number} is not of a suite: it has no {absent[0]}")
     return episodes
 
 
@@ -112,7 +117,7 @@ def read_result(path: Path) -> dict[str, Any]:
     """Read a result file and check it against the schema.
 
     Raises:
-        ConfigError: If it cannot be read, or is no result; the message names the place.
+        ConfigError: If it cannot be read, or violates the schema; the message names the place.
     """
     try:
         value = json.loads(path.read_text("utf-8"))
@@ -123,22 +128,24 @@ def read_result(path: Path) -> dict[str, Any]:
     return result
 
 
-def figures_of(episodes: Sequence[Record]) -> dict[str, Any]:
-    """Return every figure of an entry, from its episodes alone.
+def figures_of(records: Sequence[Record]) -> dict[str, Any]:
+    """Return every figure of an entry, computed from its episodes.
 
-    Means are over tasks of a task's mean, intervals draw tasks. Zero episodes have no means, one
-    task has no interval: None.
+    Means are over tasks of a task's mean, intervals draw tasks. Means of zero episodes and
+    intervals of a single task are None.
+
+    Args:
+        records: Episodes of the entry.
     """
-    returns = _by_task(episodes, lambda record: record["return"])
-    solved = _by_task(episodes, lambda record: bool(record["solved"]))
-    cost = {
-        name: sum(sum(turn[name].values()) for e in episodes for turn in e["turns"])
-        for name in ("tokens", "prompt_tokens")
-    }
+    episodes = [decode_episode(record) for record in records]
+    returns = _by_task(episodes, lambda episode: episode.team_return)
+    solved = _by_task(episodes, lambda episode: episode.solved)
+    turns = [turn for episode in episodes for turn in episode.turns]
     counted = {
         "episodes": len(episodes),
-        **cost,
-        "seconds": round(sum(float(e.get("seconds", 0.0)) for e in episodes), 2),
+        "tokens": sum(sum(turn.tokens.values()) for turn in turns),
+        "prompt_tokens": sum(sum(turn.prompt_tokens.values()) for turn in turns),
+        "seconds": round(sum(float(e.seconds) for e in episodes), 2),
         "returns": returns,
         "solved": solved,
     }
@@ -153,23 +160,25 @@ def figures_of(episodes: Sequence[Record]) -> dict[str, Any]:
         "interval": mean_interval([means]),
         "iqm": interquartile_mean(seeds),
         "iqm_interval": iqm_interval(seeds),
-        "agent_returns": _agent_returns(episodes),
-        "components": _components(episodes),
+        "agent_returns": agent_means(episodes),
+        "components": component_means(episodes),
         "solved_rate": mean([mean(each) for each in flags]),
-        "pass_at_k": {
-            str(k): value
-            for k, value in pass_at_k(
-                [(len(each), int(sum(each))) for each in flags], max(len(each) for each in flags)
-            ).items()
-        },
+        "pass_at_k": _pass_at_k(flags),
     }
 
 
-def overall_of(entries: Sequence[Record]) -> dict[str, Any]:
-    """Return the figures of a whole run; every environment weighs the same in its mean.
+def _pass_at_k(flags: Sequence[Sequence[float]]) -> dict[str, float]:
+    """Return pass@k for every k, from the solved flags of each task."""
+    counts = [(len(each), int(sum(each))) for each in flags]
+    found = pass_at_k(counts, max(n for n, _ in counts))
+    return {str(k): value for k, value in found.items()}
+
+
+def overall_of(entries: Sequence[Result]) -> dict[str, Any]:
+    """Return the figures of a whole run, in whose mean every environment has the same weight.
 
     The interquartile mean is over the tasks of all environments together. Entries without an
-    episode are part of none of them.
+    episode are left out.
     """
     scored = [entry for entry in entries if entry["episodes"]]
     total = {
@@ -195,7 +204,7 @@ def overall_of(entries: Sequence[Record]) -> dict[str, Any]:
     }
 
 
-def _entry_result(played: Played) -> dict[str, Any]:
+def _entry_result(played: PlayedEntry) -> dict[str, Any]:
     entry = played.entry
     return {
         "name": entry.name,
@@ -209,54 +218,35 @@ def _entry_result(played: Played) -> dict[str, Any]:
             "samples": entry.budget.samples,
         },
         "data": played.hashes.get("data", ""),
-        "scorers": sorted({str(record.get("scorer", "")) for record in played.episodes}),
+        "scorers": sorted({decode_episode(record).scorer for record in played.episodes}),
         "planned": played.planned,
         "left_out": played.left_out,
         "missing": played.missing,
     }
 
 
-def _by_task(episodes: Sequence[Record], value_of: Any) -> dict[str, dict[str, list[Any]]]:  # noqa: ANN401
-    """Return the values of each task, then of each seed."""
-    found: dict[str, dict[str, list[Any]]] = defaultdict(lambda: defaultdict(list))
-    for record in episodes:
-        task = record["task_id"] or f"seed {record['seed']}"
-        found[task][str(record["suite_seed"])].append(value_of(record))
+def _by_task(
+    episodes: Sequence[StoredEpisode], value_of: Callable[[StoredEpisode], float]
+) -> dict[str, dict[str, list[float]]]:
+    """Return task -> seed of the suite -> values."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for episode in episodes:
+        task = episode.task_id or f"seed {episode.seed}"
+        found[task][str(episode.suite_seed)].append(value_of(episode))
     return {task: dict(by_seed) for task, by_seed in found.items()}
 
 
 def _pooled(by_task: Mapping[str, Mapping[str, Sequence[float]]]) -> list[list[float]]:
-    """Return each task's values, those of all seeds together."""
+    """Return the values of each task over all seeds."""
     return [[v for values in by_seed.values() for v in values] for by_seed in by_task.values()]
 
 
-def _agent_returns(episodes: Sequence[Record]) -> dict[str, float]:
-    """Return each agent's mean return over the episodes that it was part of."""
-    returns: dict[str, list[float]] = defaultdict(list)
-    for episode in episodes:
-        for agent, value in episode["returns"].items():
-            returns[agent].append(value)
-    return {agent: mean(values) for agent, values in returns.items()}
-
-
-def _components(episodes: Sequence[Record]) -> dict[str, float]:
-    """Return each part of the reward: mean over episodes and agents, summed over turns."""
-    totals: dict[str, list[float]] = defaultdict(list)
-    for episode in episodes:
-        share = 1 / (len(episodes) * len(episode["returns"]))
-        for turn in episode["turns"]:
-            for parts in turn["components"].values():
-                for name, value in parts.items():
-                    totals[name].append(value * share)
-    return {name: math.fsum(values) for name, values in sorted(totals.items())}
-
-
-def _failures(played: Sequence[Played]) -> list[dict[str, Any]]:
-    """Return how many episodes each kind of failure has cost, with a message of it."""
+def _failures(played: Sequence[PlayedEntry]) -> list[dict[str, Any]]:
+    """Return the number of episodes lost to each kind of error, with its last message."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in played:
         for failure in each.failures:
-            found[each.entry.name, failure["error"]].append(failure["message"])
+            found[each.entry.name, failure.error].append(failure.message)
     return [
         {"entry": entry, "error": error, "episodes": len(messages), "message": messages[-1]}
         for (entry, error), messages in sorted(found.items())
@@ -264,7 +254,7 @@ def _failures(played: Sequence[Played]) -> list[dict[str, Any]]:
 
 
 def _provenance() -> dict[str, Any]:
-    """Return versions, commit, hardware and date; no command line, which may hold anything."""
+    """Return versions, commit, hardware and date, without the command line: it may be private."""
     now = dt.datetime.now(dt.timezone.utc)
     described = describe_environment()
     del described["command"]

@@ -1,10 +1,10 @@
-"""Playing a suite into a folder: episodes as they are done, failures beside them.
+"""Playing of a suite into a resumable folder.
 
-`episodes.jsonl` has a line an episode, `failures.jsonl` a line a try that infrastructure broke.
-Lines are whole or absent. A batch always holds the same episodes and samples from its own seed: one
-that was interrupted is played again and what is missing of it is written, so that with an actor
-that can be seeded the folder ends as if nothing had happened. Episodes that failed are tried again
-at once, `attempts` times, and again whenever the run is resumed; they are never scored.
+`episodes.jsonl` has one line per episode, `failures.jsonl` one line per attempt that infrastructure
+broke. A batch always holds the same episodes and samples from its own seed. An interrupted batch is
+played again and only its missing episodes are written, so that with an actor that can be seeded an
+interruption does not change the folder. A failed episode is retried at once, up to `attempts`
+times, and again whenever the run is resumed; it is never scored.
 """
 
 import time
@@ -20,24 +20,26 @@ from mlrl_learners.errors import ConfigError, NoReferenceError
 from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.play.jobs import play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
+from mlrl_learners.runs.files import EPISODES_FILE, FAILURES_FILE
+from mlrl_learners.runs.labels import attempt_record, key_of, suite_labels
 from mlrl_learners.runs.records import episode_record
+from mlrl_learners.runs.stored import StoredFailure, decode_failure
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import Actor, Episode, FailedEpisode
 
-__all__ = ["EPISODES", "FAILURES", "Played", "RunSettings", "play_suite"]
+__all__ = ["PlayedEntry", "RunSettings", "play_suite"]
 
-EPISODES, FAILURES = "episodes.jsonl", "failures.jsonl"
 NO_REFERENCE = NoReferenceError.__name__
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a suite is played; part of no score.
+    """Settings of a run that are not part of the suite.
 
     Attributes:
-        explore: Sample answers; greedy ones otherwise.
-        batch_size: Episodes that are played side by side, at least 1.
-        attempts: Most tries of an episode that infrastructure breaks, at least 1.
+        explore: Sample answers; decode greedily if false.
+        batch_size: Number of episodes played in parallel, at least 1.
+        attempts: Attempts at an episode that infrastructure breaks, at least 1.
         progress: Show progress bars.
     """
 
@@ -50,7 +52,7 @@ class RunSettings:
         """Check ranges.
 
         Raises:
-            ConfigError: If a number is below 1.
+            ConfigError: If `batch_size` or `attempts` is below 1.
         """
         for name in ("batch_size", "attempts"):
             if getattr(self, name) < 1:
@@ -58,17 +60,17 @@ class RunSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """What the folder holds of an entry.
+class PlayedEntry:
+    """Episodes of one entry in the folder of a run.
 
     Attributes:
         entry: The entry.
-        agents: Who acts in it.
-        hashes: Of data and scorer, see `mlrl_envs.fingerprint`.
-        planned: Episodes that were asked for.
+        agents: Agents of its environment.
+        hashes: Fingerprints of data and scorer, see `mlrl_envs.fingerprint`.
+        planned: Number of episodes that the suite asks for.
         episodes: Their records, in the order of seeds, tasks and samples.
-        left_out: Episodes whose task has no reference, played by an actor that needs one.
-        failures: The last failure of each episode that is still missing.
+        left_out: Number of episodes whose task has no reference, with an actor that needs one.
+        failures: Last failure of each episode that is still missing.
     """
 
     entry: Entry
@@ -77,47 +79,56 @@ class Played:
     planned: int
     episodes: tuple[dict[str, Any], ...]
     left_out: int
-    failures: tuple[dict[str, Any], ...]
+    failures: tuple[StoredFailure, ...]
 
     @property
     def missing(self) -> int:
-        """Episodes that are neither played nor left out."""
+        """Number of episodes that are neither played nor left out."""
         return self.planned - len(self.episodes) - self.left_out
 
 
 class _Folder:
-    """What has been played, by key."""
+    """Records of a run's folder, by the key of their unit."""
 
     def __init__(self, path: Path) -> None:
-        self._episodes = JsonlFile(path / EPISODES)
-        self._failures = JsonlFile(path / FAILURES)
+        self._episodes = JsonlFile(path / EPISODES_FILE)
+        self._failures = JsonlFile(path / FAILURES_FILE)
         self.episodes: dict[str, dict[str, Any]] = {}
-        self.failures: dict[str, dict[str, Any]] = {}
+        self.failures: dict[str, StoredFailure] = {}
         for record in self._episodes.records():
-            self.episodes.setdefault(str(record["key"]), record)
+            self.episodes.setdefault(key_of(record), record)
         for record in self._failures.records():
-            self.failures[str(record["key"])] = record
+            self.failures[key_of(record)] = decode_failure(record)
 
-    def add(self, unit: Unit, outcome: Episode | FailedEpisode, **more: object) -> None:
-        """Write an outcome, unless its episode is there already."""
+    def add(self, unit: Unit, outcome: Episode | FailedEpisode, **labels: object) -> None:
+        """Write an outcome, unless its episode is already in the folder."""
         if unit.key in self.episodes:
             return
-        named = {"key": unit.key, "entry": unit.entry, "suite_seed": unit.suite_seed, **more}
-        named["task_index"] = unit.job.options.get("task_index")
+        named = suite_labels(
+            unit.key,
+            unit.entry,
+            unit.suite_seed,
+            task_index=unit.job.options.get("task_index"),
+            **labels,
+        )
         if isinstance(outcome, Episode):
-            record = {**named, **episode_record(outcome)}
+            record = episode_record(outcome, **named)
             self._episodes.append(record)
             self.episodes[unit.key] = record
             return
-        tries = int(self.failures.get(unit.key, {}).get("tries", 0)) + 1
-        failure = {"tries": tries, "error": outcome.error, "message": outcome.message}
-        record = {**named, **failure}
+        record = attempt_record(outcome, self.tries(unit) + 1, **named)
         self._failures.append(record)
-        self.failures[unit.key] = record
+        self.failures[unit.key] = decode_failure(record)
+
+    def tries(self, unit: Unit) -> int:
+        """Return how often a unit has failed."""
+        failure = self.failures.get(unit.key)
+        return 0 if failure is None else failure.tries
 
     def is_left_out(self, unit: Unit) -> bool:
-        """Tell whether a unit has no reference to be played from."""
-        return self.failures.get(unit.key, {}).get("error") == NO_REFERENCE
+        """Return whether a unit failed because its task has no reference."""
+        failure = self.failures.get(unit.key)
+        return failure is not None and failure.error == NO_REFERENCE
 
     def missing(self, units: Sequence[Unit]) -> list[Unit]:
         """Return the units that are neither played nor left out."""
@@ -126,11 +137,11 @@ class _Folder:
 
 def play_suite(
     suite: Suite, source: ActorSource, folder: Path, settings: RunSettings
-) -> list[Played]:
-    """Play what is missing of a suite in a folder, and return all that is there.
+) -> list[PlayedEntry]:
+    """Play the missing episodes of a suite and return all episodes of the folder.
 
-    Every environment is made before anything is played. Where all episodes of a batch fail, the
-    rest of that entry is not tried.
+    Every environment is made before any episode is played. If all episodes of a batch fail, the
+    rest of that entry is skipped.
 
     Raises:
         ConfigError: If an entry cannot be made, or an actor does not fit it.
@@ -183,7 +194,7 @@ def _play_entry(
             _play_batch(batch, entry, env, actor, stored, settings)
             left = len(stored.missing(batch.units))
             bar.update(before - left)
-            if left == len(batch.units):  # what is down for all of them is down for the next ones
+            if left == len(batch.units):  # a failure of all of them is likely to persist
                 break
 
 
@@ -194,7 +205,7 @@ def _with_actors(
     source: ActorSource,
     stored: _Folder,
 ) -> Iterator[tuple[Batch, Actor]]:
-    """Yield the batches that have something missing, with who plays; one actor an identity."""
+    """Yield each batch that has missing episodes, with its actor; one actor per identity."""
     made: tuple[Mapping[str, Any], Actor] | None = None
     for batch in plan:
         if not stored.missing(batch.units):
@@ -203,7 +214,7 @@ def _with_actors(
         identity = source.identity(seed)
         if made is None or made[0] != identity:
             agents = list(env.possible_agents)
-            made = None  # let go of one model before the next is loaded
+            made = None  # free one model before the next is loaded
             made = (identity, source.make(agents, tokens=entry.budget.tokens, seed=seed))
         yield batch, made[1]
 
@@ -220,8 +231,9 @@ def _play_batch(
         missing = stored.missing(batch.units)
         if not missing:
             return
-        tries = [int(stored.failures.get(u.key, {}).get("tries", 0)) for u in missing]
-        # What failed is tried by itself; what was interrupted needs its neighbours to be the same.
+        tries = [stored.tries(unit) for unit in missing]
+        # Failed episodes are retried alone. An interrupted batch is played as a whole, because its
+        # samples depend on all of its episodes.
         units = missing if all(tries) else batch.units
         seed = derive_seed(batch.seed, max(tries)) if all(tries) else batch.seed
         started = time.perf_counter()
@@ -240,10 +252,10 @@ def _played(
     env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
     plan: Sequence[Batch],
     stored: _Folder,
-) -> Played:
+) -> PlayedEntry:
     units = [unit for batch in plan for unit in batch.units]
     missing = stored.missing(units)
-    return Played(
+    return PlayedEntry(
         entry=entry,
         agents=tuple(env.possible_agents),
         hashes=mlrl_envs.fingerprint(env),

@@ -1,4 +1,4 @@
-"""Files of others, checked against the schemas beside this module before anything reads them."""
+"""JSON schema checks of results and episodes from other people."""
 
 import functools
 import json
@@ -10,18 +10,18 @@ from mlrl_learners.errors import ConfigError
 
 __all__ = ["check_episode", "check_result"]
 
-LONGEST = 200  # characters of what a message quotes
+LONGEST = 200  # characters of a quoted message
 
 
 def check_result(value: object, source: str) -> None:
     """Check a result against `result.schema.json`.
 
     Args:
-        value: What a JSON file holds.
-        source: What to call it in a message.
+        value: Content of a JSON file.
+        source: Name of the file, for messages.
 
     Raises:
-        ConfigError: Naming the first place that breaks it.
+        ConfigError: If the schema is violated; the message names the place.
         MissingPackageError: If `jsonschema` is missing.
     """
     _check(value, "result", f"{source} is no result")
@@ -31,11 +31,11 @@ def check_episode(value: object, source: str) -> None:
     """Check one line of a file of episodes against `episode.schema.json`.
 
     Args:
-        value: What the line holds.
-        source: What to call it in a message.
+        value: Content of the line.
+        source: Name and line of the file, for messages.
 
     Raises:
-        ConfigError: Naming the first place that breaks it.
+        ConfigError: If the schema is violated; the message names the place.
         MissingPackageError: If `jsonschema` is missing.
     """
     _check(value, "episode", f"{source} is not an episode")

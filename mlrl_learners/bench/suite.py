@@ -1,8 +1,7 @@
-"""Suites: which environments are played, on which tasks, within which budget, from which seeds.
+"""Suites of benchmarks: environments, tasks, budgets and seeds, read from YAML.
 
-A suite is a YAML file. Those of ours are found by name, in a checkout and in an installed package;
-anybody's by path. Everything is checked before anything is played: names and types here, options
-of an environment by the environment itself.
+Built-in suites are found by name, others by path. Names and types are checked here, options of an
+environment by the environment itself, both before any episode is played.
 """
 
 import dataclasses
@@ -29,13 +28,12 @@ _NAME = re.compile(r"[\w.:+-]+")
 
 @dataclass(frozen=True)
 class Budget:
-    """What every actor may spend.
+    """Budget of an entry, the same for every actor.
 
     Attributes:
-        turns: Joint actions an episode may have, at least 1; None leaves it to the environment,
-            for those of others that do not take `max_turns`.
-        tokens: Longest answer, in tokens, at least 1.
-        samples: Episodes of each task and seed, at least 1.
+        turns: Turns per episode, at least 1; None for environments that do not accept `max_turns`.
+        tokens: Maximum length of an answer in tokens, at least 1.
+        samples: Episodes per task and seed, at least 1.
     """
 
     turns: int | None = 1
@@ -55,17 +53,17 @@ class Budget:
 
 @dataclass(frozen=True)
 class Entry:
-    """One environment as a suite plays it.
+    """One environment of a suite.
 
     Attributes:
-        env: Id of the environment, its version included.
+        env: Id of the environment, including its version.
         split: Split of its data.
-        tasks: How many of the first tasks; None for the whole split.
-        options: More arguments of `mlrl_envs.make`.
-        budget: What every actor may spend.
-        name: What it is called in results, unique in the suite; by default `ENV:SPLIT`.
-        show_prompts: Whether published transcripts hold what agents read. The data's licence must
-            allow it.
+        tasks: Number of tasks, counted from the first; None for the whole split.
+        options: Further arguments of `mlrl_envs.make`.
+        budget: Budget of every actor.
+        name: Name in results, unique in the suite; by default `ENV:SPLIT`.
+        show_prompts: Whether published transcripts include observations. The licence of the data
+            must allow it.
     """
 
     env: str
@@ -80,7 +78,7 @@ class Entry:
         """Check ranges and fill in the name.
 
         Raises:
-            ConfigError: If a value is outside its range, or stands in another place.
+            ConfigError: If `tasks` is below 1, or `options` contains the split or `max_turns`.
         """
         if self.tasks is not None and self.tasks < 1:
             raise ConfigError(f"tasks must be at least 1, got {self.tasks}")
@@ -91,14 +89,14 @@ class Entry:
 
     @property
     def env_options(self) -> dict[str, Any]:
-        """Every argument of `mlrl_envs.make`."""
+        """All arguments of `mlrl_envs.make`, except the id."""
         return env_options(self.options, self.split, self.budget.turns)
 
     def make_env(self) -> Any:  # noqa: ANN401 - any PettingZoo parallel environment
         """Make the environment.
 
         Raises:
-            ConfigError: If the environment does not take an option of the entry.
+            ConfigError: If the environment does not accept an option of the entry.
             MlrlError: As `mlrl_envs.make`.
         """
         try:
@@ -111,13 +109,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class Suite:
-    """A set of entries that are played and reported together.
+    """Entries that are played and reported together.
 
     Attributes:
-        name: One word.
-        version: Grows with every change that moves scores; results of two versions do not mix.
-        summary: One line for people.
-        seeds: Each plays every entry once.
+        name: Name without spaces.
+        version: Increased with every change that affects scores; results of different versions
+            are not compared.
+        summary: One-line description.
+        seeds: Every entry is played once per seed.
         entries: In the order of the report.
     """
 
@@ -131,7 +130,8 @@ class Suite:
         """Check ranges.
 
         Raises:
-            ConfigError: If something is missing, doubled or outside its range.
+            ConfigError: If the name is not one word, a number is out of range, or seeds or entries
+                are empty or repeated.
         """
         if not _NAME.fullmatch(self.name):
             raise ConfigError(f"name must be one word, got {self.name!r}")
@@ -149,19 +149,22 @@ class Suite:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all that decides what is played."""
+        """SHA-256 of the whole suite, in hexadecimal."""
         return hashlib.sha256(json.dumps(self.as_dict(), sort_keys=True).encode()).hexdigest()
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values, such as `suite_of` takes."""
+        """Return the suite as JSON values that `suite_of` accepts."""
         value = dataclasses.asdict(self)
         return {**value, "seeds": list(self.seeds), "entries": list(value["entries"])}
 
     def only(self, names: Sequence[str]) -> "Suite":
-        """Return the suite with some of its entries, by their names or environments.
+        """Return the suite with only some of its entries.
+
+        Args:
+            names: Names or environment ids of the entries to keep.
 
         Raises:
-            UnknownNameError: If no entry is called so.
+            UnknownNameError: If a name matches no entry.
         """
         known = {key for each in self.entries for key in (each.name, each.env)}
         for name in names:
@@ -172,23 +175,26 @@ class Suite:
 
 
 def env_options(options: Mapping[str, Any], split: str, turns: int | None) -> dict[str, Any]:
-    """Return every argument of `mlrl_envs.make` for an entry."""
+    """Return all arguments of `mlrl_envs.make` for an entry, except the id."""
     limit = {} if turns is None else {"max_turns": turns}
     return {**options, "split": split, **limit}
 
 
 def suite_files() -> dict[str, Path]:
-    """Return our suites by name."""
+    """Return the built-in suites by name."""
     folder = next((folder for folder in _FOLDERS if folder.is_dir()), _FOLDERS[0])
     return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Read a suite of ours by its name, or anybody's by its path.
+    """Read a suite.
+
+    Args:
+        name_or_path: Name of a built-in suite, or path of a YAML file.
 
     Raises:
-        UnknownNameError: If it is neither, or holds an unknown key; the nearest is named.
-        ConfigError: If it is no YAML, or a value has another type or range.
+        UnknownNameError: If there is no such suite, or a key is unknown.
+        ConfigError: If the file is not YAML, or a value has another type or is out of range.
     """
     known = suite_files()
     path = known.get(name_or_path, Path(name_or_path))
@@ -203,12 +209,12 @@ def suite_of(value: object, source: str = "suite") -> Suite:
     """Make a suite of JSON values, as its file holds them.
 
     Args:
-        value: A mapping. A `budget` beside `entries` holds for all of them.
-        source: Where it comes from, for messages.
+        value: A mapping. A `budget` at its top level is the default of all entries.
+        source: Name of the file, for messages.
 
     Raises:
-        UnknownNameError: If a key is unknown; the nearest is named.
-        ConfigError: If a key is missing, or a value has another type or range.
+        UnknownNameError: If a key or an environment is unknown.
+        ConfigError: If a key is missing, or a value has another type or is out of range.
     """
     if not isinstance(value, Mapping):
         raise ConfigError(f"{source} must be a mapping, got {value!r}")

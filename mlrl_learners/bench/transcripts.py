@@ -1,57 +1,55 @@
-"""Episodes as they are published: what was written and what it earned, one JSON line each, gzipped.
+"""Published episodes: gzipped JSON lines with actions, rewards and token counts.
 
-What agents read is kept only where the suite says that the data's licence allows it; it follows
-from the task and the answers anyway. The same episodes always give the same bytes.
+Observations are included only if the suite says that the licence of the data allows it; they follow
+from the task and the actions. Equal episodes give equal bytes.
 """
 
 import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mlrl_learners.bench.run import Played
+from mlrl_learners.bench.run import PlayedEntry
 from mlrl_learners.bench.schemas import check_episode
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.runs.labels import published_record
+from mlrl_learners.runs.stored import UNREADABLE, Record, decode_episode
 
 __all__ = ["pack", "published", "read_episodes", "sha256_of"]
 
-LARGEST = 1 << 28  # bytes that a compressed file may grow to: a small one can hold terabytes
-
-KEPT = (
-    *("key", "entry", "suite_seed", "task_id", "task_index", "seed"),
-    *("return", "returns", "solved", "seconds"),
-)
-KEPT_OF_TURNS = ("actions", "tokens", "prompt_tokens", "finish_reasons", "rewards", "components")
+LARGEST = 1 << 28
+"""Most bytes that a compressed file may expand to; a small file can expand to terabytes."""
 
 
-def published(played: Sequence[Played]) -> list[dict[str, Any]]:
-    """Return the episodes of a run as they are published."""
+def published(played: Sequence[PlayedEntry]) -> list[dict[str, Any]]:
+    """Return the records of a run's episodes with the keys that are published."""
     return [
-        _published(record, show_prompts=each.entry.show_prompts)
+        published_record(record, show_prompts=each.entry.show_prompts)
         for each in played
         for record in each.episodes
     ]
 
 
-def pack(episodes: Sequence[Mapping[str, Any]]) -> bytes:
-    """Return the bytes of the file: one line an episode, compressed."""
+def pack(episodes: Sequence[Record]) -> bytes:
+    """Return the bytes of the compressed file: one line per episode."""
     lines = "".join(json.dumps(episode) + "\n" for episode in episodes)
     return gzip.compress(lines.encode("ascii"), mtime=0)
 
 
 def sha256_of(data: bytes) -> str:
-    """Return the SHA-256 of some bytes."""
+    """Return the SHA-256 digest of `data` in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 def read_episodes(path: Path) -> list[dict[str, Any]]:
-    """Read episodes from a file, compressed or not; a torn last line is left out.
+    """Read the records of a file, compressed or not; a torn last line is left out.
 
     Raises:
-        ConfigError: If the file cannot be read or grows too large, or a line is no episode.
+        ConfigError: If the file cannot be read or expands to more than `LARGEST` bytes, or a line
+            is not an episode.
     """
     try:
         data = path.read_bytes()
@@ -64,10 +62,10 @@ def read_episodes(path: Path) -> list[dict[str, Any]]:
         try:
             record = json.loads(line)
         except (ValueError, RecursionError) as error:
-            if number == len(lines):  # nothing, or torn
+            if number == len(lines):  # empty or torn
                 break
             raise ConfigError(f"{path}:{number} is not an episode: {error}") from None
-        check_episode(record, f"{path}:{number}")
+        _check(record, f"{path}:{number}")
         episodes.append(record)
     return episodes
 
@@ -80,7 +78,9 @@ def _unpacked(path: Path) -> bytes:
     return data
 
 
-def _published(record: Mapping[str, Any], *, show_prompts: bool) -> dict[str, Any]:
-    kept = (*KEPT_OF_TURNS, "observations") if show_prompts else KEPT_OF_TURNS
-    turns = [{name: turn[name] for name in kept} for turn in record["turns"]]
-    return {**{name: record[name] for name in KEPT if name in record}, "turns": turns}
+def _check(record: Any, source: str) -> None:  # noqa: ANN401 - JSON values
+    check_episode(record, source)
+    try:
+        decode_episode(record)
+    except UNREADABLE as error:
+        raise ConfigError(f"{source} is not an episode: {error!r}") from None

@@ -24,6 +24,7 @@ from mlrl_learners.cli.parser import printable
 from mlrl_learners.config.run import LearnerConfig, RunConfig, load_config
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.registry import make
+from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.testing import ScriptedActor
 from mlrl_learners.training.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.types import Actor, AgentID, Learner
@@ -40,7 +41,6 @@ __all__ = [
     "unwrapped",
 ]
 
-CONFIG_FILE = "config.yaml"
 STATE_FILE = "state.json"
 
 

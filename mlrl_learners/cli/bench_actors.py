@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_learners.cli.actors import (
-    CONFIG_FILE,
     SCRIPTS,
     SERVED,
     WRAPPERS,
@@ -24,6 +23,7 @@ from mlrl_learners.cli.actors import (
 )
 from mlrl_learners.config.run import load_config
 from mlrl_learners.errors import CheckpointError, ConfigError
+from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.training.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.types import Actor, AgentID
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_learners.cli.actors import (
-    CONFIG_FILE,
     SERVED,
     load_run,
     make_actor,
@@ -20,6 +19,7 @@ from mlrl_learners.config.run import RunConfig, from_mapping, load_config, to_ma
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name
 from mlrl_learners.evaluation.evaluate import EvaluationResult, evaluate
 from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.runs.records import episode_record
 from mlrl_learners.types import Actor, AgentID, Episode
 
@@ -67,8 +67,8 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
 
     def keep(episode: Episode) -> None:
         if file is not None:
-            record = episode_record(episode, token_ids=arguments.token_ids)
-            file.append({"env_id": config.env.id, "split": split, **record})
+            ids = arguments.token_ids
+            file.append(episode_record(episode, token_ids=ids, env_id=config.env.id, split=split))
 
     result = evaluate(
         env_id=config.env.id,

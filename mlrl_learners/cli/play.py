@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     finally:
         env.close()
     if arguments.json:
-        print_json({"env_id": config.env.id, **episode_record(episode)})
+        print_json(episode_record(episode, env_id=config.env.id))
     else:
         _print(config.env.id, episode)
     return 0

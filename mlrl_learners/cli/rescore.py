@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from mlrl_learners.bench.rescore import Change, rescore
+from mlrl_learners.bench.rescore import ScoreChange, rescore
 from mlrl_learners.bench.results import (
     figures_of,
     overall_of,
@@ -16,12 +16,13 @@ from mlrl_learners.bench.results import (
     read_transcripts,
     save_result,
 )
-from mlrl_learners.bench.run import EPISODES
 from mlrl_learners.bench.suite import env_options
 from mlrl_learners.bench.transcripts import read_episodes
 from mlrl_learners.cli.parser import print_json, print_table
 from mlrl_learners.config.run import from_mapping
 from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.runs.files import EPISODES_FILE
+from mlrl_learners.runs.labels import entry_of, origin_of, with_scorer
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
@@ -44,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Score the episodes again and print the differences."""
-    path = arguments.path / EPISODES if arguments.path.is_dir() else arguments.path
+    path = arguments.path / EPISODES_FILE if arguments.path.is_dir() else arguments.path
     result = read_result(path) if path.suffix == ".json" else None
     if result is not None:
         _check_words(arguments.write, overrides)
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     else:
         episodes = read_transcripts(path, result)
         entries = {entry["name"]: entry for entry in result["entries"]}
-        origins = [_entry_origin(entries[episode["entry"]]) for episode in episodes]
+        origins = [_entry_origin(entries[entry_of(episode)]) for episode in episodes]
     if not episodes:
         raise ConfigError(f"{str(path)!r} has no episodes")
     scored, changes = _rescore_all(episodes, origins)
@@ -79,14 +80,12 @@ def _check_words(target: Path | None, overrides: Sequence[str]) -> None:
 
 def _origin(episode: Record, overrides: Sequence[str]) -> Origin:
     """Return the environment of an episode of `bench run`, `collect` or `evaluate --episodes`."""
-    source = episode.get("source", episode)
-    if "env_id" not in source:
-        raise ConfigError("an episode has no env_id: its environment is unknown")
-    options = dict(source.get("env_options", {}))
-    if source.get("split") is not None:
-        options["split"] = source["split"]
-    given = from_mapping({"env": {"id": source["env_id"]}}, overrides).env.options
-    return source["env_id"], {**options, **given}
+    origin = origin_of(episode)
+    if origin is None:
+        raise ConfigError("an episode does not name its environment: it has no env_id")
+    env_id, options = origin
+    given = from_mapping({"env": {"id": env_id}}, overrides).env.options
+    return env_id, {**options, **given}
 
 
 def _entry_origin(entry: Mapping[str, Any]) -> Origin:
@@ -96,7 +95,7 @@ def _entry_origin(entry: Mapping[str, Any]) -> Origin:
 
 def _rescore_all(
     episodes: Sequence[Record], origins: Sequence[Origin]
-) -> tuple[list[Record], list[Change]]:
+) -> tuple[list[Record], list[ScoreChange]]:
     """Score the episodes in one batch per environment, and return them in their order."""
     places: dict[str, list[int]] = {}
     for place, origin in enumerate(origins):
@@ -114,7 +113,7 @@ def _rescore_all(
 def _keep(path: Path, result: Record | None, episodes: Sequence[Record]) -> None:
     if result is None:
         scorer = _scorer(episodes)
-        lines = [json.dumps({**e, **scorer} if "scorer" in e else e) for e in episodes]
+        lines = [json.dumps(with_scorer(episode, scorer)) for episode in episodes]
         try:
             path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         except OSError as error:
@@ -122,14 +121,14 @@ def _keep(path: Path, result: Record | None, episodes: Sequence[Record]) -> None
         return
     entries = []
     for entry in result["entries"]:
-        mine = [episode for episode in episodes if episode["entry"] == entry["name"]]
+        mine = [episode for episode in episodes if entry_of(episode) == entry["name"]]
         scorers = [_scorer_of(*_entry_origin(entry))]
         entries.append({**entry, **figures_of(mine), "scorers": scorers})
     save_result(path, {**result, "entries": entries, "overall": overall_of(entries)}, episodes)
 
 
-def _scorer(episodes: Sequence[Record]) -> dict[str, str]:
-    return {"scorer": _scorer_of(*_origin(episodes[0], []))}
+def _scorer(episodes: Sequence[Record]) -> str:
+    return _scorer_of(*_origin(episodes[0], []))
 
 
 def _scorer_of(env_id: str, options: Mapping[str, Any]) -> str:
@@ -140,7 +139,7 @@ def _scorer_of(env_id: str, options: Mapping[str, Any]) -> str:
         env.close()
 
 
-def _print(total: int, changes: Sequence[Change]) -> None:
+def _print(total: int, changes: Sequence[ScoreChange]) -> None:
     if not changes:
         print(f"{total} episodes, every score as it was")
         return
@@ -161,5 +160,5 @@ def _print(total: int, changes: Sequence[Change]) -> None:
     print(f"{len(changes)} of {total} episodes changed; mean return {gain:+.4f}")
 
 
-def _parts(change: Change) -> list[str]:
+def _parts(change: ScoreChange) -> list[str]:
     return [f"{name} {old:.3f} → {new:.3f}" for name, (old, new) in change.components.items()]

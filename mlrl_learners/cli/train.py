@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import mlrl_envs
-from mlrl_learners.cli.actors import CONFIG_FILE, make_learner
+from mlrl_learners.cli.actors import make_learner
 from mlrl_learners.cli.parser import print_json
 from mlrl_learners.config.run import RunConfig, load_config, to_mapping
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.loggers import Logger, TensorBoardLogger, WandbLogger
 from mlrl_learners.processes.work_sharing import exchange, finish, is_main, start, together
+from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.training.checkpoint import check_resumable
 from mlrl_learners.training.loop import TrainResult, train
 from mlrl_learners.types import RolloutConfig

@@ -1,8 +1,9 @@
-"""Playing episodes into a file that learners are trained from.
+"""Collection of episodes into a JSONL file, as training data.
 
-One line an episode: where it comes from, its number there, and its transcript. A collection that
-was killed is resumed after its last whole line. Batches are always the same and each samples from
-its own seed, so that with an actor that can be seeded the file ends as if nothing had happened.
+Each line holds the arguments of the collection, the number of the episode and the episode. A killed
+collection is resumed after its last whole line. Batches are the same in every attempt and each
+samples from its own seed, so that with an actor that can be seeded an interruption does not change
+the file.
 """
 
 import json
@@ -19,6 +20,7 @@ from mlrl_learners.figures.means import team_return
 from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.play.jobs import Job, batches, plan_jobs, play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
+from mlrl_learners.runs.labels import collection_of
 from mlrl_learners.runs.records import episode_record
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import Actor, Episode, FailedEpisode
@@ -28,14 +30,14 @@ __all__ = ["CollectionResult", "collect"]
 
 @dataclass(frozen=True, slots=True)
 class CollectionResult:
-    """What a collection came to.
+    """Outcome of a collection.
 
     Attributes:
         path: The file.
-        episodes: Lines in the file, those before a resume included.
-        played: Episodes that were played now.
-        kept: Those of them that are in the file.
-        failures: Episodes that infrastructure broke now; they are not in the file.
+        episodes: Number of lines in the file, including those from before a resume.
+        played: Number of episodes played by this call.
+        kept: Number of those that were written.
+        failures: Episodes of this call that infrastructure broke; they are not in the file.
     """
 
     path: Path
@@ -63,29 +65,29 @@ def collect(
     resume: bool = False,
     progress: bool = False,
 ) -> CollectionResult:
-    """Let an actor play a split, and append its episodes to a JSONL file.
+    """Play a split with an actor and append the episodes to a JSONL file.
 
     Args:
         env_id: A registered environment.
         actor: Plays every agent.
-        out: The file; created.
-        actor_name: Who that is, for the file.
-        split: Split to play; None for environments that have none.
-        env_options: Arguments of `mlrl_envs.make`, the split apart.
-        filter_reward: Keep only episodes whose team return is at least this; None for all.
-        samples: Episodes of each task, at least 1.
-        tasks: How many of the first tasks, or which by index; None for the whole split.
-        seed: Decides the seed of every episode and batch.
-        explore: Sample answers; greedy ones otherwise.
-        token_ids: Keep what the model read and sampled token by token, with log-probabilities.
-        batch_size: Episodes that are played side by side, at least 1.
-        resume: Go on after the last episode in `out`, if there is one.
+        out: The file; created if it is missing.
+        actor_name: Name of the actor in the file; its class by default.
+        split: Split to play; None for environments without splits.
+        env_options: Arguments of `mlrl_envs.make` other than the split.
+        filter_reward: Write only episodes whose team return is at least this; None for all.
+        samples: Episodes per task, at least 1.
+        tasks: Number of tasks, counted from the first, or their indices; None for all.
+        seed: Seed from which the seeds of episodes and batches are derived.
+        explore: Sample answers; decode greedily if false.
+        token_ids: Also write prompt ids, sampled token ids and log-probabilities.
+        batch_size: Number of episodes played in parallel, at least 1.
+        resume: Continue after the last episode in `out`, if there is one.
         progress: Show a progress bar.
 
     Raises:
-        ConfigError: If a number is outside its range.
+        ConfigError: If `samples`, `tasks` or `batch_size` is out of range.
         RunDirError: If `out` cannot be written, holds episodes and `resume` is false, or holds
-            those of another collection.
+            episodes of another collection.
         InfraError: If infrastructure broke every episode.
     """
     options = {**(env_options or {}), **({} if split is None else {"split": split})}
@@ -115,14 +117,14 @@ def collect(
                 if batch[-1][0] < done:
                     continue
                 for number, outcome in _play(env, env_id, actor, batch, seed=seed, explore=explore):
-                    if number < done:  # it was written before the kill
+                    if number < done:  # already written by the interrupted attempt
                         continue
                     played += 1
                     if isinstance(outcome, FailedEpisode):
                         failures.append(outcome)
                     elif _earns(outcome, filter_reward):
-                        record = episode_record(outcome, token_ids=token_ids)
-                        file.append({"source": source, "number": number, **record})
+                        labels = {"source": source, "number": number}
+                        file.append(episode_record(outcome, token_ids=token_ids, **labels))
                         kept += 1
     finally:
         env.close()
@@ -140,7 +142,7 @@ def _play(
     seed: int,
     explore: bool,
 ) -> list[tuple[int, Episode | FailedEpisode]]:
-    """Play a batch, sampling from a seed of its own, and return outcomes by number."""
+    """Play a batch with its own sampling seed; return each outcome with its number."""
     numbers = [number for number, _ in batch]
     with sampling_from(actor, derive_seed(seed, numbers[0])):
         outcomes = play_jobs(env, env_id, actor, [job for _, job in batch], explore=explore)
@@ -154,24 +156,24 @@ def _earns(episode: Episode, filter_reward: float | None) -> bool:
 
 
 def _open(path: Path, source: Mapping[str, Any], *, resume: bool) -> tuple[JsonlFile, int]:
-    """Open the file; return it and the number of the first episode that may be missing."""
+    """Open the file; return it and the number of the first episode that is not in it."""
     if path.exists() and path.stat().st_size and not resume:
         raise RunDirError(f"{str(path)!r} is not empty; resume it or choose another file")
     file = JsonlFile(path)
     done = 0
     asked = json.loads(json.dumps(source))
     for record in file.records():
-        stored = record.get("source")
-        if not isinstance(stored, dict) or stored != asked:
+        stored, number = collection_of(record)
+        if stored != asked:
             raise RunDirError(f"{str(path)!r} holds another collection: {_change(stored, asked)}")
-        done = int(str(record["number"])) + 1
+        done = number + 1
     return file, done
 
 
 def _change(stored: object, asked: Mapping[str, Any]) -> str:
-    """Say in a few words what differs first."""
+    """Describe the first difference."""
     if not isinstance(stored, dict):
-        return "its lines do not say where they come from"
+        return "its lines have no description of a collection"
     names = sorted(name for name in {*stored, *asked} if stored.get(name) != asked.get(name))
     return f"{names[0]} was {stored.get(names[0])!r}, now {asked.get(names[0])!r}"
 

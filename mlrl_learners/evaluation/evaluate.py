@@ -1,110 +1,25 @@
-"""Playing tasks of a split and reporting how well it went, with an interval.
+"""Evaluation of an actor on a split, with bootstrap intervals.
 
-An episode's team return is the mean of its agents' undiscounted returns. Episodes that
-infrastructure broke are reported beside the figures and are part of none of them.
+The team return of an episode is the mean over agents of their undiscounted returns. Episodes that
+infrastructure broke are listed separately and enter no figure.
 """
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.figures.means import figures_of
+from mlrl_learners.figures.episode_figures import figures_of
 from mlrl_learners.play.jobs import Job, batches, plan_jobs, play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
-from mlrl_learners.runs.records import episode_record
-from mlrl_learners.types import Actor, AgentID, Episode, FailedEpisode, Usage
+from mlrl_learners.runs.evaluations import EvaluationResult
+from mlrl_learners.types import Actor, Episode, FailedEpisode
 
-__all__ = ["EvaluationResult", "episode_record", "evaluate"]
+__all__ = ["EvaluationResult", "evaluate"]
 
 Outcomes = tuple[list[Episode], list[FailedEpisode]]
-
-
-@dataclass(frozen=True, slots=True)
-class EvaluationResult:
-    """What an evaluation found.
-
-    Attributes:
-        env_id: The environment.
-        split: Its split, None where it was not chosen.
-        seed: What the episodes were seeded with.
-        samples: Episodes asked for of each task.
-        explore: Whether answers were sampled, or greedy.
-        mean_return: Mean over tasks of a task's mean team return.
-        interval: 95 % bootstrap interval of that mean, tasks drawn with replacement.
-        agent_returns: For each agent, its mean return.
-        components: For each named part of the reward, its mean share of the team return.
-        component_intervals: 95 % bootstrap interval of each of these, tasks drawn with
-            replacement.
-        solved_rate: Mean over tasks of a task's share of solved episodes.
-        solved_interval: 95 % bootstrap interval of that mean.
-        pass_at_k: For each k asked for, the chance that one of k episodes solves a task.
-        task_returns: For each task, the team return of each of its episodes.
-        agent_tokens: For each agent, tokens it read and wrote, drafts included.
-        tokens: Tokens that were written by all.
-        prompt_tokens: Tokens that were read by all.
-        seconds: How long it took.
-        episodes: Every episode, in the order of tasks and samples.
-        failures: Episodes that infrastructure broke.
-    """
-
-    env_id: str
-    split: str | None
-    seed: int
-    samples: int
-    explore: bool
-    mean_return: float
-    interval: tuple[float, float]
-    agent_returns: Mapping[AgentID, float]
-    components: Mapping[str, float]
-    component_intervals: Mapping[str, tuple[float, float]]
-    solved_rate: float
-    solved_interval: tuple[float, float]
-    pass_at_k: Mapping[int, float]
-    task_returns: Mapping[str, tuple[float, ...]]
-    agent_tokens: Mapping[AgentID, Usage]
-    tokens: int
-    prompt_tokens: int
-    seconds: float
-    episodes: tuple[Episode, ...]
-    failures: tuple[FailedEpisode, ...]
-
-    @property
-    def seconds_per_episode(self) -> float:
-        """Seconds over episodes; several are played side by side."""
-        return self.seconds / (len(self.episodes) + len(self.failures))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON values, transcripts included."""
-        return {
-            "env_id": self.env_id,
-            "split": self.split,
-            "seed": self.seed,
-            "samples": self.samples,
-            "explore": self.explore,
-            "mean_return": self.mean_return,
-            "interval": list(self.interval),
-            "agent_returns": dict(self.agent_returns),
-            "components": dict(self.components),
-            "component_intervals": {n: list(i) for n, i in self.component_intervals.items()},
-            "solved_rate": self.solved_rate,
-            "solved_interval": list(self.solved_interval),
-            "pass_at_k": {str(k): value for k, value in self.pass_at_k.items()},
-            "task_returns": {task: list(values) for task, values in self.task_returns.items()},
-            "agent_tokens": {
-                agent: {"tokens": used.completion_tokens, "prompt_tokens": used.prompt_tokens}
-                for agent, used in self.agent_tokens.items()
-            },
-            "tokens": self.tokens,
-            "prompt_tokens": self.prompt_tokens,
-            "seconds": self.seconds,
-            "seconds_per_episode": self.seconds_per_episode,
-            "episodes": [episode_record(episode) for episode in self.episodes],
-            "failures": [asdict(failure) for failure in self.failures],
-        }
 
 
 def evaluate(
@@ -122,27 +37,27 @@ def evaluate(
     progress: bool = False,
     on_episode: Callable[[Episode], None] | None = None,
 ) -> EvaluationResult:
-    """Let an actor play tasks of a split.
+    """Play tasks of a split with an actor and return the figures.
 
-    An actor with a method `sampling_seed(seed)`, as ours have, samples from `seed` meanwhile, and
-    its own random state is left as it was.
+    An actor with a method `sampling_seed(seed)` samples from `seed`, and its own random state is
+    restored afterwards.
 
     Args:
         env_id: A registered environment.
         actor: Plays every agent.
-        split: Split to play, the held-out one by default; None for environments that have none.
-        env_options: Arguments of `mlrl_envs.make`, the split apart.
-        samples: Episodes of each task, at least 1.
-        k: Which k of pass@k, each from 1 to `samples`; None for all of them.
-        tasks: How many of the first tasks, or which by index; None for the whole split.
-        seed: Decides the seed of every episode.
-        explore: Sample answers; greedy ones otherwise.
-        batch_size: Episodes that are played side by side, at least 1.
+        split: Split to play; None for environments without splits.
+        env_options: Arguments of `mlrl_envs.make` other than the split.
+        samples: Episodes per task, at least 1.
+        k: Values of k for pass@k, each from 1 to `samples`; None for all of them.
+        tasks: Number of tasks, counted from the first, or their indices; None for all.
+        seed: Seed from which the seeds of the episodes are derived.
+        explore: Sample answers; decode greedily if false.
+        batch_size: Number of episodes played in parallel, at least 1.
         progress: Show a progress bar.
-        on_episode: Called with each episode as soon as it is done.
+        on_episode: Called with each episode when its batch is done.
 
     Raises:
-        ConfigError: If a number is outside its range.
+        ConfigError: If `samples`, `k`, `tasks` or `batch_size` is out of range.
         InfraError: If infrastructure broke every episode.
     """
     ks = _checked_ks(k, samples)

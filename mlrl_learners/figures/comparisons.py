@@ -1,10 +1,10 @@
-"""Statistics of results: intervals, interquartile means, improvement, paired tests.
+"""Statistics for comparing results: intervals, interquartile means, improvement, paired tests.
 
-What is drawn anew is always tasks, never episodes: episodes of one task are not independent, and
-more samples of few tasks must not look like more evidence. Resampling and tests are scipy's.
+Resampling draws tasks, never single episodes, because episodes of one task are not independent.
+Tests and trimmed means are scipy's.
 
-Sources: Agarwal et al. 2021 (arXiv 2108.13264) for the interquartile mean over tasks and seeds and
-for the probability of improvement; Efron 1979 for the bootstrap; Fisher's sign-flip test for pairs.
+Sources: Agarwal et al., 2021 (arXiv:2108.13264) for the interquartile mean over tasks and seeds and
+for the probability of improvement; Fisher's sign-flip test for the paired p-value.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlrl_envs.errors import MissingPackageError
-from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.bootstrap import Interval, percentile_interval
+from mlrl_learners.figures.means import mean
 
 __all__ = [
     "interquartile_mean",
@@ -27,9 +28,7 @@ __all__ = [
 
 RESAMPLES = 2000
 PERMUTATIONS = 9999
-LEVEL = 0.95
 
-Interval = tuple[float, float]
 Tasks = Sequence[Sequence[float]]
 """For each task, the values of its seeds."""
 
@@ -37,47 +36,58 @@ Tasks = Sequence[Sequence[float]]
 def mean_interval(groups: Sequence[Sequence[float]], *, seed: int = 0) -> Interval | None:
     """Return a 95 % bootstrap interval of the mean over groups of their means.
 
-    None where no group has two values: one alone says nothing of its spread.
+    None if no group has two values, because a single value has no spread.
 
     Args:
-        groups: For each environment, one value a task; tasks are drawn inside their environment.
-        seed: Decides the draws.
+        groups: For each environment, one value per task; tasks are drawn within an environment.
+        seed: Seed of the draws.
     """
+    if max(map(len, groups)) < 2:
+        return None
+    samples = [np.asarray(values, float) for values in groups]
 
-    def statistic(*drawn: NDArray[np.float64], axis: int = -1) -> Any:  # noqa: ANN401 - an array
-        return np.mean([values.mean(axis=axis) for values in drawn], axis=0)
+    def statistic(*drawn: NDArray[np.float64]) -> Any:  # noqa: ANN401 - an array
+        return np.mean([values.mean(axis=-1) for values in drawn], axis=0)
 
-    return _bootstrap([np.asarray(values, float) for values in groups], statistic, seed)
+    # A group of one value adds no spread; it is doubled, which keeps the draws of earlier results.
+    doubled = [values if len(values) > 1 else np.repeat(values, 2) for values in samples]
+    return _interval(doubled, statistic, seed)
 
 
 def interquartile_mean(tasks: Tasks) -> float:
-    """Return the mean of the middle half of all values, tasks and seeds taken together.
+    """Return the mean of the middle half of all values, over tasks and seeds together.
 
-    A quarter of the values is cut off at either end, rounded down.
+    At either end a quarter of the values, rounded down, is left out.
     """
     values = np.concatenate([np.asarray(each, float) for each in tasks])
     return float(_scipy_stats().trim_mean(values, 0.25))
 
 
 def iqm_interval(tasks: Tasks, *, seed: int = 0) -> Interval | None:
-    """Return a 95 % bootstrap interval of the interquartile mean; tasks are drawn.
+    """Return a 95 % bootstrap interval of the interquartile mean, drawing tasks.
 
     None for a single task.
     """
-    return _by_task(tasks, lambda drawn: interquartile_mean([tasks[i] for i in drawn]), seed)
+    if len(tasks) < 2:
+        return None
+
+    def statistic(drawn: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.array([interquartile_mean([tasks[i] for i in places]) for places in drawn])
+
+    return _interval([np.arange(len(tasks))], statistic, seed)
 
 
 def probability_of_improvement(ours: Tasks, theirs: Tasks) -> float:
-    """Return the mean over tasks of the chance that a value of ours is above one of theirs.
+    """Return the mean over tasks of the probability that a value of ours exceeds one of theirs.
 
-    Ties count half: it is the Mann-Whitney statistic over its greatest value, so that 0.5 says
-    that neither is better.
+    Ties count half. It is the Mann-Whitney statistic divided by its maximum, so that 0.5 means no
+    difference.
 
     Args:
         ours: For each task, the values of its seeds.
-        theirs: The same tasks in the same order; the numbers of seeds may differ.
+        theirs: The same tasks in the same order; the number of seeds may differ.
     """
-    return mean(_chances(ours, theirs))
+    return mean(_probabilities(ours, theirs))
 
 
 def probability_interval(
@@ -85,13 +95,13 @@ def probability_interval(
 ) -> Interval | None:
     """Return a 95 % bootstrap interval of the mean over groups of their improvement.
 
-    None where no group has two tasks.
+    None if no group has two tasks.
 
     Args:
-        groups: For each environment, ours and theirs; tasks are drawn inside their environment.
-        seed: Decides the draws.
+        groups: For each environment, ours and theirs; tasks are drawn within an environment.
+        seed: Seed of the draws.
     """
-    return mean_interval([_chances(ours, theirs) for ours, theirs in groups], seed=seed)
+    return mean_interval([_probabilities(ours, theirs) for ours, theirs in groups], seed=seed)
 
 
 def paired_p_value(
@@ -99,15 +109,15 @@ def paired_p_value(
 ) -> float:
     """Return the two-sided p-value of a paired permutation test of the difference of means.
 
-    The difference is the mean over groups of their mean differences, each group of equal weight.
-
-    Under the null hypothesis either name may stand over either value of a task. All exchanges are
-    tried where there are few, else 9999 at random; 1 for a single task, and where nothing differs.
+    The difference is the mean over groups of their mean differences, each group with equal weight.
+    Under the null hypothesis the two values of a task are exchangeable. All exchanges are
+    enumerated if there are at most 9999, else 9999 are drawn. The result is 1 for a single task and
+    for equal values.
 
     Args:
-        ours: For each environment, one value a task.
+        ours: For each environment, one value per task.
         theirs: The same environments and tasks in the same order.
-        seed: Decides the draws.
+        seed: Seed of the draws.
     """
     weights = np.concatenate([np.full(len(each), 1 / len(each) / len(ours)) for each in ours])
     first, second = (
@@ -126,40 +136,34 @@ def paired_p_value(
     return float(found.pvalue)
 
 
-def _chances(ours: Tasks, theirs: Tasks) -> list[float]:
+def _interval(
+    samples: Sequence[NDArray[Any]], statistic: Callable[..., Any], seed: int
+) -> Interval:
+    return percentile_interval(
+        samples, statistic, seed=seed, resamples=RESAMPLES, quantile=_quantile
+    )
+
+
+def _quantile(values: NDArray[np.float64], probabilities: Sequence[float]) -> Any:  # noqa: ANN401
+    """Interpolate as `scipy.stats.quantile` does.
+
+    `np.quantile` rounds differently in the last bit, and published intervals must be reproducible.
+    """
+    shares = np.asarray(probabilities)
+    ranks = shares * len(values) + (1 - shares)  # counted from 1
+    below = np.floor(ranks).astype(int)
+    weight = ranks % 1
+    ordered = np.sort(values)
+    above = np.minimum(below, len(values) - 1)
+    return (1 - weight) * ordered[below - 1] + weight * ordered[above]
+
+
+def _probabilities(ours: Tasks, theirs: Tasks) -> list[float]:
     test = _scipy_stats().mannwhitneyu
     return [
         float(test(x, y, method="asymptotic").statistic) / (len(x) * len(y))
         for x, y in zip(ours, theirs, strict=True)
     ]
-
-
-def _by_task(tasks: Tasks, of: Callable[[Sequence[int]], float], seed: int) -> Interval | None:
-    places = np.arange(len(tasks))
-    return _bootstrap([places], lambda drawn: of([int(i) for i in drawn]), seed, vectorized=False)
-
-
-def _bootstrap(
-    data: Sequence[NDArray[Any]],
-    statistic: Callable[..., Any],
-    seed: int,
-    *,
-    vectorized: bool = True,
-) -> Interval | None:
-    """Return a percentile interval; beside others, a sample of one value adds no spread."""
-    if max(map(len, data)) < 2:
-        return None
-    samples = tuple(values if len(values) > 1 else np.repeat(values, 2) for values in data)
-    found = _scipy_stats().bootstrap(
-        samples,
-        statistic,
-        n_resamples=RESAMPLES,
-        confidence_level=LEVEL,
-        method="percentile",
-        vectorized=vectorized,
-        rng=np.random.default_rng(seed),
-    )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
 
 
 def _scipy_stats() -> Any:  # noqa: ANN401 - scipy ships no types

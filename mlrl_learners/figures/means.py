@@ -1,95 +1,95 @@
-"""From played episodes to the figures of an evaluation.
+"""Means of numbers and of the figures of episodes, and pass@k."""
 
-Every mean is over tasks of a task's mean over its episodes, and every interval a bootstrap over
-tasks, so that a task of which more episodes were played weighs no more than another.
-"""
-
+import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Protocol
 
-from mlrl_learners.figures.bootstrap import bootstrap_interval, component_means, mean, pass_at_k
-from mlrl_learners.types import AgentID, Episode, Usage
+from mlrl_learners.types import AgentID, Episode
 
-__all__ = ["Figures", "figures_of", "team_return"]
-
-Interval = tuple[float, float]
+__all__ = ["agent_means", "component_means", "mean", "pass_at_k", "team_return"]
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """Means over episodes; `EvaluationResult` documents the fields."""
+class ScoredTurn(Protocol):
+    """A turn with rewards split into named parts."""
 
-    mean_return: float
-    interval: Interval
-    agent_returns: Mapping[AgentID, float]
-    components: Mapping[str, float]
-    component_intervals: Mapping[str, Interval]
-    solved_rate: float
-    solved_interval: Interval
-    pass_at_k: Mapping[int, float]
-    task_returns: Mapping[str, tuple[float, ...]]
-    agent_tokens: Mapping[AgentID, Usage]
-    tokens: int
-    prompt_tokens: int
+    @property
+    def components(self) -> Mapping[AgentID, Mapping[str, float]]:
+        """Agent -> named parts of its reward."""
+        ...
 
 
-def figures_of(episodes: Sequence[Episode], *, ks: Sequence[int], seed: int) -> Figures:
-    """Return the figures of at least one episode.
+class ScoredEpisode(Protocol):
+    """An episode with returns, played now or read from a file."""
+
+    @property
+    def returns(self) -> Mapping[AgentID, float]:
+        """Agent -> undiscounted return."""
+        ...
+
+    @property
+    def turns(self) -> Sequence[ScoredTurn]:
+        """In order."""
+        ...
+
+
+def mean(values: Sequence[float], *, default: float | None = None) -> float:
+    """Return the arithmetic mean; the sum is exact (`math.fsum`).
 
     Args:
-        episodes: In any order; those of one task share its id, or its seed where it has none.
-        ks: Which k of pass@k; those that no task has enough episodes for are left out.
-        seed: Decides the draws of the intervals.
+        values: At least one value, unless there is a default.
+        default: Mean of no values.
+
+    Raises:
+        ZeroDivisionError: If there are no values and no default.
     """
-    by_task: dict[str, list[Episode]] = {}
-    for episode in episodes:
-        by_task.setdefault(episode.task_id or f"seed {episode.seed}", []).append(episode)
-    returns = {task: tuple(map(team_return, played)) for task, played in by_task.items()}
-    means = [mean(values) for values in returns.values()]
-    counts = [(len(played), sum(e.solved for e in played)) for played in by_task.values()]
-    solved = [c / n for n, c in counts]
-    chances = pass_at_k(counts, max(ks))
-    parts = _columns([component_means(played) for played in by_task.values()])
-    agents = _columns([_agent_returns(played) for played in by_task.values()])
-    tokens = _agent_tokens(episodes)
-    total = sum(tokens.values(), Usage())
-    return Figures(
-        mean_return=mean(means),
-        interval=bootstrap_interval(means, seed=seed),
-        agent_returns={agent: mean(agents[agent]) for agent in episodes[0].returns},
-        components={name: mean(values) for name, values in parts.items()},
-        component_intervals={
-            name: bootstrap_interval(values, seed=seed) for name, values in parts.items()
-        },
-        solved_rate=mean(solved),
-        solved_interval=bootstrap_interval(solved, seed=seed),
-        pass_at_k={k: chances[k] for k in ks if k in chances},
-        task_returns=returns,
-        agent_tokens=tokens,
-        tokens=total.completion_tokens,
-        prompt_tokens=total.prompt_tokens,
-    )
+    if not values and default is not None:
+        return default
+    return math.fsum(values) / len(values)
 
 
 def team_return(episode: Episode) -> float:
-    """Return the mean over agents of an episode's undiscounted returns."""
+    """Return the mean over agents of their undiscounted returns."""
     return mean(list(episode.returns.values()))
 
 
-def _columns(rows: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
-    """Turn a mapping a task into a column a name; a name that a task lacks counts as 0 there."""
-    names = sorted({name for row in rows for name in row})
-    return {name: [row.get(name, 0.0) for row in rows] for name in names}
+def component_means(episodes: Sequence[ScoredEpisode]) -> dict[str, float]:
+    """Return each named part of the reward: mean over episodes and agents, summed over turns.
 
-
-def _agent_returns(played: Sequence[Episode]) -> dict[AgentID, float]:
-    return {a: mean([e.returns[a] for e in played]) for a in played[0].returns}
-
-
-def _agent_tokens(episodes: Sequence[Episode]) -> dict[AgentID, Usage]:
-    spent = dict.fromkeys(episodes[0].returns, Usage())
+    The parts of a shared reward add up to the mean return.
+    """
+    totals: dict[str, list[float]] = defaultdict(list)
     for episode in episodes:
+        share = 1 / (len(episodes) * len(episode.returns))
         for turn in episode.turns:
-            for agent, completion in turn.completions.items():
-                spent[agent] = spent.get(agent, Usage()) + completion.cost
-    return spent
+            for named in turn.components.values():
+                for name, value in named.items():
+                    totals[name].append(value * share)
+    return {name: math.fsum(values) for name, values in sorted(totals.items())}
+
+
+def agent_means(episodes: Sequence[ScoredEpisode]) -> dict[AgentID, float]:
+    """Return each agent's mean return over the episodes that it took part in."""
+    returns: dict[AgentID, list[float]] = defaultdict(list)
+    for episode in episodes:
+        for agent, value in episode.returns.items():
+            returns[agent].append(value)
+    return {agent: mean(values) for agent, values in returns.items()}
+
+
+def pass_at_k(tasks: Sequence[tuple[int, int]], largest: int) -> dict[int, float]:
+    """Return the unbiased pass@k, averaged over tasks, for every k that some task allows.
+
+    A task with n episodes, c of them solved, contributes 1 - C(n - c, k) / C(n, k), the probability
+    that k episodes drawn without replacement include a solved one (Chen et al., 2021,
+    arXiv:2107.03374).
+
+    Args:
+        tasks: For each task, n and c.
+        largest: Largest k.
+    """
+    return {
+        k: mean([1 - math.comb(n - c, k) / math.comb(n, k) for n, c in tasks if n >= k])
+        for k in range(1, largest + 1)
+        if any(n >= k for n, _ in tasks)
+    }

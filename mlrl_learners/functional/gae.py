@@ -11,10 +11,10 @@ Sources: GAE (arXiv 1506.02438, eq. 16); bootstrapping at artificial time limits
 (arXiv 1712.00378).
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from mlrl_learners.figures.means import mean
 from mlrl_learners.functional.reach import count_continuing, other_rollouts_means, share_futures
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
@@ -81,7 +81,7 @@ class TurnGae:
             count_continuing(node),
             baseline,
         )
-        value = _mean([future.value for future in observed.values()])
+        value = mean([future.value for future in observed.values()], default=0.0)
         expected = []
         for number, step in enumerate(node.steps):
             future = _Future(value, other)
@@ -109,7 +109,7 @@ class TurnGae:
         }
 
     def _entered(self, child: Node, agent: AgentID, baseline: float | None) -> "_Future":
-        expected = _mean(self._expected(child, agent, baseline))
+        expected = mean(self._expected(child, agent, baseline), default=0.0)
         if agent not in child.observations:
             return _Future(expected, 0.0)
         value = self.value(agent, child.observations)
@@ -154,7 +154,3 @@ class _Future:
 
     value: float
     advantage: float
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values) if values else 0.0

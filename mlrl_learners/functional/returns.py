@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlrl_learners.errors import NumericsError
+from mlrl_learners.figures.means import mean
 from mlrl_learners.functional.credit import Credit, continues_for, credited_values
 from mlrl_learners.functional.reach import (
     TurnWeights,
@@ -114,7 +115,7 @@ def mean_by_sample(node: Node, agent: AgentID, joint_values: Sequence[float]) ->
     by_sample: list[list[float]] = [[] for _ in node.completions[agent]]
     for step, value in zip(node.steps, joint_values, strict=True):
         by_sample[step.samples[agent]].append(value)
-    return [_mean(values) for values in by_sample]
+    return [mean(values) for values in by_sample]
 
 
 def rollout_groups(
@@ -173,11 +174,7 @@ def _child_returns(
     """
     inner = None if baseline is None else 0.0
     return {
-        number: _mean(joint_returns(step.child, agent, gamma, inner))
+        number: mean(joint_returns(step.child, agent, gamma, inner))
         for number, step in enumerate(node.steps)
         if step.child is not None
     }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

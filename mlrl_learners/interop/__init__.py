@@ -1,7 +1,7 @@
-"""Our environments as other people's trainers want them: data sets, reward functions, formatters.
+"""Adapters of environments for other trainers: data sets, reward functions, formatters.
 
-Nothing here imports those trainers, and none of them is a dependency. What an environment refuses
-or infrastructure breaks is raised; it is never handed on as a reward of 0.
+No trainer is imported, and none is a dependency. Errors of an environment or of infrastructure are
+raised and never become a reward of 0.
 """
 
 from mlrl_learners.interop.comlrl import TeamView

@@ -1,14 +1,14 @@
-"""A team's environment for comlrl's trainers: data set, formatters, reward and transition.
+"""Multi-agent environments for comlrl's trainers: data set, formatters, reward and transition.
 
     view = TeamView("mlrl/story-v0", tokenizer=tokenizer, max_turns=2)
     MAGRPOTrainer(agents=[...], tokenizer=..., args=config, **view.arguments()).train()
 
-comlrl walks a tree depth first: it formats a node's prompts, asks for the reward of each joint
-action there, and for each of them asks what agents read next. The view follows it through copies
-of the environment, one a joint action, so that nothing is scored twice. Its trainers know one
-reward a joint action: here the mean over agents.
+comlrl traverses a tree depth first: it formats the prompts of a node, requests the reward of each
+of its joint actions, and then requests the next observations for each of them. The view keeps one
+copy of the environment per joint action, so that no joint action is scored twice. comlrl supports
+one reward per joint action, which is the mean over agents here.
 
-Made for comlrl 1.4.3, trainers of at least two agents. Not covered: two trainers on one view.
+Made for comlrl 1.4.3 and at least two agents. Not covered: two trainers that share a view.
 """
 
 import copy
@@ -17,33 +17,33 @@ from functools import partial
 from typing import Any
 
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.means import mean
 from mlrl_learners.interop.tasks import as_dataset, make_counted
 from mlrl_learners.types import AgentID
 
 __all__ = ["TeamView"]
 
 JointActions = tuple[tuple[str, ...], ...]
-"""Which joint actions led here, one a turn; in each a text an agent."""
+"""Joint actions that lead to a node, one per turn; each has one text per agent."""
 _State = tuple[Any, Mapping[AgentID, str]]
-"""An environment, and what its agents read there."""
+"""An environment at a node, and the observations of its agents."""
 
 
 class TeamView:
-    """An environment as comlrl's callbacks.
+    """Callbacks of comlrl's trainers for an environment.
 
     Args:
         env_id: A registered environment of at least two agents.
-        tokenizer: Its chat template wraps what agents read; None, or one without a template, for
-            the bare text.
-        seed: Of every episode.
-        **env_options: Of the environment, such as `split` and `max_turns`.
+        tokenizer: Tokenizer whose chat template is applied to observations; without a tokenizer or
+            a template they are passed unchanged.
+        seed: Seed of every episode.
+        **env_options: Options of the environment, such as `split` and `max_turns`.
 
     Attributes:
-        agents: Roles, in the order of the trainer's agents.
+        agents: Agent ids, in the order of the trainer's agents.
 
     Raises:
-        ConfigError: If it has a single agent, or its tasks are not counted.
+        ConfigError: If the environment has a single agent, or no `num_tasks`.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TeamView:
         self._here: JointActions = ()
 
     def arguments(self) -> dict[str, Any]:
-        """Return what a trainer is made with, apart from models, tokenizers and configuration."""
+        """Return the arguments of a trainer apart from models, tokenizer and configuration."""
         return {
             "num_agents": len(self.agents),
             "train_dataset": self.dataset(),
@@ -73,7 +73,7 @@ class TeamView:
         }
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row a task: `task_index`, and as `prompt` what all agents read."""
+        """Return one row per task: `task_index`, and the observations of all agents as `prompt`."""
         env = copy.deepcopy(self._env)
         rows = []
         for index in range(env.num_tasks):
@@ -85,23 +85,23 @@ class TeamView:
         """Return the rows as a `datasets.Dataset`.
 
         Raises:
-            ConfigError: If that package is not installed.
+            ConfigError: If `datasets` is not installed.
         """
         return as_dataset(self.rows())
 
     @property
     def formatters(self) -> list[Callable[..., str]]:
-        """For each agent, from a row, or from what it reads next, to its prompt."""
+        """For each agent, a function from a row or a next observation to its prompt."""
         return [partial(self._format, number) for number in range(len(self.agents))]
 
     def reward(self, *completions: Sequence[str]) -> list[float]:
-        """Return the team's reward for joint actions at the node that was formatted last.
+        """Return the team reward of joint actions at the node that was formatted last.
 
         Args:
-            *completions: For each agent its texts; those of one position are played together.
+            *completions: For each agent its texts; texts at the same position are one joint action.
 
         Raises:
-            InfraError: If the environment's machinery fails.
+            InfraError: If infrastructure fails.
         """
         return [self._play(joint) for joint in zip(*completions, strict=True)]
 
@@ -111,17 +111,19 @@ class TeamView:
         response_history_per_agent: Sequence[Sequence[str]],
         **_: object,
     ) -> list[str]:
-        """Return the prompts of the next turn, and go there.
+        """Move to the next turn and return its prompts.
 
         Args:
-            response_history_per_agent: For each agent, what it wrote in the turns so far.
+            response_history_per_agent: For each agent, its texts of the turns so far.
 
         Raises:
-            ConfigError: If these joint actions were not scored before.
+            ConfigError: If these joint actions have not been scored.
         """
         here = tuple(zip(*response_history_per_agent, strict=True))
         if here not in self._nodes:
-            raise ConfigError("the trainer asked what follows joint actions that it did not score")
+            raise ConfigError(
+                "the trainer requested a transition for joint actions that it did not score"
+            )
         self._here = here
         observations = self._nodes[here][1]
         return [self._chat(observations[agent]) for agent in self.agents]
@@ -129,11 +131,11 @@ class TeamView:
     def _format(
         self, number: int, item: Mapping[str, Any], external_prompts: str | None = None
     ) -> str:
-        if external_prompts is not None:  # what `transition` returned
+        if external_prompts is not None:  # returned by `transition`
             return external_prompts
         root = self._begin(item["task_index"])
-        # An evaluation asks for the first agent's first prompt in the middle of an episode, too:
-        # only the last agent's says that one begins.
+        # An evaluation also requests the first agent's first prompt in the middle of an episode, so
+        # only the last agent's request marks the beginning of an episode.
         if number == len(self.agents) - 1:
             self._nodes, self._here = {(): root}, ()
         return self._chat(root[1][self.agents[number]])
@@ -145,9 +147,9 @@ class TeamView:
 
     def _play(self, joint: tuple[str, ...]) -> float:
         if self._here not in self._nodes:
-            raise ConfigError("the trainer asked for rewards before it formatted any prompt")
+            raise ConfigError("the trainer requested rewards before it formatted a prompt")
         env, observations = self._nodes[self._here]
-        earned = [0.0]  # where the task ended before the trainer's last turn
+        earned = [0.0]  # if the task ended before the trainer's last turn
         if env.agents:
             env = copy.deepcopy(env)
             texts = dict(zip(self.agents, joint, strict=True))

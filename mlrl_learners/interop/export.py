@@ -1,37 +1,39 @@
-"""Files of episodes as conversations, for other people's tools; nothing is ever loaded whole."""
+"""Export of episodes as conversations, line by line."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from mlrl_learners.errors import ConfigError, RunDirError
-from mlrl_learners.interop.conversations import conversations, count_unfinished, episodes_of
+from mlrl_learners.interop.conversations import conversations
 from mlrl_learners.progress import progress_bar
+from mlrl_learners.runs.files import EPISODES_FILE
+from mlrl_learners.runs.labels import name_of
+from mlrl_learners.runs.stored import UNREADABLE
+from mlrl_learners.runs.tree import complete_episodes, count_unfinished, is_tree
 
 __all__ = ["ExportResult", "export"]
 
-EPISODES_FILE = "episodes.jsonl"
-
 _Played = tuple[float, list[dict[str, Any]]]
-"""An episode: its team return, and its conversations."""
+"""Team return and conversations of an episode."""
 
 _Line = tuple[list[_Played], int]
-"""The episodes of a line, and how many lines of play are not among them."""
+"""Episodes of a line, and the number of its paths that are not complete episodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What an export came to.
+    """Outcome of an export.
 
     Attributes:
         path: The file that was written.
-        episodes: Episodes that are in it.
-        conversations: Lines of it, one an agent an episode.
-        left_out: Episodes that earned too little.
-        unfinished: Lines of play of a run that a chain did not follow to their end; they are no
-            episodes, and not in the file.
+        episodes: Number of episodes in it.
+        conversations: Number of its lines, one per agent and episode.
+        left_out: Number of episodes whose team return was below the filter.
+        unfinished: Number of paths through the trees of a run that stop before the end of the
+            episode (`branching: chain`); they are not in the file.
     """
 
     path: Path
@@ -48,37 +50,30 @@ def export(
     filter_reward: float | None = None,
     progress: bool = False,
 ) -> ExportResult:
-    """Write the conversations of every episode, as `mlrl_learners.interop.conversations` has them.
+    """Write the conversations of every episode, see `mlrl_learners.interop.conversations`.
 
-    The file is complete or not there: it is written beside its place and renamed.
+    The file is written under a temporary name and renamed, so that it is never incomplete.
 
     Args:
         source: A run directory, or a file of `mlrl collect` or `mlrl evaluate --episodes`; a torn
             last line is left out.
         out: The JSONL file.
-        filter_reward: Keep only episodes whose team return is at least this; None for all.
+        filter_reward: Write only episodes whose team return is at least this; None for all.
         progress: Show a progress bar.
 
     Raises:
-        ConfigError: If the source is missing, or a line is no episode.
-        RunDirError: If `out` is there already, or cannot be written.
+        ConfigError: If the source is missing, or a line is not an episode.
+        RunDirError: If `out` exists, or cannot be written.
     """
     path, target = _file_of(Path(source)), Path(out)
     if target.exists():
         raise RunDirError(f"{str(target)!r} is there already; choose another file")
     partial = target.with_name(f".{target.name}.partial")
-    episodes = lines = left_out = unfinished = 0
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with partial.open("w", encoding="utf-8") as file:
-            for played, not_walked in _read(path, progress=progress):
-                unfinished += not_walked
-                for earned, found in played:
-                    if filter_reward is not None and earned < filter_reward:
-                        left_out += 1
-                        continue
-                    file.writelines(json.dumps(each) + "\n" for each in found)
-                    episodes, lines = episodes + 1, lines + len(found)
+            lines = _read(path, progress=progress)
+            result = _write(target, file, lines, filter_reward)
         partial.replace(target)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{str(path)!r} is no text; unpack it first if it is packed") from error
@@ -86,7 +81,22 @@ def export(
         raise RunDirError(f"cannot write {str(target)!r}: {error}") from error
     finally:
         partial.unlink(missing_ok=True)
-    return ExportResult(target, episodes, lines, left_out, unfinished)
+    return result
+
+
+def _write(
+    target: Path, file: TextIO, lines: Iterator[_Line], filter_reward: float | None
+) -> ExportResult:
+    episodes = written = left_out = unfinished = 0
+    for played, stopped in lines:
+        unfinished += stopped
+        for team_return, found in played:
+            if filter_reward is not None and team_return < filter_reward:
+                left_out += 1
+                continue
+            file.writelines(json.dumps(each) + "\n" for each in found)
+            episodes, written = episodes + 1, written + len(found)
+    return ExportResult(target, episodes, written, left_out, unfinished)
 
 
 def _file_of(source: Path) -> Path:
@@ -104,7 +114,7 @@ def _read(path: Path, *, progress: bool) -> Iterator[_Line]:
             bar.update(len(line))
             try:
                 found = _played(line, number)
-            except (ValueError, LookupError, TypeError, AttributeError):
+            except UNREADABLE:
                 if not line.endswith("\n"):  # torn
                     return
                 raise ConfigError(f"{path}:{number} is no episode of mlrl") from None
@@ -113,13 +123,12 @@ def _read(path: Path, *, progress: bool) -> Iterator[_Line]:
 
 def _played(line: str, number: int) -> _Line:
     record = json.loads(line)
-    episodes = episodes_of(record, _name(record, number))
-    played = [(float(each["return"]), conversations(each)) for each in episodes]
+    name = name_of(record, default=number - 1)
+    played = [
+        (
+            float(episode.team_return),
+            conversations(episode, f"{name}/{i}" if is_tree(record) else name),
+        )
+        for i, episode in enumerate(complete_episodes(record))
+    ]
     return played, count_unfinished(record)
-
-
-def _name(record: Mapping[str, Any], number: int) -> str:
-    """Tell a line from others: by the rollout of a run, the number in a collection, or its own."""
-    if "node" in record:
-        return f"{record['iteration']}/{record['rollout']}"
-    return str(record.get("number", number - 1))

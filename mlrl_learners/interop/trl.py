@@ -1,10 +1,10 @@
-"""One agent of an environment for TRL's `GRPOTrainer`: a data set of prompts, a reward function.
+"""Single-agent view of an environment for TRL's `GRPOTrainer`: a data set and a reward function.
 
     view = SingleAgentView("mlrl/humaneval-v0", num_aux=0)
     GRPOTrainer(model, reward_funcs=view.reward, train_dataset=view.dataset(), args=config).train()
 
-A completion is the first turn of an episode. Not covered: later turns, and more than one agent that
-learns; `mlrl_learners.interop.comlrl` and our own learners are for those.
+A completion is the first turn of an episode. Not covered: later turns, and several learning agents;
+see `mlrl_learners.interop.comlrl` and the learners of this package.
 """
 
 import copy
@@ -22,21 +22,22 @@ Message = Mapping[str, Any]
 
 
 class SingleAgentView:
-    """One agent's prompts and rewards; whoever else there is plays by an actor that does not learn.
+    """Prompts and rewards of one agent; other agents are played by a fixed actor.
 
     Args:
         env_id: A registered environment.
-        agent: Who learns; may be left out where there is only one.
-        teammates: Plays all others; needed where there are any.
-        seed: Of every episode.
-        **env_options: Of the environment, such as `split`.
+        agent: The learning agent; optional if there is only one.
+        teammates: Actor of all other agents; required if there are any.
+        seed: Seed of every episode.
+        **env_options: Options of the environment, such as `split`.
 
     Attributes:
-        agent: Who learns.
+        agent: The learning agent.
 
     Raises:
-        UnknownNameError: If there is no such agent.
-        ConfigError: If it has teammates and nobody plays them, or its tasks are not counted.
+        UnknownNameError: If `agent` is not an agent of the environment.
+        ConfigError: If there are several agents and `agent` or `teammates` is missing, or the
+            environment has no `num_tasks`.
     """
 
     def __init__(
@@ -55,13 +56,13 @@ class SingleAgentView:
         if len(agents) > 1 and (agent is None or teammates is None):
             raise ConfigError(
                 f"{env_id} has the agents {', '.join(agents)}: say which one learns (agent=...) "
-                "and who plays the others (teammates=...)"
+                "and which actor plays the others (teammates=...)"
             )
         self.agent: AgentID = agent or agents[0]
         self._teammates, self._seed = teammates, seed
 
     def rows(self) -> list[dict[str, Any]]:
-        """Return a row a task: `prompt`, one message of a user, and `task_index`."""
+        """Return one row per task: `prompt`, a single user message, and `task_index`."""
         env = copy.deepcopy(self._env)
         return [
             {
@@ -75,7 +76,7 @@ class SingleAgentView:
         """Return the rows as a `datasets.Dataset`.
 
         Raises:
-            ConfigError: If that package is not installed.
+            ConfigError: If `datasets` is not installed.
         """
         return as_dataset(self.rows())
 
@@ -86,15 +87,15 @@ class SingleAgentView:
         task_index: Sequence[int],
         **_: object,
     ) -> list[float]:
-        """Return what the agent earns by each completion, all of them scored as one batch.
+        """Return the reward of each completion; all of them are scored as one batch.
 
         Args:
-            prompts: As in the rows; not read.
+            prompts: Prompts of the rows; ignored.
             completions: Texts, or conversations that end with the answer.
-            task_index: For each completion, the task it answers.
+            task_index: Task of each completion.
 
         Raises:
-            InfraError: If the environment's machinery fails.
+            InfraError: If infrastructure fails.
         """
         envs = [copy.deepcopy(self._env) for _ in task_index]
         read = [self._begin(env, index) for env, index in zip(envs, task_index, strict=True)]
@@ -113,7 +114,7 @@ class SingleAgentView:
     def _others(
         self, envs: Sequence[Any], read: Sequence[Mapping[AgentID, str]]
     ) -> list[dict[AgentID, str]]:
-        """Let everybody else answer."""
+        """Return the answers of the teammates."""
         if self._teammates is None:
             return [{} for _ in envs]
         if isinstance(self._teammates, Spectator):

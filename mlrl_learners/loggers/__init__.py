@@ -1,7 +1,7 @@
-"""Where metrics go: JSON lines always, Weights & Biases and TensorBoard on request.
+"""Loggers of metrics: JSON lines, Weights & Biases and TensorBoard.
 
-All of them are given the same names and values. `JsonlFile` is what every file of a run directory
-is written through.
+All of them receive the same names and values. `JsonlFile` also writes the other JSON-lines files of
+a run directory.
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ __all__ = ["JsonlFile", "JsonlLogger", "Logger", "TensorBoardLogger", "WandbLogg
 
 @runtime_checkable
 class Logger(Protocol):
-    """Anything that takes metrics."""
+    """An object that records metrics."""
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Record the metrics of one step; the same names go to every logger."""
+        """Record the metrics of one step."""
         ...
 
     def close(self) -> None:
-        """Write what is still held back; the logger is not used again."""
+        """Flush pending values; the logger must not be used afterwards."""
         ...

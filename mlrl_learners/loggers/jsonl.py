@@ -1,11 +1,11 @@
-"""Files of JSON lines that survive kills and full disks, and metrics in one of them.
+"""Crash-safe files of JSON lines, and a logger that writes metrics to one.
 
-A record is one line, written at once, flushed and synced before
-`append` returns; whatever ends a run, every line that was appended is whole, and a line torn by a
-kill or a full disk is trimmed. Values are JSON, so infinities and NaN are refused, and text is
-escaped to ASCII, so that lone surrogates survive the round trip.
+A record is one line, which is written and synced before `append` returns. However a run ends, every
+appended line is whole; a line that a kill or a full disk has torn is removed when the file is
+opened. Infinities and NaN are rejected, because JSON has neither. Text is escaped to ASCII, so that
+lone surrogates can be read back.
 
-Not covered: two processes writing to one file. A run directory belongs to one run.
+Not covered: several processes that write to one file.
 """
 
 import json
@@ -23,15 +23,15 @@ Record = Mapping[str, object]
 
 
 class JsonlFile:
-    """A file of JSON objects, one a line, that survives kills and full disks.
+    """A crash-safe file of JSON objects, one per line.
 
-    Opening creates the file and its folder, and trims a torn last line.
+    Opening creates the file and its folder, and removes a torn last line.
 
     Args:
-        path: Where the lines are, by custom `*.jsonl`.
+        path: Path of the file, by convention `*.jsonl`.
 
     Raises:
-        RunDirError: If the file cannot be created or mended.
+        RunDirError: If the file cannot be created or repaired.
     """
 
     def __init__(self, path: Path) -> None:
@@ -43,11 +43,11 @@ class JsonlFile:
             raise _cannot_write(self.path, error) from error
 
     def append(self, record: Record) -> None:
-        """Add one record; when this returns, it is on the disk.
+        """Append one record and sync it to disk.
 
         Raises:
             NumericsError: If a value is NaN or infinite.
-            RunDirError: If it cannot be written; the file then ends with its last whole line.
+            RunDirError: If it cannot be written; the file then ends after its last whole line.
         """
         line = _to_line(record, self.path)
         try:
@@ -56,7 +56,7 @@ class JsonlFile:
             raise _cannot_write(self.path, error) from error
 
     def records(self) -> Iterator[dict[str, object]]:
-        """Yield every record in order.
+        """Yield every record, in order.
 
         Raises:
             RunDirError: If a line is not a JSON object.
@@ -68,14 +68,14 @@ class JsonlFile:
     def keep(self, predicate: Callable[[dict[str, object]], bool]) -> int:
         """Move records for which `predicate` is false to `*.abandoned.jsonl`.
 
-        A resumed run sets aside in this way what it is about to do again. A kill in between can
-        leave a record in both files, never in none.
+        A resumed run removes in this way the records that it will write again. A kill during the
+        call may leave a record in both files, but never in neither.
 
         Returns:
-            How many records were moved.
+            Number of records moved.
 
         Raises:
-            RunDirError: If either file cannot be written; this one is then unchanged.
+            RunDirError: If a file cannot be written; this file is then unchanged.
         """
         kept: list[bytes] = []
         moved: list[bytes] = []
@@ -104,7 +104,7 @@ class JsonlLogger:
         self._file.append({"step": step, **metrics})
 
     def close(self) -> None:
-        """Do nothing: every line is on the disk already."""
+        """Do nothing, because every line is already on disk."""
 
 
 def _to_line(record: Record, path: Path) -> bytes:
@@ -139,13 +139,13 @@ def _from_line(line: str, path: Path, number: int) -> dict[str, object]:
 
 
 def _mend_tail(path: Path) -> None:
-    """Create the file if need be, and make it end with a whole line."""
+    """Create the file if it is missing, and repair a torn last line."""
     with path.open("a+b") as file:
         size = file.seek(0, os.SEEK_END)
         start, tail = _unfinished_tail(file.fileno(), size)
         if not tail:
             return
-        if _is_object(tail):  # only the newline was lost: the record was finished
+        if _is_object(tail):  # the record is complete and only its newline is missing
             file.write(b"\n")
         else:
             file.truncate(start)
@@ -154,7 +154,7 @@ def _mend_tail(path: Path) -> None:
 
 
 def _unfinished_tail(descriptor: int, size: int, block: int = 65536) -> tuple[int, bytes]:
-    """Return where the text after the last newline begins, and that text."""
+    """Return the offset after the last newline, and the text from there on."""
     tail, start = b"", size
     while start > 0:
         begin = max(0, start - block)
@@ -174,13 +174,13 @@ def _is_object(line: bytes) -> bool:
 
 
 def _append_durably(path: Path, data: bytes) -> None:
-    """Append all of `data` or nothing of it."""
+    """Append all of `data` or none of it."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         size = os.fstat(descriptor).st_size
         try:
             _write_all(descriptor, data)
-        except BaseException:  # an interrupt, too, must not leave half a line
+        except BaseException:  # also on an interrupt, no partial line may remain
             os.ftruncate(descriptor, size)
             raise
         try:

@@ -1,4 +1,4 @@
-"""Metrics as TensorBoard's event files, which need TensorFlow neither to write nor to read."""
+"""TensorBoard logger, which does not need TensorFlow."""
 
 import time
 from collections.abc import Mapping
@@ -10,10 +10,10 @@ __all__ = ["TensorBoardLogger"]
 
 
 class TensorBoardLogger:
-    """Writes metrics as scalars into `run_dir/tensorboard`, in float32 as the format has it.
+    """Writes metrics as float32 scalars into `run_dir/tensorboard`.
 
-    A resumed run writes another file. It begins with the mark by which TensorBoard forgets what
-    earlier files say of the same steps and later ones, so that no point is shown twice.
+    A resumed run writes a new file that begins with a session-start event, on which TensorBoard
+    discards earlier points of the same and later steps.
 
     Args:
         run_dir: The run directory.
@@ -39,7 +39,7 @@ class TensorBoardLogger:
         self._begun = False
 
     def log(self, metrics: Mapping[str, float], step: int) -> None:
-        """Write the metrics of one step; TensorBoard can read them when this returns."""
+        """Write and flush the metrics of one step."""
         if not self._begun:
             self._begin(step)
         values = [

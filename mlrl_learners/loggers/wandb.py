@@ -1,4 +1,4 @@
-"""Metrics in Weights & Biases, with or without a network."""
+"""Weights & Biases logger, online or offline."""
 
 import uuid
 from collections.abc import Mapping
@@ -11,20 +11,21 @@ __all__ = ["WandbLogger"]
 
 
 class WandbLogger:
-    """Sends metrics to Weights & Biases, or keeps them in the run directory when offline.
+    """Sends metrics to Weights & Biases, or writes them to the run directory if offline.
 
-    The run's id is kept in `run_dir/wandb/run_id`, so that a resumed run goes on in the same chart.
+    The id of the run is stored in `run_dir/wandb/run_id`, so that a resumed run continues the same
+    charts.
 
     Args:
-        run_dir: The run directory; Weights & Biases writes below its `wandb/`.
-        project: Project the run belongs to.
-        name: Name shown for the run; by default that of the run directory.
-        mode: `"offline"` needs neither network nor account (`wandb sync` uploads it later).
-        config: Resolved configuration, shown beside the curves.
+        run_dir: The run directory; files are written to its `wandb/`.
+        project: Project of the run.
+        name: Displayed name; by default the name of the run directory.
+        mode: `"offline"` needs neither network nor account; `wandb sync` uploads the files later.
+        config: Resolved configuration.
 
     Raises:
         ConfigError: If the `wandb` package is missing or `mode` is unknown.
-        RunDirError: If the run cannot be started: no disk, no network, no login.
+        RunDirError: If the run cannot be started, for lack of disk space, network or login.
     """
 
     def __init__(

@@ -1,11 +1,11 @@
-"""Figures of episodes as modules of Hugging Face's `evaluate`, found without any network.
+"""Metrics of episodes as modules of Hugging Face's `evaluate`, loaded without network access.
 
     module = evaluate.load(metric_path("pass_at_k"))
     module.compute(predictions=Path("episodes.jsonl").read_text().splitlines(), k=[1, 5])
 
-Predictions are the lines that `mlrl evaluate --episodes` and `mlrl collect` write, one an episode.
-`python -m mlrl_learners.metric_modules` prints where the modules are. They need
-`pip install 'mlrl[bench]'`; this package itself does not.
+Predictions are lines of `mlrl evaluate --episodes` or `mlrl collect`, one per episode.
+`python -m mlrl_learners.metric_modules` prints the paths of the modules, which need
+`pip install 'mlrl[bench]'`.
 """
 
 from pathlib import Path
@@ -18,10 +18,13 @@ METRICS = ("pass_at_k", "team_return")
 
 
 def metric_path(name: str) -> str:
-    """Return what `evaluate.load` takes for one of `METRICS`.
+    """Return the path of a metric, an argument of `evaluate.load`.
+
+    Args:
+        name: One of `METRICS`.
 
     Raises:
-        UnknownNameError: If there is no such module.
+        UnknownNameError: If there is no such metric.
     """
     if name not in METRICS:
         raise unknown_name("metric", name, METRICS)

@@ -1,4 +1,4 @@
-"""`python -m mlrl_learners.metric_modules`: print a line for each module, its name and path."""
+"""`python -m mlrl_learners.metric_modules`: print name and path of each metric."""
 
 from mlrl_learners.metric_modules import METRICS, metric_path
 

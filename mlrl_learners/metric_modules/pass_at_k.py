@@ -1,6 +1,6 @@
 """pass@k over episodes of multi-agent text environments, as a module of `evaluate`.
 
-Self-contained but for `mlrl` itself: `evaluate` copies this file and imports the copy.
+`evaluate` copies this file and imports the copy, so it imports only installed packages.
 """
 
 from collections.abc import Sequence
@@ -8,18 +8,18 @@ from collections.abc import Sequence
 import datasets
 import evaluate
 
-from mlrl_learners.figures.means import figures_of
+from mlrl_learners.figures.episode_figures import figures_of
 from mlrl_learners.runs.records import parse_episode
 
 DESCRIPTION = """\
-The chance that at least one of k episodes of a task is solved, averaged over tasks: unbiased,
-1 - C(n - c, k) / C(n, k) of a task with n episodes of which c are solved.
+Probability that at least one of k episodes of a task is solved, averaged over tasks. The unbiased
+estimate is 1 - C(n - c, k) / C(n, k) for a task with n episodes of which c are solved.
 """
 INPUTS = """\
 Args:
-    predictions: Lines of a file of episodes, as `mlrl evaluate --episodes` and `mlrl collect`
-        write them; episodes of one task share its id.
-    k: Which k; those that no task has enough episodes for are left out.
+    predictions: Lines of a file of episodes written by `mlrl evaluate --episodes` or
+        `mlrl collect`; episodes of one task have the same task id.
+    k: Values of k; a value that no task has enough episodes for is left out.
 
 Returns:
     `pass@k` for each k, in [0, 1].
@@ -27,7 +27,7 @@ Returns:
 CITATION = "M. Chen et al., Evaluating Large Language Models Trained on Code. arXiv:2107.03374"
 
 
-class PassAtK(evaluate.Metric):  # type: ignore[misc]  # a library without types
+class PassAtK(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no types
     """`evaluate.load(metric_path("pass_at_k"))`."""
 
     def _info(self) -> evaluate.MetricInfo:

@@ -1,6 +1,6 @@
-"""What a team earned, and for what, over episodes, as a module of `evaluate`.
+"""Team return and its components over episodes, as a module of `evaluate`.
 
-Self-contained but for `mlrl` itself: `evaluate` copies this file and imports the copy.
+`evaluate` copies this file and imports the copy, so it imports only installed packages.
 """
 
 from collections.abc import Sequence
@@ -8,26 +8,26 @@ from collections.abc import Sequence
 import datasets
 import evaluate
 
-from mlrl_learners.figures.means import figures_of
+from mlrl_learners.figures.episode_figures import figures_of
 from mlrl_learners.runs.records import parse_episode
 
 DESCRIPTION = """\
-Mean team return, the share of solved episodes, what each agent earned and what each part of the
-reward contributed (tests, cooperation, ...), averaged over tasks, with 95 % bootstrap intervals.
+Mean team return, share of solved episodes, mean return of each agent and contribution of each part
+of the reward (tests, cooperation, ...), averaged over tasks, with 95 % bootstrap intervals.
 """
 INPUTS = """\
 Args:
-    predictions: Lines of a file of episodes, as `mlrl evaluate --episodes` and `mlrl collect`
-        write them; episodes of one task share its id.
-    seed: Decides the draws of the intervals.
+    predictions: Lines of a file of episodes written by `mlrl evaluate --episodes` or
+        `mlrl collect`; episodes of one task have the same task id.
+    seed: Seed of the bootstrap draws.
 
 Returns:
     `mean_return`, `solved_rate` and `component/NAME`, each with `..._low` and `..._high`;
-    `agent/NAME`; `tokens` and `prompt_tokens`, written and read in all.
+    `agent/NAME`; `tokens` and `prompt_tokens`, totals of tokens written and read.
 """
 
 
-class TeamReturn(evaluate.Metric):  # type: ignore[misc]  # a library without types
+class TeamReturn(evaluate.Metric):  # type: ignore[misc]  # evaluate ships no types
     """`evaluate.load(metric_path("team_return"))`."""
 
     def _info(self) -> evaluate.MetricInfo:

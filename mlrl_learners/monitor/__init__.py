@@ -1,8 +1,8 @@
-"""A page on which people watch agents learn: `mlrl monitor runs/`.
+"""Live web page of training runs: `mlrl monitor runs/`.
 
-Curves of one run or several laid over each other, live, and a reader of transcripts that searches
-a hundred thousand episodes without loading them. Does not write anything, and asks no network for
-anything. The server needs the extra `monitor`.
+It shows curves of one or several runs and a searchable list of episodes, of which it keeps figures
+and positions but no texts in memory. It writes no files and loads nothing from the network. The
+server needs the extra `monitor`.
 """
 
 from mlrl_learners.monitor.server import make_app, serve

@@ -1,16 +1,15 @@
-"""Where the episodes of a file are, and the figures they are searched by; never their texts.
+"""In-memory index of the episodes of a file: positions and figures, without texts.
 
-Some fifty bytes an episode are kept in memory. The index follows the file while it is written,
-and is made anew when a resumed run has rewritten it. Texts are searched in the file itself, a page
-of hits at a time.
+An episode takes about fifty bytes of memory. The index follows the file while it is written and is
+rebuilt when a resumed run has rewritten it. Texts are searched in the file itself, one page of hits
+at a time.
 """
 
-import json
 import re
 import threading
 import time
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,10 +19,17 @@ from numpy.typing import NDArray
 
 from mlrl_learners.monitor.lines import Finder, LineReader
 from mlrl_learners.monitor.query import Query
-from mlrl_learners.monitor.stored import UNREADABLE, Row, Summary, summarise, written
 from mlrl_learners.monitor.tail import Growth, Tail
+from mlrl_learners.runs.stored import UNREADABLE, Record
+from mlrl_learners.runs.summaries import (
+    WHOLE_LINE,
+    EpisodeSummary,
+    answers,
+    episode_at,
+    summarise_line,
+)
 
-__all__ = ["Entry", "EpisodeIndex", "Hits", "Numbers"]
+__all__ = ["EpisodeIndex", "Hits", "IndexEntry", "Numbers"]
 
 Numbers: TypeAlias = NDArray[np.int64]
 
@@ -41,33 +47,32 @@ _COLUMNS = {
     "branches": "I",
 }
 _KEY = re.compile("([0-9]{1,9})(?:-([0-9]{1,9}))?")
-_WHOLE_LINE = -1  # the part of a line that is one episode
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """One episode of the index.
 
     Attributes:
-        key: Its name in addresses: the number of its line, and its place within it.
-        iteration: After which it was played.
+        key: Its name in addresses: the number of its line, and its part of the line.
+        iteration: Number of training iterations before it.
         summary: Its figures.
     """
 
     key: str
     iteration: int
-    summary: Summary
+    summary: EpisodeSummary
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """A page of what was found.
+    """One page of search results.
 
     Attributes:
-        numbers: Of the episodes, as `entry` takes them.
-        start: Where in the order the page begins.
-        end: Where to look on.
-        total: How many episodes there are to look at.
+        numbers: Numbers of the episodes, arguments of `EpisodeIndex.entry`.
+        start: Position in the order at which the page begins.
+        end: Position at which the next page begins.
+        total: Number of episodes in the order.
     """
 
     numbers: Sequence[int]
@@ -77,12 +82,12 @@ class Hits:
 
 
 class EpisodeIndex:
-    """Follows `episodes.jsonl`, a rollout a line, or `evaluations.jsonl`, many episodes a line.
+    """Index of `episodes.jsonl` (one rollout per line) or `evaluations.jsonl` (many episodes).
 
-    Safe from several threads.
+    It can be used from several threads.
 
     Args:
-        path: The file; it need not exist yet.
+        path: The file; it may not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
@@ -98,18 +103,18 @@ class EpisodeIndex:
 
     @property
     def progress(self) -> float:
-        """What share of the file has been read, from 0 to 1."""
+        """Share of the file that has been read, in [0, 1]."""
         size = self._tail.size
         return min(1.0, self._tail.position / size) if size else 1.0
 
     def catch_up(self, wait_seconds: float = 0.3) -> None:
-        """Read on in a thread of its own, and wait for that, but not for long."""
+        """Read new lines in a background thread, and wait for it up to `wait_seconds`."""
         thread = threading.Thread(target=self.read_all, daemon=True)
         thread.start()
         thread.join(wait_seconds)
 
     def read_all(self) -> None:
-        """Read to the end of the file; return at once where another thread does it already."""
+        """Read to the end of the file; return at once if another thread is reading."""
         if not self._reading.acquire(blocking=False):
             return
         try:
@@ -119,7 +124,7 @@ class EpisodeIndex:
             self._reading.release()
 
     def select(self, query: Query) -> Numbers:
-        """Return the numbers of the episodes that fit a query in all but its text, in order."""
+        """Return the numbers of the episodes that match a query apart from its text, in order."""
         with self._lock:
             column = {name: np.array(values) for name, values in self._columns.items()}
             tasks = [query.task.casefold() in name.casefold() for name in self._task_names]
@@ -142,11 +147,11 @@ class EpisodeIndex:
         """Return the next episodes in which an agent wrote `text`.
 
         Args:
-            numbers: From `select`.
-            text: Empty for any.
-            start: Where in the order to begin.
-            most: How many to return.
-            seconds: When to stop without having found so many.
+            numbers: Result of `select`.
+            text: Text to search for, regardless of case; empty matches every episode.
+            start: Position in the order at which to begin.
+            most: Maximum number of hits.
+            seconds: Time limit.
         """
         start = max(0, min(start, len(numbers)))
         if not text:
@@ -154,22 +159,22 @@ class EpisodeIndex:
             return Hits(numbers[start:end].tolist(), start, end, len(numbers))
         found: list[int] = []
         at, deadline = start, time.monotonic() + seconds
-        is_there = Finder(text)
+        finder = Finder(text)
         with LineReader(self.path) as reader:
             while at < len(numbers) and len(found) < most and time.monotonic() < deadline:
                 number = int(numbers[at])
                 at += 1
-                if self._is_hit(reader, number, is_there):
+                if self._is_hit(reader, number, finder):
                     found.append(number)
         return Hits(found, start, at, len(numbers))
 
-    def entry(self, number: int) -> Entry:
-        """Return one episode's figures."""
+    def entry(self, number: int) -> IndexEntry:
+        """Return the figures of one episode."""
         with self._lock:
             value = {name: values[number] for name, values in self._columns.items()}
             task = self._task_names[value["task"]]
-        part = "" if value["part"] == _WHOLE_LINE else f"-{value['part']}"
-        summary = Summary(
+        part = "" if value["part"] == WHOLE_LINE else f"-{value['part']}"
+        summary = EpisodeSummary(
             task,
             value["mean"],
             value["best"],
@@ -177,39 +182,33 @@ class EpisodeIndex:
             value["turns"],
             value["branches"],
         )
-        return Entry(f"{value['line']}{part}", value["iteration"], summary)
+        return IndexEntry(f"{value['line']}{part}", value["iteration"], summary)
 
     def number(self, key: str) -> int | None:
-        """Return the number of the episode of a key, None where there is none."""
+        """Return the number of the episode with a key; None if there is none."""
         named = _KEY.fullmatch(key)
         if named is None:
             return None
         with self._lock:
             at_line = np.array(self._columns["line"]) == int(named[1])
-            at_part = np.array(self._columns["part"]) == int(named[2] or _WHOLE_LINE)
+            at_part = np.array(self._columns["part"]) == int(named[2] or WHOLE_LINE)
         found = np.flatnonzero(at_line & at_part)
         return int(found[0]) if len(found) else None
 
-    def read(self, number: int) -> Row | None:
-        """Return an episode as it is stored, None where the file no longer holds it."""
+    def read(self, number: int) -> Record | None:
+        """Return the record of an episode; None if the file no longer holds it."""
         with LineReader(self.path) as reader:
             return self._read(reader, number)
 
-    def _read(self, reader: LineReader, number: int) -> Row | None:
-        line, part = reader.line(*self._place(number)), self._columns["part"][number]
-        try:
-            row = json.loads(line)
-            found = row if part == _WHOLE_LINE else row["episodes"][part]
-        except UNREADABLE:
-            return None
-        return found if isinstance(found, dict) else None
+    def _read(self, reader: LineReader, number: int) -> Record | None:
+        return episode_at(reader.line(*self._place(number)), self._columns["part"][number])
 
-    def _is_hit(self, reader: LineReader, number: int, is_there: Finder) -> bool:
-        if not is_there.may_be_in(reader.line(*self._place(number))):
+    def _is_hit(self, reader: LineReader, number: int, finder: Finder) -> bool:
+        if not finder.may_be_in(reader.line(*self._place(number))):
             return False
-        row = self._read(reader, number)
+        record = self._read(reader, number)
         try:
-            return row is not None and any(is_there.is_in(text) for text in written(row))
+            return record is not None and any(finder.is_in(text) for text in answers(record))
         except UNREADABLE:
             return False
 
@@ -218,12 +217,12 @@ class EpisodeIndex:
             return self._columns["offset"][number], self._columns["length"][number]
 
     def _take(self, growth: Growth) -> bool:
-        """Add what the file has grown by; return whether that was all."""
+        """Add the episodes of new lines; return whether the end of the file was reached."""
         with self._lock:
-            if growth.anew:
+            if growth.is_rewritten:
                 self._clear()
         for offset, line in growth.lines:
-            found, lost = _episodes(line)
+            found, lost = summarise_line(line)
             with self._lock:
                 for part, iteration, summary in found:
                     self._add(offset, len(line), part, iteration, summary)
@@ -231,7 +230,9 @@ class EpisodeIndex:
                 self.unreadable += lost
         return growth.is_all
 
-    def _add(self, offset: int, length: int, part: int, iteration: int, summary: Summary) -> None:
+    def _add(
+        self, offset: int, length: int, part: int, iteration: int, summary: EpisodeSummary
+    ) -> None:
         if (task := self._tasks.get(summary.task_id)) is None:
             task = self._tasks[summary.task_id] = len(self._task_names)
             self._task_names.append(summary.task_id)
@@ -266,30 +267,3 @@ def _ordered(numbers: Numbers, mean: NDArray[np.float64], query: Query) -> Numbe
         return numbers
     by_return = np.argsort(mean[numbers], kind="stable")
     return numbers[by_return if query.order == "worst" else by_return[::-1]]
-
-
-def _episodes(line: bytes) -> tuple[list[tuple[int, int, Summary]], int]:
-    """Return the episodes of a line, each with its part and iteration, and what was unreadable."""
-    try:
-        row = json.loads(line)
-        iteration = _bounded(row["iteration"])
-        parts: Mapping[int, Row] = (
-            {_WHOLE_LINE: row} if "node" in row else dict(enumerate(row["episodes"]))
-        )
-    except UNREADABLE:
-        return [], 1
-    found = []
-    for part, episode in parts.items():
-        try:
-            found.append((part, iteration, summarise(episode)))
-        except UNREADABLE:
-            continue
-    return found, len(parts) - len(found)
-
-
-def _bounded(value: object) -> int:
-    """Return an iteration that a column can hold."""
-    iteration = int(str(value))
-    if abs(iteration) >= 1 << 60:
-        raise ValueError(f"no iteration: {iteration}")
-    return iteration

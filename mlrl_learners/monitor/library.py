@@ -1,4 +1,4 @@
-"""The runs below a folder, each with its files, found anew while they come and go."""
+"""Run directories below a folder, searched again every few seconds."""
 
 import os
 import threading
@@ -13,10 +13,17 @@ from mlrl_learners.config.yaml import parse_yaml
 from mlrl_learners.monitor.index import EpisodeIndex
 from mlrl_learners.monitor.metrics_table import MetricsTable
 from mlrl_learners.monitor.query import Source
+from mlrl_learners.runs.files import (
+    CONFIG_FILE,
+    EPISODES_FILE,
+    EVALUATIONS_FILE,
+    FAILURES_FILE,
+    METRICS_FILE,
+)
 
 __all__ = ["Library", "MonitoredRun"]
 
-_FILES = ("metrics.jsonl", "episodes.jsonl", "evaluations.jsonl", "failures.jsonl")
+_FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 _DEEPEST = 4
 _NOT_RUNS = frozenset({"checkpoints", "wandb", "tensorboard"})
 _RESCAN_SECONDS = 2.0
@@ -27,10 +34,10 @@ class MonitoredRun:
     """One run directory.
 
     Attributes:
-        name: Its path below the folder that is watched.
-        path: Where it is.
+        name: Its path relative to the monitored folder.
+        path: The folder.
         metrics: Its curves.
-        episodes: Its transcripts, by where they come from.
+        episodes: Its indexes, of training and of evaluations.
     """
 
     name: str
@@ -41,34 +48,34 @@ class MonitoredRun:
 
     @classmethod
     def at(cls, name: str, path: Path) -> "MonitoredRun":
-        """Return the run in a folder; nothing is read yet."""
+        """Return the run in a folder, without reading its files."""
         indices: dict[Source, EpisodeIndex] = {
-            "training": EpisodeIndex(path / "episodes.jsonl"),
-            "evaluation": EpisodeIndex(path / "evaluations.jsonl"),
+            "training": EpisodeIndex(path / EPISODES_FILE),
+            "evaluation": EpisodeIndex(path / EVALUATIONS_FILE),
         }
         return cls(name, path, MetricsTable(name, path), indices)
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """Return what differs whenever any of the run's files has been written."""
+        """Return size, modification time and inode of each file, to detect changes."""
         return tuple(_file_stamp(self.path / name) for name in _FILES)
 
     def written_at(self) -> float:
-        """Return when any of its files was last written, in seconds since the epoch."""
+        """Return when a file of the run was last written, in seconds since the epoch."""
         return max((stamp[1] for stamp in self.stamp()), default=0) / 1e9
 
     def text(self, name: str) -> str:
-        """Return one of the small files of a run, empty where there is none."""
+        """Return a small file of the run as text; empty if it is missing."""
         try:
             return (self.path / name).read_text("utf-8", "replace")
         except OSError:
             return ""
 
     def planned_iterations(self) -> int | None:
-        """Return how many iterations the run is to have, where its configuration says so."""
-        stamp = _file_stamp(self.path / "config.yaml")
+        """Return the number of iterations in the run's configuration; None if it has none."""
+        stamp = _file_stamp(self.path / CONFIG_FILE)
         if stamp not in self._planned:
             self._planned.clear()
-            self._planned[stamp] = _planned_iterations(self.text("config.yaml"))
+            self._planned[stamp] = _planned_iterations(self.text(CONFIG_FILE))
         return self._planned[stamp]
 
 
@@ -86,7 +93,7 @@ class Library:
         self._lock = threading.Lock()
 
     def runs(self) -> list[MonitoredRun]:
-        """Return the runs that are there, by name."""
+        """Return the runs, ordered by name."""
         with self._lock:
             if time.monotonic() - self._looked_at >= _RESCAN_SECONDS:
                 found = dict(_find(self.root))
@@ -98,7 +105,7 @@ class Library:
             return list(self._runs.values())
 
     def get(self, name: str) -> MonitoredRun | None:
-        """Return a run by its name; a name is looked up and never made a path."""
+        """Return the run with a name; the name is looked up and never used as a path."""
         return next((run for run in self.runs() if run.name == name), None)
 
 
@@ -106,7 +113,7 @@ def _find(root: Path) -> Iterator[tuple[str, Path]]:
     for folder, inner, files in os.walk(root):
         path = Path(folder)
         below = path.relative_to(root)
-        is_run = not {"metrics.jsonl", "episodes.jsonl"}.isdisjoint(files)
+        is_run = not {METRICS_FILE, EPISODES_FILE}.isdisjoint(files)
         if is_run and _is_showable(str(below)):
             yield root.resolve().name if path == root else below.as_posix(), path
         if is_run or len(below.parts) >= _DEEPEST:
@@ -124,7 +131,7 @@ def _is_showable(name: str) -> bool:
 
 def _planned_iterations(text: str) -> int | None:
     try:
-        config: Any = parse_yaml(text, "config.yaml")
+        config: Any = parse_yaml(text, CONFIG_FILE)
         return int(config["train"]["iterations"])
     except (MlrlError, KeyError, TypeError, ValueError):
         return None

@@ -1,4 +1,4 @@
-"""Lines of a file at known places, and a text looked for in them."""
+"""Random access to lines of a file, and text search in lines of JSON."""
 
 import os
 import re
@@ -6,11 +6,11 @@ from pathlib import Path
 
 __all__ = ["Finder", "LineReader"]
 
-_AS_WRITTEN = re.compile(r"[ !#-\[\]-~]+")  # what JSON does not escape
+_UNESCAPED = re.compile(r"[ !#-\[\]-~]+")  # characters that JSON does not escape
 
 
 class LineReader:
-    """Reads lines of one file at known places; of a file that is gone it reads nothing."""
+    """Reads lines of a file by offset; a missing file reads as empty."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,25 +28,25 @@ class LineReader:
             os.close(self._descriptor)
 
     def line(self, offset: int, length: int) -> bytes:
-        """Return what is at a place."""
+        """Return `length` bytes at `offset`."""
         return os.pread(self._descriptor, length, offset) if self._descriptor >= 0 else b""
 
 
 class Finder:
-    """Looks for a text, whatever the case of its letters.
+    """Case-insensitive text search.
 
-    Most lines are told apart by the longest part of the text that JSON writes as it is, without
-    being parsed.
+    Lines of JSON are filtered by the longest part of the text that JSON does not escape, so that
+    most of them need not be parsed.
     """
 
     def __init__(self, text: str) -> None:
         self._text = text.casefold()
-        self._sure = max(_AS_WRITTEN.findall(text.lower()), key=len, default="").encode("ascii")
+        self._sure = max(_UNESCAPED.findall(text.lower()), key=len, default="").encode("ascii")
 
     def may_be_in(self, line: bytes) -> bool:
-        """Return whether a line of JSON may hold the text."""
+        """Return whether a line of JSON may contain the searched text."""
         return self._sure in line.lower()
 
     def is_in(self, text: str) -> bool:
-        """Return whether a text holds the one looked for."""
+        """Return whether `text` contains the searched text."""
         return self._text in text.casefold()

@@ -1,41 +1,42 @@
-"""The curves of a run, kept while it is written: metrics as columns, evaluations as points."""
+"""Curves of a run that is still written: metrics as columns, evaluations as points."""
 
 import json
 import math
 import threading
 from array import array
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mlrl_learners.monitor.stored import UNREADABLE
 from mlrl_learners.monitor.tail import Tail
-from mlrl_learners.report.panels import Curves, Held
+from mlrl_learners.report.panels import Curves, EvaluationPoint
+from mlrl_learners.runs.evaluations import StoredIteration, decode_iteration, parse_figures
+from mlrl_learners.runs.files import EVALUATIONS_FILE, METRICS_FILE
+from mlrl_learners.runs.stored import UNREADABLE
 
 __all__ = ["MetricsTable"]
 
-_EPISODES = b', "episodes": ['
-
 
 class MetricsTable:
-    """Follows `metrics.jsonl` and `evaluations.jsonl`. Safe from several threads.
+    """Follows `metrics.jsonl` and `evaluations.jsonl`.
+
+    It can be used from several threads.
 
     Args:
-        name: Of the run.
-        run_dir: Its folder; neither file need exist yet.
+        name: Name of the run.
+        run_dir: Its folder; the files may not exist yet.
     """
 
     def __init__(self, name: str, run_dir: Path) -> None:
         self.name = name
-        self._metrics = Tail(run_dir / "metrics.jsonl")
-        self._evaluations = Tail(run_dir / "evaluations.jsonl")
+        self._metrics = Tail(run_dir / METRICS_FILE)
+        self._evaluations = Tail(run_dir / EVALUATIONS_FILE)
         self._lock = threading.Lock()
         self._columns: dict[str, array[float]] = {}
-        self._held_out: dict[tuple[str, str], dict[int, Held]] = {}
+        self._held_out: dict[tuple[str, str], dict[int, EvaluationPoint]] = {}
 
     def curves(self) -> Curves:
-        """Read on, and return everything that was read so far."""
+        """Read new lines and return all curves."""
         with self._lock:
             self._read_metrics()
             self._read_evaluations()
@@ -43,72 +44,56 @@ class MetricsTable:
             most = max(self._held_out.values(), key=len, default={})
             return Curves(self.name, columns, [most[done] for done in sorted(most)])
 
-    def last_row(self) -> dict[str, float]:
-        """Return the metrics of the last iteration alone, without reading the others."""
-        return _numbers(self._metrics.last_line())
+    def last_row(self) -> StoredIteration | None:
+        """Return the metrics of the last iteration without reading the others; None for none."""
+        return _decoded(self._metrics.last_line())
 
     def _read_metrics(self) -> None:
         is_all = False
         while not is_all:
             growth = self._metrics.read()
             is_all = growth.is_all
-            if growth.anew:
+            if growth.is_rewritten:
                 self._columns.clear()
             for _, line in growth.lines:
-                self._add(_numbers(line))
+                if (row := _decoded(line)) is not None:
+                    self._add(row)
 
     def _read_evaluations(self) -> None:
         is_all = False
         while not is_all:
             growth = self._evaluations.read()
             is_all = growth.is_all
-            if growth.anew:
+            if growth.is_rewritten:
                 self._held_out.clear()
             for _, line in growth.lines:
                 self._add_evaluation(line)
 
-    def _add(self, row: dict[str, float]) -> None:
-        if "iteration" not in row:
-            return
+    def _add(self, row: StoredIteration) -> None:
+        values = {"iteration": float(row.iteration), **row.metrics}
+        if row.seconds:
+            values["seconds"] = row.seconds
         done = self._columns.setdefault("iteration", array("d"))
-        while done and done[-1] >= row["iteration"]:  # written twice: the later line counts
+        while done and done[-1] >= row.iteration:  # written twice: the later line counts
             for column in self._columns.values():
                 column.pop()
-        for name in row.keys() - self._columns.keys():
+        for name in values.keys() - self._columns.keys():
             self._columns[name] = array("d", [math.nan] * len(done))
         for name, column in self._columns.items():
-            column.append(row.get(name, math.nan))
+            column.append(values.get(name, math.nan))
 
     def _add_evaluation(self, line: bytes) -> None:
         try:
-            row = _without_episodes(line)
-            mean = float(row["mean_return"])
-            low, high = row.get("interval") or (mean, mean)
-            held = Held(int(row["iteration"]), mean, float(low), float(high))
+            found = parse_figures(line)
         except UNREADABLE:
             return
-        group = (str(row.get("env_id")), str(row.get("split")))
-        self._held_out.setdefault(group, {})[held.iteration] = held
+        point = EvaluationPoint(found.iteration, found.mean_return, *found.interval)
+        group = (found.env_id, found.split)
+        self._held_out.setdefault(group, {})[found.iteration] = point
 
 
-def _numbers(line: bytes) -> dict[str, float]:
+def _decoded(line: bytes) -> StoredIteration | None:
     try:
-        row = json.loads(line)
-        return {
-            str(name): float(value)
-            for name, value in row.items()
-            if isinstance(value, int | float) and math.isfinite(value)
-        }
+        return decode_iteration(json.loads(line))
     except UNREADABLE:
-        return {}
-
-
-def _without_episodes(line: bytes) -> Any:  # noqa: ANN401 - JSON values
-    """Parse the figures of an evaluation, which stand before its many transcripts."""
-    figures, found, _ = line.partition(_EPISODES)
-    if found:
-        try:
-            return json.loads(figures + b"}")
-        except ValueError:
-            pass
-    return json.loads(line)
+        return None

@@ -1,4 +1,4 @@
-"""What a reader of transcripts asks for, read from the address of the page."""
+"""Filters and order of a list of episodes, parsed from an address."""
 
 import math
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 
 @dataclass(frozen=True)
 class Query:
-    """Which episodes are wanted, and in what order.
+    """Filters and order of a list of episodes.
 
     Attributes:
-        source: Of training, or of evaluations.
-        text: What an agent must have written, whatever the case of its letters.
-        task: A part of the task's id.
-        solved: `yes` where a line ended solved, `no` where none did; empty for both.
-        low: Least mean return.
-        high: Greatest mean return.
+        source: Episodes of training or of evaluations.
+        text: Text that an agent must have written, regardless of case.
+        task: Part of the task's id.
+        solved: `yes` if a path ended solved, `no` if none did; empty for both.
+        low: Minimum mean return.
+        high: Maximum mean return.
         first: First iteration.
         last: Last iteration.
-        order: By iteration, or by mean return.
+        order: By iteration or by mean return.
     """
 
     source: Source = "training"
@@ -41,7 +41,7 @@ class Query:
 
     @classmethod
     def parse(cls, words: Mapping[str, str]) -> "Query":
-        """Read a query; what makes no sense is as if it had not been asked for."""
+        """Parse a query; invalid values are ignored."""
         return cls(
             source="evaluation" if words.get("source") == "evaluation" else "training",
             text=words.get("text", ""),
@@ -55,7 +55,7 @@ class Query:
         )
 
     def words(self) -> dict[str, str]:
-        """Return what differs from the plain query, as `parse` reads it."""
+        """Return the values that differ from the defaults, as `parse` accepts them."""
         plain = Query()
         return {
             item.name: str(value)
@@ -65,7 +65,7 @@ class Query:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is filtered out."""
+        """Whether the query has no filter."""
         return not self.words().keys() - {"source", "order"}
 
 

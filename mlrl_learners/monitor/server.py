@@ -1,8 +1,8 @@
-"""The monitor's server: read-only, on this machine alone unless asked otherwise.
+"""HTTP server of the monitor, read-only and bound to the loopback interface by default.
 
-It answers only requests that name it by an address, `localhost` or this machine's name, so that no
-web page elsewhere can reach it through a name of its own (DNS rebinding). Runs are looked up by
-name and never by path; pages run no script but ours and load nothing from anywhere else.
+To prevent DNS rebinding, requests are answered only if their Host header is an address, `localhost`
+or the name of this machine. Runs are looked up by name and never by path. The content security
+policy allows only the monitor's own script and no other origin.
 """
 
 import hashlib
@@ -82,13 +82,13 @@ def serve(
 
     Args:
         root: A folder of runs, or a run.
-        host: Where to listen.
-        port: 0 for a free one.
+        host: Address to bind.
+        port: Port to bind; 0 selects a free one.
         public: Allow addresses that other machines can reach.
-        announce: Is told the address once the server listens.
+        announce: Called with the URL when the server listens.
 
     Raises:
-        ConfigError: If `host` can be reached by others and `public` is false, or a package is
+        ConfigError: If other machines can reach `host` and `public` is false, or a package is
             missing.
         RunDirError: If there is no such folder.
         OSError: If the port is taken.
@@ -99,15 +99,11 @@ def serve(
         raise _missing(error) from error
     if not (public or _is_loopback(host)):
         raise ConfigError(
-            f"everybody who reaches {host!r} could read every transcript; "
-            "add --public if that is meant, or use an SSH tunnel"
+            f"everyone who can reach {host!r} could read every transcript; "
+            "add --public to allow this, or use an SSH tunnel"
         )
     app = make_app(root)
-    try:
-        listener = socket.create_server((host, port), family=_family(host))
-    except OSError as error:
-        raise OSError(f"cannot listen on {host} port {port}: {error.strerror}") from error
-    with listener:
+    with _listen(host, port) as listener:
         shown = f"[{host}]" if ":" in host else host
         announce(f"http://{shown}:{listener.getsockname()[1]}/")
         config = uvicorn.Config(app, log_level="warning", access_log=False, lifespan="off")
@@ -115,10 +111,10 @@ def serve(
 
 
 def is_local_name(header: str) -> bool:
-    """Return whether a Host header names this machine in a way that no DNS server decides.
+    """Return whether a Host header names this machine without relying on DNS.
 
     Args:
-        header: An address, `localhost` or the machine's own name, with or without a port.
+        header: Value of the header, with or without a port.
     """
     name = header.rpartition("]")[0].lstrip("[") or header.partition(":")[0]
     if _is_address(name):
@@ -139,16 +135,16 @@ def _endpoint(library: Library, path: str) -> "Callable[[Request], Response]":
             body = None if stamp is not None else page(library, asked)
             tag = _etag(stamp or body or "")
             headers = {"etag": tag}
-            if path == "/report":  # a document of its own, with its style in it
+            if path == "/report":  # a self-contained document
                 headers["content-disposition"] = 'attachment; filename="report.html"'
             if request.headers.get("if-none-match") == tag:
                 return Response(status_code=304, headers=headers)
             return HTMLResponse(body or page(library, asked), headers=headers)
         except NotThereError as error:
-            return HTMLResponse(message("Not there", str(error)), status_code=404)
-        except IndexError:  # a resumed run has rewritten the file under the reader
-            said = "The run was rewound while this page was made. Load it again."
-            return HTMLResponse(message("The run went back", said), status_code=409)
+            return HTMLResponse(message("Not found", str(error)), status_code=404)
+        except IndexError:  # a resumed run has rewritten the file meanwhile
+            said = "The run was rewound while this page was made. Reload the page."
+            return HTMLResponse(message("The run was rewound", said), status_code=409)
 
     return answer
 
@@ -170,17 +166,17 @@ def _static(request: "Request") -> "Response":
 def _no_such_page(_request: "Request", _error: Exception) -> "Response":
     from starlette.responses import HTMLResponse
 
-    return HTMLResponse(message("Not there", "There is no such page."), status_code=404)
+    return HTMLResponse(message("Not found", "There is no such page."), status_code=404)
 
 
 class _Guard:
-    """Turns away who names this machine by a foreign name; adds the headers of every answer."""
+    """Middleware that rejects foreign Host headers and adds the security headers."""
 
     def __init__(self, app: "ASGIApp") -> None:
         self.app = app
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        if scope["type"] != "http":  # there is nothing else here
+        if scope["type"] != "http":
             return
         from starlette.datastructures import Headers, MutableHeaders
         from starlette.responses import PlainTextResponse
@@ -212,6 +208,13 @@ def _is_address(name: str) -> bool:
 
 def _is_loopback(host: str) -> bool:
     return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=_family(host))
+    except OSError as error:
+        raise OSError(f"cannot listen on {host} port {port}: {error.strerror}") from error
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -1,4 +1,4 @@
-"""Following a file of lines while another process writes it."""
+"""Incremental reading of a file of lines that another process writes."""
 
 import os
 from dataclasses import dataclass
@@ -11,27 +11,27 @@ _MARK = 64
 
 @dataclass(frozen=True)
 class Growth:
-    """Whole lines that a file has grown by.
+    """Whole lines that were added to a file.
 
     Attributes:
-        lines: Each with its offset in the file, without its newline.
-        anew: The file was rewritten: whatever was read before is void.
-        is_all: Nothing whole is left to read.
+        lines: Offset and content of each line, without its newline.
+        is_rewritten: Whether the file was rewritten, so that lines read before are invalid.
+        is_all: Whether there is no further whole line.
     """
 
     lines: list[tuple[int, bytes]]
-    anew: bool
+    is_rewritten: bool
     is_all: bool
 
 
 class Tail:
-    """Hands out whole lines, each once, however the file is written.
+    """Returns every whole line of a file once.
 
-    A torn last line waits until it is whole. A file that was replaced, cut or rewritten, as a
-    resumed run does, is noticed by its inode, its size and the last bytes that were read.
+    A torn last line is returned when it is whole. A file that was replaced, truncated or rewritten,
+    as by a resumed run, is recognised by its inode, its size and the last bytes read.
 
     Args:
-        path: Need not exist yet.
+        path: The file; it may not exist yet.
     """
 
     def __init__(self, path: Path) -> None:
@@ -42,24 +42,24 @@ class Tail:
 
     @property
     def size(self) -> int:
-        """How long the file is now, in bytes; 0 where there is none."""
+        """Size of the file in bytes; 0 if it is missing."""
         try:
             return self.path.stat().st_size
         except OSError:
             return 0
 
     def read(self, most: int = 1 << 22) -> Growth:
-        """Read on.
+        """Read new lines.
 
         Args:
-            most: About how many bytes to read; a longer line is read whole.
+            most: Approximate number of bytes to read; a longer line is read whole.
         """
         try:
             descriptor = os.open(self.path, os.O_RDONLY)
         except OSError:
-            return Growth([], self._start_anew(0), is_all=True)
+            return Growth([], self._reset(0), is_all=True)
         try:
-            anew = not self._is_continued(descriptor) and self._start_anew(
+            is_rewritten = not self._is_continued(descriptor) and self._reset(
                 os.fstat(descriptor).st_ino
             )
             data = self._whole_lines(descriptor, most)
@@ -71,10 +71,10 @@ class Tail:
             lines.append((self.position, line))
             self.position += len(line) + 1
         self._mark = (self._mark + data)[-_MARK:]
-        return Growth(lines, anew, is_all=not data or left == 0)
+        return Growth(lines, is_rewritten, is_all=not data or left == 0)
 
     def last_line(self, most: int = 1 << 16) -> bytes:
-        """Return the last whole line, or nothing if it is longer than `most` bytes."""
+        """Return the last whole line; empty if it is longer than `most` bytes."""
         try:
             with self.path.open("rb") as file:
                 file.seek(max(0, self.size - most))
@@ -90,8 +90,8 @@ class Tail:
         begin = self.position - len(self._mark)
         return os.pread(descriptor, len(self._mark), begin) == self._mark
 
-    def _start_anew(self, inode: int) -> bool:
-        """Forget what was read; return whether there was anything."""
+    def _reset(self, inode: int) -> bool:
+        """Reset the position; return whether anything had been read."""
         had_any = self.position > 0
         self.position, self._inode, self._mark = 0, inode, b""
         return had_any

@@ -1,4 +1,4 @@
-"""From what was asked to the page that answers it; knows nothing of HTTP."""
+"""Pages by path: from the query of an address to HTML, without HTTP."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,10 +8,12 @@ from mlrl_learners.monitor.library import Library, MonitoredRun
 from mlrl_learners.monitor.pages import curves, episode, episodes
 from mlrl_learners.monitor.pages.run import run_page
 from mlrl_learners.monitor.query import Query
-from mlrl_learners.monitor.stored import UNREADABLE, levels
 from mlrl_learners.report import render_report
 from mlrl_learners.report.html import tag
+from mlrl_learners.runs.files import FAILURES_FILE
 from mlrl_learners.runs.reader import read_run
+from mlrl_learners.runs.stored import UNREADABLE
+from mlrl_learners.runs.summaries import levels, seed_of
 
 __all__ = ["PAGES", "Asked", "NotThereError", "charts_stamp"]
 
@@ -22,16 +24,16 @@ _FAILURES_BYTES = 1 << 16
 
 
 class NotThereError(Exception):
-    """What was asked for is not there; its message says what, and what to do."""
+    """The requested run or episode does not exist; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """The query of an address.
+    """Query of an address.
 
     Attributes:
-        words: Each name with its last value.
-        runs: Every value of `run`.
+        words: Name -> last value.
+        runs: All values of `run`.
     """
 
     words: Mapping[str, str]
@@ -51,7 +53,7 @@ def _runs(library: Library, asked: Asked) -> str:
 
 
 def charts_stamp(library: Library, asked: Asked) -> str:
-    """Return what differs whenever the charts may; much cheaper than drawing them."""
+    """Return a text that changes whenever the charts may, without drawing them."""
     view = _view(library, asked)
     return repr((view.words(), [run.stamp() for run in view.runs]))
 
@@ -79,29 +81,29 @@ def _episode(library: Library, asked: Asked) -> str:
     query = Query.parse(asked.words)
     index = _index(run, query)
     number = index.number(asked.words.get("key", ""))
-    row = None if number is None else index.read(number)
-    if number is None or row is None:
+    record = None if number is None else index.read(number)
+    if number is None or record is None:
         raise NotThereError(
-            "This episode is not there. A resumed run sets aside what it is about to do again; "
+            "This episode does not exist. A resumed run removes the episodes that it repeats; "
             "or the file is still being read."
         )
     try:
-        reading = episode.Reading(
+        opened = episode.OpenedEpisode(
             run=run.name,
             query=query,
             entry=index.entry(number),
-            seed=row["seed"] if isinstance(row.get("seed"), int) else None,
-            levels=levels(row, _path(asked.words.get("path", ""))),
+            seed=seed_of(record),
+            levels=levels(record, _path(asked.words.get("path", ""))),
             **_neighbours(index, query, number),
         )
     except UNREADABLE as error:
         raise NotThereError(f"This episode cannot be read: {error!r}") from error
-    return episode.episode_page(reading)
+    return episode.episode_page(opened)
 
 
 def _about(library: Library, asked: Asked) -> str:
     run = _run(library, asked)
-    text = run.text("failures.jsonl")[-_FAILURES_BYTES:]
+    text = run.text(FAILURES_FILE)[-_FAILURES_BYTES:]
     return run_page(run, text.splitlines())
 
 
@@ -119,7 +121,7 @@ PAGES = {
     "/run": _about,
     "/report": _report,
 }
-"""The path of each page, and who makes it."""
+"""Path -> function that renders the page."""
 
 
 def _view(library: Library, asked: Asked) -> curves.View:
@@ -153,7 +155,7 @@ def _listing(run: MonitoredRun, query: Query, index: EpisodeIndex, hits: Hits) -
 
 
 def _neighbours(index: EpisodeIndex, query: Query, number: int) -> dict[str, str | None]:
-    """Return the keys of the episodes before and after one on its list."""
+    """Return the keys of the previous and the next episode of the list."""
     numbers = index.select(query)
     places = (numbers == number).nonzero()[0]
     if not len(places):
@@ -175,5 +177,5 @@ def _path(text: str) -> list[int]:
 
 
 def _count(text: str) -> int:
-    """Read a whole number of few digits; anything else is 0."""
+    """Parse a whole number of at most nine digits; anything else is 0."""
     return int(text) if text.isdecimal() and len(text) < 10 else 0

@@ -1,7 +1,7 @@
-"""A run as one self-contained HTML file: curves, figures, transcripts before and after.
+"""Report of a run as one self-contained HTML file: figures, curves and transcripts.
 
-The file runs no script and asks no network for anything; every text of a model or a user is
-escaped. Does not cover live runs: that is the monitor.
+The file contains no script and loads nothing from the network; every text of a model or a user is
+escaped. Live runs are covered by `mlrl_learners.monitor`.
 """
 
 from importlib import resources
@@ -17,7 +17,7 @@ from mlrl_learners.report.sections import (
     played,
     training_samples,
 )
-from mlrl_learners.runs.reader import Run, read_run
+from mlrl_learners.runs.reader import StoredRun, read_run
 
 __all__ = ["render_report", "write_report"]
 
@@ -29,10 +29,10 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
 
     Args:
         run_dir: May be empty or still growing.
-        output: `report.html` in the run directory when None.
+        output: Path of the file; `report.html` in the run directory by default.
 
     Raises:
-        RunDirError: If there is no such folder, or the file cannot be written.
+        RunDirError: If the folder does not exist, or the file cannot be written.
     """
     if not run_dir.is_dir():
         raise RunDirError(f"no run directory at {str(run_dir)!r}")
@@ -46,7 +46,7 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
     return path
 
 
-def render_report(run: Run) -> str:
+def render_report(run: StoredRun) -> str:
     """Return the whole document."""
     style = resources.files(__name__).joinpath("style.css").read_text("utf-8")
     groups = evaluation_groups(run)
@@ -62,6 +62,6 @@ def render_report(run: Run) -> str:
     )
 
 
-def _subtitle(run: Run) -> str:
+def _subtitle(run: StoredRun) -> str:
     env_ids = dict.fromkeys(evaluation.env_id for evaluation in run.evaluations)
     return " · ".join(["mlrl run", *env_ids])

@@ -1,37 +1,22 @@
-"""Line charts as inline SVG: pure functions from numbers to markup.
+"""Line charts as inline SVG.
 
-Colours come from the style sheet, so that a chart follows light and dark; lines also differ by
-dash and mark, so that colour is never the only sign.
+Colours come from the style sheet, which has a light and a dark theme. Lines also differ by dash and
+mark, so that they can be told apart without colour. Numbers are rounded in `chart_scales`.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from mlrl_learners.report.chart_scales import Point, nice_ticks, number
 from mlrl_learners.report.html import Html, tag
 
-__all__ = [
-    "COLORS",
-    "Chart",
-    "Series",
-    "draw",
-    "legend",
-    "nice_ticks",
-    "number",
-    "running_mean",
-    "thin",
-]
-
-Point = tuple[float, float]
+__all__ = ["COLORS", "Chart", "Series", "draw", "legend"]
 
 COLORS = 8
-"""How many colours the style sheet has for lines."""
+"""Number of line colours in the style sheet."""
 
-_GREATEST = 1e100  # beyond it, sums and products of the layout would overflow
+_GREATEST = 1e100  # larger values would overflow in the layout
 
 
 @dataclass(frozen=True)
@@ -39,11 +24,11 @@ class Series:
     """One line or set of marks.
 
     Attributes:
-        name: For the legend; empty for none.
-        points: `(x, y)`, in order of x; values that are not finite, or absurd, are left out.
+        name: Name in the legend; empty for none.
+        points: `(x, y)` in order of x; values that are not finite or above 1e100 are left out.
         kind: A `line`, a `faint` line behind others, or `marks` joined by a thin line.
-        color: Which colour of the style sheet, from 0 and below `COLORS`.
-        intervals: For each point its lower and upper bound, or empty.
+        color: Index of a colour in the style sheet, in [0, `COLORS`).
+        intervals: Lower and upper bound of each point, or empty.
     """
 
     name: str
@@ -55,14 +40,14 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """What is drawn: a title, labelled axes with units, and series.
+    """A chart: a title, labelled axes and series.
 
     Attributes:
-        title: Shown above and read aloud.
-        x_label: With its unit.
-        y_label: With its unit.
-        series: At least one with a point, or the chart says that there is nothing yet.
-        large: The main chart, or one of several small ones.
+        title: Shown above the chart and used as its text alternative.
+        x_label: Label of the horizontal axis, with its unit.
+        y_label: Label of the vertical axis, with its unit.
+        series: Lines; without any point the chart shows a message instead.
+        large: Whether it is drawn at full width.
         legend: Whether to name the series below the drawing.
     """
 
@@ -76,7 +61,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class _Frame:
-    """Maps values to the drawing's own units."""
+    """Mapping of values to coordinates of the drawing."""
 
     width: float
     height: float
@@ -125,7 +110,7 @@ def draw(chart: Chart) -> Html:
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         class_=size,
-        data_x=_span(frame.x_range, frame.x),  # so that a script can read values off the drawing
+        data_x=_span(frame.x_range, frame.x),  # lets a script convert coordinates to values
         data_y=_span(frame.y_range, frame.y),
     )
     named = _legend(series) if chart.legend else None
@@ -133,78 +118,14 @@ def draw(chart: Chart) -> Html:
 
 
 def legend(names: Sequence[str]) -> Html:
-    """Name the lines that all charts of a page have, in the order of their colours."""
+    """Return a legend for all charts of a page, in the order of the colours."""
     return _legend([Series(name, [(0.0, 0.0)], color=i) for i, name in enumerate(names)]) or tag(
         "p"
     )
 
 
-def nice_ticks(low: float, high: float, count: int, *, whole: bool = False) -> list[float]:
-    """Return round numbers, evenly spaced, that reach from at most `low` to at least `high`.
-
-    Args:
-        low: Least value.
-        high: Greatest value, not below `low`.
-        count: About how many steps.
-        whole: Whole numbers only.
-    """
-    if high - low < 1e-9 * max(abs(low), abs(high), 1e-9):
-        near = abs(low) * 0.1 if abs(low) > 1e-12 else 1e-3  # of a learning rate, too
-        margin = max(near, 1.0) if whole else near
-        low, high = low - margin, high + margin
-    raw = (high - low) / count
-    power = 10.0 ** math.floor(math.log10(raw))
-    step = next(power * unit for unit in (1, 2, 5, 10) if power * unit >= raw * 0.999)
-    if whole:
-        step = max(1.0, step)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [index * step for index in range(first, max(last, first + 1) + 1)]
-
-
-def number(value: float) -> str:
-    """Write a number in few characters: `0.25`, `12`, `1.5k`, `3e-6`."""
-    if value == 0:
-        return "0"
-    size = abs(value)
-    if size >= 1e6 or size < 1e-3:
-        return f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
-    if size >= 1e4:
-        return f"{value / 1000:.3g}k"
-    return f"{value:.4g}" if size >= 1 else f"{value:.3g}"
-
-
-def running_mean(points: Sequence[Point], window: int) -> list[Point]:
-    """Return the mean of each point and the `window - 1` before it."""
-    if not points:
-        return []
-    xs, ys = _columns(points)
-    window = min(window, len(ys))
-    covered = np.minimum(np.arange(1, len(ys) + 1), window)
-    sums = np.convolve(ys, np.ones(window))[: len(ys)]
-    return list(zip(xs.tolist(), (sums / covered).tolist(), strict=True))
-
-
-def thin(points: Sequence[Point], most: int) -> list[Point]:
-    """Return at most `most` points: the last of each bunch in x, with the mean of the bunch in y.
-
-    No screen shows more points than it has columns.
-    """
-    if len(points) <= most:
-        return list(points)
-    xs, ys = _columns(points)
-    starts = np.arange(most) * len(ys) // most
-    ends = np.append(starts[1:], len(ys))
-    means = np.add.reduceat(ys, starts) / (ends - starts)
-    return list(zip(xs[ends - 1].tolist(), means.tolist(), strict=True))
-
-
-def _columns(points: Sequence[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    table = np.asarray(points, dtype=np.float64)
-    return table[:, 0], table[:, 1]
-
-
 def _span(values: tuple[float, float], place: Callable[[float], float]) -> str:
-    """Write which values the ends of an axis stand for, and where in the drawing they are."""
+    """Return the values at the ends of an axis and their coordinates."""
     low, high = values
     return f"{low!r} {high!r} {place(low):g} {place(high):g}"
 

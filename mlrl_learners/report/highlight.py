@@ -1,6 +1,6 @@
-"""Code in colours, where Pygments is installed; as plain text where it is not.
+"""Syntax highlighting with Pygments; plain text if it is not installed.
 
-Pygments only says what each piece of text is; the markup is made by `tag`, as everywhere.
+Pygments only classifies tokens; the markup is made by `tag`.
 """
 
 import functools
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["highlight"]
 
-# The class in the style sheet, by the kind of token; the most special kind that is listed counts.
+# Kind of token -> class in the style sheet. A kind that is not listed has that of its parent.
 _CLASSES = {
     "Token.Keyword": "hk",
     "Token.Operator.Word": "hk",
@@ -30,17 +30,17 @@ _CLASSES = {
 
 
 def highlight(code: str, language: str = "python") -> Html:
-    """Return a code element that shows `code` as written.
+    """Return a code element with the text of `code` unchanged.
 
     Args:
-        code: Any text; it need not be right code.
-        language: A name that Pygments knows; any other one leaves the text without colours.
+        code: Any text; it may be invalid code.
+        language: Name of a Pygments lexer; an unknown one gives plain text.
     """
     lexer = _lexer(language.strip().lower() or "python")
     if lexer is None:
         return tag("code", code)
     pieces: list[str] = []
-    for _, kind, text in lexer.get_tokens_unprocessed(clean(code)):  # the other way drops some
+    for _, kind, text in lexer.get_tokens_unprocessed(clean(code)):  # get_tokens drops some text
         name = _class_of(kind)
         pieces.append(tag("span", text, class_=name) if name else text)
     return tag("code", pieces)

@@ -1,7 +1,7 @@
-"""HTML that cannot be injected into: plain text is escaped wherever it enters a tag.
+"""HTML construction with automatic escaping.
 
-`tag` is the only way to make markup. Whatever is a plain `str` is shown as written; only `Html`,
-which `tag` itself returns, passes as it is.
+`tag` is the only way to create markup. A plain `str` is escaped; `Html`, which `tag` returns, is
+inserted unchanged.
 """
 
 import html
@@ -12,13 +12,13 @@ from typing import TypeAlias
 __all__ = ["Child", "Html", "clean", "page", "tag"]
 
 _VOID = frozenset({"meta", "link", "input", "line", "rect", "circle", "path", "polyline", "br"})
-# Control characters and lone surrogates have no place in a document.
+# Control characters and lone surrogates are not allowed in HTML.
 _UNSHOWABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _CLOSES_STYLE = re.compile(r"</", re.IGNORECASE)
 
 
 class Html(str):
-    """Markup made by `tag`; joining it with plain text gives plain text again."""
+    """Markup made by `tag`; concatenation with a `str` gives a `str`, which is escaped again."""
 
     __slots__ = ()
 
@@ -27,7 +27,7 @@ Child: TypeAlias = "str | Sequence[Child] | None"
 
 
 def clean(text: str) -> str:
-    """Replace what no document can hold, and make every line end with a newline alone."""
+    """Replace characters that HTML does not allow, and convert line ends to newlines."""
     return _UNSHOWABLE.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
@@ -35,9 +35,9 @@ def tag(name: str, /, *children: Child, **attributes: str | float | None) -> Htm
     """Return an element.
 
     Args:
-        name: A tag name of ours, never from data.
-        children: Escaped unless they are `Html`; sequences are flattened, None is left out.
-        attributes: `class_` is `class`, other underscores are hyphens; None is left out.
+        name: Name of the element; must not come from data.
+        children: Escaped unless they are `Html`; sequences are flattened, None is omitted.
+        attributes: `class_` is written as `class`, other underscores as hyphens; None is omitted.
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{html.escape(clean(str(value)))}"'
@@ -50,12 +50,15 @@ def tag(name: str, /, *children: Child, **attributes: str | float | None) -> Htm
 
 
 def page(title: str, style: str, *body: Child) -> str:
-    """Return a whole document that runs no script and asks no network for anything.
+    """Return a document without scripts that loads nothing from the network.
 
     Args:
-        title: Of the window.
-        style: A style sheet of ours.
-        body: What `main` holds.
+        title: Title of the window.
+        style: Style sheet; must not come from data.
+        body: Content of `main`.
+
+    Raises:
+        ValueError: If the style sheet contains `</`.
     """
     if _CLOSES_STYLE.search(style):
         raise ValueError("the style sheet must not hold '</'")

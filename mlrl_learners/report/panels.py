@@ -1,8 +1,8 @@
-"""Which charts a run has, or several runs laid over each other: from metrics to drawings.
+"""Charts of the metrics of one or several runs.
 
-The lines of a chart are the agents, or the components, of a single run; of several runs there is
-a chart for each of those, and the lines are the runs. Curves that are zero everywhere are left
-out. What a learner logs beyond the names listed here is drawn under its own name.
+For a single run, the lines of a chart are its agents or reward components. For several runs there
+is one chart per agent or component, and the lines are the runs. Curves that are zero everywhere are
+left out. Metrics that are not listed here are drawn under their own name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,10 +12,11 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mlrl_learners.report.charts import Chart, Series, draw, legend, running_mean, thin
+from mlrl_learners.report.chart_scales import running_mean, thin
+from mlrl_learners.report.charts import Chart, Series, draw, legend
 from mlrl_learners.report.html import Html, tag
 
-__all__ = ["AXES", "Axis", "Curves", "Held", "draw_panels"]
+__all__ = ["AXES", "Axis", "Curves", "EvaluationPoint", "draw_panels"]
 
 Axis: TypeAlias = Literal["iteration", "tokens", "seconds"]
 AXES: tuple[Axis, ...] = get_args(Axis)
@@ -29,10 +30,10 @@ _AXIS_LABELS = {
     "seconds": "seconds of training",
 }
 _MOST_POINTS = 400
-_NOTHING = 1e-9  # a curve below it everywhere says nothing
+_ZERO = 1e-9  # a curve below it everywhere is left out
 _SHARED = ("train", "time", "eval")
 
-# What a metric is called, and the label of its axis; in the order of the page.
+# Metric -> title and label of the vertical axis, in the order of the page.
 _REWARD = {
     "train/solved_rate": ("Solved", "share"),
     "train/return_std": ("Spread of returns", "standard deviation"),
@@ -61,8 +62,8 @@ _SPEED = {
 
 
 @dataclass(frozen=True)
-class Held:
-    """The mean return of an evaluation after `iteration`, with its 95 % interval."""
+class EvaluationPoint:
+    """Mean return of an evaluation after `iteration`, with its 95 % interval."""
 
     iteration: int
     mean: float
@@ -72,21 +73,21 @@ class Held:
 
 @dataclass(frozen=True)
 class Curves:
-    """The metrics of one run.
+    """Metrics of one run.
 
     Attributes:
-        name: Of the run.
-        columns: For each metric its values, NaN where an iteration has none; all equally long.
-            `iteration` and `seconds` are among them.
-        held_out: Evaluations of one environment and split.
+        name: Name of the run.
+        columns: Metric -> one value per iteration, NaN if the iteration lacks it; includes
+            `iteration` and usually `seconds`.
+        held_out: Evaluations on one environment and split.
     """
 
     name: str
     columns: Mapping[str, Values]
-    held_out: Sequence[Held] = field(default_factory=tuple)
+    held_out: Sequence[EvaluationPoint] = field(default_factory=tuple)
 
     def x(self, axis: Axis) -> Values:
-        """Return where the iterations are along an axis."""
+        """Return the position of each iteration on an axis."""
         if axis == "iteration":
             return self.columns.get("iteration", np.empty(0))
         steps = self.columns.get("train/tokens" if axis == "tokens" else "seconds")
@@ -95,7 +96,7 @@ class Curves:
         return np.cumsum(np.nan_to_num(steps))
 
     def points(self, metric: str, axis: Axis) -> list[Point]:
-        """Return the finite values of a metric, with where they are along an axis."""
+        """Return the finite values of a metric with their positions on an axis."""
         values = self.columns.get(metric)
         if values is None:
             return []
@@ -106,7 +107,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class _Panel:
-    """Metrics that belong together: the label of each line, and the metric it shows."""
+    """Metrics of one chart, `lines`: label of a line -> metric."""
 
     title: str
     unit: str
@@ -114,43 +115,43 @@ class _Panel:
 
 
 def draw_panels(runs: Sequence[Curves], *, axis: Axis, smoothing: int) -> list[Html]:
-    """Draw everything that runs have logged.
+    """Draw all metrics of some runs.
 
     Args:
         runs: In the order of their colours.
-        axis: What the curves are drawn over.
-        smoothing: How many iterations a running mean covers, at least 1.
+        axis: Horizontal axis.
+        smoothing: Window of the running mean in iterations, at least 1.
     """
-    brush = _Brush(runs, axis, smoothing)
+    drawing = _Drawing(runs, axis, smoothing)
     parts: list[Html] = []
     if len(runs) > 1:
         parts.append(tag("div", legend([run.name for run in runs]), class_="runs-legend"))
-    main = brush.returns()
+    main = drawing.returns()
     parts.append(tag("div", draw(main), class_="wide-only"))
     parts.append(tag("div", draw(replace(main, large=False)), class_="narrow-only"))
     for title, panels in _sections(_names(runs)).items():
-        charts = [chart for panel in panels for chart in brush.charts(panel)]
+        charts = [chart for panel in panels for chart in drawing.charts(panel)]
         if charts:
-            drawn = [draw(chart) for chart in charts]
-            parts += [tag("h3", title), tag("div", drawn, class_="small-charts")]
+            figures = [draw(chart) for chart in charts]
+            parts += [tag("h3", title), tag("div", figures, class_="small-charts")]
     return parts
 
 
 @dataclass(frozen=True)
-class _Brush:
-    """How this page draws: which runs, over what, how smooth."""
+class _Drawing:
+    """Options shared by all charts of a page."""
 
     runs: Sequence[Curves]
     axis: Axis
     smoothing: int
 
     def returns(self) -> Chart:
-        """Return the main chart: the team's return in training, and on held-out tasks."""
+        """Return the main chart: team return in training and on held-out tasks."""
         alone = len(self.runs) == 1
         series: list[Series] = []
         for color, run in enumerate(self.runs):
             points = run.points("train/return", self.axis)
-            if alone and self.smoothing > 1:  # of several runs it would be a thicket
+            if alone and self.smoothing > 1:  # with several runs the chart would be unreadable
                 each = thin(points, _MOST_POINTS)
                 series.append(Series("training, each iteration", each, "faint", color))
             mean = f"training, mean of {self.smoothing}" if self.smoothing > 1 else "training"
@@ -162,7 +163,7 @@ class _Brush:
         return Chart("Return", label, "mean return", series, large=True, legend=alone)
 
     def charts(self, panel: _Panel) -> list[Chart]:
-        """Return a chart of all lines of a single run, or one a line for several runs."""
+        """Return one chart for a single run, or one chart per line for several runs."""
         if len(self.runs) == 1:
             drawn = {panel.title: [(self.runs[0], lab, name) for lab, name in panel.lines.items()]}
         else:
@@ -173,7 +174,7 @@ class _Brush:
                 for label, name in panel.lines.items()
             }
         charts = [self._chart(title, panel.unit, lines) for title, lines in drawn.items()]
-        return [chart for chart in charts if _says_something(chart)]
+        return [chart for chart in charts if _is_nonzero(chart)]
 
     def _chart(self, title: str, unit: str, lines: Sequence[tuple[Curves, str, str]]) -> Chart:
         series = [
@@ -203,7 +204,7 @@ def _names(runs: Sequence[Curves]) -> list[str]:
 
 
 def _sections(names: Sequence[str]) -> dict[str, list[_Panel]]:
-    """Sort metrics into the sections of the page."""
+    """Return section title -> charts."""
     components = {name.split("/", 2)[2]: name for name in names if name.startswith("train/reward/")}
     reward = [_Panel("Components", "mean a joint action", components)] if components else []
     reward += [_Panel(*_REWARD[name], {"": name}) for name in _REWARD if name in names]
@@ -235,5 +236,5 @@ def _words(suffix: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _says_something(chart: Chart) -> bool:
-    return any(abs(y) > _NOTHING for series in chart.series for _, y in series.points)
+def _is_nonzero(chart: Chart) -> bool:
+    return any(abs(y) > _ZERO for series in chart.series for _, y in series.points)

@@ -1,24 +1,27 @@
-"""The parts of the page: headline figures, curves, evaluations, configuration."""
+"""Sections of the report: headline figures, curves, evaluations, configuration."""
 
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
-from mlrl_learners.report.charts import number
+from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.html import Child, Html, tag
-from mlrl_learners.report.panels import Curves, Held, draw_panels
+from mlrl_learners.report.panels import Curves, EvaluationPoint, draw_panels
 from mlrl_learners.report.transcripts import Side, compare
-from mlrl_learners.runs.reader import Episode, Evaluation, Run
+from mlrl_learners.runs.evaluations import StoredEvaluation
+from mlrl_learners.runs.files import CONFIG_FILE, ENVIRONMENT_FILE
+from mlrl_learners.runs.reader import StoredRun
+from mlrl_learners.runs.stored import StoredEpisode
 
 __all__ = ["configuration", "curves", "evaluation_groups", "headline", "played", "training_samples"]
 
 _SMOOTHING = 5
 
 
-def evaluation_groups(run: Run) -> list[list[Evaluation]]:
+def evaluation_groups(run: StoredRun) -> list[list[StoredEvaluation]]:
     """Group evaluations by environment and split, the one evaluated most often first."""
-    groups: dict[tuple[str, str], list[Evaluation]] = {}
+    groups: dict[tuple[str, str], list[StoredEvaluation]] = {}
     for evaluation in run.evaluations:
         groups.setdefault((evaluation.env_id, evaluation.split), []).append(evaluation)
     for group in groups.values():
@@ -26,8 +29,8 @@ def evaluation_groups(run: Run) -> list[list[Evaluation]]:
     return sorted(groups.values(), key=len, reverse=True)
 
 
-def headline(run: Run) -> Html:
-    """Show what changed, in a few large figures."""
+def headline(run: StoredRun) -> Html:
+    """Show the main figures as tiles."""
     tiles = []
     groups = evaluation_groups(run)
     if groups and len(groups[0]) > 1:
@@ -44,8 +47,8 @@ def headline(run: Run) -> Html:
     return tag("div", tiles, class_="tiles")
 
 
-def curves(run: Run) -> list[Html]:
-    """Show the team's return, its components, and everything the learner has logged."""
+def curves(run: StoredRun) -> list[Html]:
+    """Show the team return, its components and all metrics of the learner."""
     parts = draw_panels([_curves_of(run)], axis="iteration", smoothing=_SMOOTHING)
     if len(parts) > 2:
         note = f"Small charts: mean of {_SMOOTHING} iterations, for each agent or set of weights."
@@ -53,8 +56,8 @@ def curves(run: Run) -> list[Html]:
     return parts
 
 
-def played(group: Sequence[Evaluation], *, limit: int) -> Html:
-    """Show one environment's evaluations: figures first against last, then transcripts."""
+def played(group: Sequence[StoredEvaluation], *, limit: int) -> Html:
+    """Show the first and last evaluation of an environment: figures, then transcripts."""
     first, last = group[0], group[-1]
     split = f" · {last.split}" if last.split else ""
     sides = [
@@ -69,8 +72,8 @@ def played(group: Sequence[Evaluation], *, limit: int) -> Html:
     )
 
 
-def training_samples(run: Run) -> Html | None:
-    """Show episodes of the first and last iteration of training."""
+def training_samples(run: StoredRun) -> Html | None:
+    """Show episodes of the first and the last training iteration."""
     if not run.first_episodes:
         return None
     sides = [Side("", run.first_episodes)]
@@ -84,23 +87,23 @@ def training_samples(run: Run) -> Html | None:
     return tag("section", tag("h2", "Samples from training"), blocks)
 
 
-def configuration(run: Run) -> Html:
-    """Show the resolved configuration, versions and hardware, and what could not be read."""
+def configuration(run: StoredRun) -> Html:
+    """Show configuration, versions and hardware, and the number of unreadable lines."""
     note = None
     if run.unreadable:
         lines = "line" if run.unreadable == 1 else "lines"
         text = f"{run.unreadable} {lines} of the run's files could not be read and were left out."
         note = tag("p", text, class_="quiet")
-    files = {"config.yaml": run.config, "environment.json": run.environment}
+    files = {CONFIG_FILE: run.config, ENVIRONMENT_FILE: run.environment}
     shown = [
         tag("details", tag("summary", name), tag("pre", text), class_="reads")
         for name, text in files.items()
         if text
     ]
-    return tag("section", tag("h2", "How it was made"), shown, note)
+    return tag("section", tag("h2", "Configuration and environment"), shown, note)
 
 
-def _curves_of(run: Run) -> Curves:
+def _curves_of(run: StoredRun) -> Curves:
     rows = [
         {"iteration": one.iteration, "seconds": one.seconds, **one.metrics}
         for one in run.iterations
@@ -108,11 +111,11 @@ def _curves_of(run: Run) -> Curves:
     names = {name for row in rows for name in row}
     columns = {name: np.array([row.get(name, math.nan) for row in rows]) for name in names}
     group = next(iter(evaluation_groups(run)), [])
-    held_out = [Held(one.iteration, one.mean_return, *one.interval) for one in group]
+    held_out = [EvaluationPoint(one.iteration, one.mean_return, *one.interval) for one in group]
     return Curves(run.name, columns, held_out)
 
 
-def _comparison(first: Evaluation, last: Evaluation) -> Html:
+def _comparison(first: StoredEvaluation, last: StoredEvaluation) -> Html:
     names = dict.fromkeys([*first.components, *last.components])
     before, after = _mean_lengths(first.episodes), _mean_lengths(last.episodes)
     rows = [
@@ -131,7 +134,7 @@ def _comparison(first: Evaluation, last: Evaluation) -> Html:
     return tag("div", table, tag("p", _provenance(last), class_="quiet"), class_="wide")
 
 
-def _single(evaluation: Evaluation) -> Html:
+def _single(evaluation: StoredEvaluation) -> Html:
     figures = {"mean return": evaluation.mean_return, "solved, share": evaluation.solved_rate}
     rows = [
         tag("tr", tag("th", name, scope="row"), tag("td", number(value)))
@@ -164,7 +167,7 @@ def _with_interval(value: float, interval: tuple[float, float] | None) -> list[C
     return [number(value), tag("small", f"{number(interval[0])} to {number(interval[1])}")]
 
 
-def _mean_lengths(episodes: Sequence[Episode]) -> dict[str, float]:
+def _mean_lengths(episodes: Sequence[StoredEpisode]) -> dict[str, float]:
     lengths: dict[str, list[int]] = {}
     for episode in episodes:
         for turn in episode.turns:
@@ -173,17 +176,17 @@ def _mean_lengths(episodes: Sequence[Episode]) -> dict[str, float]:
     return {agent: sum(counts) / len(counts) for agent, counts in lengths.items()}
 
 
-def _provenance(evaluation: Evaluation) -> str:
+def _provenance(evaluation: StoredEvaluation) -> str:
     episodes, tasks = evaluation.episodes, len({e.task_id for e in evaluation.episodes})
     seed = "" if evaluation.seed is None else f", evaluation seed {evaluation.seed}"
     return f"{len(episodes)} episodes over {tasks} tasks{seed}."
 
 
-def _sampled_tokens(run: Run) -> float:
+def _sampled_tokens(run: StoredRun) -> float:
     return math.fsum(one.metrics.get("train/tokens", 0.0) for one in run.iterations)
 
 
-def _moment(evaluation: Evaluation) -> str:
+def _moment(evaluation: StoredEvaluation) -> str:
     if evaluation.iteration == 0:
         return "before training"
     return f"after {evaluation.iteration} iterations"

@@ -1,14 +1,14 @@
-"""Transcripts that people read: what each agent was shown, what it wrote, what that earned."""
+"""HTML transcripts of episodes: observations, answers and rewards of each agent."""
 
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.report.charts import number
+from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.highlight import highlight
 from mlrl_learners.report.html import Html, tag
-from mlrl_learners.runs.reader import Episode, Turn
+from mlrl_learners.runs.stored import StoredEpisode, StoredTurn
 
 __all__ = ["Side", "compare", "prose", "reads", "verdict", "writes"]
 
@@ -19,24 +19,24 @@ _CODE_LINE = re.compile(r"^(def |class |import |from \w+ import |@\w+|    return
 
 @dataclass(frozen=True)
 class Side:
-    """Episodes of one moment, e.g. before training.
+    """One column of a comparison, such as the episodes before training.
 
     Attributes:
         title: Column heading.
-        episodes: As played then.
+        episodes: Its episodes.
     """
 
     title: str
-    episodes: Sequence[Episode]
+    episodes: Sequence[StoredEpisode]
 
 
 def compare(sides: Sequence[Side], *, limit: int, open_first: int = 1) -> Html:
-    """Show the same tasks at every moment, a column each; tasks in the order of the last side.
+    """Show the episodes that all sides share, by task and seed, one column per side.
 
     Args:
-        sides: One or two moments.
-        limit: Most tasks shown.
-        open_first: How many are unfolded.
+        sides: One or two sides; the last one decides the order.
+        limit: Maximum number of episodes shown.
+        open_first: Number of episodes that are unfolded.
     """
     keyed = [{(e.task_id, e.seed): e for e in reversed(side.episodes)} for side in sides]
     everywhere = [
@@ -57,7 +57,7 @@ def compare(sides: Sequence[Side], *, limit: int, open_first: int = 1) -> Html:
 
 
 def prose(text: str) -> list[Html]:
-    """Show text as written, fenced blocks and bare code in monospace."""
+    """Show a text unchanged, with fenced blocks and code in monospace."""
     shown, note = _shorten(text)
     if note is not None:
         return [*prose(shown), note]
@@ -75,7 +75,7 @@ def prose(text: str) -> list[Html]:
 
 
 def reads(agent: str, text: str, *, unfolded: bool = False) -> Html:
-    """Show what an agent was shown."""
+    """Show the observation of an agent."""
     label = f"{agent} reads ({len(text):,} characters)"
     return tag(
         "details",
@@ -86,8 +86,8 @@ def reads(agent: str, text: str, *, unfolded: bool = False) -> Html:
     )
 
 
-def writes(agent: str, turn: Turn) -> Html:
-    """Show what an agent wrote in a turn, and what that earned."""
+def writes(agent: str, turn: StoredTurn) -> Html:
+    """Show the answer of an agent in a turn, with its reward."""
     reward = turn.rewards.get(agent)
     pill = tag("span", f"reward {number(reward)}", class_="pill") if reward is not None else None
     is_cut = turn.finish_reasons.get(agent) == "length"
@@ -109,7 +109,7 @@ def writes(agent: str, turn: Turn) -> Html:
 
 
 def verdict(*, solved: bool) -> Html:
-    """Say whether an episode was solved."""
+    """Show whether an episode was solved."""
     word, kind = ("✓ solved", "good") if solved else ("not solved", "plain")
     return tag("span", word, class_=f"pill {kind}")
 
@@ -125,13 +125,15 @@ def _plain(text: str) -> list[Html]:
     return [tag("div", text.strip("\n"), class_="prose")] if text.strip() else []
 
 
-def _card(played: Sequence[tuple[str, Episode]], *, unfolded: bool) -> Html:
+def _card(played: Sequence[tuple[str, StoredEpisode]], *, unfolded: bool) -> Html:
     first = played[0][1]
     heading = tag(
         "summary",
         tag("strong", first.task_id),
         tag("span", f"seed {first.seed}", class_="quiet"),
-        tag("span", "return " + " → ".join(number(e.total) for _, e in played), class_="pill"),
+        tag(
+            "span", "return " + " → ".join(number(e.team_return) for _, e in played), class_="pill"
+        ),
         verdict(solved=played[-1][1].solved),
     )
     columns = [
@@ -148,14 +150,14 @@ def _card(played: Sequence[tuple[str, Episode]], *, unfolded: bool) -> Html:
     )
 
 
-def _opening(episode: Episode) -> Html | None:
-    """What the agents read first, once for all columns."""
+def _opening(episode: StoredEpisode) -> Html | None:
+    """Show the first observations, which all columns share."""
     if not episode.turns:
         return None
     return tag("div", [reads(agent, text) for agent, text in episode.turns[0].observations.items()])
 
 
-def _turn(turn: Turn, index: int, episode: Episode) -> Html:
+def _turn(turn: StoredTurn, index: int, episode: StoredEpisode) -> Html:
     later = index > 0
     heading = f"Turn {index + 1}" if len(episode.turns) > 1 else None
     return tag(
@@ -174,14 +176,14 @@ def _parts(components: Mapping[str, float]) -> Html | None:
     return tag("p", parts, class_="parts")
 
 
-def _length(agent: str, turn: Turn) -> str:
+def _length(agent: str, turn: StoredTurn) -> str:
     characters = f"{len(turn.actions[agent]):,} characters"
     tokens = turn.tokens.get(agent)
     return f"{tokens:,.0f} tokens, {characters}" if tokens else characters
 
 
 def _diagnostics(facts: object) -> list[Html | None]:
-    """Show checks as a list of verdicts, and whatever else there is as it is."""
+    """Show checks as a list, and other diagnostics as JSON."""
     if not isinstance(facts, Mapping):
         return [_raw(facts)]
     checks = facts.get("checks")

@@ -1,4 +1,4 @@
-"""Where a result comes from: versions, commit, hardware."""
+"""Provenance of a result: package versions, commit, hardware."""
 
 import os
 import platform
@@ -17,7 +17,7 @@ PACKAGES = (
 
 
 def describe_environment() -> dict[str, Any]:
-    """Return versions, commit and hardware as JSON values. Does not import torch by itself."""
+    """Return versions, commit and hardware as JSON values, without importing torch."""
     return {
         "command": sys.argv,
         "python": platform.python_version(),
@@ -32,7 +32,7 @@ def describe_environment() -> dict[str, Any]:
 
 
 def package_versions() -> dict[str, str]:
-    """Return the version of each installed package that a run may depend on."""
+    """Return the version of each installed package that can affect a run."""
     versions = {}
     for name in PACKAGES:
         try:
@@ -43,7 +43,7 @@ def package_versions() -> dict[str, str]:
 
 
 def _commit() -> str | None:
-    """Return the commit of a source checkout, with `+` when files differ from it."""
+    """Return the commit of a source checkout, followed by `+` if files differ from it."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
@@ -80,7 +80,7 @@ def _memory_gib() -> float | None:
 
 
 def _gpu_names() -> list[str]:
-    """Name the GPUs that torch sees, if torch is loaded already."""
+    """Return the names of the GPUs that torch finds; empty if torch is not imported."""
     torch = sys.modules.get("torch")
     if torch is None or not torch.cuda.is_available():
         return []

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.means import mean
 from mlrl_learners.testing.toy_training import Gain, make_with_seed, train_on_toy
 from mlrl_learners.testing.toys import TOYS, Toy
 from mlrl_learners.types import AgentID, Branching, JointMode, Learner, RolloutConfig

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.means import mean
 from mlrl_learners.play.rollout import collect_rollouts, play_episodes
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.testing.toys import Toy, ToyEnv

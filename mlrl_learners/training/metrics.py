@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from mlrl_learners.figures.means import mean
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
@@ -32,12 +33,12 @@ def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
         for value in joint_returns(rollout.root, agent, gamma=1.0)
     ]
     leaves = [leaf for rollout in rollouts for leaf in _leaves(rollout.root)]
-    mean = _mean(returns)
+    mean_return = mean(returns)
     metrics = {
-        "train/return": mean,
-        "train/return_std": math.sqrt(_mean([(value - mean) ** 2 for value in returns])),
-        "train/solved_rate": _mean([float(_solved(step)) for _, step in leaves]),
-        "train/turns": _mean([float(turn + 1) for turn, _ in leaves]),
+        "train/return": mean_return,
+        "train/return_std": math.sqrt(mean([(value - mean_return) ** 2 for value in returns])),
+        "train/solved_rate": mean([float(_solved(step)) for _, step in leaves]),
+        "train/turns": mean([float(turn + 1) for turn, _ in leaves]),
     }
     return metrics | _component_means(rollouts)
 
@@ -72,7 +73,7 @@ def _component_means(rollouts: Sequence[Rollout]) -> dict[str, float]:
                 for components in step.components.values():
                     for name, value in components.items():
                         values[name].append(value)
-    return {f"train/reward/{name}": _mean(values[name]) for name in sorted(values)}
+    return {f"train/reward/{name}": mean(values[name]) for name in sorted(values)}
 
 
 def _leaves(node: Node) -> Iterator[tuple[int, JointStep]]:
@@ -85,7 +86,3 @@ def _leaves(node: Node) -> Iterator[tuple[int, JointStep]]:
 
 def _solved(step: JointStep) -> bool:
     return any(bool(info.get("solved")) for info in step.infos.values())
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)

@@ -1,8 +1,8 @@
-"""The leaderboard: result files become a Markdown page, a page for browsers and transcripts.
+"""The leaderboard: a Markdown page, an HTML page and transcripts built from result files.
 
-The same results always give the same bytes, so that a stale page is found by building it again.
-Every text of a model or a user is escaped; the page asks no network for anything and allows no
-script but its own.
+Equal results give equal bytes, so that a stale page is found by building it again. Every text of a
+model or a user is escaped. The HTML page loads nothing from the network and its content security
+policy allows no script except its own.
 """
 
 from mlrl_learners.bench.leaderboard.build import build, stale, write

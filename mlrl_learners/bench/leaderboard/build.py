@@ -1,18 +1,26 @@
-"""Building the pages from results, and telling whether those that are there are up to date."""
+"""Pages of the leaderboard: rendering, writing and checking that they are up to date."""
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from mlrl_envs.errors import MissingPackageError
 from mlrl_learners.bench.leaderboard.plot import draw_plot
-from mlrl_learners.bench.leaderboard.rows import WHOLE, Group, Source, groups_of, read_sources
+from mlrl_learners.bench.leaderboard.rows import (
+    WHOLE,
+    LeaderboardGroup,
+    LeaderboardRow,
+    ResultSource,
+    groups_of,
+    read_sources,
+)
 from mlrl_learners.bench.results import read_transcripts
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.report.html import clean
+from mlrl_learners.runs.stored import decode_episode
 
 __all__ = ["build", "stale", "write"]
 
@@ -26,7 +34,7 @@ def build(results: Path) -> Pages:
     """Return every page by its path.
 
     Raises:
-        ConfigError: If there is no result, or one is broken or lacks its transcripts.
+        ConfigError: If there is no result, or one is invalid or lacks its transcripts.
         MissingPackageError: If `jinja2` is missing.
     """
     sources = read_sources(results)
@@ -78,7 +86,7 @@ def stale(pages: Pages, folder: Path) -> list[str]:
 
 
 def write(pages: Pages, folder: Path) -> None:
-    """Write every page, and remove transcripts whose result is gone.
+    """Write every page, and remove transcripts that have no result.
 
     Raises:
         RunDirError: If a file cannot be written.
@@ -99,21 +107,21 @@ def _left_over(pages: Pages, folder: Path) -> list[str]:
     return [name for name in (f"{TRANSCRIPTS}/{file.name}" for file in there) if name not in pages]
 
 
-def _by_suite(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    suites: dict[str, list[Group]] = {}
+def _by_suite(groups: Sequence[LeaderboardGroup]) -> dict[str, list[LeaderboardGroup]]:
+    suites: dict[str, list[LeaderboardGroup]] = {}
     for group in groups:
         suites.setdefault(group.suite, []).append(group)
     return suites
 
 
-def _shown(source: Source) -> list[dict[str, Any]]:
-    """Return the first episodes of each entry, those of other tasks first."""
-    episodes = read_transcripts(source.file, source.result)
+def _shown(source: ResultSource) -> list[dict[str, Any]]:
+    """Return the first episodes of each entry, one per task."""
+    episodes = [decode_episode(record) for record in read_transcripts(source.file, source.result)]
     shown = []
     for entry in source.result["entries"]:
-        mine = [episode for episode in episodes if episode["entry"] == entry["name"]]
-        firsts = {episode["task_id"]: episode for episode in reversed(mine)}
-        chosen = [e for e in mine if firsts[e["task_id"]] is e][:SHOWN_EPISODES]
+        mine = [episode for episode in episodes if episode.entry == entry["name"]]
+        firsts = {episode.task_id: episode for episode in reversed(mine)}
+        chosen = [e for e in mine if firsts[e.task_id] is e][:SHOWN_EPISODES]
         shown.append({"entry": entry, "episodes": chosen, "total": len(mine)})
     return shown
 
@@ -141,7 +149,7 @@ def _templates() -> Any:  # noqa: ANN401 - jinja2 is optional
 
 
 def _cell(text: str) -> str:
-    """Make any text one cell of a Markdown table that renders as written."""
+    """Escape a text for a cell of a Markdown table."""
     plain = " ".join(clean(text).split())
     return "".join(f"\\{c}" if c in r"\`*_{}[]<>|#~&" else c for c in plain)
 
@@ -150,7 +158,7 @@ def _range(interval: tuple[float, float] | None) -> str:
     return UNKNOWN if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
 
 
-def _figure(row: Mapping[str, Any] | Any, name: str) -> str:  # noqa: ANN401 - a Row
+def _figure(row: LeaderboardRow, name: str) -> str:
     interval = getattr(row, f"{name}_interval" if name != "mean" else "interval")
     value = f"{getattr(row, name):.3f}"
     low_high = UNKNOWN if interval is None else f"{interval[0]:.3f}, {interval[1]:.3f}"

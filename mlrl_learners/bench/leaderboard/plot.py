@@ -1,9 +1,13 @@
-"""Return against tokens spent, as inline SVG; colours come from the page's style sheet."""
+"""Scatter plot of mean return against tokens written, as inline SVG.
+
+Colours come from the style sheet of the page.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from mlrl_learners.bench.leaderboard.rows import Group, Row
-from mlrl_learners.report.charts import nice_ticks, number
+from mlrl_learners.bench.leaderboard.rows import LeaderboardGroup, LeaderboardRow
+from mlrl_learners.report.chart_scales import nice_ticks, number
 from mlrl_learners.report.html import Html, tag
 
 __all__ = ["draw_plot"]
@@ -14,50 +18,47 @@ LINE = 15.0
 CHARACTER = 7.0
 
 
-def draw_plot(group: Group, colors: Sequence[str]) -> Html:
+@dataclass(frozen=True)
+class _Scales:
+    """Ticks of both axes, and the mapping of values to coordinates of the drawing."""
+
+    x_ticks: Sequence[float]
+    y_ticks: Sequence[float]
+
+    @classmethod
+    def of(cls, rows: Sequence[LeaderboardRow]) -> "_Scales":
+        ranges = [_range(row) for row in rows]
+        highest = max([high for _, high in ranges] + [0.01])
+        lowest = min([low for low, _ in ranges] + [0.0])
+        most = max([*(row.tokens or 0.0 for row in rows), 10.0])
+        return cls(nice_ticks(0.0, most, 6), nice_ticks(lowest, highest, 5))
+
+    def x(self, value: float) -> float:
+        return round(LEFT + (value / self.x_ticks[-1]) * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        share = (value - self.y_ticks[0]) / (self.y_ticks[-1] - self.y_ticks[0])
+        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
+
+
+def draw_plot(group: LeaderboardGroup, colors: Sequence[str]) -> Html:
     """Return the drawing of a group.
 
     Args:
-        group: At least one row. Those whose tokens are not counted are left off.
-        colors: Every actor of the page; an actor has the same colour in all drawings.
+        group: At least one row; rows without a token count are left out.
+        colors: Every actor of the page, so that an actor has one colour in all plots.
     """
     rows = [row for row in group.rows if row.tokens is not None]
-    spent = [row.tokens or 0.0 for row in rows]
-    ranges = [row.interval or (row.mean, row.mean) for row in rows]
-    x_ticks = nice_ticks(0.0, max([*spent, 10.0]), 6)
-    highest = max([high for _, high in ranges] + [0.01])
-    lowest = min([low for low, _ in ranges] + [0.0])
-    y_ticks = nice_ticks(lowest, highest, 5)
-
-    def x(value: float) -> float:
-        return round(LEFT + (value / x_ticks[-1]) * (WIDTH - LEFT - RIGHT), 1)
-
-    def y(value: float) -> float:
-        share = (value - y_ticks[0]) / (y_ticks[-1] - y_ticks[0])
-        return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
-
-    places = [(x(tokens), y(row.mean)) for row, tokens in zip(rows, spent, strict=True)]
-    labels = _label_places(rows, places)
-    marks = [
-        tag(
-            "g",
-            tag("title", f"{row.actor}: {row.mean:.3f} for {tokens:.0f} tokens an episode"),
-            tag("line", x1=px, x2=px, y1=y(low), y2=y(high), class_="bar"),
-            tag("circle", cx=px, cy=py, r=5),
-            tag("text", row.actor, x=lx, y=ly, text_anchor=anchor),
-            class_=f"mark c{colors.index(row.actor) % 8}",
-            data_actor=row.actor,
-        )
-        for row, tokens, (low, high), (px, py), (lx, ly, anchor) in zip(
-            rows, spent, ranges, places, labels, strict=True
-        )
-    ]
+    scales = _Scales.of(rows)
     title = f"Mean return against tokens written an episode: {group.suite}, {group.entry}"
     return tag(
         "svg",
         tag("title", title),
-        [_grid_line(y(tick), number(round(tick, 9))) for tick in y_ticks],
-        [_text(number(round(tick, 9)), x(tick), HEIGHT - BOTTOM + 20) for tick in x_ticks],
+        [_grid_line(scales.y(tick), number(round(tick, 9))) for tick in scales.y_ticks],
+        [
+            _text(number(round(tick, 9)), scales.x(tick), HEIGHT - BOTTOM + 20)
+            for tick in scales.x_ticks
+        ],
         _text("tokens written an episode", (LEFT + WIDTH - RIGHT) / 2, HEIGHT - 8),
         tag(
             "text",
@@ -67,16 +68,38 @@ def draw_plot(group: Group, colors: Sequence[str]) -> Html:
             text_anchor="middle",
             transform=f"rotate(-90 14 {(TOP + HEIGHT - BOTTOM) / 2:g})",
         ),
-        marks,
+        _marks(rows, scales, colors),
         viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
         role="img",
     )
 
 
+def _range(row: LeaderboardRow) -> tuple[float, float]:
+    return row.interval or (row.mean, row.mean)
+
+
+def _marks(rows: Sequence[LeaderboardRow], scales: _Scales, colors: Sequence[str]) -> list[Html]:
+    places = [(scales.x(row.tokens or 0.0), scales.y(row.mean)) for row in rows]
+    labels = _label_places(rows, places)
+    return [
+        tag(
+            "g",
+            tag("title", f"{row.actor}: {row.mean:.3f} for {row.tokens:.0f} tokens an episode"),
+            tag("line", x1=px, x2=px, y1=scales.y(low), y2=scales.y(high), class_="bar"),
+            tag("circle", cx=px, cy=py, r=5),
+            tag("text", row.actor, x=lx, y=ly, text_anchor=anchor),
+            class_=f"mark c{colors.index(row.actor) % 8}",
+            data_actor=row.actor,
+        )
+        for row, (px, py), (lx, ly, anchor) in zip(rows, places, labels, strict=True)
+        for low, high in [_range(row)]
+    ]
+
+
 def _label_places(
-    rows: Sequence[Row], places: Sequence[tuple[float, float]]
+    rows: Sequence[LeaderboardRow], places: Sequence[tuple[float, float]]
 ) -> list[tuple[float, float, str]]:
-    """Return where each name stands: beside its mark, moved up or down where names would meet."""
+    """Return the place of each name: beside its mark, moved vertically to avoid overlaps."""
     taken: list[tuple[float, float, float]] = []
     found: dict[int, tuple[float, float, str]] = {}
     for index in sorted(range(len(rows)), key=lambda i: places[i][1]):

@@ -1,4 +1,4 @@
-"""From result files to groups of rows: a group is a suite as a whole, or one entry of it."""
+"""Rows of the leaderboard, grouped by suite and entry."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,20 +8,27 @@ from typing import Any
 from mlrl_learners.bench.results import read_result
 from mlrl_learners.errors import ConfigError
 
-__all__ = ["WHOLE", "Group", "Row", "Source", "groups_of", "read_sources"]
+__all__ = [
+    "WHOLE",
+    "LeaderboardGroup",
+    "LeaderboardRow",
+    "ResultSource",
+    "groups_of",
+    "read_sources",
+]
 
 WHOLE = "whole suite"
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Source:
+class ResultSource:
     """A result file.
 
     Attributes:
-        path: Below the folder of results, with slashes.
-        file: Where it is.
-        result: What it holds.
+        path: Path relative to the folder of results, with slashes.
+        file: Absolute or working-directory path.
+        result: Content.
     """
 
     path: str
@@ -30,30 +37,30 @@ class Source:
 
     @property
     def slug(self) -> str:
-        """The path as one word, for names of files."""
+        """The path with `--` for slashes, for names of files."""
         return self.path.removesuffix(".json").replace("/", "--")
 
 
 @dataclass(frozen=True)
-class Row:
+class LeaderboardRow:
     """One result in one group.
 
     Attributes:
-        actor: What it is called.
-        detail: How it plays, what it was trained on, and its note.
+        actor: Name of the actor.
+        detail: Its way of playing, training and note.
         mean: Mean return.
-        interval: 95 % interval of it; None for a single task.
+        interval: 95 % interval of the mean; None for a single task.
         iqm: Interquartile mean over tasks and seeds.
-        iqm_interval: 95 % interval of it; None for a single task.
+        iqm_interval: 95 % interval of the interquartile mean; None for a single task.
         solved: Share of episodes that solve their task.
-        episodes: How many were played.
-        tokens: Written in an episode, on average; None where the actor does not count.
-        read: Read in an episode, on average; None likewise.
-        seconds: That an episode took, on average.
-        slug: Of its source.
-        path: Of its source.
-        commit: Of the code that played it, the first eight digits.
-        is_complete: Whether every episode is there.
+        episodes: Number of episodes.
+        tokens: Mean number of tokens written per episode; None if the actor does not count them.
+        read: Mean number of tokens read per episode; None if the actor does not count them.
+        seconds: Mean wall-clock time per episode.
+        slug: Slug of its source.
+        path: Path of its source.
+        commit: First eight digits of the commit that played it.
+        is_complete: Whether no episode is missing.
     """
 
     actor: str
@@ -74,43 +81,43 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Rows that are compared.
+class LeaderboardGroup:
+    """Rows that are compared with each other.
 
     Attributes:
         suite: Name and version of the suite.
-        summary: One line about it.
+        summary: Its one-line description.
         entry: Name of the entry, or `WHOLE`.
         note: Budget and seeds.
-        rows: Best mean first.
-        absent: Actors that have nothing to show here, and why.
+        rows: In descending order of the mean.
+        absent: Actors without a row, each with the reason.
     """
 
     suite: str
     summary: str
     entry: str
     note: str
-    rows: tuple[Row, ...]
+    rows: tuple[LeaderboardRow, ...]
     absent: tuple[str, ...] = field(default=())
 
     @property
     def slug(self) -> str:
-        """Suite and entry as one word."""
+        """Suite and entry joined by hyphens."""
         words = "".join(c if c.isalnum() else "-" for c in f"{self.suite} {self.entry}")
         return "-".join(filter(None, words.split("-")))
 
 
-def read_sources(folder: Path) -> list[Source]:
+def read_sources(folder: Path) -> list[ResultSource]:
     """Read every result below a folder, in the order of their paths.
 
     Raises:
-        ConfigError: If there is none, one is no result, two are the same actor's on one suite, or
-            two of one suite have played an entry on other data or within other budgets.
+        ConfigError: If there is none, a file is not a result, two results of a suite have the same
+            actor, or two results of a suite differ in the data or budget of an entry.
     """
     files = sorted(folder.rglob("*.json")) if folder.is_dir() else []
     if not files:
         raise ConfigError(f"no results below {str(folder)!r}: mlrl bench run --out writes one")
-    sources = [Source(f.relative_to(folder).as_posix(), f, read_result(f)) for f in files]
+    sources = [ResultSource(f.relative_to(folder).as_posix(), f, read_result(f)) for f in files]
     seen: dict[tuple[str, str, str], str] = {}
     for source in sources:
         suite = source.result["suite"]
@@ -122,8 +129,8 @@ def read_sources(folder: Path) -> list[Source]:
     return sources
 
 
-def _check_alike(sources: Sequence[Source]) -> None:
-    """Refuse to put side by side what was not played alike."""
+def _check_alike(sources: Sequence[ResultSource]) -> None:
+    """Raise an error if two results of a suite differ in the data or budget of an entry."""
     first: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = {}
     for source in sources:
         for entry in source.result["entries"]:
@@ -137,9 +144,9 @@ def _check_alike(sources: Sequence[Source]) -> None:
                     )
 
 
-def groups_of(sources: Sequence[Source]) -> list[Group]:
-    """Return every group that has a row, suites in the order of their names."""
-    suites: dict[str, list[Source]] = {}
+def groups_of(sources: Sequence[ResultSource]) -> list[LeaderboardGroup]:
+    """Return every group that has a row, ordered by the name of the suite."""
+    suites: dict[str, list[ResultSource]] = {}
     for source in sources:
         suites.setdefault(_label(source.result["suite"]), []).append(source)
     return [
@@ -147,8 +154,8 @@ def groups_of(sources: Sequence[Source]) -> list[Group]:
     ]
 
 
-def _groups(label: str, sources: Sequence[Source]) -> list[Group]:
-    entries: dict[str, Mapping[str, Any]] = {}  # for each, the one with the most tasks
+def _groups(label: str, sources: Sequence[ResultSource]) -> list[LeaderboardGroup]:
+    entries: dict[str, Mapping[str, Any]] = {}  # name -> the result with the most tasks
     for source in sorted(sources, key=lambda each: -len(each.result["entries"])):
         for entry in source.result["entries"]:
             known = entries.setdefault(entry["name"], entry)
@@ -167,7 +174,9 @@ def _groups(label: str, sources: Sequence[Source]) -> list[Group]:
             if s not in whole and _scored(s)
         ]
         note = f"{len(scored)} environments of the same weight · {_count(seeds, 'seed')}"
-        groups.append(Group(label, summary, WHOLE, note, _best_first(rows), tuple(sorted(absent))))
+        groups.append(
+            LeaderboardGroup(label, summary, WHOLE, note, _best_first(rows), tuple(sorted(absent)))
+        )
     for name, entry in entries.items():
         found = [(s, e) for s in sources for e in s.result["entries"] if e["name"] == name]
         rows = [_row(source, each) for source, each in found if each["episodes"]]
@@ -175,7 +184,9 @@ def _groups(label: str, sources: Sequence[Source]) -> list[Group]:
             f"{s.result['actor']['name']}: {_why_absent(e)}" for s, e in found if not e["episodes"]
         )
         note = f"{_budget(entry)} · {_count(seeds, 'seed')}"
-        groups.append(Group(label, summary, name, note, _best_first(rows), tuple(absent)))
+        groups.append(
+            LeaderboardGroup(label, summary, name, note, _best_first(rows), tuple(absent))
+        )
     return groups
 
 
@@ -185,18 +196,18 @@ def _why_absent(entry: Mapping[str, Any]) -> str:
     return "the tasks have no reference"
 
 
-def _scored(source: Source) -> set[str]:
+def _scored(source: ResultSource) -> set[str]:
     return {entry["name"] for entry in source.result["entries"] if entry["episodes"]}
 
 
-def _best_first(rows: Sequence[Row]) -> tuple[Row, ...]:
+def _best_first(rows: Sequence[LeaderboardRow]) -> tuple[LeaderboardRow, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.mean, row.actor, row.path)))
 
 
-def _row(source: Source, figures: Mapping[str, Any]) -> Row:
+def _row(source: ResultSource, figures: Mapping[str, Any]) -> LeaderboardRow:
     result, played = source.result, figures["episodes"]
-    is_counted = figures["tokens"] + figures["prompt_tokens"] > 0  # nobody reads and writes nothing
-    return Row(
+    is_counted = figures["tokens"] + figures["prompt_tokens"] > 0
+    return LeaderboardRow(
         actor=result["actor"]["name"],
         detail=_detail(result["actor"]),
         mean=figures["mean"],

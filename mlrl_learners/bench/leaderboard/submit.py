@@ -1,7 +1,7 @@
-"""Checking somebody else's result: its form, its arithmetic, and a sample of its scores.
+"""Check of a submitted result: schema, arithmetic and a sample of its scores.
 
-Nothing in the file decides what is run here: environments are made of our own suite's entries, and
-the checker draws the sample.
+Nothing in the submitted file decides what is executed: environments are made from the entries of
+the local suite, and the sample is drawn by the checker.
 """
 
 import dataclasses
@@ -19,8 +19,10 @@ from mlrl_learners.bench.rescore import rescore
 from mlrl_learners.bench.results import figures_of, overall_of, read_result, read_transcripts
 from mlrl_learners.bench.suite import Entry, Suite, load_suite, suite_files, suite_of
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.figures.bootstrap import mean
+from mlrl_learners.figures.means import mean
 from mlrl_learners.play.jobs import plan_jobs
+from mlrl_learners.runs.labels import entry_of
+from mlrl_learners.runs.stored import Record, StoredEpisode, decode_episode
 
 __all__ = ["check_submission"]
 
@@ -32,24 +34,25 @@ PLANNED = frozenset(
     )
 )
 DRAFTS = {"discussion": 2}
-Record = Mapping[str, Any]
+"""Tokens of an answer in multiples of the budget, by way of playing."""
+Result = Mapping[str, Any]
 
 
 def check_submission(path: Path, *, sample: int = 20, seed: int | None = None) -> list[str]:
-    """Return what is wrong with a result, in words; nothing where it can be accepted.
+    """Return the problems of a result; an empty list if it can be accepted.
 
-    Its suite must be ours under our name, its episodes those that the suite asks for, and each
-    figure must follow from them. `sample` episodes of each entry must score the same here; all of
-    them where the file was scored by other code.
+    The suite must equal the local suite of that name, the episodes must be those that the suite
+    asks for, and every figure must follow from them. `sample` episodes of each entry are rescored,
+    or all of them if the result was scored by other code.
 
     Args:
-        path: The result; its transcripts lie beside it.
-        sample: Episodes of each entry that are scored anew, at least 0.
-        seed: Which ones, at least 0; None draws it, so that whoever wrote the file could not know.
+        path: The result; its transcripts are in the same folder.
+        sample: Number of episodes of each entry that are rescored, at least 0.
+        seed: Seed of the sample, at least 0; None draws it, so that a submitter cannot know it.
 
     Raises:
-        ConfigError: If it is no result, or its transcripts are missing or others.
-        InfraError: If the machinery fails.
+        ConfigError: If the file is not a result, or its transcripts are missing or changed.
+        InfraError: If infrastructure fails.
     """
     seed = secrets.randbits(32) if seed is None else seed
     result = read_result(path)
@@ -60,26 +63,35 @@ def check_submission(path: Path, *, sample: int = 20, seed: int | None = None) -
     names = [entry["name"] for entry in result["entries"]]
     if names != [entry["name"] for entry in result["suite"]["entries"]]:
         return ["the entries are not those of its suite"]
-    problems += sorted({f"unknown entry {e['entry']}" for e in episodes if e["entry"] not in names})
+    strange = {entry_of(episode) for episode in episodes} - set(names)
+    problems += [f"unknown entry {name}" for name in sorted(strange)]
     if not result["complete"]:
         problems.append("the run is not complete")
+    return problems + _problems(result, suite, episodes, sample, seed)
+
+
+def _problems(
+    result: Result, suite: Suite, episodes: Sequence[Record], sample: int, seed: int
+) -> list[str]:
+    """Return the problems of every entry and of the overall figures."""
     planned = {entry.name: entry for entry in suite.entries}
+    problems: list[str] = []
     figures = []
     for entry in result["entries"]:
         ours = planned[entry["name"]]
-        mine = [episode for episode in episodes if episode["entry"] == entry["name"]]
+        mine = [episode for episode in episodes if entry_of(episode) == entry["name"]]
         figures.append(figures_of(mine))
         found = [
             *_figure_problems({k: v for k, v in entry.items() if k not in PLANNED}, figures[-1]),
-            *_episode_problems(mine, ours, result["actor"]["way"]),
+            *_episode_problems(list(map(decode_episode, mine)), ours, result["actor"]["way"]),
             *_here(entry, ours, mine, suite, result["actor"], sample, seed),
         ]
         problems += [f"{entry['name']}: {problem}" for problem in found]
-    found = list(_figure_problems(result["overall"], overall_of(figures)))
-    return problems + [f"overall: {problem}" for problem in found]
+    overall = _figure_problems(result["overall"], overall_of(figures))
+    return problems + [f"overall: {problem}" for problem in overall]
 
 
-def _suite_problems(claimed: Record) -> Iterator[str]:
+def _suite_problems(claimed: Result) -> Iterator[str]:
     suite = suite_of({k: v for k, v in claimed.items() if k != "hash"}, "its suite")
     if suite.hash != claimed["hash"]:
         yield f"the suite's hash is {suite.hash}, not {claimed['hash']}"
@@ -98,51 +110,51 @@ def _suite_problems(claimed: Record) -> Iterator[str]:
             yield f"entry {entry.name} is not that of our suite {suite.name} v{ours.version}"
 
 
-def _figure_problems(claimed: Record, derived: Record) -> Iterator[str]:
-    """Name every figure that is not what the transcripts give, or that they do not give."""
+def _figure_problems(claimed: Result, derived: Result) -> Iterator[str]:
+    """Name every figure that differs from the one computed from the transcripts."""
     for name in sorted(claimed.keys() | derived.keys()):
         is_there = name in claimed and name in derived
         if not (is_there and _is_close(claimed[name], derived[name])):
             yield f"{name} does not follow from the transcripts"
 
 
-def _episode_problems(episodes: Sequence[Record], planned: Entry, way: str) -> Iterator[str]:
-    """Check what every episode says of itself: its sums, turns and tokens."""
+def _episode_problems(episodes: Sequence[StoredEpisode], planned: Entry, way: str) -> Iterator[str]:
+    """Check the returns, turns and tokens of every episode."""
     if any(not _adds_up(episode) for episode in episodes):
         yield "an episode's return does not follow from its rewards"
-    longest = max((len(episode["turns"]) for episode in episodes), default=0)
+    longest = max((len(episode.turns) for episode in episodes), default=0)
     if planned.budget.turns is not None and longest > planned.budget.turns:
         yield f"an episode has {longest} turns, the budget is {planned.budget.turns}"
     drafts = math.prod(DRAFTS.get(each, 1) for each in way.split(":"))
     most = planned.budget.tokens * drafts
-    counts = [n for e in episodes for turn in e["turns"] for n in turn["tokens"].values()]
+    counts = [n for e in episodes for turn in e.turns for n in turn.tokens.values()]
     if counts and max(counts) > most:
         yield f"an answer has {max(counts)} tokens, the budget is {most}"
     if counts and min(counts) < 0:
         yield f"an answer has {min(counts)} tokens"
 
 
-def _adds_up(episode: Record) -> bool:
-    if not episode["returns"]:
+def _adds_up(episode: StoredEpisode) -> bool:
+    if not episode.returns:
         return False
     returns = {
-        agent: sum(turn["rewards"].get(agent, math.nan) for turn in episode["turns"])
-        for agent in episode["returns"]
+        agent: sum(turn.rewards.get(agent, math.nan) for turn in episode.turns)
+        for agent in episode.returns
     }
     team = mean(list(returns.values()))
-    return _is_close(episode["returns"], returns) and _is_close(episode["return"], team)
+    return _is_close(episode.returns, returns) and _is_close(episode.team_return, team)
 
 
 def _here(
-    entry: Record,
+    entry: Result,
     planned: Entry,
     episodes: Sequence[Record],
     suite: Suite,
-    actor: Record,
+    actor: Result,
     sample: int,
     seed: int,
 ) -> list[str]:
-    """Compare an entry with the environment that our suite makes here, and score a sample."""
+    """Compare an entry with the environment of the local suite, and rescore a sample."""
     env = planned.make_env()
     try:
         problems = list(_entry_problems(entry, planned, env, episodes, suite, actor))
@@ -154,12 +166,12 @@ def _here(
 
 
 def _entry_problems(
-    entry: Record,
+    entry: Result,
     planned: Entry,
     env: Any,  # noqa: ANN401 - a PettingZoo environment
     episodes: Sequence[Record],
     suite: Suite,
-    actor: Record,
+    actor: Result,
 ) -> Iterator[str]:
     asked = _asked(env, planned, suite)
     without = _without_reference(env) if actor["base"] == "reference" else set()
@@ -178,15 +190,16 @@ def _entry_problems(
         if entry[name] != value:
             yield f"{name} is {entry[name]!r}, it must be {value!r}"
     asked = Counter({key: n for key, n in asked.items() if key[0] not in without})
-    there = Counter((e["task_id"], e["suite_seed"], e["seed"]) for e in episodes)
+    found = map(decode_episode, episodes)
+    there = Counter((e.task_id, e.suite_seed, e.seed) for e in found)
     if absent := (asked - there).total():
         yield f"{absent} episodes that the suite asks for are missing"
     if more := (there - asked).total():
         yield f"{more} episodes are doubled, or none that the suite asks for"
 
 
-def _asked(env: Any, planned: Entry, suite: Suite) -> Counter[tuple[str, int, int]]:  # noqa: ANN401
-    """Count the task, suite seed and seed of every episode of an entry."""
+def _asked(env: Any, planned: Entry, suite: Suite) -> Counter[tuple[str, int | None, int]]:  # noqa: ANN401
+    """Count the episodes of an entry by task, seed of the suite and seed of the episode."""
     tasks = env.family.tasks
     return Counter(
         (tasks[job.options["task_index"]].task_id, seed, job.seed)

@@ -1,1 +1,1 @@
-"""What the monitor shows: pure functions from runs and episodes to markup."""
+"""HTML pages of the monitor, as pure functions of runs and episodes."""

@@ -1,4 +1,4 @@
-"""Curves of several runs, laid over each other."""
+"""Page of curves: several runs in the same charts."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from mlrl_learners.monitor.library import MonitoredRun
 from mlrl_learners.monitor.pages.layout import address, frame, hidden, options
-from mlrl_learners.report.charts import number
+from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.html import Html, tag
 from mlrl_learners.report.panels import AXES, Axis, draw_panels
+from mlrl_learners.runs.files import EPISODES_FILE, METRICS_FILE
 
 __all__ = ["View", "charts", "curves_page", "run_list"]
 
@@ -21,7 +22,13 @@ _AXES = {"iteration": "iterations", "tokens": "tokens", "seconds": "seconds"}
 
 @dataclass(frozen=True)
 class View:
-    """What is drawn: which runs, over which axis, how smooth."""
+    """Options of the page.
+
+    Attributes:
+        runs: Runs that are drawn.
+        axis: Horizontal axis.
+        smoothing: Window of the running mean, in iterations.
+    """
 
     runs: Sequence[MonitoredRun]
     axis: Axis
@@ -31,7 +38,7 @@ class View:
     def parse(
         cls, words: Mapping[str, str], names: Sequence[str], runs: Sequence[MonitoredRun]
     ) -> "View":
-        """Read a view; without a choice it has the runs that were written last."""
+        """Parse a query; without a choice of runs it has those that were written last."""
         if "chosen" in words or names:
             wanted = set(names)
             shown = [run for run in runs if run.name in wanted][:_MOST]
@@ -43,13 +50,13 @@ class View:
         return cls(shown, axis, smoothing)
 
     def words(self) -> list[tuple[str, object]]:
-        """Return the query that `parse` reads."""
+        """Return the query that `parse` accepts."""
         names: list[tuple[str, object]] = [("run", run.name) for run in self.runs]
         return [("chosen", 1), *names, ("axis", self.axis), ("smoothing", self.smoothing)]
 
 
 def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:
-    """Return the page of curves, which renews its charts and its list of runs by itself."""
+    """Return the page of curves; its script refreshes the charts and the list of runs."""
     if not runs:
         return frame("Curves", _nothing(root), here="curves")
     form = tag(
@@ -95,7 +102,7 @@ def charts(view: View) -> list[Html]:
 
 
 def run_list(view: View, runs: Sequence[MonitoredRun]) -> list[Html]:
-    """List the runs, with how far each one is."""
+    """List the runs with their progress."""
     chosen = {run.name for run in view.runs}
     return [_run(run, number_of, chosen=run.name in chosen) for number_of, run in enumerate(runs)]
 
@@ -115,11 +122,11 @@ def _run(run: MonitoredRun, number_of: int, *, chosen: bool) -> Html:
 
 def _state(run: MonitoredRun) -> str:
     last = run.metrics.last_row()
-    done = int(last.get("iteration", 0))
+    done = 0 if last is None else last.iteration
     planned = run.planned_iterations()
     parts = [f"{done} of {planned}" if planned else f"{done} iterations"]
-    if "train/return" in last:
-        parts.append(f"return {number(last['train/return'])}")
+    if last is not None and "train/return" in last.metrics:
+        parts.append(f"return {number(last.metrics['train/return'])}")
     quiet = time.time() - run.written_at()
     if quiet < _WRITING_SECONDS and done != planned:
         parts.append("running")
@@ -143,8 +150,8 @@ def _nothing(root: str) -> Html:
     return tag(
         "div",
         tag("h1", "No runs yet"),
-        tag("p", "Nothing below ", tag("code", root), " holds a ", tag("code", "metrics.jsonl"),
-            " or ", tag("code", "episodes.jsonl"), ". Start one, and reload this page:"),
+        tag("p", "Nothing below ", tag("code", root), " holds a ", tag("code", METRICS_FILE),
+            " or ", tag("code", EPISODES_FILE), ". Start one, and reload this page:"),
         tag("pre", tag("code", "mlrl train tiny --run-dir runs/tiny")),
         class_="empty",
     )  # fmt: skip

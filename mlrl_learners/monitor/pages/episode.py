@@ -1,101 +1,101 @@
-"""One episode: what each agent read and wrote, turn by turn, side by side."""
+"""Page of an episode: observations and answers of each agent, turn by turn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.monitor.index import Entry
+from mlrl_learners.monitor.index import IndexEntry
 from mlrl_learners.monitor.pages.layout import address, frame
 from mlrl_learners.monitor.query import Query
-from mlrl_learners.monitor.stored import Branch, Level
-from mlrl_learners.report.charts import number
+from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.html import Child, Html, tag
 from mlrl_learners.report.transcripts import reads, verdict, writes
+from mlrl_learners.runs.summaries import TreeBranch, TreeLevel
 
-__all__ = ["Reading", "episode_page"]
+__all__ = ["OpenedEpisode", "episode_page"]
 
 _MOST_BRANCHES = 256
 _SHADES = 4
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What is read.
+class OpenedEpisode:
+    """An episode and the list from which it was opened.
 
     Attributes:
-        run: The run's name.
-        query: The list that it was opened from.
-        entry: The episode.
-        seed: Of the episode.
-        levels: The turns on the chosen way through its tree.
-        before: Key of the episode before it on the list, None for none.
-        after: Key of the next one.
+        run: Name of the run.
+        query: Query of the list.
+        entry: The episode in the index.
+        seed: Its seed; None if unknown.
+        levels: Turns on the chosen path through its tree.
+        before: Key of the previous episode of the list; None if there is none.
+        after: Key of the next episode of the list; None if there is none.
     """
 
     run: str
     query: Query
-    entry: Entry
+    entry: IndexEntry
     seed: int | None
-    levels: Sequence[Level]
+    levels: Sequence[TreeLevel]
     before: str | None
     after: str | None
 
     def at(self, key: str, path: Sequence[int] = ()) -> str:
-        """Return the address of an episode of the same list, or of a way through its tree."""
+        """Return the address of an episode of the list, or of a path through its tree."""
         way: list[tuple[str, object]] = [("path", ".".join(map(str, path)))] if path else []
         words = [("run", self.run), *self.query.words().items(), ("key", key), *way]
         return address("/episode", words)
 
 
-def episode_page(reading: Reading) -> str:
+def episode_page(opened: OpenedEpisode) -> str:
     """Return the page of an episode."""
-    entry = reading.entry
-    turns = [_turn(reading, depth) for depth in range(len(reading.levels))]
+    entry = opened.entry
+    turns = [_turn(opened, depth) for depth in range(len(opened.levels))]
     return frame(
         entry.summary.task_id,
-        _steps(reading),
+        _steps(opened),
         tag("h1", entry.summary.task_id or "(no task)", class_="name"),
-        tag("p", _facts(reading), class_="facts"),
-        turns or tag("p", "Nobody played a turn of it.", class_="empty"),
-        run=reading.run,
+        tag("p", _facts(opened), class_="facts"),
+        turns or tag("p", "This episode has no turns.", class_="empty"),
+        run=opened.run,
         here="episodes",
     )
 
 
-def _steps(reading: Reading) -> Html:
-    """Lead to the list, and to the episodes beside this one."""
-    words = [("run", reading.run), *reading.query.words().items()]
+def _steps(opened: OpenedEpisode) -> Html:
+    """Link to the list, the previous and the next episode."""
+    words = [("run", opened.run), *opened.query.words().items()]
     links = [tag("a", "↑ list", href=address("/episodes", words), data_key="u")]
     for text, key, rel, letter in (
-        ("← previous", reading.before, "prev", "k"),
-        ("next →", reading.after, "next", "j"),
+        ("← previous", opened.before, "prev", "k"),
+        ("next →", opened.after, "next", "j"),
     ):
         if key is not None:
-            links.append(tag("a", text, href=reading.at(key), rel=rel, data_key=letter))
+            links.append(tag("a", text, href=opened.at(key), rel=rel, data_key=letter))
         else:
             links.append(tag("span", text, class_="quiet", aria_disabled="true"))
-    return tag("nav", links, class_="pager", aria_label="Episodes beside this one")
+    return tag("nav", links, class_="pager", aria_label="Previous and next episode")
 
 
-def _facts(reading: Reading) -> list[Child]:
-    entry = reading.entry
+def _facts(opened: OpenedEpisode) -> list[Child]:
+    entry = opened.entry
     summary = entry.summary
     facts: list[Child] = [verdict(solved=summary.solved > 0)]
     if summary.branches > 1:
         returns = f"mean return {number(summary.mean)}, best {number(summary.best)}"
         facts.append(tag("span", returns, class_="pill"))
-        facts.append(tag("span", f"{summary.branches:,} lines played", class_="pill"))
+        facts.append(tag("span", f"{summary.branches:,} paths played", class_="pill"))
     else:
         facts.append(tag("span", f"return {number(summary.mean)}", class_="pill"))
     where = [f"iteration {entry.iteration:,}"]
-    if reading.seed is not None:
-        where.append(f"seed {reading.seed}")
+    if opened.seed is not None:
+        where.append(f"seed {opened.seed}")
     where.append(f"line {int(entry.key.partition('-')[0]) + 1:,} of the file")
     facts.append(tag("span", " · ".join(where), class_="quiet"))
     return facts
 
 
-def _turn(reading: Reading, depth: int) -> Html:
-    level = reading.levels[depth]
+def _turn(opened: OpenedEpisode, depth: int) -> Html:
+    level = opened.levels[depth]
     turn, reward = level.turn, f"team reward {number(level.reward)}"
     agents = list(dict.fromkeys([*turn.observations, *turn.actions]))
     cards = [
@@ -112,45 +112,45 @@ def _turn(reading: Reading, depth: int) -> Html:
     return tag(
         "section",
         tag("h2", f"Turn {depth + 1}", tag("span", reward, class_="pill")),
-        _branches(reading, depth) if len(level.branches) > 1 else None,
+        _branches(opened, depth) if len(level.branches) > 1 else None,
         tag("div", cards, class_=f"agents n{min(len(cards), 4)}"),
         class_="turn",
     )
 
 
-def _branches(reading: Reading, depth: int) -> Html:
-    """Let one joint action be chosen: as a table where two agents' answers were crossed."""
-    level = reading.levels[depth]
+def _branches(opened: OpenedEpisode, depth: int) -> Html:
+    """Link to every joint action of a turn, as a table if the answers of two agents are crossed."""
+    level = opened.levels[depth]
     count = f"{len(level.branches):,} joint actions"
     grid = _crossed(level.branches)
     label = f"{count} with their returns; number {level.chosen + 1} is shown"
     if grid is not None:
         down, across = level.branches[0].samples
         label += f"; answers of {down} down, of {across} across"
-    chips = [_chip(reading, depth, i) for i in range(min(len(level.branches), _MOST_BRANCHES))]
+    chips = [_chip(opened, depth, i) for i in range(min(len(level.branches), _MOST_BRANCHES))]
     shown: Child
     if grid is None or len(level.branches) > _MOST_BRANCHES:
         shown = tag("p", chips, class_="chips")
     else:
         shown = _grid(grid, chips)
-    links = tag("span", _sibling(reading, depth, -1, "["), _sibling(reading, depth, 1, "]"))
+    links = tag("span", _sibling(opened, depth, -1, "["), _sibling(opened, depth, 1, "]"))
     caption = tag("p", tag("span", label), links, class_="quiet")
     return tag("nav", caption, shown, class_="branches", aria_label=f"Turn {depth + 1}: {count}")
 
 
-def _sibling(reading: Reading, depth: int, step: int, key: str) -> Html | None:
-    level = reading.levels[depth]
+def _sibling(opened: OpenedEpisode, depth: int, step: int, key: str) -> Html | None:
+    level = opened.levels[depth]
     index = level.chosen + step
     if not 0 <= index < len(level.branches):
         return None
-    is_first = all(len(above.branches) == 1 for above in reading.levels[:depth])
+    is_first = all(len(above.branches) == 1 for above in opened.levels[:depth])
     text = "previous" if step < 0 else "next"
-    href = reading.at(reading.entry.key, _path(reading, depth, index))
+    href = opened.at(opened.entry.key, _path(opened, depth, index))
     return tag("a", text, href=href, data_key=key if is_first else None)
 
 
-def _chip(reading: Reading, depth: int, index: int) -> Html:
-    level = reading.levels[depth]
+def _chip(opened: OpenedEpisode, depth: int, index: int) -> Html:
+    level = opened.levels[depth]
     branch = level.branches[index]
     values = [other.value for other in level.branches]
     marks = (" ✓" if branch.solved else "") + (" …" if branch.goes_on else "")
@@ -158,15 +158,15 @@ def _chip(reading: Reading, depth: int, index: int) -> Html:
     return tag(
         "a",
         number(round(branch.value, 3)) + marks,
-        href=reading.at(reading.entry.key, _path(reading, depth, index)),
+        href=opened.at(opened.entry.key, _path(opened, depth, index)),
         title=f"answers: {chosen}" if chosen else None,
         class_=f"chip q{_shade(branch.value, min(values), max(values))}",
         aria_current="true" if index == level.chosen else None,
     )
 
 
-def _path(reading: Reading, depth: int, index: int) -> list[int]:
-    return [*(level.chosen for level in reading.levels[:depth]), index]
+def _path(opened: OpenedEpisode, depth: int, index: int) -> list[int]:
+    return [*(level.chosen for level in opened.levels[:depth]), index]
 
 
 def _shade(value: float, low: float, high: float) -> int:
@@ -174,8 +174,8 @@ def _shade(value: float, low: float, high: float) -> int:
     return min(_SHADES, max(0, round(_SHADES * share))) if share == share else 0
 
 
-def _crossed(branches: Sequence[Branch]) -> dict[tuple[int, int], int] | None:
-    """Return the branch of each pair of answers, where each was played with each."""
+def _crossed(branches: Sequence[TreeBranch]) -> dict[tuple[int, int], int] | None:
+    """Return pair of answers -> index of its branch; None unless all pairs were played."""
     agents = list(branches[0].samples)
     if len(agents) != 2 or any(list(branch.samples) != agents for branch in branches):
         return None

@@ -1,12 +1,12 @@
-"""The list of a run's episodes: searched, filtered, a page at a time."""
+"""Page that lists the episodes of a run: search, filters, one page of hits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.monitor.index import Entry, Hits
+from mlrl_learners.monitor.index import Hits, IndexEntry
 from mlrl_learners.monitor.pages.layout import address, frame, hidden, options
 from mlrl_learners.monitor.query import ORDERS, SOURCES, Query
-from mlrl_learners.report.charts import number
+from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.html import Html, tag
 from mlrl_learners.report.transcripts import verdict
 
@@ -15,28 +15,28 @@ __all__ = ["Listing", "episodes_page", "fresh"]
 
 @dataclass(frozen=True)
 class Listing:
-    """A page of the list.
+    """One page of the list.
 
     Attributes:
-        run: The run's name.
-        query: What was asked for.
-        hits: What was found.
-        entries: Its episodes.
-        known: How many episodes the index has.
-        progress: What share of the file it has read.
-        unreadable: How many lines or episodes it could not read.
+        run: Name of the run.
+        query: Query of the list.
+        hits: Episodes found.
+        entries: The same episodes with their figures.
+        known: Number of episodes in the index.
+        progress: Share of the file that has been indexed.
+        unreadable: Number of lines or episodes that could not be read.
     """
 
     run: str
     query: Query
     hits: Hits
-    entries: Sequence[Entry]
+    entries: Sequence[IndexEntry]
     known: int
     progress: float
     unreadable: int
 
     def words(self, **more: object) -> list[tuple[str, object]]:
-        """Return the query of this list's addresses."""
+        """Return the query of an address of this list."""
         return [("run", self.run), *self.query.words().items(), *more.items()]
 
 
@@ -56,14 +56,14 @@ def episodes_page(listing: Listing) -> str:
 
 
 def fresh(listing: Listing, seen: int) -> list[Html]:
-    """Say what has come since the page was made, and how far the index is."""
+    """Announce new episodes, and the progress of the index."""
     said: list[Html] = []
     if listing.progress < 1:
         text = f"The file is still being read: {listing.progress:.0%}."
         said.append(tag("p", text, class_="notice"))
     if listing.known != seen:
         more = listing.known - seen
-        text = f"{more:,} more" if more > 0 else "The run went back; look anew"
+        text = f"{more:,} more" if more > 0 else "The run was rewound; reload the list"
         link = tag("a", text, href=address("/episodes", listing.words()))
         said.append(tag("p", link, class_="notice"))
     return said
@@ -134,10 +134,10 @@ def _span(label: str, *ends: tuple[str, object], step: str) -> Html:
 def _count(listing: Listing) -> str:
     query, hits = listing.query, listing.hits
     if query.text:
-        looked = f"{hits.end - hits.start:,} of {hits.total:,} episodes looked through"
+        looked = f"{hits.end - hits.start:,} of {hits.total:,} episodes searched"
         return f"{len(hits.numbers):,} found, {looked}."
     shown = f"{hits.start + 1:,} to {hits.end:,} of " if hits.numbers else ""
-    of_all = "" if query.is_plain else f" that fit, of {listing.known:,}"
+    of_all = "" if query.is_plain else f" that match, of {listing.known:,}"
     lost = f" {listing.unreadable:,} could not be read." if listing.unreadable else ""
     return f"{shown}{hits.total:,} episodes{of_all}.{lost}"
 
@@ -146,7 +146,7 @@ def _table(listing: Listing) -> Html:
     is_tree = any(entry.summary.branches > 1 for entry in listing.entries)
     heads = ["iteration", "return", *(["best"] if is_tree else []), "solved", "turns"]
     if is_tree:
-        heads.append("lines")
+        heads.append("paths")
     head = tag(
         "tr",
         tag("th", "task", scope="col", class_="first"),
@@ -157,7 +157,7 @@ def _table(listing: Listing) -> Html:
     return tag("div", table, class_="wide")
 
 
-def _row(listing: Listing, entry: Entry, *, is_tree: bool) -> Html:
+def _row(listing: Listing, entry: IndexEntry, *, is_tree: bool) -> Html:
     summary = entry.summary
     link = address("/episode", listing.words(key=entry.key))
     solved = f"{summary.solved:.0%}" if 0 < summary.solved < 1 else None
@@ -167,7 +167,7 @@ def _row(listing: Listing, entry: Entry, *, is_tree: bool) -> Html:
         *([("best", number(summary.best))] if is_tree else []),
         ("solved", solved or verdict(solved=summary.solved > 0)),
         ("turns", str(summary.turns)),
-        *([("lines", f"{summary.branches:,}")] if is_tree else []),
+        *([("paths", f"{summary.branches:,}")] if is_tree else []),
     ]
     name = tag("a", summary.task_id or "(no task)", href=link, data_row="")
     return tag(
@@ -185,9 +185,9 @@ def _pager(listing: Listing) -> Html | None:
     hits, links = listing.hits, []
     if hits.start > 0:
         first = address("/episodes", listing.words())
-        links.append(tag("a", "To the beginning", href=first, data_key="p"))
+        links.append(tag("a", "First page", href=first, data_key="p"))
     if hits.end < hits.total:
-        word = "Look on" if listing.query.text else "Next page"
+        word = "Continue the search" if listing.query.text else "Next page"
         where = address("/episodes", listing.words(at=hits.end))
         links.append(tag("a", word, href=where, rel="next", data_key="n"))
     return tag("nav", links, class_="pager", aria_label="Pages of the list") if links else None
@@ -198,7 +198,7 @@ def _nothing(listing: Listing) -> Html:
         source = listing.query.source
         said = f"No episode of {source} is there yet; new ones are announced here."
     elif listing.hits.end < listing.hits.total:
-        said = "Nothing found so far; there is more to look through."
+        said = "No match so far; not all episodes have been searched yet."
     else:
-        said = "No episode fits. Take a filter away, or look for other words."
+        said = "No episode matches. Remove a filter, or search for other words."
     return tag("p", said, class_="empty")

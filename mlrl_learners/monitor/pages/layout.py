@@ -1,4 +1,4 @@
-"""The frame around every page, and the addresses of pages."""
+"""Layout shared by all pages, and their addresses."""
 
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
@@ -11,15 +11,15 @@ _KEYS = (
     ("/", "search"),
     ("j, k", "next and previous episode"),
     ("], [", "next and previous joint action of a tree"),
-    ("Enter", "open what is marked"),
+    ("Enter", "open the selected episode"),
     ("n", "next page of the list"),
     ("u", "back to the list"),
-    ("?", "these keys"),
+    ("?", "show these keys"),
 )
 
 
 def address(path: str, words: Iterable[tuple[str, object]] = ()) -> str:
-    """Return an address of ours; `words` are its query, in order."""
+    """Return an address of the monitor; `words` are its query, in order."""
     query = urlencode([(name, str(value)) for name, value in words])
     return f"{path}?{query}" if query else path
 
@@ -28,10 +28,10 @@ def frame(title: str, *body: Child, run: str | None = None, here: str = "") -> s
     """Return a whole page.
 
     Args:
-        title: Of the window.
-        body: What `main` holds.
-        run: The run whose pages the navigation leads to.
-        here: Which of them this is: `curves`, `episodes` or `run`.
+        title: Title of the window.
+        body: Content of `main`.
+        run: Run whose pages the navigation links to.
+        here: The current one of them: `curves`, `episodes` or `run`.
     """
     head = tag(
         "head",
@@ -55,13 +55,13 @@ def frame(title: str, *body: Child, run: str | None = None, here: str = "") -> s
 
 
 def message(title: str, *said: Child) -> str:
-    """Return a page that says one thing."""
+    """Return a page with a single message."""
     home = tag("p", tag("a", "All runs", href="/"))
     return frame(title, tag("h1", title), tag("p", *said), home)
 
 
 def options(name: str, label: str, choices: Sequence[tuple[str, str]], chosen: str) -> Html:
-    """Return a labelled choice; `choices` are values and what they are called."""
+    """Return a labelled select element; `choices` are pairs of value and label."""
     listed = [
         tag("option", text, value=value, selected="selected" if value == chosen else None)
         for value, text in choices
@@ -70,7 +70,7 @@ def options(name: str, label: str, choices: Sequence[tuple[str, str]], chosen: s
 
 
 def hidden(words: Iterable[tuple[str, object]]) -> list[Html]:
-    """Return fields of a form that nobody sees."""
+    """Return hidden fields of a form."""
     return [tag("input", type="hidden", name=name, value=str(value)) for name, value in words]
 
 

@@ -1,4 +1,4 @@
-"""One run: how it was made, how far it is, what infrastructure broke."""
+"""Page of a run: configuration, environment and failed episodes."""
 
 import json
 from collections.abc import Sequence
@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from mlrl_learners.monitor.library import MonitoredRun
 from mlrl_learners.monitor.pages.layout import address, frame
 from mlrl_learners.report.html import Html, tag
+from mlrl_learners.runs.files import CONFIG_FILE, ENVIRONMENT_FILE
+from mlrl_learners.runs.stored import UNREADABLE, decode_failure
 
 __all__ = ["run_page"]
 
-_FILES = ("config.yaml", "environment.json")
+_FILES = (CONFIG_FILE, ENVIRONMENT_FILE)
 _MOST_FAILURES = 20
 
 
@@ -37,10 +39,10 @@ def _failures(lines: Sequence[str]) -> Html:
 
 def _failure(line: str) -> str:
     try:
-        row = json.loads(line)
-        return f"iteration {row['iteration']}, {row['task_id']}: {row['message']}"
-    except (ValueError, KeyError, TypeError):
+        failure = decode_failure(json.loads(line))
+    except UNREADABLE:
         return line
+    return f"iteration {failure.iteration}, {failure.task_id}: {failure.message}"
 
 
 def _file(text: str) -> Html:

@@ -4,7 +4,7 @@ import pytest
 
 from benchmarks.perf.monitor import PAGES, main
 from benchmarks.perf.monitor_run import write_run
-from mlrl_learners.monitor.stored import summarise
+from mlrl_learners.runs.summaries import summarise
 
 
 def test_the_run_has_as_many_readable_episodes_as_asked_for(tmp_path):

@@ -6,9 +6,10 @@ import pytest
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_learners.actors import RandomActor
-from mlrl_learners.bench.run import EPISODES, FAILURES, RunSettings, play_suite
+from mlrl_learners.bench.run import RunSettings, play_suite
 from mlrl_learners.bench.suite import suite_of
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.runs.files import EPISODES_FILE, FAILURES_FILE
 
 pytestmark = pytest.mark.usefixtures("addition_env")
 OWN_TURNS = {"turns": None}
@@ -41,7 +42,7 @@ def test_what_is_done_is_not_played_again(suite, source, tmp_path):
     asked = source.asked
     assert play_suite(suite, source, tmp_path, RunSettings()) == first
     assert source.asked == asked
-    assert len(lines(tmp_path / EPISODES)) == 8
+    assert len(lines(tmp_path / EPISODES_FILE)) == 8
 
 
 def test_another_actor_or_budget_is_played_in_the_same_folder(make_suite, make_source, tmp_path):
@@ -51,7 +52,7 @@ def test_another_actor_or_budget_is_played_in_the_same_folder(make_suite, make_s
     play_suite(
         make_suite(budget={**OWN_TURNS, "tokens": 9}), make_source("b"), tmp_path, RunSettings()
     )
-    keys = [record["key"] for record in lines(tmp_path / EPISODES)]
+    keys = [record["key"] for record in lines(tmp_path / EPISODES_FILE)]
     assert len(keys) == len(set(keys)) == 24
 
 
@@ -68,13 +69,13 @@ def test_interrupted_run_ends_as_if_nothing_had_happened(make_suite, tmp_path, k
     suite = make_suite(env="mlrl/story-v0", split="sample")
     settings = RunSettings(batch_size=batch_size)
     (whole,) = play_suite(suite, Random(), tmp_path / "whole", settings)
-    text = (tmp_path / "whole" / EPISODES).read_text().splitlines(keepends=True)
+    text = (tmp_path / "whole" / EPISODES_FILE).read_text().splitlines(keepends=True)
     broken = tmp_path / "broken"
     broken.mkdir()
-    (broken / EPISODES).write_text("".join(text[:kept]) + text[kept][: len(text[kept]) // 2])
+    (broken / EPISODES_FILE).write_text("".join(text[:kept]) + text[kept][: len(text[kept]) // 2])
     (again,) = play_suite(suite, Random(), broken, settings)
     assert without_seconds(again.episodes) == without_seconds(whole.episodes)
-    assert len(lines(broken / EPISODES)) == len(text)
+    assert len(lines(broken / EPISODES_FILE)) == len(text)
 
 
 def test_failures_stay_beside_the_scores(make_suite, source, tmp_path):
@@ -82,23 +83,21 @@ def test_failures_stay_beside_the_scores(make_suite, source, tmp_path):
     (played,) = play_suite(suite, source, tmp_path, RunSettings(attempts=2))
     assert [e["task_id"] for e in played.episodes if e["task_id"] == "train/3"] == []
     assert played.missing == 2
-    assert [(f["error"], f["message"]) for f in played.failures] == [
-        ("InfraError", "no worker")
-    ] * 2
-    assert [record["tries"] for record in lines(tmp_path / FAILURES)] == [1, 1, 2, 2]
+    assert [(f.error, f.message) for f in played.failures] == [("InfraError", "no worker")] * 2
+    assert [record["tries"] for record in lines(tmp_path / FAILURES_FILE)] == [1, 1, 2, 2]
 
 
 def test_failure_is_redone_when_the_run_is_resumed(make_suite, source, tmp_path, monkeypatch):
     suite = make_suite(budget=OWN_TURNS, options={"broken": True})
     (broken,) = play_suite(suite, source, tmp_path, RunSettings(attempts=1))
     assert broken.missing == 2
-    before = (tmp_path / EPISODES).read_text()
+    before = (tmp_path / EPISODES_FILE).read_text()
     env = type(mlrl_envs.make("test/addition-v0"))
     monkeypatch.setattr(env, "__init__", _mended(env.__init__))
     (mended,) = play_suite(suite, source, tmp_path, RunSettings(attempts=1))
     assert mended.missing == 0
-    assert (tmp_path / EPISODES).read_text().startswith(before)
-    keys = [record["key"] for record in lines(tmp_path / EPISODES)]
+    assert (tmp_path / EPISODES_FILE).read_text().startswith(before)
+    keys = [record["key"] for record in lines(tmp_path / EPISODES_FILE)]
     assert len(keys) == len(set(keys)) == 8
 
 

@@ -11,10 +11,10 @@ import pytest
 pytest.importorskip("scipy")
 pytest.importorskip("jsonschema")
 
-from mlrl_learners.bench.run import EPISODES
 from mlrl_learners.cli import main
 from mlrl_learners.cli.bench_actors import NamedActor
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.runs.files import EPISODES_FILE
 
 KILLS = 20
 SUITE = """
@@ -60,10 +60,10 @@ def test_list_names_every_suite(capsys):
 def test_run_prints_a_table_and_goes_on(suite, tmp_path, capsys):
     assert bench(suite, "random", tmp_path / "run") == 0
     assert "mlrl/story-v0:sample" in capsys.readouterr().out
-    before = (tmp_path / "run" / EPISODES).read_text()
+    before = (tmp_path / "run" / EPISODES_FILE).read_text()
     assert bench(suite, "random", tmp_path / "run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["overall"]["episodes"] == 12
-    assert (tmp_path / "run" / EPISODES).read_text() == before
+    assert (tmp_path / "run" / EPISODES_FILE).read_text() == before
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ class TestRescore:
         assert capsys.readouterr().out.count("12 episodes, every score as it was") == 2
 
     def test_change_is_named_and_can_be_kept(self, run_dir, tmp_path, capsys):
-        path = run_dir / EPISODES
+        path = run_dir / EPISODES_FILE
         first, *rest = [json.loads(line) for line in path.read_text().splitlines()]
         first["turns"][0]["components"]["setup"]["ghost"] = 0.5
         first["returns"]["setup"] += 0.5
@@ -289,7 +289,7 @@ def test_twenty_kills_lose_nothing_and_double_nothing(tmp_path):
     subprocess.run(command(tmp_path / "whole"), check=True, **quiet)
     whole_seconds = time.monotonic() - started
     draw, kills, grew = random.Random(0), 0, []
-    file = tmp_path / "killed" / EPISODES
+    file = tmp_path / "killed" / EPISODES_FILE
     while kills < KILLS:
         run = subprocess.Popen(command(tmp_path / "killed"), start_new_session=True, **quiet)
         before = _size(file)
@@ -324,7 +324,7 @@ def _size(file):
 
 
 def _records(folder):
-    lines = (folder / EPISODES).read_text().splitlines()
+    lines = (folder / EPISODES_FILE).read_text().splitlines()
     records = [json.loads(line) for line in lines]
     return [{k: v for k, v in record.items() if k != "seconds"} for record in records]
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_learners.figures.bootstrap import bootstrap_interval, component_means, mean, pass_at_k
+from mlrl_learners.figures.bootstrap import bootstrap_interval
+from mlrl_learners.figures.means import component_means, mean, pass_at_k
 from mlrl_learners.types import Completion, Episode, EpisodeTurn
 
 finite = st.floats(-1e3, 1e3)

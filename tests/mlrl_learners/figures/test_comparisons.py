@@ -115,3 +115,21 @@ def test_p_value_is_of_the_difference_in_which_every_environment_weighs_the_same
     ours, theirs = [[1.0], [0.0] * 10], [[0.0], [0.2] * 10]
     first, second = [1.0 / 2, *[0.0] * 10], [0.0, *[0.2 / 20] * 10]
     assert paired_p_value(ours, theirs) == pytest.approx(slow_p_value(first, second))
+
+
+@pytest.mark.parametrize("sizes", [[7], [1, 5], [3, 4, 5]])
+def test_interval_equals_that_of_scipy(sizes):
+    from scipy import stats
+
+    draw = np.random.default_rng(0)
+    groups = [draw.uniform(size=size) for size in sizes]
+    found = stats.bootstrap(
+        [values if len(values) > 1 else np.repeat(values, 2) for values in groups],
+        lambda *drawn, axis=-1: np.mean([each.mean(axis=axis) for each in drawn], axis=0),
+        n_resamples=2000,
+        method="percentile",
+        vectorized=True,
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    expected = (found.low, found.high)
+    assert mean_interval([each.tolist() for each in groups]) == pytest.approx(expected, rel=1e-12)

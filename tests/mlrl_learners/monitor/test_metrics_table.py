@@ -59,4 +59,4 @@ def test_the_last_row_is_had_without_the_others(run):
         run.train(iteration, 0.5)
     with (run.path / "metrics.jsonl").open("a") as file:
         file.write(json.dumps({"iteration": 500})[:-3])
-    assert MetricsTable("first", run.path).last_row()["iteration"] == 499
+    assert MetricsTable("first", run.path).last_row().iteration == 499

@@ -23,7 +23,7 @@ def test_every_line_is_handed_out_once_however_the_file_grows(tmp_path_factory, 
             file.write(data[start : start + piece])
         growth = tail.read(most)
         while True:
-            assert not growth.anew
+            assert not growth.is_rewritten
             found += texts(growth)
             if growth.is_all:
                 break
@@ -56,7 +56,7 @@ def test_a_replaced_file_is_read_anew(tmp_path):
     beside.write_bytes(b"one\nthree\nfour\n")
     beside.replace(path)
     growth = tail.read()
-    assert growth.anew
+    assert growth.is_rewritten
     assert texts(growth) == [b"one", b"three", b"four"]
 
 
@@ -70,7 +70,7 @@ def test_a_file_rewritten_in_its_place_is_read_anew(tmp_path, after):
     os.write(descriptor, after)
     os.close(descriptor)
     growth = tail.read()
-    assert growth.anew
+    assert growth.is_rewritten
     assert texts(growth) == after.splitlines()
 
 

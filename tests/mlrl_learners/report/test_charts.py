@@ -6,7 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mlrl_learners.report.charts import Chart, Series, draw, nice_ticks, number, running_mean
+from mlrl_learners.report.chart_scales import nice_ticks, number, running_mean
+from mlrl_learners.report.charts import Chart, Series, draw
 
 FINITE = st.floats(-1e9, 1e9, allow_nan=False)
 POINTS = st.lists(st.tuples(st.integers(0, 1000).map(float), st.floats()), max_size=30)

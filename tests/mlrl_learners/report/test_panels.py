@@ -3,7 +3,7 @@ import re
 import numpy as np
 import pytest
 
-from mlrl_learners.report.panels import Curves, Held, draw_panels
+from mlrl_learners.report.panels import Curves, EvaluationPoint, draw_panels
 
 ITERATIONS = np.arange(1.0, 5.0)
 
@@ -57,7 +57,7 @@ def test_axes_sum_up_what_was_spent(axis, expected):
 
 
 def test_evaluations_stand_where_training_was_when_they_were_made():
-    held_out = [Held(0, 0.1, 0.0, 0.2), Held(2, 0.5, 0.4, 0.6)]
+    held_out = [EvaluationPoint(0, 0.1, 0.0, 0.2), EvaluationPoint(2, 0.5, 0.4, 0.6)]
     run = Curves("a", a_run(train__return=[1, 2, 3, 4]).columns, held_out)
     shown = drawn(run, axis="seconds")
     assert "held-out, with 95 % interval: 0.1 at 0<" in shown

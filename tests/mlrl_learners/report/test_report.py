@@ -133,7 +133,7 @@ def test_training_samples_follow_the_branch_that_goes_on(tmp_path):
     (episode,) = run.last_episodes
     assert [turn.actions["aux"] for turn in episode.turns] == ["words", "words"]
     assert episode.solved
-    assert episode.total == 2.0
+    assert episode.team_return == 2.0
 
 
 def test_only_the_first_and_last_iteration_are_kept(tmp_path):

@@ -2,9 +2,14 @@ import json
 
 import pytest
 
-from mlrl_learners.evaluation.collect import collect
-from mlrl_learners.runs.demonstrations import (Demonstration, JointTurn, read_demonstrations, read_joint_turns,)
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.evaluation.collect import collect
+from mlrl_learners.runs.demonstrations import (
+    Demonstration,
+    JointTurn,
+    read_demonstrations,
+    read_joint_turns,
+)
 from mlrl_learners.testing import ScriptedActor
 
 TURN = {"observations": {"a": "o1", "b": "p1"}, "actions": {"a": "x", "b": "y"}}

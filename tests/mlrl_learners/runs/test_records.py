@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.figures.means import figures_of
+from mlrl_learners.figures.episode_figures import figures_of
 from mlrl_learners.runs.records import episode_record, parse_episode
 from mlrl_learners.types import Completion, Episode, EpisodeTurn, Usage
 

@@ -1,8 +1,8 @@
 import pytest
 
 from mlrl_learners.functional.returns import joint_returns
-from mlrl_learners.monitor.stored import Summary, levels, summarise, written
-from mlrl_learners.runs.directory import rollout_record
+from mlrl_learners.runs.records import rollout_record
+from mlrl_learners.runs.summaries import EpisodeSummary, answers, levels, summarise
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
 AGENTS = ("aux", "main")
@@ -48,8 +48,8 @@ def test_the_mean_is_the_return_that_training_logs():
 def test_an_episode_of_an_evaluation_is_a_tree_without_branches():
     turn = {"actions": {"aux": "hello"}, "rewards": {"aux": 1.0}, "observations": {"aux": "q"}}
     row = {"task_id": "t", "return": 1.5, "solved": True, "turns": [turn, turn]}
-    assert summarise(row) == Summary("t", 1.5, 1.5, 1.0, 2, 1)
-    assert list(written(row)) == ["hello", "hello"]
+    assert summarise(row) == EpisodeSummary("t", 1.5, 1.5, 1.0, 2, 1)
+    assert list(answers(row)) == ["hello", "hello"]
     assert [level.turn.actions for level in levels(row, ())] == [{"aux": "hello"}] * 2
 
 
@@ -67,4 +67,4 @@ def test_a_path_is_followed_as_far_as_it_leads(path, chosen):
 
 
 def test_all_that_agents_wrote_is_found_in_every_branch():
-    assert list(written(rollout_record(chain()))) == ["wrote"] * 4
+    assert list(answers(rollout_record(chain()))) == ["wrote"] * 4

@@ -1,6 +1,6 @@
 import pytest
 
-from mlrl_learners.figures.means import figures_of
+from mlrl_learners.figures.episode_figures import figures_of
 from mlrl_learners.types import Completion, Episode, EpisodeTurn
 
 

@@ -1,0 +1,78 @@
+"""Numbers of a chart: ticks, labels, smoothing and thinning."""
+
+import math
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Point", "nice_ticks", "number", "running_mean", "thin"]
+
+Point: TypeAlias = tuple[float, float]
+
+
+def nice_ticks(low: float, high: float, count: int, *, whole: bool = False) -> list[float]:
+    """Return evenly spaced round numbers that cover the range from `low` to `high`.
+
+    Args:
+        low: Smallest value.
+        high: Largest value, not below `low`.
+        count: Approximate number of steps.
+        whole: Whether ticks must be whole numbers.
+    """
+    if high - low < 1e-9 * max(abs(low), abs(high), 1e-9):
+        near = (
+            abs(low) * 0.1 if abs(low) > 1e-12 else 1e-3
+        )  # fits small values such as learning rates
+        margin = max(near, 1.0) if whole else near
+        low, high = low - margin, high + margin
+    raw = (high - low) / count
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * unit for unit in (1, 2, 5, 10) if power * unit >= raw * 0.999)
+    if whole:
+        step = max(1.0, step)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [index * step for index in range(first, max(last, first + 1) + 1)]
+
+
+def number(value: float) -> str:
+    """Format a number in few characters: `0.25`, `12`, `1.5k`, `3e-6`."""
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e6 or size < 1e-3:
+        return f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
+    if size >= 1e4:
+        return f"{value / 1000:.3g}k"
+    return f"{value:.4g}" if size >= 1 else f"{value:.3g}"
+
+
+def running_mean(points: Sequence[Point], window: int) -> list[Point]:
+    """Return the mean of each point and the `window - 1` before it."""
+    if not points:
+        return []
+    xs, ys = _columns(points)
+    window = min(window, len(ys))
+    covered = np.minimum(np.arange(1, len(ys) + 1), window)
+    sums = np.convolve(ys, np.ones(window))[: len(ys)]
+    return list(zip(xs.tolist(), (sums / covered).tolist(), strict=True))
+
+
+def thin(points: Sequence[Point], most: int) -> list[Point]:
+    """Return at most `most` points, because a screen shows no more points than it has columns.
+
+    Each group of consecutive points is replaced by its last x and its mean y.
+    """
+    if len(points) <= most:
+        return list(points)
+    xs, ys = _columns(points)
+    starts = np.arange(most) * len(ys) // most
+    ends = np.append(starts[1:], len(ys))
+    means = np.add.reduceat(ys, starts) / (ends - starts)
+    return list(zip(xs[ends - 1].tolist(), means.tolist(), strict=True))
+
+
+def _columns(points: Sequence[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    table = np.asarray(points, dtype=np.float64)
+    return table[:, 0], table[:, 1]
