@@ -5,18 +5,14 @@ from the end of the episode. Error texts come only from docstring examples, whic
 shows; they are shortened, and memory addresses are removed.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 
-from mlrl_envs.parsing.text import printable, shorten
 from mlrl_envs.programs.splice import ClassAnswer
+from mlrl_envs.rewards.coding.checks import check, clean_error, hidden_tests_check
 from mlrl_envs.tasks import ClassTask
 from mlrl_envs.types import AgentID, Json
 
 __all__ = ["class_checks"]
-
-MAX_ERROR_CHARS = 300
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 
 
 def class_checks(
@@ -43,40 +39,38 @@ def class_checks(
     checks += [_syntax(answer), *_left_out(answer)]
     checks += [_teammate(other, answers[other]) for other in answers if other != agent]
     if error:
-        checks.append(_check("program", "does not load", passed=False, details=[_clean(error)]))
-    checks += [_public_tests(task, public), _hidden_tests(solved=solved)]
+        checks.append(check("program", "does not load", passed=False, details=[clean_error(error)]))
+    checks += [_public_tests(task, public), hidden_tests_check(solved=solved)]
     return {"checks": checks}
 
 
 def _method(answer: ClassAnswer, name: str) -> Json:
     if name in answer.methods:
-        return _check(f"method {name}", "FOUND", passed=True)
+        return check(f"method {name}", "FOUND", passed=True)
     if name in answer.stubs:
         detail = "its body does not do the work yet, so it is not used."
-        return _check(f"method {name}", "STUB", passed=False, details=[detail])
+        return check(f"method {name}", "STUB", passed=False, details=[detail])
     detail = "write it as a whole `def` with its body."
-    return _check(f"method {name}", "MISSING", passed=False, details=[detail])
+    return check(f"method {name}", "MISSING", passed=False, details=[detail])
 
 
 def _syntax(answer: ClassAnswer) -> Json:
     status = "wrong" if answer.errors else "right"
-    details = [_clean(error) for error in answer.errors]
-    return _check("syntax", status, passed=not answer.errors, details=details)
+    details = [clean_error(error) for error in answer.errors]
+    return check("syntax", status, passed=not answer.errors, details=details)
 
 
 def _left_out(answer: ClassAnswer) -> list[Json]:
     checks = []
     if answer.strays:
         details = [f"{', '.join(answer.strays)}: not used, and costs reward."]
-        checks.append(_check("methods of teammates", "written", passed=False, details=details))
+        checks.append(check("methods of teammates", "written", passed=False, details=details))
     if answer.dropped:
         details = [
-            f"{_clean('; '.join(answer.dropped))}: not used.",
+            f"{clean_error('; '.join(answer.dropped))}: not used.",
             "Put imports and helper functions inside your methods.",
         ]
-        checks.append(
-            _check("beside your methods", "something else", passed=False, details=details)
-        )
+        checks.append(check("beside your methods", "something else", passed=False, details=details))
     return checks
 
 
@@ -84,30 +78,18 @@ def _teammate(name: AgentID, answer: ClassAnswer) -> Json:
     missing = [method for method in answer.own if method not in answer.methods]
     details = [f"not delivered: {', '.join(missing)}."] if missing else []
     status = f"{len(answer.own) - len(missing)} of {len(answer.own)} methods delivered"
-    return _check(f"teammate {name}", status, passed=not missing, details=details)
+    return check(f"teammate {name}", status, passed=not missing, details=details)
 
 
 def _public_tests(task: ClassTask, public: Sequence[str | None]) -> Json:
     name, total = "public tests (docstring examples)", len(task.public_tests)
     if total == 0:
-        return _check(name, "this class has none", passed=True)
+        return check(name, "this class has none", passed=True)
     passed = sum(error is None for error in public)
     share = {0: "none", total: "all"}.get(passed, str(passed))
     details = [
-        f"the example of {method} fails: {_clean(error) or 'wrong result'}"
+        f"the example of {method} fails: {clean_error(error) or 'wrong result'}"
         for method, error in zip(task.public_tests, public, strict=False)
         if error is not None
     ]
-    return _check(name, f"{share} of {total} passed", passed=passed == total, details=details)
-
-
-def _hidden_tests(*, solved: bool) -> Json:
-    return _check("hidden tests", "all passed" if solved else "not all passed", passed=solved)
-
-
-def _check(name: str, status: str, *, passed: bool, details: Sequence[str] = ()) -> Json:
-    return {"name": name, "passed": passed, "status": status, "details": list(details)}
-
-
-def _clean(error: str) -> str:
-    return printable(shorten(_ADDRESS.sub("0x...", " ".join(error.split())), MAX_ERROR_CHARS))
+    return check(name, f"{share} of {total} passed", passed=passed == total, details=details)

@@ -5,20 +5,17 @@ from the end of the episode. Error texts come from public tests only; they are s
 addresses are removed.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlrl_envs.parsing.text import printable, shorten
 from mlrl_envs.programs.assembly import FunctionAnswer, JointProgram
 from mlrl_envs.programs.usage import Usage, usage_of
+from mlrl_envs.rewards.coding.checks import check, clean_error, hidden_tests_check
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Json
 
 __all__ = ["PublicResult", "code_checks"]
 
-MAX_ERROR_CHARS = 300
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{4,}")
 
 _USAGE: Mapping[Usage, tuple[str, str]] = {
     "missing": ("not called", "there is no main function that could call it."),
@@ -70,8 +67,8 @@ def code_checks(
     main = next(a for a in program.answers.values() if a.name == task.entry_point)
     checks = [_found(answer), _syntax(answer)]
     if error:
-        checks.append(_check("program", "does not load", passed=False, details=[_clean(error)]))
-    checks += [_public_tests(task, public), _hidden_tests(solved=solved)]
+        checks.append(check("program", "does not load", passed=False, details=[clean_error(error)]))
+    checks += [_public_tests(task, public), hidden_tests_check(solved=solved)]
     if answer is main:
         helpers = [a for a in program.answers.values() if a is not main]
         checks += [_use(main, helper) for helper in helpers]
@@ -85,33 +82,29 @@ def _found(answer: FunctionAnswer) -> Json:
         names = ", ".join(answer.dropped)
         details.append(f"left out, because they are not yours to define: {names}.")
     status = "FOUND" if found else "MISSING"
-    return _check(f"function {answer.name}", status, passed=found, details=details)
+    return check(f"function {answer.name}", status, passed=found, details=details)
 
 
 def _syntax(answer: FunctionAnswer) -> Json:
-    details = [_clean(answer.error)] if answer.error else []
+    details = [clean_error(answer.error)] if answer.error else []
     status = "wrong" if answer.error else "right"
-    return _check("syntax", status, passed=not answer.error, details=details)
+    return check("syntax", status, passed=not answer.error, details=details)
 
 
 def _public_tests(task: CodeTask, public: Sequence[PublicResult]) -> Json:
     total = len(task.public_tests)
     passed = sum(result.passed for result in public)
     if total == 0:
-        return _check("public tests", "this problem has none", passed=True)
+        return check("public tests", "this problem has none", passed=True)
     share = {0: "none", total: "all"}.get(passed, str(passed))
     details = [
-        f"{result.test}  # {_clean(result.error) or 'failed'}"
+        f"{result.test}  # {clean_error(result.error) or 'failed'}"
         for result in public
         if not result.passed
     ]
-    return _check(
+    return check(
         "public tests", f"{share} of {total} passed", passed=passed == total, details=details
     )
-
-
-def _hidden_tests(*, solved: bool) -> Json:
-    return _check("hidden tests", "all passed" if solved else "not all passed", passed=solved)
 
 
 def _use(main: FunctionAnswer, helper: FunctionAnswer) -> Json:
@@ -120,12 +113,4 @@ def _use(main: FunctionAnswer, helper: FunctionAnswer) -> Json:
     details = [detail]
     if helper.function is None:
         details.append(f"your teammate did not deliver {helper.name}.")
-    return _check(f"use of {helper.name}", status, passed=usage == "used", details=details)
-
-
-def _check(name: str, status: str, *, passed: bool, details: Sequence[str] = ()) -> Json:
-    return {"name": name, "passed": passed, "status": status, "details": list(details)}
-
-
-def _clean(error: str) -> str:
-    return printable(shorten(_ADDRESS.sub("0x...", " ".join(error.split())), MAX_ERROR_CHARS))
+    return check(f"use of {helper.name}", status, passed=usage == "used", details=details)
