@@ -102,8 +102,8 @@ class Sandbox:
 
         Raises:
             InfraError: If no worker can be started.
-            InvalidArgumentError: If the helpers of a program raise an exception. It is raised
-                after all other programs were run.
+            InvalidArgumentError: If the helpers of a program raise an exception. With several
+                workers, all other programs have then been run.
         """
         batch: Sequence[Program] = list(programs)
         if len(batch) < 2 or self.workers == 1:

@@ -1,6 +1,7 @@
 """Directories of sessions: the scratch mount in tier A, a private directory in tier B.
 
-Below tier B nothing restricts writing to one directory, so cells may not write at all.
+In tier C nothing can restrict writing to one directory, so cells may not write at all. In tier D,
+where nothing is confined, cells start in a private directory as in tier B.
 """
 
 # Workers do not import pathlib, to keep their processes small.
@@ -85,7 +86,7 @@ class NoFolder:
 
 
 class PrivateFolder:
-    """Folder of tier B: a directory among the host's temporary files.
+    """Folder of tiers B and D: a directory among the host's temporary files.
 
     It is deleted when the worker ends.
 
