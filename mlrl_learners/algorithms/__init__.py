@@ -1,1 +1,1 @@
-"""The learning algorithms: one file a method, presets as configuration."""
+"""Learning algorithms: one module per method, and shared modules named for what they do."""

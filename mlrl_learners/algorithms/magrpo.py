@@ -5,7 +5,7 @@ minus a baseline of its group. `mareinforce`, `marloo` and `maremax` use other b
 
 The default loss is the published one: the sum over the tokens of an answer, without clipping.
 
-Sources: MAGRPO (arXiv 2508.04652, algorithm 1) and its library, comlrl 1.4.3; RLOO
+Sources: MAGRPO (arXiv 2508.04652) and its library, comlrl 1.4.3; RLOO
 (arXiv 2402.14740) for the leave-one-out baseline; clipping as in PPO (arXiv 1707.06347).
 """
 

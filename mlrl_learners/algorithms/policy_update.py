@@ -28,6 +28,7 @@ from mlrl_learners.types import AgentID, Completion, Rollout
 
 __all__ = [
     "AnswerSample",
+    "NodeSample",
     "Stats",
     "add_agent_stats",
     "answer_weights",

@@ -1,1 +1,1 @@
-"""Training in several processes: the process group and how work is shared."""
+"""Work sharing between several processes that train one learner."""

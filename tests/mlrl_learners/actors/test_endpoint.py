@@ -5,7 +5,7 @@ import pytest
 from mlrl_envs.errors import EndpointError, InfraError
 from mlrl_envs.models import Endpoint
 from mlrl_learners.actors import EndpointActor
-from mlrl_learners.evaluation import evaluate
+from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.types import Actor, Usage
 
 NODES = [{"setup": "one", "story": "two"}, {"setup": "three", "story": "four"}]

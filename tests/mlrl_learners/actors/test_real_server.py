@@ -19,7 +19,7 @@ from mlrl_envs.errors import EndpointError
 from mlrl_envs.models import Endpoint
 from mlrl_learners.actors import DiscussionActor, EndpointActor
 from mlrl_learners.cli import main
-from mlrl_learners.evaluation import evaluate
+from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.policies.tiny import tiny_model
 
 pytest.importorskip("fastapi", reason="needs pip install 'transformers[serving]'")

@@ -6,7 +6,7 @@ import mlrl_envs
 from mlrl_learners.actors import RandomActor, ReferenceActor
 from mlrl_learners.bench.rescore import rescore
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.evaluation import evaluate
+from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.runs.records import episode_record
 
 TWO_TURNS = {"split": "sample", "max_turns": 2}
