@@ -1,14 +1,14 @@
-# Two commands for a fresh machine: `make demo` and `make test`. Needs python3 (3.10 to 3.13), pip.
+# Two commands for a new machine: `make demo` and `make test`. Needs python3 (3.10 to 3.13), pip.
 #
 #   make demo                 set up, train two agents on a real model, write a report;
-#                             typed again, it goes on where it stopped
+#                             run again, it continues where it stopped
 #   make test                 set up, lint, type-check, run the tests, build the docs
 #   make test-slow            train every combination of options: minutes on two cores
 #   make lint | docs | perf   parts of it; perf measures us against peers
 #   make clean                remove what the above made, runs apart
 #
-# PYTHON=python3.12 chooses an interpreter. On Linux without a GPU,
-# TORCH_INDEX=https://download.pytorch.org/whl/cpu spares 3 GB of CUDA libraries.
+# PYTHON=python3.12 selects an interpreter. On Linux without a GPU,
+# TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids 3 GB of CUDA libraries.
 
 PYTHON ?= python3
 VENV ?= .venv

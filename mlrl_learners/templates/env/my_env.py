@@ -1,6 +1,6 @@
-"""A corridor for two: who meets must step aside to the side that the house rule names.
+"""A corridor for two: agents must step to the side that the house rule names.
 
-Both read the rule and answer at once, blind to each other; the first "left" or "right" counts.
+Both agents read the rule and answer at the same time; the first "left" or "right" counts.
 
 Version history:
     v0: first version.
@@ -21,7 +21,7 @@ ASK = "You meet your teammate in a corridor. To which side do you step? Answer l
 
 @dataclass(frozen=True)
 class Rule(Task):
-    """One row: a house rule, and the side that it means."""
+    """Task: a house rule and its side."""
 
     text: str
     side: str
@@ -43,7 +43,7 @@ SPLITS = {
 
 @dataclass(frozen=True)
 class MyEnv:
-    """The tasks, what agents read and what they earn, as pure functions without any state."""
+    """Task family: observations and scores as pure functions."""
 
     tasks: tuple[Rule, ...]
     max_turns: int
@@ -51,16 +51,16 @@ class MyEnv:
     reward_range: tuple[float, float] = (0.0, 1.0)
 
     def observe(self, task: Rule, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return the rule; from turn 2 on also what came of the last answer."""
+        """Return the rule; from turn 2 on with feedback on the last answer."""
         last = [f"You said {turns[-1].actions[agent]!r}. You collided."] if turns else []
         return "\n\n".join([task.text, ASK, *last])
 
     def score(self, attempts: Sequence[Attempt[Rule]], sandbox: ProgramRunner) -> list[Score]:  # noqa: ARG002 - runs no programs
-        """Pay half for one's own side, and half where all stepped to theirs."""
+        """Return half for the agent's side, and half if all agents chose their side."""
         return [self._score(attempt) for attempt in attempts]
 
     def reference(self, task: Rule) -> Mapping[AgentID, str] | None:
-        """Return a joint action that is right."""
+        """Return a correct joint action."""
         return dict.fromkeys(self.agents, task.side)
 
     def _score(self, attempt: Attempt[Rule]) -> Score:
@@ -74,7 +74,7 @@ class MyEnv:
 def parallel_env(
     split: str = "train", max_turns: int = 2, render_mode: Literal["ansi", "human"] | None = None
 ) -> TextParallelEnv:
-    """Make the environment; `mlrl_envs.make` passes its keywords on to here."""
+    """Make the environment with the options of `mlrl_envs.make`."""
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
     return TextParallelEnv(MyEnv(SPLITS[split], max_turns), env_id=ENV_ID, render_mode=render_mode)

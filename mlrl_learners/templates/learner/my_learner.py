@@ -1,4 +1,4 @@
-"""A bandit over scripted replies: a learner without torch."""
+"""Bandit over scripted replies, a learner without torch."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -9,31 +9,31 @@ import numpy as np
 from mlrl_learners.types import AgentID, Completion, Rollout
 
 REPLIES = ("left", "right", "straight on", "I do not know")
-EPSILON = 0.3  # share of replies that are drawn at random while exploring
+EPSILON = 0.3  # probability of a random reply while exploring
 Observation = Mapping[AgentID, str]
 
 
 class MyLearner:
-    """Keeps every reply's mean reward, for each agent and what it read; prefers the best."""
+    """Bandit with the mean reward of every reply, for each agent and observation."""
 
     def __init__(
         self, agents: Sequence[AgentID], seed: int = 0, replies: Sequence[str] = REPLIES
     ) -> None:
         self.agents, self.replies = tuple(agents), tuple(replies)
         self.random = np.random.default_rng(seed)
-        self.arms: dict[str, list[float]] = {}  # mean reward and number of tries
+        self.arms: dict[str, list[float]] = {}  # mean reward and number of trials
 
     def act(
         self, observations: Sequence[Observation], *, num_samples: int = 1, explore: bool = True
     ) -> list[Mapping[AgentID, list[Completion]]]:
-        """Give every agent `num_samples` replies to each of many joint observations."""
+        """Return `num_samples` replies per agent for each joint observation."""
         return [
             {a: [self._reply(a, t, explore) for _ in range(num_samples)] for a, t in each.items()}
             for each in observations
         ]
 
     def update(self, rollouts: Sequence[Rollout]) -> Mapping[str, float]:
-        """Move the mean of each reply towards what it earned."""
+        """Update the mean reward of each reply."""
         steps = [(n, s) for r in rollouts for n in r.root.walk() for s in n.steps]
         for node, step in steps:
             for agent, sample in step.samples.items():
@@ -44,11 +44,11 @@ class MyLearner:
         return {"bandit/arms": float(len(self.arms))}
 
     def save(self, path: Path) -> None:
-        """Write what it knows, and where its random numbers stand."""
+        """Write the mean rewards and the state of the random generator."""
         (path / "arms.json").write_text(json.dumps([self.arms, self.random.bit_generator.state]))
 
     def load(self, path: Path) -> None:
-        """Read it back."""
+        """Read the state that `save` wrote."""
         self.arms, self.random.bit_generator.state = json.loads((path / "arms.json").read_text())
 
     def _arm(self, agent: AgentID, text: str, reply: str) -> list[float]:

@@ -1,3 +1,4 @@
+import importlib
 import io
 import json
 import os
@@ -12,7 +13,7 @@ import pytest
 import mlrl_envs
 import mlrl_learners
 from mlrl_envs.errors import InfraError
-from mlrl_learners.cli import main
+from mlrl_learners.cli import COMMANDS, main
 from mlrl_learners.config.presets import presets
 from mlrl_learners.registry import registry
 
@@ -406,3 +407,13 @@ def test_the_tiny_preset_goes_the_whole_road(tmp_path, capsys):
     status, episode = run_json(capsys, *words)
     assert status == 0
     assert set(episode["turns"][0]["actions"]) == {"setup", "story"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_lists_every_command_with_its_first_line(name, capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    module = importlib.import_module(f"mlrl_learners.cli.{COMMANDS[name]}")
+    summary = module.__doc__.split("\n", 1)[0].split(": ", 1)[1]
+    assert f"{name} {summary}" in printed

@@ -1,4 +1,4 @@
-"""The contract of an environment, and that right answers earn full marks."""
+"""Contract of the environment, and rewards of correct and of empty answers."""
 
 import mlrl_envs
 import pytest

@@ -1,4 +1,4 @@
-"""The contract of a learner, and that this one learns."""
+"""Contract of the learner, and a higher return after training."""
 
 import mlrl_learners
 from my_learner import MyLearner
