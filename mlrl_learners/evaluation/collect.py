@@ -116,9 +116,9 @@ def collect(
                 bar.update(len(batch))
                 if batch[-1][0] < done:
                     continue
-                for number, outcome in _play(env, env_id, actor, batch, seed=seed, explore=explore):
-                    if number < done:  # already written by the interrupted attempt
-                        continue
+                outcomes = _play(env, env_id, actor, batch, seed=seed, explore=explore)
+                # Of an interrupted batch the first episodes may have been written already.
+                for number, outcome in outcomes[max(0, done - batch[0][0]) :]:
                     played += 1
                     if isinstance(outcome, FailedEpisode):
                         failures.append(outcome)

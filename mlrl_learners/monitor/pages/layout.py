@@ -14,7 +14,7 @@ _KEYS = (
     ("Enter", "open the selected episode"),
     ("n", "next page of the list"),
     ("u", "back to the list"),
-    ("?", "show these keys"),
+    ("?", "list of keys"),
 )
 
 
