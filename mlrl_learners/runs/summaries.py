@@ -1,0 +1,219 @@
+"""Summaries of stored episodes, for indexes and lists.
+
+A line of a file holds one rollout of training, or an evaluation with many episodes, which are
+numbered as its parts. A summary needs no texts; `levels` decodes the turns of one path on request.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlrl_learners.figures.means import mean
+from mlrl_learners.runs.stored import UNREADABLE, Record, StoredTurn, decode_turns
+from mlrl_learners.runs.tree import (
+    Json,
+    follow,
+    is_tree,
+    nodes,
+    paths,
+    root_of,
+    step_values,
+    team_reward,
+    turn_of,
+)
+
+__all__ = [
+    "WHOLE_LINE",
+    "EpisodeSummary",
+    "TreeBranch",
+    "TreeLevel",
+    "answers",
+    "episode_at",
+    "levels",
+    "seed_of",
+    "summarise",
+    "summarise_line",
+]
+
+WHOLE_LINE = -1
+"""Part of a line that is a single episode; in a line of many episodes parts count from 0."""
+
+_MAX_ITERATION = 1 << 60  # an int64 column must hold it
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSummary:
+    """Figures by which an episode is searched and sorted.
+
+    Attributes:
+        task_id: Id of its task.
+        mean: Team return, averaged over the joint actions of the first turn.
+        best: Highest team return of a joint action of the first turn.
+        solved: Share of its paths that ended solved, in [0, 1].
+        turns: Number of turns of the longest path.
+        branches: Number of paths; 1 for an episode of an evaluation.
+    """
+
+    task_id: str
+    mean: float
+    best: float
+    solved: float
+    turns: int
+    branches: int
+
+
+@dataclass(frozen=True, slots=True)
+class TreeBranch:
+    """One joint action among those played at a node.
+
+    Attributes:
+        value: Expected team return from this turn on.
+        solved: Whether this joint action solved the task.
+        samples: Agent -> index of its answer.
+        goes_on: Whether the node has a child for it.
+    """
+
+    value: float
+    solved: bool
+    samples: Mapping[str, int]
+    goes_on: bool
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLevel:
+    """One turn on a path through a tree.
+
+    Attributes:
+        turn: The joint action on the path.
+        branches: All joint actions of the node.
+        chosen: Index in `branches` of the one on the path.
+        reward: Its team reward.
+    """
+
+    turn: StoredTurn
+    branches: Sequence[TreeBranch]
+    chosen: int
+    reward: float
+
+
+def summarise(record: Record) -> EpisodeSummary:
+    """Return the figures of a rollout or of a single episode."""
+    if not is_tree(record):
+        total = float(record["return"])
+        turns = len(record.get("turns") or ())
+        solved = float(bool(record.get("solved")))
+        return EpisodeSummary(str(record["task_id"]), total, total, solved, turns, 1)
+    root = root_of(record)
+    values = step_values(root)
+    ends = [(len(path), bool(path[-1][1].get("solved"))) for path in paths(root)]
+    return EpisodeSummary(
+        task_id=str(record["task_id"]),
+        mean=mean(values, default=0.0),
+        best=max(values, default=0.0),
+        solved=mean([float(solved) for _, solved in ends], default=0.0),
+        turns=max((turns for turns, _ in ends), default=0),
+        branches=len(ends),
+    )
+
+
+def summarise_line(line: bytes) -> tuple[list[tuple[int, int, EpisodeSummary]], int]:
+    """Summarise every episode of a line.
+
+    Returns:
+        Part, iteration and summary of each episode, and the number of episodes that were
+        unreadable (1 if the line itself was).
+    """
+    try:
+        record = json.loads(line)
+        iteration = _bounded(record["iteration"])
+        found_parts: Mapping[int, Record] = (
+            {WHOLE_LINE: record} if is_tree(record) else dict(enumerate(record["episodes"]))
+        )
+    except UNREADABLE:
+        return [], 1
+    found = []
+    for part, episode in found_parts.items():
+        try:
+            found.append((part, iteration, summarise(episode)))
+        except UNREADABLE:
+            continue
+    return found, len(found_parts) - len(found)
+
+
+def episode_at(line: bytes, part: int) -> Record | None:
+    """Return the record of a part of a line; None if the line no longer holds it."""
+    try:
+        record = json.loads(line)
+        found = record if part == WHOLE_LINE else record["episodes"][part]
+    except UNREADABLE:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def answers(record: Record) -> Iterator[str]:
+    """Yield every text that an agent wrote, in every branch."""
+    if is_tree(record):
+        for node in nodes(root_of(record)):
+            for completions in (node.get("completions") or {}).values():
+                for completion in completions:
+                    yield str(completion["text"])
+    for turn in record.get("turns") or ():
+        yield from map(str, (turn.get("actions") or {}).values())
+
+
+def levels(record: Record, path: Sequence[int]) -> list[TreeLevel]:
+    """Decode the turns of one path through a tree.
+
+    Args:
+        record: A rollout, or a single episode, which has one path.
+        path: Index of the joint action to take in each turn. Where it ends or is out of range, the
+            joint action of the highest value is taken, those with a child before those without.
+    """
+    if not is_tree(record):
+        return [_only_level(turn) for turn in decode_turns(record)]
+    choices: list[tuple[list[TreeBranch], int]] = []
+
+    def choose(node: Json, depth: int) -> int:
+        branches = _branches(node)
+        wanted = path[depth] if depth < len(path) else -1
+        chosen = wanted if 0 <= wanted < len(branches) else _most_promising(branches)
+        choices.append((branches, chosen))
+        return chosen
+
+    taken = list(follow(root_of(record), choose))
+    return [
+        TreeLevel(turn_of(node, step), branches, chosen, team_reward(step))
+        for (node, step), (branches, chosen) in zip(taken, choices, strict=True)
+    ]
+
+
+def seed_of(record: Record) -> int | None:
+    """Return the seed of an episode; None if the record does not hold one."""
+    seed = record.get("seed")
+    return seed if isinstance(seed, int) else None
+
+
+def _branches(node: Json) -> list[TreeBranch]:
+    return [
+        TreeBranch(
+            value, bool(step.get("solved")), step.get("samples") or {}, bool(step.get("child"))
+        )
+        for value, step in zip(step_values(node), node["steps"], strict=True)
+    ]
+
+
+def _most_promising(branches: Sequence[TreeBranch]) -> int:
+    return max(range(len(branches)), key=lambda i: (branches[i].goes_on, branches[i].value))
+
+
+def _only_level(turn: StoredTurn) -> TreeLevel:
+    reward = mean(list(turn.rewards.values()), default=0.0)
+    return TreeLevel(turn, [TreeBranch(reward, solved=False, samples={}, goes_on=True)], 0, reward)
+
+
+def _bounded(value: object) -> int:
+    """Return an iteration that an index column can hold."""
+    iteration = int(str(value))
+    if abs(iteration) >= _MAX_ITERATION:
+        raise ValueError(f"iteration {iteration} is out of range")
+    return iteration
