@@ -118,8 +118,8 @@ FIGURES = {
     **dict.fromkeys(("env_id", "split", "seed", "samples", "explore", "mean_return"), 0),
     **dict.fromkeys(("solved_rate", "tokens", "prompt_tokens", "seconds"), 0),
     **dict.fromkeys(("interval", "solved_interval"), (0, 1)),
-    **{key: {} for key in ("agent_returns", "components", "component_intervals", "pass_at_k")},
-    **{key: {} for key in ("task_returns", "agent_tokens")},
+    **dict.fromkeys(("agent_returns", "components", "component_intervals", "pass_at_k"), {}),
+    **dict.fromkeys(("task_returns", "agent_tokens"), {}),
 }
 RESULT = EvaluationResult(**FIGURES, episodes=(EPISODE,), failures=())
 
