@@ -6,6 +6,7 @@ random numbers of all prompts. How the model is read is the reader's part (`sele
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -20,77 +21,99 @@ from mlrl_learners.engine.sampling import SamplingConfig, draw_tokens, greedy_to
 from mlrl_learners.engine.selection import ReaderName, open_reader
 from mlrl_learners.processes.work_sharing import spread
 
-__all__ = ["SampledTokens", "generate"]
+__all__ = ["DecodingTask", "generate"]
+
+
+@dataclass(frozen=True)
+class DecodingTask:
+    """What is sampled from a model.
+
+    Attributes:
+        prompts: Token ids of each prompt, at least one each.
+        num_samples: Answers per prompt, G.
+        sampling: Length, temperature and truncation.
+        eos_ids: Ids that end an answer; the sampled one is part of it.
+        max_rows: Most rows in a batch.
+        adapters: Adapter of each prompt, for a model with adapters.
+    """
+
+    prompts: Sequence[Sequence[int]]
+    num_samples: int
+    sampling: SamplingConfig
+    eos_ids: Sequence[int]
+    max_rows: int = 64
+    adapters: AdapterRows | None = None
 
 
 @torch.no_grad()
 def generate(
     model: nn.Module,
-    prompts: Sequence[Sequence[int]],
-    num_samples: int,
-    sampling: SamplingConfig,
+    task: DecodingTask,
     *,
-    reader_name: ReaderName,
+    reader: ReaderName,
     recorder: GraphRecorder | None = None,
-    eos_ids: Sequence[int],
     generator: torch.Generator | None,
-    max_rows: int = 64,
-    adapters: AdapterRows | None = None,
 ) -> list[list[SampledTokens]]:
-    """Sample `num_samples` answers to each prompt.
+    """Sample G answers to each prompt.
 
     Args:
         model: A `transformers` causal language model.
-        prompts: Token ids of each prompt, at least one each.
-        num_samples: Answers per prompt, G.
-        sampling: Length, temperature and truncation.
-        reader_name: Which reader runs the model.
+        task: Prompts and options.
+        reader: Which reader runs the model.
         recorder: Records the steps of the reader `static`.
-        eos_ids: Ids that end an answer; the sampled one is part of it.
         generator: CPU generator of the uniform numbers; None decodes greedily.
-        max_rows: Most rows in a batch.
-        adapters: Adapter of each prompt, for a model with adapters.
 
     Returns:
         For each prompt, in order, its answers.
     """
-    uniforms = None
+    length, uniforms = task.sampling.max_new_tokens, None
     if generator is not None:
-        shape = (len(prompts), num_samples, sampling.max_new_tokens)
+        shape = (len(task.prompts), task.num_samples, length)
         uniforms = torch.rand(shape, generator=generator)
 
     def answer(ours: list[int]) -> dict[int, list[SampledTokens]]:
-        answers: dict[int, list[SampledTokens]] = {}
-        batches = _prompt_batches(prompts, ours, max(1, max_rows // num_samples))
-        # Sharded weights: every process runs as many batches as the others.
-        num_idle = sharding.agree_max(model, len(batches)) - len(batches)
-        num_rows = min(max_rows, len(ours) * num_samples)
-        with open_reader(
-            model,
-            reader_name,
-            recorder,
-            num_rows=num_rows,
-            max_tokens=sampling.max_new_tokens,
-        ) as reader:
-            for batch in batches:
-                decoder = _Decoder(
-                    model,
-                    reader,
-                    [prompts[i] for i in batch],
-                    num_samples,
-                    sampling,
-                    eos_ids,
-                    adapters[batch] if adapters else None,
-                )
-                rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
-                for position, prompt in enumerate(batch):
-                    answers[prompt] = rows[position * num_samples : (position + 1) * num_samples]
-            for _ in range(num_idle):
-                _Decoder(model, reader, [[0]], 1, sampling, eos_ids).idle()
-        return answers
+        num_rows = min(task.max_rows, len(ours) * task.num_samples)
+        with open_reader(model, reader, recorder, num_rows=num_rows, max_tokens=length) as opened:
+            return _answer(model, opened, task, ours, uniforms)
 
-    written = num_samples * sampling.max_new_tokens
-    return spread([len(prompt) + written for prompt in prompts], answer)
+    written = task.num_samples * length
+    return spread([len(prompt) + written for prompt in task.prompts], answer)
+
+
+def _answer(
+    model: nn.Module,
+    reader: Reader[Any],
+    task: DecodingTask,
+    ours: Sequence[int],
+    uniforms: Tensor | None,
+) -> dict[int, list[SampledTokens]]:
+    """Return the answers to this process's prompts by their numbers.
+
+    Args:
+        model: The model.
+        reader: Runs the model.
+        task: All prompts.
+        ours: Numbers of this process's prompts.
+        uniforms: Numbers in [0, 1), `[prompts, G, max_new_tokens]`; None decodes greedily.
+    """
+    batches = _prompt_batches(task.prompts, ours, max(1, task.max_rows // task.num_samples))
+    # Sharded weights: every process runs as many batches as the others.
+    num_idle = sharding.agree_max(model, len(batches)) - len(batches)
+    answers: dict[int, list[SampledTokens]] = {}
+    for batch in batches:
+        part = replace(
+            task,
+            prompts=[task.prompts[i] for i in batch],
+            adapters=task.adapters[batch] if task.adapters else None,
+        )
+        decoder = _Decoder(model, reader, part)
+        rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
+        for position, prompt in enumerate(batch):
+            start = position * task.num_samples
+            answers[prompt] = rows[start : start + task.num_samples]
+    for _ in range(num_idle):
+        _Decoder(model, reader, replace(task, prompts=[[0]], num_samples=1, adapters=None)).idle()
+    return answers
 
 
 def _prompt_batches(
@@ -104,17 +127,9 @@ def _prompt_batches(
 class _Decoder:
     """State of the rows of one batch, R at first, of which B have not left it."""
 
-    def __init__(
-        self,
-        model: nn.Module,
-        reader: Reader[Any],
-        prompts: Sequence[Sequence[int]],
-        num_samples: int,
-        sampling: SamplingConfig,
-        eos_ids: Sequence[int],
-        adapters: AdapterRows | None = None,
-    ) -> None:
-        self.model, self.reader, self.sampling = model, reader, sampling
+    def __init__(self, model: nn.Module, reader: Reader[Any], task: DecodingTask) -> None:
+        self.model, self.reader, self.sampling = model, reader, task.sampling
+        prompts, num_samples, adapters = task.prompts, task.num_samples, task.adapters
         self.device = next(model.parameters()).device
         self.cache = reader.cache()
         self._use_adapters(adapters)
@@ -128,8 +143,8 @@ class _Decoder:
         self.width = int(lengths.max())
         self.rows = torch.arange(num_rows, device=self.device)  # [B], numbers of the rows
         self.ended = torch.zeros(num_rows, dtype=torch.bool, device=self.device)  # [B]
-        eos = torch.tensor(list(eos_ids), device=self.device)
-        self.drawn = DrawnTokens(num_rows, sampling.max_new_tokens, eos)
+        eos_ids = torch.tensor(list(task.eos_ids), device=self.device)
+        self.drawn = DrawnTokens(num_rows, task.sampling.max_new_tokens, eos_ids)
 
     def idle(self) -> None:
         """Take part in the forward passes of processes that have rows to decode."""

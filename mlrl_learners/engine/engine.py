@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from mlrl_learners.engine import sharding
 from mlrl_learners.engine.adapter_layers import AdapterLayers
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
-from mlrl_learners.engine.decoding import generate
+from mlrl_learners.engine.decoding import DecodingTask, generate
 from mlrl_learners.engine.drawn_tokens import SampledTokens
 from mlrl_learners.engine.dropout import use_evaluation_mode
 from mlrl_learners.engine.logprobs import (
@@ -173,17 +173,13 @@ class Engine:
             if self.adapters is not None:
                 names = adapters or [None] * len(prompts)
                 rows = stack.enter_context(self.adapters.active_by_row(names))
+            task = DecodingTask(prompts, num_samples, sampling, eos_ids, max_rows, rows)
             return generate(
                 self.model,
-                prompts,
-                num_samples,
-                sampling,
-                reader_name=self.mode.reader,
+                task,
+                reader=self.mode.reader,
                 recorder=self.recorder,
-                eos_ids=eos_ids,
                 generator=generator,
-                max_rows=max_rows,
-                adapters=rows,
             )
 
     def logprobs(
