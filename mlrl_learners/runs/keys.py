@@ -72,7 +72,7 @@ GENERAL_WORDS = frozenset(
         *("components", "diagnostics", "scorer", "solved", "task_id", "task_index"),
     }
 )
-"""Keys that also occur in other formats: configurations, queries, metrics, an environment's infos."""
+"""Keys that also occur in other formats: configurations, queries, metrics and infos."""
 
 RECORD_KEYS = (
     frozenset(

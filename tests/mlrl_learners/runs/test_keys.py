@@ -40,6 +40,7 @@ OTHER_MEANINGS = {
     "mlrl_learners.bench.plan": ({"suite_seed"}, "part of what the key of an episode hashes"),
     "mlrl_learners.cli.bench": ({"solved_rate"}, RESULT_FILES),
     "mlrl_learners.cli.rescore": ({"turns"}, RESULT_FILES),
+    "mlrl_learners.engine": ({"logprobs"}, "the name of a module"),
     "mlrl_learners.evaluation.collect": ({"token_ids"}, "an argument of a collection"),
     "mlrl_learners.interop.conversations": (
         {"finish_reason", "turns"},
@@ -52,7 +53,7 @@ OTHER_MEANINGS = {
     "mlrl_learners.monitor.index": ({"turns"}, "a column of the index"),
     "mlrl_learners.monitor.pages.episodes": ({"turns"}, "a column of the table"),
     "mlrl_learners.algorithms.sft": ({"actions", "observations"}, "a value of an option"),
-    "mlrl_learners.testing.learning": ({"mean_return"}, "a column of a table"),
+    "mlrl_learners.testing.toy_training": ({"mean_return"}, "a column of a table"),
 }
 
 
@@ -118,8 +119,8 @@ FIGURES = {
     **dict.fromkeys(("env_id", "split", "seed", "samples", "explore", "mean_return"), 0),
     **dict.fromkeys(("solved_rate", "tokens", "prompt_tokens", "seconds"), 0),
     **dict.fromkeys(("interval", "solved_interval"), (0, 1)),
-    **dict.fromkeys(("agent_returns", "components", "component_intervals", "pass_at_k"), {}),
-    **dict.fromkeys(("task_returns", "agent_tokens"), {}),
+    **{key: {} for key in ("agent_returns", "components", "component_intervals", "pass_at_k")},
+    **{key: {} for key in ("task_returns", "agent_tokens")},
 }
 RESULT = EvaluationResult(**FIGURES, episodes=(EPISODE,), failures=())
 
