@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from mlrl_envs.errors import EndpointError
 from mlrl_envs.parsing.text import printable
@@ -17,8 +17,6 @@ from mlrl_envs.types import Messages
 
 if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError
-
-    from mlrl_envs.models.endpoint import Endpoint
 
 __all__ = ["API_KEY_VARIABLE", "ChatReply", "complete"]
 
@@ -43,8 +41,29 @@ class ChatReply:
     completion_tokens: int = 0
 
 
+class ChatSettings(Protocol):
+    """Address and sampling options of a chat model; `Endpoint` documents them."""
+
+    @property
+    def base_url(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def timeout_seconds(self) -> float: ...
+    @property
+    def max_retries(self) -> int: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def temperature(self) -> float: ...
+    @property
+    def top_p(self) -> float | None: ...
+    @property
+    def max_concurrency(self) -> int: ...
+
+
 def complete(
-    endpoint: "Endpoint", questions: Sequence[tuple[Messages, int | None]]
+    endpoint: ChatSettings, questions: Sequence[tuple[Messages, int | None]]
 ) -> list[ChatReply]:
     """Return the answer to each of several conversations, in order.
 
@@ -66,7 +85,7 @@ def complete(
                 pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _client(endpoint: "Endpoint") -> "OpenAI":
+def _client(endpoint: ChatSettings) -> "OpenAI":
     try:
         import openai
     except ImportError as error:
@@ -82,11 +101,13 @@ def _client(endpoint: "Endpoint") -> "OpenAI":
     )
 
 
-def _key(endpoint: "Endpoint") -> str:
+def _key(endpoint: ChatSettings) -> str:
     return vars(endpoint)["api_key"] or os.environ.get(API_KEY_VARIABLE, "")
 
 
-def _ask(client: "OpenAI", endpoint: "Endpoint", messages: Messages, seed: int | None) -> ChatReply:
+def _ask(
+    client: "OpenAI", endpoint: ChatSettings, messages: Messages, seed: int | None
+) -> ChatReply:
     import openai
 
     request: dict[str, Any] = {
@@ -108,7 +129,7 @@ def _ask(client: "OpenAI", endpoint: "Endpoint", messages: Messages, seed: int |
     return _reply(endpoint, completion)
 
 
-def _reply(endpoint: "Endpoint", completion: object) -> ChatReply:
+def _reply(endpoint: ChatSettings, completion: object) -> ChatReply:
     # Servers omit different fields; only a choice with a message is required.
     choices = getattr(completion, "choices", None) or [None]
     message = getattr(choices[0], "message", None)
@@ -135,7 +156,7 @@ _FIXES = {
 }
 
 
-def _cause_and_fix(endpoint: "Endpoint", error: "OpenAIError") -> tuple[str, str]:
+def _cause_and_fix(endpoint: ChatSettings, error: "OpenAIError") -> tuple[str, str]:
     import openai
 
     if isinstance(error, openai.APITimeoutError):
@@ -160,7 +181,7 @@ def _detail(error: "OpenAIError") -> str:
     return str(error)
 
 
-def _failure(endpoint: "Endpoint", cause: str, fix: str) -> EndpointError:
+def _failure(endpoint: ChatSettings, cause: str, fix: str) -> EndpointError:
     line = " ".join(cause.split())[:MAX_CAUSE_CHARS].rstrip(".")
     if key := _key(endpoint):
         line = line.replace(key, "[key]")

@@ -19,6 +19,7 @@ from typing import Any
 
 from torch import Tensor
 
+from mlrl_learners.algorithms.critic_inputs import ValueEstimates
 from mlrl_learners.algorithms.critics import CriticConfig, TeamCritics
 from mlrl_learners.algorithms.policy_update import (
     Stats,
@@ -35,6 +36,7 @@ from mlrl_learners.algorithms.turn_samples import TurnSample, turn_samples
 from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
 from mlrl_learners.config.options import check_options
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.functional.gae import TurnGae
 from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.play.steps import has_artificial_limit
@@ -146,7 +148,8 @@ class ActorCritic(Team):
         # V_old(h): all epochs use the values from before the update.
         estimates = self.critics.estimate(rewarded, bootstrap=config.bootstrap_truncated)
         # A_t = sum over l of (gamma lambda)^l delta_{t+l}; its value target is A_t + V_old(h_t).
-        samples = turn_samples(rewarded, estimates, config, self.learning)
+        estimators = self.advantage_estimators(rewarded, estimates)
+        samples = turn_samples(rewarded, estimates, estimators, config, self.learning)
         metrics = group_metrics(list(rollout_groups(rewarded, config.gamma, turn_weights="nodes")))
         self.begin_update()
         for name in self.optimizers:
@@ -157,6 +160,21 @@ class ActorCritic(Team):
         # Critics with models of their own; value heads were trained together with their policies.
         values = [sample.value_sample for sample in samples]
         return metrics | self.critics.update(values, rollouts, self.generator)
+
+    def advantage_estimators(
+        self, rollouts: Sequence[Rollout], estimates: ValueEstimates
+    ) -> list[TurnGae]:
+        """Return the GAE estimator of each rollout, with the critics' values at sampling time."""
+        config = self.config
+        return [
+            TurnGae(
+                estimates.value,
+                config.gamma,
+                config.gae_lambda,
+                bootstrap=config.bootstrap_truncated and rollout.artificial_limit,
+            )
+            for rollout in rollouts
+        ]
 
     def save(self, path: Path) -> None:
         """Write the team, and its critics with their optimizers, into the folder `path`."""

@@ -5,19 +5,16 @@ Source: generalised advantage estimation (arXiv 1506.02438, eq. 16) over turns.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from mlrl_learners.algorithms.critic_inputs import ValueEstimates
 from mlrl_learners.algorithms.critics import ValueSample
+from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_update import AnswerSample
 from mlrl_learners.functional.credit import credited_values
 from mlrl_learners.functional.gae import TurnGae, chain_baselines
 from mlrl_learners.functional.reach import weighted_nodes
 from mlrl_learners.functional.returns import mean_by_sample
 from mlrl_learners.types import AgentID, Node, Rollout
-
-if TYPE_CHECKING:
-    from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
 
 __all__ = ["TurnSample", "turn_samples"]
 
@@ -36,7 +33,8 @@ class TurnSample(AnswerSample):
 def turn_samples(
     rollouts: Sequence[Rollout],
     estimates: ValueEstimates,
-    config: "ActorCriticConfig",
+    estimators: Sequence[TurnGae],
+    config: PolicyGradientConfig,
     agents: Collection[AgentID],
 ) -> list[TurnSample]:
     """Return a sample of every answer of the trained agents.
@@ -44,18 +42,10 @@ def turn_samples(
     Args:
         rollouts: Rollouts with the rewards that the learner trains on.
         estimates: Values of the critics at sampling time.
-        config: Estimator of advantages and credit.
+        estimators: Estimator of the advantages in each rollout.
+        config: Weights of turns, and credit.
         agents: The trained agents.
     """
-    estimators = [
-        TurnGae(
-            estimates.value,
-            config.gamma,
-            config.gae_lambda,
-            bootstrap=config.bootstrap_truncated and rollout.artificial_limit,
-        )
-        for rollout in rollouts
-    ]
     baselines: dict[AgentID, list[dict[int, float]]] = {}
     if config.turn_weights == "reach":
         baselines = {agent: chain_baselines(rollouts, estimators, agent) for agent in agents}
@@ -77,7 +67,7 @@ def _node_samples(
     advantages: Sequence[float],
     weight: float,
     estimates: ValueEstimates,
-    config: "ActorCriticConfig",
+    config: PolicyGradientConfig,
 ) -> Iterator[TurnSample]:
     """Yield one agent's samples at a node, from the advantage of each joint action."""
     prompt = estimates.prompt(agent, node.observations)

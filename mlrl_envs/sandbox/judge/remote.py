@@ -10,10 +10,7 @@ by one, as decoded values; and instances that a test created have the operators 
 # ruff: noqa: ANN401  values of any type cross the border
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from mlrl_envs.sandbox.judge.border import Border
+from typing import Any, Protocol
 
 __all__ = ["Remote", "RemoteIterator", "handle_of", "remote_class"]
 
@@ -28,6 +25,19 @@ def handle_of(remote: "Remote") -> int:
     return number
 
 
+class CandidateConnection(Protocol):
+    """Operations of the judge's connection to the candidate that proxies use; see `Border`."""
+
+    def request(self, operation: str, handle: int, values: list[Any], extra: object) -> Any:
+        """Let the candidate perform an operation on one of its objects."""
+
+    def allow_operators(self, handle: int, instance: object) -> None:
+        """Allow operators on an instance that a test has created."""
+
+    def lose(self, status: str) -> Any:
+        """End the run because the candidate broke the protocol."""
+
+
 class Remote:
     """Proxy for one of the candidate's objects.
 
@@ -39,7 +49,7 @@ class Remote:
 
     __slots__ = ("__weakref__", "_mlrl_border", "_mlrl_handle", "_mlrl_label")
 
-    def __init__(self, border: "Border", handle: int, label: str) -> None:
+    def __init__(self, border: CandidateConnection, handle: int, label: str) -> None:
         object.__setattr__(self, "_mlrl_border", border)
         object.__setattr__(self, "_mlrl_handle", handle)
         object.__setattr__(self, "_mlrl_label", label)
@@ -112,7 +122,7 @@ COMPARISONS = frozenset({"__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge
 
 
 def _ask(remote: Remote, operation: str, values: list[Any], extra: object) -> Any:
-    border: Border = _read(remote, "_mlrl_border")
+    border: CandidateConnection = _read(remote, "_mlrl_border")
     try:
         return border.request(operation, _read(remote, "_mlrl_handle"), values, extra)
     except StopIteration:

@@ -125,7 +125,8 @@ def test_losses_equal_a_slow_reference(make, kind, toy):
 
 def targets_of(learner, rollouts):
     estimates = learner.critics.estimate(rollouts, bootstrap=learner.config.bootstrap_truncated)
-    samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+    estimators = learner.advantage_estimators(rollouts, estimates)
+    samples = turn_samples(rollouts, estimates, estimators, learner.config, learner.learning)
     return [sample.value_sample.target for sample in samples]
 
 

@@ -62,7 +62,8 @@ def test_agents_keep_their_own_rewards_under_a_central_critic(make, toy):
     learner = make("mappo")
     rollouts = toy.play(learner, reward=lambda _, agent: float(agent == "left"))
     estimates = learner.critics.estimate(rollouts)
-    samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+    estimators = learner.advantage_estimators(rollouts, estimates)
+    samples = turn_samples(rollouts, estimates, estimators, learner.config, learner.learning)
     found = {sample.value_sample.agent: sample.value_sample.target for sample in samples}
     assert found == {"left": pytest.approx(1.0), "right": pytest.approx(0.0)}
 

@@ -37,6 +37,7 @@ def test_nothing_follows_for_who_has_left_whatever_a_critic_expects(make, name, 
     learner = make(name, group_size=2, gamma=0.9)
     rollouts = toy.play(learner, reward=lambda *_: 1.0, **LEAVES)
     estimates = learner.critics.estimate(rollouts)
-    samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+    estimators = learner.advantage_estimators(rollouts, estimates)
+    samples = turn_samples(rollouts, estimates, estimators, learner.config, learner.learning)
     targets = [s.value_sample.target for s in samples if s.value_sample.agent == "left"]
     assert targets == pytest.approx([1.0] * len(targets))

@@ -228,7 +228,8 @@ def test_credit_leaves_value_targets_alone(toy):
         learner = make("ippo", joint_mode="cross", group_size=3, credit=credit)
         rollouts = toy.play(learner)
         estimates = learner.critics.estimate(rollouts)
-        samples = turn_samples(rollouts, estimates, learner.config, learner.learning)
+        estimators = learner.advantage_estimators(rollouts, estimates)
+        samples = turn_samples(rollouts, estimates, estimators, learner.config, learner.learning)
         targets[credit] = [sample.value_sample.target for sample in samples]
     assert targets["shared"] == targets["difference"] == targets["leave_one_out"]
 
