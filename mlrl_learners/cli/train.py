@@ -10,7 +10,7 @@ from mlrl_learners.cli.actors import make_learner
 from mlrl_learners.cli.parser import print_json
 from mlrl_learners.config.run import RunConfig, load_config, to_mapping
 from mlrl_learners.errors import ConfigError, RunDirError
-from mlrl_learners.loggers import Logger, TensorBoardLogger, WandbLogger
+from mlrl_learners.loggers import open_loggers
 from mlrl_learners.processes.work_sharing import exchange, finish, is_main, start, together
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.training.checkpoint import check_resumable
@@ -74,7 +74,7 @@ def train_config(
         options = {**config.env.options, "split": "eval", **config.train.eval_options}
         mlrl_envs.make(config.env.id, **options).close()
     learner = make_learner(config)
-    loggers = _loggers(config, run_dir)
+    loggers = open_loggers(run_dir, to_mapping(config)) if is_main() else []
     try:
         return train(
             env_id=config.env.id,
@@ -109,25 +109,6 @@ def _source(arguments: argparse.Namespace) -> str | Path:
     if not (arguments.resume and own.is_file()):
         raise ConfigError("give a preset or a configuration file; mlrl list shows the presets")
     return own
-
-
-def _loggers(config: RunConfig, run_dir: Path) -> list[Logger]:
-    loggers: list[Logger] = []
-    if not is_main():
-        return loggers
-    if config.logging.tensorboard:
-        loggers.append(TensorBoardLogger(run_dir))
-    if config.logging.wandb != "off":
-        loggers.append(
-            WandbLogger(
-                run_dir,
-                project=config.logging.wandb_project,
-                name=config.logging.wandb_name,
-                mode=config.logging.wandb,
-                config=to_mapping(config),
-            )
-        )
-    return loggers
 
 
 def _sentence(result: TrainResult) -> str:

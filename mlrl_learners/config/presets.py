@@ -2,7 +2,8 @@
 
 A preset is a YAML file in `mlrl_learners/presets/`: one for each task, and one for each family of
 methods that needs settings of its own. Learners that share all settings of a file but their name
-have an entry in `VARIANTS` instead of a copy of the file.
+have an entry in `VARIANTS` instead of a copy of the file. Any other registered learner has the
+settings of `story`, or of `grpo` if it trains a single agent.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 
 from mlrl_learners.config.yaml import parse_yaml
 from mlrl_learners.errors import unknown_name
+from mlrl_learners.registry import registry
 
 __all__ = ["PRESETS", "VARIANTS", "Variant", "preset_file", "presets", "read_source"]
 
@@ -61,7 +63,8 @@ def presets() -> dict[str, str]:
         path.stem: path.read_text("utf-8").split("\n", 1)[0].lstrip("# ")
         for path in PRESETS.glob("*.yaml")
     }
-    lines.update({name: variant.summary for name, variant in VARIANTS.items()})
+    names = {*VARIANTS, *registry} - lines.keys()
+    lines.update({name: _variant(name).summary for name in names})
     return dict(sorted(lines.items()))
 
 
@@ -73,8 +76,8 @@ def preset_file(name: str) -> Path:
     """
     if name not in presets():
         raise unknown_name("preset", name, presets())
-    base = VARIANTS[name].base if name in VARIANTS else name
-    return PRESETS / f"{base}.yaml"
+    own = PRESETS / f"{name}.yaml"
+    return own if own.is_file() else PRESETS / f"{_variant(name).base}.yaml"
 
 
 def read_source(source: str | Path) -> object:
@@ -93,7 +96,15 @@ def read_source(source: str | Path) -> object:
     name = str(source)
     file = preset_file(name)
     raw: Any = parse_yaml(file.read_text("utf-8"), str(file))
-    if name in VARIANTS:
-        options = {**raw["learner"]["options"], **VARIANTS[name].options}
+    if file.stem != name:
+        options = {**raw["learner"]["options"], **_variant(name).options}
         raw["learner"] = {**raw["learner"], "name": name, "options": options}
     return raw
+
+
+def _variant(name: str) -> Variant:
+    """Return the entry of a learner, or the default of registered learners without one."""
+    if name in VARIANTS:
+        return VARIANTS[name]
+    spec = registry[name]
+    return Variant("grpo" if spec.max_agents == 1 else "story", spec.summary)

@@ -134,6 +134,8 @@ class LoggingConfig:
         wandb_project: Weights & Biases project.
         wandb_name: Name of the run on Weights & Biases; null for the name of the run directory.
         tensorboard: Whether to write TensorBoard event files into `run_dir/tensorboard`.
+        loggers: Further loggers: names of `mlrl_learners.loggers.LOGGERS`, or `module:function`
+            of a function that takes the run directory and the configuration.
         token_ids: Whether `episodes.jsonl` also holds the token ids of prompts and completions.
     """
 
@@ -141,6 +143,7 @@ class LoggingConfig:
     wandb_project: str = "mlrl"
     wandb_name: str | None = None
     tensorboard: bool = False
+    loggers: list[str] = field(default_factory=list)
     token_ids: bool = False
 
 

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from mlrl_learners.errors import ConfigError, RunDirError
 
-__all__ = ["TensorBoardLogger"]
+__all__ = ["TensorBoardLogger", "open_logger"]
 
 
 class TensorBoardLogger:
@@ -60,3 +61,10 @@ class TensorBoardLogger:
 
     def _add(self, step: int, **content: object) -> None:
         self._writer.add_event(self._events.Event(wall_time=time.time(), step=step, **content))
+
+
+def open_logger(run_dir: Path, config: Mapping[str, Any]) -> TensorBoardLogger | None:
+    """Return the logger if `logging.tensorboard` is set."""
+    logging = config["logging"]
+    is_wanted = logging["tensorboard"] or "tensorboard" in logging["loggers"]
+    return TensorBoardLogger(run_dir) if is_wanted else None

@@ -3,11 +3,11 @@
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from mlrl_learners.errors import ConfigError, RunDirError
 
-__all__ = ["WandbLogger"]
+__all__ = ["WandbLogger", "open_logger"]
 
 
 class WandbLogger:
@@ -68,6 +68,23 @@ class WandbLogger:
     def close(self) -> None:
         """Flush and end the run."""
         self._run.finish()
+
+
+def open_logger(run_dir: Path, config: Mapping[str, Any]) -> WandbLogger | None:
+    """Return the logger if `logging.wandb` is `offline` or `online`."""
+    logging = config["logging"]
+    mode = logging["wandb"]
+    if mode == "off":
+        if "wandb" not in logging["loggers"]:
+            return None
+        mode = "offline"
+    return WandbLogger(
+        run_dir,
+        project=logging["wandb_project"],
+        name=logging["wandb_name"],
+        mode=mode,
+        config=config,
+    )
 
 
 def _run_id(run_dir: Path) -> str:

@@ -14,7 +14,7 @@ from mlrl_learners.cli.train import train_config
 from mlrl_learners.config.presets import PRESETS, VARIANTS, preset_file, presets
 from mlrl_learners.config.run import load_config, to_mapping
 from mlrl_learners.functional.losses import value_loss
-from mlrl_learners.registry import registry
+from mlrl_learners.registry import LearnerSpec, registry
 
 SMALL_OPTIONS = {"max_new_tokens": "4", "group_size": "2"}
 SMALL = [
@@ -39,10 +39,20 @@ def test_every_learner_has_a_preset_of_its_name(name):
     mlrl_learners.make(name, agents=agents, model="tiny-random", device="cpu", **options)
 
 
-@pytest.mark.parametrize("name", presets())
+RECORDED = {row.pop("preset"): row for row in map(json.loads, RECORD.read_text().splitlines())}
+
+
+@pytest.mark.parametrize("name", RECORDED)
 def test_the_resolved_configuration_is_the_one_on_record(name):
-    record = {row.pop("preset"): row for row in map(json.loads, RECORD.read_text().splitlines())}
-    assert to_mapping(load_config(name)) == record[name]
+    assert to_mapping(load_config(name)) == RECORDED[name]
+
+
+@pytest.mark.parametrize(("max_agents", "base"), [(None, "story"), (1, "grpo")])
+def test_a_new_learner_has_the_settings_of_a_task(monkeypatch, max_agents, base):
+    spec = LearnerSpec("brand_new", "somewhere:make", "a new method", max_agents)
+    monkeypatch.setitem(registry._registered, spec.name, spec)
+    assert presets()["brand_new"] == "a new method"
+    assert load_config("brand_new") == load_config(base, ["--learner.name", "brand_new"])
 
 
 @pytest.mark.parametrize("name", VARIANTS)

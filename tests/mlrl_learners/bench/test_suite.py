@@ -103,8 +103,9 @@ def test_ours_have_three_seeds_or_are_for_smoke(name):
     assert len(suite.seeds) >= 3 or name == "smoke"
 
 
-def test_smoke_needs_no_data_and_knows_every_environment():
+def test_smoke_needs_no_data_and_has_an_environment_of_every_kind():
     entries = load_suite("smoke").entries
     ours = {env_id for env_id in mlrl_envs.registry if env_id.startswith("mlrl/")}
-    assert {entry.env for entry in entries} == ours
+    kinds = "story tldr arxiv humaneval coophumaneval mbpp classeval math debate tools"
+    assert {f"mlrl/{kind}-v0" for kind in kinds.split()} <= {entry.env for entry in entries} <= ours
     assert {entry.split for entry in entries} == {"sample"}

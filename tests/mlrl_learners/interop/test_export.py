@@ -183,7 +183,7 @@ def test_joint_actions_that_nobody_walked_further_are_no_episodes(tmp_path, caps
     lengths = [len(c["turns"]) for c in read(tmp_path / "c.jsonl")[::2]]
     assert sorted(lengths) == [1, 2, 2, 2, 2]
     assert main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "d.jsonl")]) == 0
-    assert "2 lines of play that a chain did not follow to the end" in capsys.readouterr().out
+    assert "left out 2 branches that a chain did not follow to the end" in capsys.readouterr().out
 
 
 def test_token_ids_are_a_key_of_the_configuration(tmp_path, student):

@@ -77,10 +77,14 @@ def test_no_module_outside_runs_names_a_key_or_a_file():
     assert breaches(ROOT) == []
 
 
+@pytest.fixture(scope="module")
+def modules():
+    return read_modules(ROOT, ["mlrl_learners"])
+
+
 @pytest.mark.parametrize("name", OTHER_MEANINGS)
-def test_every_exception_is_needed(name):
-    module = read_modules(ROOT, ["mlrl_learners"])[name]
-    assert OTHER_MEANINGS[name][0] <= named_keys(module)
+def test_every_exception_is_needed(modules, name):
+    assert OTHER_MEANINGS[name][0] <= named_keys(modules[name])
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,6 @@ WALKS = [
 ]
 CASES = [(name, AGENTS, walk) for name in TEAMS for walk in WALKS]
 CASES += [(name, AGENTS[:1], walk) for name in ALONE for walk in (TREE, CHAIN)]
-# The combination that is not slow.
-QUICK = ("magrpo", CHAIN)
 
 
 def maker(name, agents=AGENTS, **options):
@@ -39,14 +37,12 @@ def maker(name, agents=AGENTS, **options):
     return make
 
 
-def marked(name, agents, walk):
-    marks = [] if (name, walk) == QUICK else [pytest.mark.slow]
-    return pytest.param(
-        name, agents, walk, marks=marks, id=f"{name}-{walk.branching}-{walk.joint_mode}"
-    )
+def named(name, agents, walk):
+    return pytest.param(name, agents, walk, id=f"{name}-{walk.branching}-{walk.joint_mode}")
 
 
-@pytest.mark.parametrize(("name", "agents", "walk"), [marked(*case) for case in CASES])
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "agents", "walk"), [named(*case) for case in CASES])
 def test_every_method_raises_the_return_it_optimises(name, agents, walk):
     for result in play_toys(
         name, maker(name, agents), agents, walks=[walk], effort=Effort(rollouts=0)
@@ -75,7 +71,6 @@ def test_a_learner_that_does_not_learn_fails_the_check_that_it_does():
         check_learner(maker("magrpo", max_new_tokens=1), learns=True, effort=effort)
 
 
-@pytest.mark.slow
 def test_a_learner_that_learns_passes():
     check_learner(maker("grpo", AGENTS[:1]), learns=True, agents=AGENTS[:1], effort=Effort(seeds=1))
 
