@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
-from mlrl_envs.feedback.checks import last_checks
+from mlrl_envs.feedback.last_checks import last_checks
 from mlrl_envs.types import AgentID, Json, Task, Turn
 
 __all__ = ["feedback"]

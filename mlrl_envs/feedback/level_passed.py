@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mlrl_envs.feedback.checks import last_checks
+from mlrl_envs.feedback.last_checks import last_checks
 from mlrl_envs.types import AgentID, Task, Turn
 
 __all__ = ["feedback"]

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mlrl_learners.bench.run import PlayedEntry, RunSettings
 from mlrl_learners.bench.schemas import check_result
 from mlrl_learners.bench.suite import Suite
+from mlrl_learners.bench.suite_run import PlayedEntry, RunSettings
 from mlrl_learners.bench.transcripts import pack, published, read_episodes, sha256_of
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.figures.comparisons import interquartile_mean, iqm_interval, mean_interval

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mlrl_learners.bench.run import PlayedEntry
 from mlrl_learners.bench.schemas import check_episode
+from mlrl_learners.bench.suite_run import PlayedEntry
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.labels import published_record
 from mlrl_learners.runs.stored import UNREADABLE, Record, decode_episode

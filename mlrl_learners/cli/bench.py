@@ -9,8 +9,8 @@ from typing import Any
 
 from mlrl_learners.bench.compare import compare
 from mlrl_learners.bench.results import read_result, write_result
-from mlrl_learners.bench.run import RunSettings, play_suite
 from mlrl_learners.bench.suite import load_suite, suite_files
+from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli.bench_actors import NamedActor
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.overrides import split_overrides

@@ -6,14 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from mlrl_learners.cli.actors import (
-    SERVED,
-    load_run,
-    make_actor,
-    options_of,
-    run_of,
-    unwrapped,
-)
+from mlrl_learners.cli.actors import SERVED, load_run, make_actor, options_of, run_of, unwrapped
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.run import RunConfig, from_mapping, load_config, to_mapping
 from mlrl_learners.errors import CheckpointError, ConfigError, unknown_name

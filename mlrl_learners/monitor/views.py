@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from mlrl_learners.monitor.index import EpisodeIndex, Hits, Numbers
 from mlrl_learners.monitor.library import Library, MonitoredRun
 from mlrl_learners.monitor.pages import curves, episode, episodes
-from mlrl_learners.monitor.pages.run import run_page
+from mlrl_learners.monitor.pages.overview import run_page
 from mlrl_learners.monitor.query import Query
 from mlrl_learners.report import render_report
 from mlrl_learners.report.html import tag
 from mlrl_learners.runs.files import FAILURES_FILE
-from mlrl_learners.runs.reader import read_run
 from mlrl_learners.runs.stored import UNREADABLE
+from mlrl_learners.runs.stored_run import read_run
 from mlrl_learners.runs.summaries import levels, seed_of
 
 __all__ = ["PAGES", "Asked", "NotThereError", "charts_stamp"]

@@ -17,7 +17,7 @@ from mlrl_learners.report.sections import (
     played,
     training_samples,
 )
-from mlrl_learners.runs.reader import StoredRun, read_run
+from mlrl_learners.runs.stored_run import StoredRun, read_run
 
 __all__ = ["render_report", "write_report"]
 

@@ -8,11 +8,11 @@ import numpy as np
 from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.html import Child, Html, tag
 from mlrl_learners.report.panels import Curves, EvaluationPoint, draw_panels
-from mlrl_learners.report.transcripts import Side, compare
+from mlrl_learners.report.transcript_markup import Side, compare
 from mlrl_learners.runs.evaluations import StoredEvaluation
 from mlrl_learners.runs.files import CONFIG_FILE, ENVIRONMENT_FILE
-from mlrl_learners.runs.reader import StoredRun
 from mlrl_learners.runs.stored import StoredEpisode
+from mlrl_learners.runs.stored_run import StoredRun
 
 __all__ = ["configuration", "curves", "evaluation_groups", "headline", "played", "training_samples"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from mlrl_envs.sandbox.wire.text import clean_line
+from mlrl_envs.sandbox.wire.printable import clean_line
 
 __all__ = [
     "CandidateError",

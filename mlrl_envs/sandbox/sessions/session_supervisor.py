@@ -20,7 +20,7 @@ from mlrl_envs.sandbox.jail import confine
 from mlrl_envs.sandbox.sessions import cells, folders
 from mlrl_envs.sandbox.sessions.session_children import prepare_session
 from mlrl_envs.sandbox.wire import frames
-from mlrl_envs.sandbox.wire.text import clean_output
+from mlrl_envs.sandbox.wire.printable import clean_output
 from mlrl_envs.sandbox.worker import zygote
 from mlrl_envs.sandbox.worker.children import Settings
 from mlrl_envs.sandbox.worker.supervisor import (

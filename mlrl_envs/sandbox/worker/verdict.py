@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from mlrl_envs.sandbox.judge.board import FINISHED, Board, Record
-from mlrl_envs.sandbox.wire.text import clean_output
+from mlrl_envs.sandbox.wire.printable import clean_output
 from mlrl_envs.sandbox.worker.job_header import JobLimits
 
 __all__ = ["RunEnding", "verdict_of"]

@@ -8,7 +8,7 @@ from mlrl_learners.monitor.pages.layout import address, frame
 from mlrl_learners.monitor.query import Query
 from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.html import Child, Html, tag
-from mlrl_learners.report.transcripts import reads, verdict, writes
+from mlrl_learners.report.transcript_markup import reads, verdict, writes
 from mlrl_learners.runs.summaries import TreeBranch, TreeLevel
 
 __all__ = ["OpenedEpisode", "episode_page"]

@@ -8,7 +8,7 @@ from mlrl_learners.monitor.pages.layout import address, frame, hidden, options
 from mlrl_learners.monitor.query import ORDERS, SOURCES, Query
 from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.html import Html, tag
-from mlrl_learners.report.transcripts import verdict
+from mlrl_learners.report.transcript_markup import verdict
 
 __all__ = ["Listing", "episodes_page", "fresh"]
 

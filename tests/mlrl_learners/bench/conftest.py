@@ -77,7 +77,7 @@ def quick(monkeypatch):
 def add_result(make_source, tmp_path):
     """Play a suite, two environments if none is given, and keep its result in a folder of all."""
     from mlrl_learners.bench.results import write_result
-    from mlrl_learners.bench.run import RunSettings, play_suite
+    from mlrl_learners.bench.suite_run import RunSettings, play_suite
 
     settings = RunSettings()
 

@@ -13,7 +13,7 @@ from mlrl_learners.bench.results import (
     read_transcripts,
     write_result,
 )
-from mlrl_learners.bench.run import RunSettings, play_suite
+from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.errors import ConfigError
 
 pytestmark = pytest.mark.usefixtures("addition_env")

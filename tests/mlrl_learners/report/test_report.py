@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.report import render_report, write_report
-from mlrl_learners.runs.reader import read_run
+from mlrl_learners.runs.stored_run import read_run
 
 NASTY = "<script>alert(1)</script><img src=x onerror=alert(2)>]]>\"'&amp;\ud800\x00"
 

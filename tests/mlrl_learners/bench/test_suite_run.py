@@ -6,8 +6,8 @@ import pytest
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_learners.actors import RandomActor
-from mlrl_learners.bench.run import RunSettings, play_suite
 from mlrl_learners.bench.suite import suite_of
+from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.files import EPISODES_FILE, FAILURES_FILE
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_envs.sandbox.wire.text import clean_line, clean_output
+from mlrl_envs.sandbox.wire.printable import clean_line, clean_output
 
 
 @given(st.text())
