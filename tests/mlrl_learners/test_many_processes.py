@@ -270,7 +270,7 @@ def test_a_signal_to_one_process_ends_all_with_a_checkpoint(
     status, out, err = troubled(tmp_path, trouble)
     assert status != 0
     assert "2 iterations" in out
-    assert "go on: mlrl train" in err
+    assert "to continue: mlrl train" in err
     assert (tmp_path / "run" / "checkpoints" / "step_2").exists()
     status, _, err = troubled(tmp_path, "none", processes)  # with as many, and with fewer
     assert status == 0, err
