@@ -109,13 +109,18 @@ class EpisodeIndex:
 
     def catch_up(self, wait_seconds: float = 0.3) -> None:
         """Read new lines in a background thread, and wait for it up to `wait_seconds`."""
-        thread = threading.Thread(target=self.read_all, daemon=True)
+        thread = threading.Thread(target=self.read_all, args=(wait_seconds,), daemon=True)
         thread.start()
         thread.join(wait_seconds)
 
-    def read_all(self) -> None:
-        """Read to the end of the file; return at once if another thread is reading."""
-        if not self._reading.acquire(blocking=False):
+    def read_all(self, wait_seconds: float = -1) -> None:
+        """Read to the end of the file.
+
+        Args:
+            wait_seconds: Maximum time to wait for another thread that is reading; -1 for no limit.
+                After it, the call returns without having read.
+        """
+        if not self._reading.acquire(timeout=wait_seconds):
             return
         try:
             while not self._take(self._tail.read()):

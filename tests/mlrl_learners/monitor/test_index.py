@@ -151,6 +151,19 @@ def test_readers_and_the_index_do_not_disturb_each_other(run, rows):
     assert len(index) == 60
 
 
+def test_catching_up_waits_for_a_thread_that_is_reading_and_reads_what_it_missed(run, rows):
+    index = EpisodeIndex(run.path / "episodes.jsonl")
+    run.play(1, rows.rollout())
+    with index._reading:
+        before = threading.Timer(0.1, run.play, (2, rows.rollout()))
+        before.start()
+        catching_up = threading.Thread(target=index.catch_up, args=(10,))
+        catching_up.start()
+        before.join()
+    catching_up.join()
+    assert len(index) == 2
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (
