@@ -150,6 +150,8 @@ class Outcome:
         cpu_seconds: Processor time of the candidate.
         memory_mib: Peak resident size of the candidate in MiB.
         error: Why the source did not load, or how the run ended; empty if there was no error.
+        waited_seconds: Time in which the run waited for a processor; measured only in runs that
+            take longer than 0.1 s, and 0 if the system does not count it.
     """
 
     status: Status
@@ -162,6 +164,7 @@ class Outcome:
     cpu_seconds: float = 0.0
     memory_mib: float = 0.0
     error: str = ""
+    waited_seconds: float = 0.0
 
 
 def _problem(program: Program) -> InvalidArgumentError | None:

@@ -79,25 +79,25 @@ class OwnTime:
             self._step = Period(step, before, times)
         return self._run.own(times), self._step.own(times)
 
-    def check_overload(self, longest: float) -> None:
-        """Check that the run has not been waiting for too long.
+    def wall(self) -> float:
+        """Return the seconds from the start of the run to the last look."""
+        return self._last.now - self._start if self._last is not None else 0.0
 
-        Args:
-            longest: Seconds on the clock that the run may take.
+    def waited(self) -> float:
+        """Return the seconds that the processes waited, from the first to the last look."""
+        if self._run is None or self._last is None:
+            return 0.0
+        return self._last.waited_since(self._run.before)
 
-        Raises:
-            OverloadError: If it has taken longer.
-        """
-        if self._run is None or self._last is None or self._last.now - self._start < longest:
-            return
-        ran, waited = (
-            self._last.ran_since(self._run.after),
-            self._last.waited_since(self._run.after),
-        )
-        raise OverloadError(
-            f"the machine is overloaded: in {self._last.now - self._start:.1f} s a program ran for "
-            f"{ran:.1f} s and waited {waited:.1f} s for a processor; run fewer processes on this "
-            "machine, lower `workers`, or raise `Limits.max_stretch`"
+    def overload_text(self) -> str:
+        """Return the message for a run that is given up because of load on the machine."""
+        ran = 0.0
+        if self._run is not None and self._last is not None:
+            ran = self._last.ran_since(self._run.after)
+        return (
+            f"the machine is overloaded: in {self.wall():.1f} s a program ran for {ran:.1f} s and "
+            f"waited {self.waited():.1f} s for a processor; run fewer processes on this machine, "
+            "lower `workers`, or raise `Limits.max_stretch`"
         )
 
 
@@ -130,7 +130,8 @@ class RequestDeadline:
         used, _ = self._own.look(now, self._start)
         if used >= self._seconds:
             raise TimeoutError
-        self._own.check_overload(self._longest)
+        if self._own.wall() >= self._longest:
+            raise OverloadError(self._own.overload_text())
         pause = max(LEAST_PAUSE, min(self._seconds - used, POLL_SECONDS))
         self._next_look = now + pause
         return pause

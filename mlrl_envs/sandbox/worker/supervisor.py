@@ -18,7 +18,7 @@ from mlrl_envs.sandbox.judge.board import ENDED, FINISHED, LOADING, TESTING, Boa
 from mlrl_envs.sandbox.wire import frames
 from mlrl_envs.sandbox.worker import placement, zygote
 from mlrl_envs.sandbox.worker.children import Settings, pack_share, prepare_candidate, prepare_judge
-from mlrl_envs.sandbox.worker.deadlines import LEAST_PAUSE, POLL_SECONDS, OverloadError, OwnTime
+from mlrl_envs.sandbox.worker.deadlines import LEAST_PAUSE, POLL_SECONDS, OwnTime
 from mlrl_envs.sandbox.worker.job_header import LIMITS_SIZE, STATELESS, JobLimits
 from mlrl_envs.sandbox.worker.process_times import ProcessTimes
 from mlrl_envs.sandbox.worker.verdict import RunEnding, verdict_of
@@ -26,6 +26,7 @@ from mlrl_envs.sandbox.worker.verdict import RunEnding, verdict_of
 __all__ = ["JOB_CAP", "CannotConfineError", "Supervisor"]
 
 JOB_CAP = 256 << 20
+OVERLOAD = "overload"
 OWN_SLOT, REUSED_SLOT = b"o", b"s"
 CLEAN_EXIT: zygote.ExitRecord = (0, 0.0, 0)
 STEP_LIMITS = {LOADING: "load_seconds", TESTING: "test_seconds"}
@@ -120,11 +121,8 @@ class Supervisor:
             self._start_judge(job, [judge_end.fileno(), done], core, stateless=stateless)
             judge_end.close()
             os.close(done)
-            overload = ""
-            try:
-                expired = self._wait(watch, started, allowed)
-            except OverloadError as error:
-                expired, overload = "wall_seconds", str(error)
+            own = OwnTime(self._times.read, started)
+            expired = self._wait(watch, own, allowed)
             judge_exit = self._end_judge(watch, expired, stateless=stateless)
             candidate_exit = zygote.end_child(self._candidates, OWN_SLOT)
             raw = os.pread(output, allowed.output_bytes, 0)
@@ -135,9 +133,9 @@ class Supervisor:
             os.close(output)
         seconds = time.monotonic() - started
         self._scratch.renew()
-        if overload:
-            return {"overloaded": overload}
-        ending = RunEnding(expired, judge_exit, candidate_exit, raw, seconds, allowed)
+        if expired == OVERLOAD:
+            return {"overloaded": own.overload_text()}
+        ending = RunEnding(expired, judge_exit, candidate_exit, raw, seconds, own.waited(), allowed)
         return verdict_of(self._board, ending)
 
     def _start_judge(
@@ -173,14 +171,12 @@ class Supervisor:
         ending = zygote.end_child(self._judges, REUSED_SLOT)
         return CLEAN_EXIT if finished else ending
 
-    def _wait(self, watch: int, started: float, allowed: JobLimits) -> str:
+    def _wait(self, watch: int, own: OwnTime, allowed: JobLimits) -> str:
         """Wait until the judge has finished; return the limit that expired, "" if none did.
 
-        Raises:
-            OverloadError: If the run takes `max_stretch` times its limit, because its processes
-                wait for a processor.
+        `OVERLOAD` expires if the run takes `max_stretch` times its limit on the clock because its
+        processes wait for a processor.
         """
-        own = OwnTime(self._times.read, started)
         watched = [watch, self._owner.fileno()]
         pause = min(allowed.wall_seconds, allowed.load_seconds, allowed.test_seconds, POLL_SECONDS)
         while True:
@@ -190,8 +186,7 @@ class Supervisor:
             if ready:  # the owner sends nothing during a job, so it has closed its end
                 os._exit(0)
             limit, step = STEP_LIMITS.get(self._board.phase), self._board.last_step
-            now = time.monotonic()
-            of_run, of_step = own.look(now, step)
+            of_run, of_step = own.look(time.monotonic(), step)
             left = {"wall_seconds": allowed.wall_seconds - of_run}
             if limit:
                 left[limit] = getattr(allowed, limit) - of_step
@@ -200,7 +195,8 @@ class Supervisor:
             same_step = expired == "wall_seconds" or step == self._board.last_step
             if left[expired] <= 0 and same_step:
                 return expired
-            own.check_overload(allowed.max_stretch * allowed.wall_seconds)
+            if own.wall() >= allowed.max_stretch * allowed.wall_seconds:
+                return OVERLOAD
             pause = max(LEAST_PAUSE, min(left[expired], POLL_SECONDS))
 
     def _fork_zygote(

@@ -52,15 +52,27 @@ def test_without_counts_of_the_kernel_own_time_is_wall_time():
     assert own.look(4.0, 2.0) == (3.0, 2.0)
 
 
-def test_a_run_that_waits_too_long_is_an_overload_that_names_the_fix():
+def test_the_message_of_an_overload_names_the_times_and_the_fix():
     seen = iter([times(0.1), times(40.0, 1.5, 38.0)])
     own = OwnTime(lambda _now: next(seen), 0.0)
+    assert (own.wall(), own.waited()) == (0.0, 0.0)
     own.look(0.1, 0.0)
-    own.check_overload(30.0)
     own.look(40.0, 0.0)
-    own.check_overload(41.0)
-    with pytest.raises(OverloadError, match=r"ran for 1.5 s and waited 38.0 s .*max_stretch"):
-        own.check_overload(30.0)
+    assert (own.wall(), own.waited()) == (40.0, 38.0)
+    text = own.overload_text()
+    assert "ran for 1.5 s and waited 38.0 s" in text
+    assert "max_stretch" in text
+
+
+def test_a_request_that_waits_too_long_is_an_overload(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(deadlines.time, "monotonic", lambda: clock[0])
+    deadline = RequestDeadline(lambda now: times(now, 0.1, now), 0.5, 20.0)
+    for clock[0] in (0.2, 5.0, 9.9):
+        deadline.check()
+    clock[0] = 10.1
+    with pytest.raises(OverloadError, match="overloaded"):
+        deadline.check()
 
 
 def test_a_request_is_only_measured_when_a_look_is_due(monkeypatch):
