@@ -17,6 +17,7 @@ __all__ = [
     "InvalidDataError",
     "MissingPackageError",
     "MlrlError",
+    "OverloadedError",
     "ResetNeededError",
     "UnknownNameError",
     "unknown_name",
@@ -61,6 +62,10 @@ class ContractError(MlrlError, AssertionError):
 
 class InfraError(MlrlError, RuntimeError):
     """The infrastructure failed; the action is not scored and gets no reward."""
+
+
+class OverloadedError(InfraError):
+    """The machine is too busy to run a program; the message says what it waited for and the fix."""
 
 
 class EndpointError(InfraError):

@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, astuple
 from typing import Any
 
-from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.errors import InfraError, InvalidArgumentError, OverloadedError, unknown_name
 from mlrl_envs.sandbox.probing import known_tier_settings, remember_tier
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, Status, Tier
 from mlrl_envs.sandbox.session import Reply, Script, Session
 from mlrl_envs.sandbox.sessions.session_pool import SessionPool
-from mlrl_envs.sandbox.worker.handle import WorkerHandle, WorkerLostError
+from mlrl_envs.sandbox.worker.handle import WorkerHandle, WorkerLostError, lost_worker
 
 __all__ = ["Sandbox"]
 
@@ -79,7 +79,8 @@ class Sandbox:
         """Run one program and return its outcome.
 
         Raises:
-            InfraError: If no worker can be started.
+            InfraError: If no worker can be started, or all workers that run the program are lost.
+            OverloadedError: If the machine is too busy to run the program, in every attempt.
             InvalidArgumentError: If the program's helpers raise an exception.
         """
         if len(program.source) > MAX_SOURCE:
@@ -101,7 +102,7 @@ class Sandbox:
         """Run programs in parallel and return their outcomes in the same order.
 
         Raises:
-            InfraError: If no worker can be started.
+            InfraError: As `run`.
             InvalidArgumentError: If the helpers of a program raise an exception. With several
                 workers, all other programs have then been run.
         """
@@ -184,7 +185,11 @@ class Sandbox:
                     outcome = worker.run(program, program.limits or self.limits)
                 except WorkerLostError as error:
                     self._drop(worker)
-                    reason = str(error)
+                    failure: InfraError = lost_worker(error)
+                    continue
+                except OverloadedError as error:
+                    self._give_back(worker)
+                    failure = error
                     continue
                 except InvalidArgumentError:
                     self._give_back(worker)
@@ -194,7 +199,7 @@ class Sandbox:
                     raise
                 self._give_back(worker)
                 return outcome
-        return Outcome(status="died", passed=0, total=1, error=f"its worker was lost: {reason}")
+        raise failure
 
     def _take(self) -> WorkerHandle:
         with self._lock:

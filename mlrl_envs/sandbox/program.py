@@ -45,13 +45,19 @@ OPERATORS = frozenset(
 class Limits:
     """Limits of one program; every value must be positive and finite.
 
+    `wall_seconds`, `load_seconds` and `test_seconds` count the time in which the program or its
+    tests run or sleep, which is wall time on an idle machine. Time in which they wait for a
+    processor does not count.
+
     Attributes:
-        wall_seconds: Wall time of the whole run, from loading to the last test.
-        load_seconds: Wall time for compiling and executing the candidate's source.
-        test_seconds: Wall time of one assertion or one test method.
+        wall_seconds: Time of the whole run, from loading to the last test.
+        load_seconds: Time for compiling and executing the candidate's source.
+        test_seconds: Time of one assertion or one test method.
         cpu_seconds: Processor time of the candidate, rounded up to whole seconds.
         memory_mib: Address space of the candidate in MiB, in addition to the interpreter's own.
         output_kib: Size of the standard output that is kept, in KiB; the rest is dropped.
+        max_stretch: Largest factor, at least 1, by which waiting for a processor may extend
+            `wall_seconds` on the clock. A run that takes longer is given up with `OverloadedError`.
     """
 
     wall_seconds: float = 10.0
@@ -60,6 +66,7 @@ class Limits:
     cpu_seconds: float = 8.0
     memory_mib: int = 256
     output_kib: int = 64
+    max_stretch: float = 20.0
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -69,6 +76,8 @@ class Limits:
                 raise InvalidArgumentError(
                     f"{item.name} must be a positive, finite number, got {value!r}"
                 )
+        if self.max_stretch < 1:
+            raise InvalidArgumentError(f"max_stretch must be at least 1, got {self.max_stretch!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +150,8 @@ class Outcome:
         cpu_seconds: Processor time of the candidate.
         memory_mib: Peak resident size of the candidate in MiB.
         error: Why the source did not load, or how the run ended; empty if there was no error.
+        waited_seconds: Time in which the run waited for a processor; measured only in runs that
+            take longer than 0.1 s, and 0 if the system does not count it.
     """
 
     status: Status
@@ -153,6 +164,7 @@ class Outcome:
     cpu_seconds: float = 0.0
     memory_mib: float = 0.0
     error: str = ""
+    waited_seconds: float = 0.0
 
 
 def _problem(program: Program) -> InvalidArgumentError | None:

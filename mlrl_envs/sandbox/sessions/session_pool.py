@@ -15,12 +15,17 @@ from dataclasses import astuple
 from itertools import chain
 from typing import Any
 
-from mlrl_envs.errors import InfraError, InvalidArgumentError
+from mlrl_envs.errors import InfraError, InvalidArgumentError, OverloadedError
 from mlrl_envs.sandbox.probing import known_tier_settings, remember_tier
 from mlrl_envs.sandbox.program import Limits
 from mlrl_envs.sandbox.session import LOST, Call, Reply, Script, remembered
 from mlrl_envs.sandbox.wire import frames
-from mlrl_envs.sandbox.worker.handle import GRACE_SECONDS, WorkerHandle, WorkerLostError
+from mlrl_envs.sandbox.worker.handle import (
+    GRACE_SECONDS,
+    WorkerHandle,
+    WorkerLostError,
+    lost_worker,
+)
 
 __all__ = ["SessionPool"]
 
@@ -46,6 +51,7 @@ class SessionHandle(WorkerHandle):
 
         Raises:
             WorkerLostError: If the worker dies or does not answer in time.
+            OverloadedError: If the machine was too busy to play the calls.
             InfraError: If a file call is made and the host's tier has no session files.
         """
         keys = _keys(history)
@@ -57,12 +63,15 @@ class SessionHandle(WorkerHandle):
             "seconds": seconds,
         }
         self.key = None
-        time_limit = (2 * len(history) + len(calls)) * seconds + GRACE_SECONDS
+        own_time = (2 * len(history) + len(calls)) * seconds
+        time_limit = own_time * self.settings["max_stretch"] + GRACE_SECONDS
         try:
             frames.send(self.link.fileno(), json.dumps(script).encode())
             answer = self._receive(time_limit)
         except (OSError, frames.FrameError) as error:
             raise WorkerLostError(str(error)) from error
+        if "overloaded" in answer:
+            raise OverloadedError(str(answer["overloaded"]))
         if "infra" in answer:
             raise InfraError(answer["infra"])
         replies = [Reply(*reply) for reply in answer["replies"]]
@@ -158,7 +167,11 @@ class SessionPool:
                     replies = worker.play(history, calls, seconds)
                 except WorkerLostError as error:
                     self._drop(worker)
-                    reason = str(error)
+                    failure: InfraError = lost_worker(error)
+                    continue
+                except OverloadedError as error:  # some of the calls may have been played
+                    self._drop(worker)
+                    failure = error
                     continue
                 except BaseException:
                     self._drop(worker)
@@ -166,7 +179,7 @@ class SessionPool:
                 with self._lock:
                     self._free.append(worker)
                 return replies
-        return [Reply("died", f"its worker was lost: {reason}")]
+        raise failure
 
     def _take(self, history: tuple[Call, ...]) -> SessionHandle:
         """Return the free worker that has played the longest part of a history.

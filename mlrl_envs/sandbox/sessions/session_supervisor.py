@@ -12,7 +12,6 @@ import select
 import signal
 import socket
 import struct
-import time
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -23,12 +22,9 @@ from mlrl_envs.sandbox.wire import frames
 from mlrl_envs.sandbox.wire.printable import clean_output
 from mlrl_envs.sandbox.worker import zygote
 from mlrl_envs.sandbox.worker.children import Settings
-from mlrl_envs.sandbox.worker.supervisor import (
-    JOB_CAP,
-    POLL_SECONDS,
-    Supervisor,
-    preload_for_candidates,
-)
+from mlrl_envs.sandbox.worker.deadlines import OverloadError, RequestDeadline
+from mlrl_envs.sandbox.worker.process_times import ProcessTimes
+from mlrl_envs.sandbox.worker.supervisor import JOB_CAP, Supervisor, preload_for_candidates
 
 __all__ = ["SessionSupervisor"]
 
@@ -70,15 +66,22 @@ class SessionSupervisor(Supervisor):
         settings: The owner's settings.
         tier: How far this host can confine processes.
         visible: Paths that cells may read.
+        times: Times of the worker's processes.
 
     Raises:
         RuntimeError: If the zygote cannot confine itself.
     """
 
     def __init__(
-        self, owner: socket.socket, settings: Settings, tier: confine.Tier, visible: list[str]
+        self,
+        owner: socket.socket,
+        settings: Settings,
+        tier: confine.Tier,
+        visible: list[str],
+        times: ProcessTimes,
     ) -> None:
         self._owner = owner
+        self._times = times
         self._settings = settings
         self._cap = int(settings["output_kib"] * 1024)
         self._folder = folders.open_folder(tier, visible)
@@ -129,7 +132,8 @@ class SessionSupervisor(Supervisor):
         loses its interpreter.
 
         Returns:
-            `replies`, a list of status and text; or only `infra` if files are not available.
+            `replies`, a list of status and text; or only `infra` if files are not available, or
+            only `overloaded` if the machine is too busy.
         """
         if script["fresh"]:
             self._reset()
@@ -144,6 +148,8 @@ class SessionSupervisor(Supervisor):
                     break
         except NoFilesError:
             return {"infra": NO_FILES}
+        except OverloadError as error:
+            return {"overloaded": str(error)}
         return {"replies": replies}
 
     def _perform(self, kind: str, name: str, text: str, seconds: float) -> Answer:
@@ -191,12 +197,13 @@ class SessionSupervisor(Supervisor):
         self, link: socket.socket, slot: bytes, seconds: float, request: bytes = b""
     ) -> Answer:
         """Send a request to a process, and return its answer or how it ended."""
-        due = time.monotonic() + seconds
+        deadline = RequestDeadline(self._times.read, seconds, self._settings["max_stretch"])
         try:
-            if request:  # even an empty send fails if the process has answered and exited
-                link.settimeout(seconds)
-                link.sendall(request)
-            answer = self._receive(link, due)
+            rest = memoryview(request)
+            while rest:
+                self._wait_for(link, deadline, writing=True)
+                rest = rest[link.send(rest, socket.MSG_DONTWAIT) :]
+            answer = self._receive(link, deadline)
         except TimeoutError:
             return "timeout", TEXTS["timeout"].format(seconds=seconds)
         except BrokenError as broken:
@@ -210,18 +217,18 @@ class SessionSupervisor(Supervisor):
         )
         return status, TEXTS.get(status) or self._clean(answer[1:])
 
-    def _receive(self, link: socket.socket, due: float) -> bytes:
+    def _receive(self, link: socket.socket, deadline: RequestDeadline) -> bytes:
         """Return one frame.
 
         Raises:
-            TimeoutError: If the frame is not complete at the time `due`.
+            TimeoutError: If the frame is not complete before the deadline.
             BrokenError: If the frame is too long, more bytes follow, or the directory is full.
             OSError: If the process closed the connection.
         """
         buffer = bytearray()
         size = HEADER.size
         while len(buffer) < size:
-            self._wait_for(link, due)
+            self._wait_for(link, deadline)
             chunk = link.recv(1 << 16)
             if not chunk:
                 raise OSError("the process closed the connection")
@@ -234,15 +241,17 @@ class SessionSupervisor(Supervisor):
             raise BrokenError("full")
         return bytes(buffer[HEADER.size :])
 
-    def _wait_for(self, link: socket.socket, due: float) -> None:
+    def _wait_for(
+        self, link: socket.socket, deadline: RequestDeadline, *, writing: bool = False
+    ) -> None:
+        """Wait until a socket can be read or written."""
+        to_read, to_write = ([], [link]) if writing else ([link], [])
         while True:
-            left = due - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            ready, _, _ = select.select([link, self._owner], [], [], min(left, POLL_SECONDS))
-            if self._owner in ready:  # it sends nothing during a script, so it has closed its end
+            pause = deadline.check()
+            readable, writable, _ = select.select([*to_read, self._owner], to_write, [], pause)
+            if self._owner in readable:  # it sends nothing during a script: it closed its end
                 self._leave(0)
-            if link in ready:
+            if link in readable or writable:
                 return
             if self._folder.is_full():
                 raise BrokenError("full")

@@ -11,16 +11,16 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
-from mlrl_envs.errors import InfraError, InvalidArgumentError
+from mlrl_envs.errors import InfraError, InvalidArgumentError, OverloadedError
 from mlrl_envs.sandbox.judge.stateless_tests import are_stateless
 from mlrl_envs.sandbox.program import Limits, Outcome, Program, TestRecord
 from mlrl_envs.sandbox.wire import frames
 from mlrl_envs.sandbox.worker.job_header import STATEFUL, STATELESS, JobLimits
 
-__all__ = ["WorkerHandle", "WorkerLostError"]
+__all__ = ["WorkerHandle", "WorkerLostError", "lost_worker"]
 
 REPLY_CAP = 256 << 20
-START_SECONDS = 30.0
+START_SECONDS = 120.0
 GRACE_SECONDS = 15.0
 # Python code of a new worker. It registers empty packages for `mlrl_envs` and `mlrl_envs.sandbox`,
 # because their `__init__` modules would import gymnasium and the public side of the sandbox.
@@ -41,6 +41,14 @@ class WorkerLostError(Exception):
     """The worker died during a job, most likely because something outside killed it."""
 
 
+def lost_worker(cause: WorkerLostError) -> InfraError:
+    """Return the error for a program whose worker was lost in every attempt."""
+    return InfraError(
+        f"the worker of a program was lost repeatedly: {cause}; check whether the machine is out "
+        "of memory, or whether something ends the worker's processes"
+    )
+
+
 class WorkerHandle:
     """A running worker process.
 
@@ -48,6 +56,7 @@ class WorkerHandle:
         settings: Limits, required tier and host findings, sent to the worker as JSON.
 
     Attributes:
+        settings: The settings.
         process: The worker's process.
         link: Socket to the worker.
         greeting: The worker's first message; holds the keys `tier` and `layers`.
@@ -57,6 +66,7 @@ class WorkerHandle:
     """
 
     def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
         ours, theirs = socket.socketpair()
         package = str(Path(__file__).parents[2])
         command = [sys.executable, "-s", "-S", "-c", BOOTSTRAP, package, str(theirs.fileno())]
@@ -85,6 +95,7 @@ class WorkerHandle:
         Raises:
             WorkerLostError: If the worker dies or does not answer in time.
             InvalidArgumentError: If the program's helpers raise an exception.
+            OverloadedError: If the machine was too busy to run the program.
             InfraError: If the worker cannot fork a process.
         """
         job = {
@@ -100,11 +111,13 @@ class WorkerHandle:
             kind = STATELESS if are_stateless(program.tests, program.helpers) else STATEFUL
             allowed = JobLimits(*astuple(limits)).pack()
             frames.send(self.link.fileno(), kind + allowed + json.dumps(job).encode())
-            fields = self._receive(limits.wall_seconds + GRACE_SECONDS)
+            fields = self._receive(limits.wall_seconds * limits.max_stretch + GRACE_SECONDS)
         except (OSError, frames.FrameError) as error:
             raise WorkerLostError(str(error)) from error
         if "fault" in fields:
             raise InvalidArgumentError(str(fields["fault"]))
+        if "overloaded" in fields:
+            raise OverloadedError(str(fields["overloaded"]))
         if "infra" in fields:
             raise InfraError(str(fields["infra"]))
         fields["tests"] = tuple(TestRecord(*record) for record in fields["tests"])

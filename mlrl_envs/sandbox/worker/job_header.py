@@ -10,7 +10,7 @@ from typing import NamedTuple
 __all__ = ["LIMITS_SIZE", "STATEFUL", "STATELESS", "JobLimits"]
 
 STATELESS, STATEFUL = b"+", b"-"  # whether a reused judge process may run the tests
-FORM = struct.Struct("=6d")
+FORM = struct.Struct("=7d")
 LIMITS_SIZE = FORM.size
 
 
@@ -23,6 +23,7 @@ class JobLimits(NamedTuple):
     cpu_seconds: float
     memory_mib: float
     output_kib: float
+    max_stretch: float
 
     def pack(self) -> bytes:
         """Return the limits as `LIMITS_SIZE` bytes."""

@@ -14,12 +14,12 @@ from mlrl_envs.sandbox.jail import confine
 from mlrl_envs.sandbox.wire import frames
 from mlrl_envs.sandbox.worker.children import Settings, address_space_bytes
 from mlrl_envs.sandbox.worker.job_header import JobLimits
+from mlrl_envs.sandbox.worker.process_times import ProcessTimes
 from mlrl_envs.sandbox.worker.supervisor import JOB_CAP, CannotConfineError, Supervisor
 
 __all__ = ["main"]
 
-# Long deadlines, because a busy machine must not make the self-test fail.
-SELF_TEST_LIMITS = JobLimits(20.0, 10.0, 10.0, 10.0, 256, 64)
+SELF_TEST_LIMITS = JobLimits(20.0, 10.0, 10.0, 10.0, 256, 64, 10.0)
 SELF_TEST = json.dumps(
     {
         "source": "def answer():\n    return 42\n",
@@ -75,12 +75,13 @@ def _set_up(owner: socket.socket, settings: Settings) -> Supervisor:
         raise CannotConfineError(f"this host reaches tier {tier}, but minimum_tier is {minimum}")
     settings["base_bytes"] = address_space_bytes()
     visible = confine.visible_paths(tier)
+    times = ProcessTimes()  # opens /proc, which is not visible in the namespaces
     confine.enter_namespaces(tier, owner.close)
     if settings.get("sessions"):
         from mlrl_envs.sandbox.sessions.session_supervisor import SessionSupervisor as Chosen
     else:
         Chosen = Supervisor  # type: ignore[assignment,misc]  # noqa: N806  a class
-    supervisor: Supervisor = Chosen(owner, settings, tier, visible)
+    supervisor: Supervisor = Chosen(owner, settings, tier, visible, times)
     if tier == "A":
         confine.unmount_package()
     for stateless in (False, True):

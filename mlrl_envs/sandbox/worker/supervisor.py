@@ -10,7 +10,7 @@ import os
 import select
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlrl_envs.sandbox.jail import confine
@@ -18,16 +18,18 @@ from mlrl_envs.sandbox.judge.board import ENDED, FINISHED, LOADING, TESTING, Boa
 from mlrl_envs.sandbox.wire import frames
 from mlrl_envs.sandbox.worker import placement, zygote
 from mlrl_envs.sandbox.worker.children import Settings, pack_share, prepare_candidate, prepare_judge
-from mlrl_envs.sandbox.worker.deadlines import DeadlineExtension
+from mlrl_envs.sandbox.worker.deadlines import LEAST_PAUSE, POLL_SECONDS, OwnTime
 from mlrl_envs.sandbox.worker.job_header import LIMITS_SIZE, STATELESS, JobLimits
+from mlrl_envs.sandbox.worker.process_times import ProcessTimes
 from mlrl_envs.sandbox.worker.verdict import RunEnding, verdict_of
 
-__all__ = ["JOB_CAP", "POLL_SECONDS", "CannotConfineError", "Supervisor"]
+__all__ = ["JOB_CAP", "CannotConfineError", "Supervisor"]
 
 JOB_CAP = 256 << 20
-POLL_SECONDS = 0.1  # the board is read at least this often, because its phase may have changed
+OVERLOAD = "overload"
 OWN_SLOT, REUSED_SLOT = b"o", b"s"
 CLEAN_EXIT: zygote.ExitRecord = (0, 0.0, 0)
+STEP_LIMITS = {LOADING: "load_seconds", TESTING: "test_seconds"}
 
 
 class CannotConfineError(Exception):
@@ -42,15 +44,22 @@ class Supervisor:
         settings: The owner's settings; `base_bytes` is the address space of the bare interpreter.
         tier: How far this host can confine processes.
         visible: Paths that programs may read.
+        times: Times of the worker's processes.
 
     Raises:
         CannotConfineError: If a zygote cannot confine itself.
     """
 
     def __init__(
-        self, owner: socket.socket, settings: Settings, tier: confine.Tier, visible: list[str]
+        self,
+        owner: socket.socket,
+        settings: Settings,
+        tier: confine.Tier,
+        visible: list[str],
+        times: ProcessTimes,
     ) -> None:
         self._owner = owner
+        self._times = times
         self._settings = settings
         self._scratch = confine.open_scratch(tier)
         self._reused_judge: socket.socket | None = None
@@ -93,6 +102,9 @@ class Supervisor:
             job: Packed `JobLimits`, then the other fields of the program as JSON.
             stateless: Whether the tests change no state that outlives them, so that the reused
                 judge may run them.
+
+        Returns:
+            The fields; or only the key `overloaded` with a message.
         """
         started = time.monotonic()
         allowed, job = JobLimits.unpack(job), job[LIMITS_SIZE:]
@@ -109,7 +121,8 @@ class Supervisor:
             self._start_judge(job, [judge_end.fileno(), done], core, stateless=stateless)
             judge_end.close()
             os.close(done)
-            expired = self._wait(watch, started, allowed)
+            own = OwnTime(self._times.read, started)
+            expired = self._wait(watch, own, allowed)
             judge_exit = self._end_judge(watch, expired, stateless=stateless)
             candidate_exit = zygote.end_child(self._candidates, OWN_SLOT)
             raw = os.pread(output, allowed.output_bytes, 0)
@@ -120,7 +133,9 @@ class Supervisor:
             os.close(output)
         seconds = time.monotonic() - started
         self._scratch.renew()
-        ending = RunEnding(expired, judge_exit, candidate_exit, raw, seconds, allowed)
+        if expired == OVERLOAD:
+            return {"overloaded": own.overload_text()}
+        ending = RunEnding(expired, judge_exit, candidate_exit, raw, seconds, own.waited(), allowed)
         return verdict_of(self._board, ending)
 
     def _start_judge(
@@ -156,34 +171,38 @@ class Supervisor:
         ending = zygote.end_child(self._judges, REUSED_SLOT)
         return CLEAN_EXIT if finished else ending
 
-    def _wait(self, watch: int, started: float, allowed: JobLimits) -> str:
-        """Wait until the judge has finished; return the limit that expired, "" if none did."""
-        last = started + allowed.wall_seconds
-        extension = DeadlineExtension(lambda: zygote.read_cpu_seconds(self._candidates, OWN_SLOT))
+    def _wait(self, watch: int, own: OwnTime, allowed: JobLimits) -> str:
+        """Wait until the judge has finished; return the limit that expired, "" if none did.
+
+        `OVERLOAD` expires if the run takes `max_stretch` times its limit on the clock because its
+        processes wait for a processor.
+        """
+        watched = [watch, self._owner.fileno()]
+        pause = min(allowed.wall_seconds, allowed.load_seconds, allowed.test_seconds, POLL_SECONDS)
         while True:
-            limit = {LOADING: "load_seconds", TESTING: "test_seconds"}.get(self._board.phase)
-            step = self._board.last_step
-            seconds = getattr(allowed, limit) if limit else allowed.wall_seconds
-            due = step + seconds + extension.granted(step) if limit else last
-            now = time.monotonic()
-            if now >= last:
-                return "wall_seconds"
-            if limit and now >= due and step == self._board.last_step:
-                if not extension.grant(seconds):
-                    return limit
-                continue
-            watched = [watch, self._owner.fileno()]
-            pause = max(0.0, min(due - now, last - now, POLL_SECONDS))
             ready, _, _ = select.select(watched, [], [], pause)
             if watch in ready:
                 return ""
             if ready:  # the owner sends nothing during a job, so it has closed its end
                 os._exit(0)
+            limit, step = STEP_LIMITS.get(self._board.phase), self._board.last_step
+            of_run, of_step = own.look(time.monotonic(), step)
+            left = {"wall_seconds": allowed.wall_seconds - of_run}
+            if limit:
+                left[limit] = getattr(allowed, limit) - of_step
+            expired = min(left, key=left.__getitem__)
+            # A step that has ended meanwhile is not late.
+            same_step = expired == "wall_seconds" or step == self._board.last_step
+            if left[expired] <= 0 and same_step:
+                return expired
+            if own.wall() >= allowed.max_stretch * allowed.wall_seconds:
+                return OVERLOAD
+            pause = max(LEAST_PAUSE, min(left[expired], POLL_SECONDS))
 
     def _fork_zygote(
         self,
         set_up: Callable[[], Callable[[bytes], Any]],
-        foreign: list[socket.socket],
+        foreign: Sequence[socket.socket],
         fork: Callable[[], int] = os.fork,
     ) -> socket.socket:
         """Fork a zygote and return the socket to it; its first message is `ready` or an error.
@@ -198,6 +217,7 @@ class Supervisor:
             theirs.close()
             return ours
         try:
+            self._times.close()
             for link in (ours, *foreign):
                 link.close()
             serving = zygote.Zygote(theirs, descriptors=2, prepare=set_up(), fork=fork)

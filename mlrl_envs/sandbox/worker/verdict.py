@@ -36,6 +36,7 @@ class RunEnding(NamedTuple):
         candidate: The same values of the candidate.
         output: The candidate's standard output.
         seconds: Wall time of the run.
+        waited: Seconds that it waited for a processor.
         allowed: Limits of the program.
     """
 
@@ -44,6 +45,7 @@ class RunEnding(NamedTuple):
     candidate: tuple[int, float, int]
     output: bytes
     seconds: float
+    waited: float
     allowed: JobLimits
 
 
@@ -82,6 +84,7 @@ def verdict_of(board: Board, ended: RunEnding) -> dict[str, Any]:
         "tests": records,
         "stdout": clean_output(ended.output, ended.allowed.output_bytes),
         "seconds": ended.seconds,
+        "waited_seconds": ended.waited,
         "cpu_seconds": ended.candidate[1],
         "memory_mib": ended.candidate[2] / 1024,
         "error": error,

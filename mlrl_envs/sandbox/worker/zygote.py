@@ -7,13 +7,11 @@ late kill can never reach another process that was given the same number.
 
 import ctypes
 import gc
-import math
 import os
 import signal
 import socket
 import struct
 import sys
-import time
 from collections.abc import Callable
 
 from mlrl_envs.sandbox.jail.syscalls import die_with_parent
@@ -26,17 +24,14 @@ __all__ = [
     "Zygote",
     "bare_fork",
     "end_child",
-    "read_cpu_seconds",
     "start_child",
 ]
 
 ExitRecord = tuple[int, float, int]  # wait status, processor seconds, peak resident KiB
 EXIT_RECORD = struct.Struct("=idq")
-CPU_SECONDS = struct.Struct("=d")
 FORK_FAILED = -1
 Run = Callable[[list[int]], None]
-START, END, ASK = b"+", b"-", b"?"  # first byte of a message to a zygote
-PROCESS_CLOCK = 2  # see clock_getcpuclockid(3)
+START, END = b"+", b"-"  # first byte of a message to a zygote
 
 
 def start_child(
@@ -90,19 +85,6 @@ def bare_fork() -> int:
 _fork = ctypes.PyDLL(None).fork  # `PyDLL` keeps the GIL during the call, `CDLL` releases it
 
 
-def read_cpu_seconds(zygote: socket.socket, slot: bytes) -> float:
-    """Return the processor seconds that a child has used so far; infinite if unknown.
-
-    Raises:
-        FrameError: If the zygote has died.
-    """
-    frames.send_with_descriptors(zygote, ASK + slot, [])
-    answer = zygote.recv(CPU_SECONDS.size, socket.MSG_WAITALL)
-    if len(answer) < CPU_SECONDS.size:
-        raise frames.FrameError("a zygote has died")
-    return float(CPU_SECONDS.unpack(answer)[0])
-
-
 class Zygote:
     """Forks and ends children on the supervisor's request.
 
@@ -145,10 +127,8 @@ class Zygote:
             if payload[:1] == START:
                 self._affinity.move_to(payload[2:4])
                 self._start(slot, payload[4:], descriptors)
-            elif payload[:1] == END:
-                self._link.sendall(EXIT_RECORD.pack(*self._kill(slot)))
             else:
-                self._link.sendall(CPU_SECONDS.pack(self._seconds_of(slot)))
+                self._link.sendall(EXIT_RECORD.pack(*self._kill(slot)))
 
     def _start(self, slot: bytes, payload: bytes, descriptors: list[int]) -> None:
         try:
@@ -161,13 +141,6 @@ class Zygote:
         self._children[slot] = child
         for descriptor in descriptors:
             os.close(descriptor)
-
-    def _seconds_of(self, slot: bytes) -> float:
-        child = self._children.get(slot, FORK_FAILED)
-        try:
-            return time.clock_gettime(~child << 3 | PROCESS_CLOCK) if child > 0 else math.inf
-        except OSError:  # not on Linux
-            return math.inf
 
     def _kill(self, slot: bytes) -> ExitRecord:
         """Kill a child, if it still runs, and return its exit record."""
