@@ -135,11 +135,8 @@ def _check_step(env: TextEnv, result: StepResult, turn: int) -> None:
     agents = env.possible_agents
     _check_observations(env, observations)
     _check_infos(env, infos, turn=turn)
-    for name, column in (
-        ("rewards", rewards),
-        ("terminations", terminations),
-        ("truncations", truncations),
-    ):
+    columns: Sequence[Mapping[AgentID, object]] = (rewards, terminations, truncations)
+    for name, column in zip(("rewards", "terminations", "truncations"), columns, strict=True):
         _require(set(column) == set(agents), f"{name} have the agents' keys", column)
     for agent in agents:
         _check_reward(env, agent, rewards[agent], infos[agent]["components"])

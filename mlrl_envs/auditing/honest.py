@@ -18,7 +18,7 @@ from typing import Any
 
 from mlrl_envs.auditing.playing import Place, start
 from mlrl_envs.auditing.scene import JointAction
-from mlrl_envs.errors import InvalidArgumentError, InvalidDataError
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.types import TextEnv
 
 __all__ = ["Corpus", "HonestAnswer", "read_corpus", "reference_of"]
@@ -45,8 +45,8 @@ def read_corpus(env: TextEnv, corpus: Corpus, seed: int) -> list[HonestAnswer]:
     """Return the answers of a corpus to the tasks of an environment.
 
     Raises:
-        InvalidDataError: If the file is not found or a line does not follow the schema.
-        InvalidArgumentError: If no line fits the environment.
+        InvalidArgumentError: If the file cannot be read, a line does not follow the schema, or no
+            line fits the environment.
     """
     found = []
     entries = _lines(Path(corpus)) if isinstance(corpus, str | Path) else list(corpus)
@@ -74,7 +74,7 @@ def _answer(env: TextEnv, entry: Mapping[str, Any], number: int, seed: int) -> H
         is_ours = _unversioned(env_id) == _unversioned(env.metadata.get("name", env_id))
         fits = all(set(turn) == set(env.possible_agents) for turn in turns) and bool(turns)
     except (KeyError, TypeError, AttributeError) as error:
-        raise InvalidDataError(f"honest answer {number} lacks a field: {error!r}") from error
+        raise InvalidArgumentError(f"honest answer {number} lacks a field: {error!r}") from error
     if not is_ours or not fits:
         return None
     place = Place(seed, {"task_id": task_id})
@@ -90,7 +90,9 @@ def _lines(path: Path) -> list[Mapping[str, Any]]:
         lines = path.read_text("utf-8").splitlines()
         return [json.loads(line) for line in lines if line.strip()]
     except (OSError, ValueError) as error:
-        raise InvalidDataError(f"cannot read honest answers from {str(path)!r}: {error}") from error
+        raise InvalidArgumentError(
+            f"cannot read honest answers from {str(path)!r}: {error}"
+        ) from error
 
 
 def _unversioned(env_id: str) -> str:

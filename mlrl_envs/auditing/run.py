@@ -57,9 +57,9 @@ def audit(
         The report; `print(report.table())` shows it.
 
     Raises:
-        InvalidArgumentError: If an argument is outside its range, or no honest answer fits.
+        InvalidArgumentError: If an argument is outside its range, the file of honest answers cannot
+            be read, or no honest answer fits.
         UnknownNameError: If there is no family of that name.
-        InvalidDataError: If the file of honest answers cannot be read.
         InfraError: If the infrastructure fails.
     """
     if kind is not None:
