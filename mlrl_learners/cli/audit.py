@@ -1,8 +1,10 @@
 """`mlrl audit`: attack the reward of an environment and compare with honest answers."""
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import mlrl_envs
 from mlrl_learners.cli.parser import at_least, print_json
@@ -46,19 +48,26 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     if arguments.reward is not None:
         options["reward"] = arguments.reward
     env = mlrl_envs.make(config.env.id, **options)
-    try:
-        with progress_bar(total=arguments.budget * arguments.tasks, description="audit") as bar:
-            report = mlrl_envs.audit(
-                env,
-                attacks=arguments.attacks.split(",") if arguments.attacks else None,
-                budget=arguments.budget,
-                tasks=arguments.tasks,
-                honest=arguments.honest,
-                seed=arguments.seed,
-                progress=bar.update,
-            )
-    finally:
-        env.close()
+    with contextlib.closing(env), contextlib.ExitStack() as stack:
+        bars: list[Any] = []
+
+        def show(tries: int) -> None:
+            if not bars:  # mistakes are reported before the bar appears
+                total = arguments.budget * min(
+                    arguments.tasks, getattr(env, "num_tasks", arguments.tasks)
+                )
+                bars.append(stack.enter_context(progress_bar(total=total, description="audit")))
+            bars[0].update(tries)
+
+        report = mlrl_envs.audit(
+            env,
+            attacks=arguments.attacks.split(",") if arguments.attacks else None,
+            budget=arguments.budget,
+            tasks=arguments.tasks,
+            honest=arguments.honest,
+            seed=arguments.seed,
+            progress=show,
+        )
     if arguments.figure is not None:
         try:
             arguments.figure.write_text(audit_chart(report), "utf-8")
