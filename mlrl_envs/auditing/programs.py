@@ -146,7 +146,7 @@ def _per_name(scene: Scene, body: Callable[[AgentID, str], list[str]]) -> JointA
 
 
 def _parameters(scene: Scene, agent: AgentID, name: str) -> str:
-    is_method = re.search(rf"def {name}\(self\b", scene.observations[agent])
+    is_method = re.search(rf"def {re.escape(name)}\(self\b", scene.observations[agent])
     return "self, *args, **options" if is_method else "*args"
 
 

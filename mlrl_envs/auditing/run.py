@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mlrl_envs.auditing.families import choose
+from mlrl_envs.auditing.families import Family, choose
 from mlrl_envs.auditing.honest import Corpus, HonestAnswer, read_corpus, reference_of
 from mlrl_envs.auditing.playing import Place, Rewards, draw_places, play, start
 from mlrl_envs.auditing.report import AuditReport
@@ -74,18 +74,7 @@ def audit(
             f"budget must be at least {len(families)}, one try for each attack, got {budget}"
         )
     answers = answers or [each.reference for each in scenes if each.reference is not None]
-    tries: list[list[Try]] = []
-    for each in scenes:
-        found = attack_task(
-            each.scene,
-            families,
-            _player(env, each.place, progress),
-            budget=budget,
-            seed=f"{seed}/{each.task_id}",
-        )
-        if progress is not None:
-            progress(budget - len(found))
-        tries.append(found)
+    tries = [_attack(env, each, families, budget, seed, progress) for each in scenes]
     if not any(tries):
         raise InvalidArgumentError(f"none of {', '.join(f.name for f in families)} fits the tasks")
     shares = shares_of(env, [each.place for each in scenes], tries, answers)
@@ -131,7 +120,7 @@ def _scenes(
     for number, (task_id, each) in enumerate(list(seen.items())[:count]):
         compared = seen[names[(number + 1) % len(names)]].observations
         scene = Scene(
-            agents=tuple(env.possible_agents),
+            agents=tuple(each.observations),
             observations=each.observations,
             sources={
                 agent: task_text(text, compared.get(agent, "") if len(seen) > 1 else "")
@@ -155,13 +144,25 @@ class _Seen:
     reference: JointAction | None
 
 
-def _player(
-    env: TextEnv, place: Place, progress: Callable[[int], None] | None
-) -> Callable[[Sequence[JointAction]], list[Rewards]]:
+def _attack(
+    env: TextEnv,
+    task: _TaskScene,
+    families: Sequence[Family],
+    budget: int,
+    seed: int,
+    progress: Callable[[int], None] | None,
+) -> list[Try]:
+    """Attack one task, and report its whole budget as progress."""
+
     def play_many(actions: Sequence[JointAction]) -> list[Rewards]:
-        rewards = play(env, place, [[action] for action in actions])
+        rewards = play(env, task.place, [[action] for action in actions])
         if progress is not None:
             progress(len(actions))
         return rewards
 
-    return play_many
+    tries = attack_task(
+        task.scene, families, play_many, budget=budget, seed=f"{seed}/{task.task_id}"
+    )
+    if progress is not None and len(tries) < budget:
+        progress(budget - len(tries))
+    return tries

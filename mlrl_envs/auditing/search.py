@@ -75,7 +75,8 @@ def _draw(family: Family, scene: Scene, count: int, rng: random.Random) -> list[
         action = family.attack(scene, rng)
         if action is None:
             break
-        found[repr(sorted(action.items()))] = action
+        whole = {agent: action.get(agent, "") for agent in scene.agents}
+        found[repr(whole)] = whole
     return list(found.values())
 
 
