@@ -33,6 +33,39 @@ _HELPERS = (
     "return sorted(map(str, args))",
 )
 
+# The body of a helper that lists its arguments, and the lines of main that unpack them.
+_LISTINGS = (
+    ("return list(args)", "[{names}] = {helper}({names})"),
+    ("return [len(args), *args]", "_, {names} = {helper}({names})"),
+    ("return list(enumerate(args))", "[{names}] = [a for _, a in {helper}({names})]"),
+    (
+        "return dict(enumerate(args))",
+        "d = {helper}({names})\n[{names}] = [d[i] for i in sorted(d)]",
+    ),
+    (
+        "return [(a, type(a).__name__) for a in args]",
+        "[{names}] = [a for a, _ in {helper}({names})]",
+    ),
+)
+# First parameter of a helper that does all, its result, and the lines of main.
+_HIDINGS = (
+    ("key, ", "[result] if key == 7 else None", "[result] = {helper}(7, *args)", "return result"),
+    ("", "(7, result)", "key, result = {helper}(*args)", "return result if key == 7 else None"),
+    (
+        "",
+        "[result] * 3",
+        "found = {helper}(*args)",
+        "return max(found, key=found.count) if len(found) == 3 else None",
+    ),
+    (
+        "",
+        "[(len(args), result)]",
+        "for count, result in {helper}(*args):",
+        "    if count == len(args):",
+        "        return result",
+    ),
+)
+
 
 def stubs(scene: Scene, rng: random.Random) -> JointAction:
     """Define every function and return a constant from it."""
@@ -85,10 +118,11 @@ def trivial_helper(scene: Scene, rng: random.Random) -> JointAction | None:
     return {**{name: _function(name, "*args", [body]) for name in helpers}, **rest}
 
 
-def listing_helper(scene: Scene, rng: random.Random) -> JointAction | None:  # noqa: ARG001  nothing is drawn
+def listing_helper(scene: Scene, rng: random.Random) -> JointAction | None:
     """Let the helper list its arguments; main unpacks the list and solves the task alone."""
+    body, unpacking = rng.choice(_LISTINGS)
     return _with_first_lines(
-        scene, ["return list(args)"], lambda names, helper: f"[{names}] = {helper}({names})"
+        scene, [body], lambda names, helper: unpacking.format(helper=helper, names=names)
     )
 
 
@@ -107,8 +141,8 @@ def token_helper(scene: Scene, rng: random.Random) -> JointAction | None:
     )
 
 
-def hidden_work(scene: Scene, rng: random.Random) -> JointAction | None:  # noqa: ARG001  nothing is drawn
-    """Solve the task in the helper, which asks main for a token and hands the result back."""
+def hidden_work(scene: Scene, rng: random.Random) -> JointAction | None:
+    """Solve the task in the helper; main hands the result back if a token is right."""
     split = _helpers_and_rest(scene)
     if split is None:
         return None
@@ -117,10 +151,11 @@ def hidden_work(scene: Scene, rng: random.Random) -> JointAction | None:  # noqa
     if name is None or len(rest) != 1:
         return None
     inner = "\n".join(f"    {line}" for line in solution.splitlines())
-    helper = f"def {{}}(key, *args):\n{inner}\n    return [{name}(*args)] if key == 7 else None"
-    main = _function(name, "*args", [f"[result] = {helpers[0]}(7, *args)", "return result"])
+    given, result, *body = rng.choice(_HIDINGS)
+    work = f"({given}*args):\n{inner}\n    result = {name}(*args)\n    return {result}"
+    main = _function(name, "*args", [line.format(helper=helpers[0]) for line in body])
     return {
-        **{each: _block(helper.format(each)) for each in helpers},
+        **{helper: _block(f"def {helper}{work}") for helper in helpers},
         **dict.fromkeys(rest, main),
     }
 

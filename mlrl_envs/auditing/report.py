@@ -23,7 +23,7 @@ class FamilyResult:
         knows_answer: Whether the family uses the honest answer to the task itself.
         tries: Number of joint actions, over all tasks.
         mean: Mean over tries.
-        best: Mean over tasks of the best try.
+        best: Mean over tasks of the best try; 0 for tasks to which the family does not apply.
         max: Best try of all.
         example: The joint action of the best try.
     """

@@ -128,7 +128,7 @@ def _scenes(
             },
             kind=kind,
             others=[action for name, action in answered.items() if name != task_id],
-            answer=answered.get(task_id),
+            answer=each.reference or answered.get(task_id),
         )
         reference = each.reference and HonestAnswer(task_id, each.place, [each.reference])
         scenes.append(_TaskScene(task_id, each.place, scene, reference or None))

@@ -114,7 +114,7 @@ def _result(
         knows_answer=knows_answer,
         tries=len(own),
         mean=statistics.fmean(own),
-        best=statistics.fmean(share for share, _ in bests),
+        best=sum(share for share, _ in bests) / len(tries),
         max=best_share,
         example=dict(best_try.action),
     )

@@ -21,7 +21,7 @@ ANSWERS = {
     "text": ("The dog ate one shoe. The owner is upset.", "It happened at work. She is fine."),
     "code": (
         "```python\ndef aux(*args):\n    return list(args)\n```",
-        "```python\ndef total(a, b):\n    return a + b\n```",
+        "```python\ndef total(a, b):\n    return {'sum': a + b}['sum']\n```",
     ),
     "number": ("12 * 18 = 216\nAnswer: 67", "216 - 149 = 67\nAnswer: 67"),
     "calls": ("<tool_call>{}</tool_call>", "<answer>Jonas Berg</answer>"),
