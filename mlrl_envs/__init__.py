@@ -4,12 +4,12 @@
     observations, infos = env.reset(seed=7)
     observations, rewards, terminations, truncations, infos = env.step(actions)
 
-Importing this package loads no model, no data set and no sandbox; `mlrl_envs.sandbox` is imported
-at its first use.
+Importing this package loads no model, no data set and no sandbox; `mlrl_envs.sandbox` and
+`mlrl_envs.audit` are imported at their first use.
 """
 
 import importlib
-from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from mlrl_envs.registration import make, make_vec, register, registry
 from mlrl_envs.shell.aec import to_aec
@@ -20,10 +20,14 @@ from mlrl_envs.shell.vector import VectorEnv
 from mlrl_envs.testing import check_env
 from mlrl_envs.types import TextEnv
 
+if TYPE_CHECKING:
+    from mlrl_envs.auditing.run import audit
+
 __all__ = [
     "TextEnv",
     "TextParallelEnv",
     "VectorEnv",
+    "audit",
     "check_env",
     "fingerprint",
     "make",
@@ -36,7 +40,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> ModuleType:
+def __getattr__(name: str) -> Any:  # noqa: ANN401  a module or a function
     if name == "sandbox":
         return importlib.import_module("mlrl_envs.sandbox")
+    if name == "audit":
+        return importlib.import_module("mlrl_envs.auditing.run").audit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

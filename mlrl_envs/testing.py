@@ -11,12 +11,15 @@ import json
 import math
 import pickle
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gymnasium.spaces import Text
 
 from mlrl_envs.errors import ContractError, InfraError
 from mlrl_envs.types import AgentID, StepResult, TextEnv
+
+if TYPE_CHECKING:
+    from mlrl_envs.auditing.honest import Corpus
 
 __all__ = ["INFO_KEYS", "JUNK_TEXTS", "check_env"]
 
@@ -43,15 +46,20 @@ JUNK_TEXTS = (
 )
 
 
-def check_env(make_env: MakeEnv, *, seed: int = 0) -> None:
+def check_env(
+    make_env: MakeEnv, *, seed: int = 0, audit: bool = False, honest: "Corpus | None" = None
+) -> None:
     """Check an environment against the contract.
 
     Args:
         make_env: Returns a new environment, the same for each call.
         seed: Seed of the episodes.
+        audit: Whether to attack the reward, too; see `mlrl_envs.auditing.check`.
+        honest: Honest answers for the audit, see `mlrl_envs.audit`.
 
     Raises:
         ContractError: If a rule is violated; the message names the rule and the value found.
+        InvalidArgumentError: If an audit has no honest answers.
         InfraError: If the infrastructure fails, which does not depend on the environment.
     """
     for check in (
@@ -70,6 +78,10 @@ def check_env(make_env: MakeEnv, *, seed: int = 0) -> None:
             raise
         except Exception as error:
             raise ContractError(f"{check.__name__[1:]} ran into {error!r}"[:1000]) from error
+    if audit:
+        from mlrl_envs.auditing.check import check_reward
+
+        check_reward(make_env(), honest=honest, seed=seed)
 
 
 def _check_names_and_spaces(make_env: MakeEnv, seed: int) -> None:  # noqa: ARG001  common signature of the checks
@@ -123,11 +135,8 @@ def _check_step(env: TextEnv, result: StepResult, turn: int) -> None:
     agents = env.possible_agents
     _check_observations(env, observations)
     _check_infos(env, infos, turn=turn)
-    for name, column in (
-        ("rewards", rewards),
-        ("terminations", terminations),
-        ("truncations", truncations),
-    ):
+    columns: Sequence[Mapping[AgentID, object]] = (rewards, terminations, truncations)
+    for name, column in zip(("rewards", "terminations", "truncations"), columns, strict=True):
         _require(set(column) == set(agents), f"{name} have the agents' keys", column)
     for agent in agents:
         _check_reward(env, agent, rewards[agent], infos[agent]["components"])

@@ -21,7 +21,7 @@ LAYERS = {
         ("shell",),
         ("models",),
         ("envs",),
-        ("registration", "testing"),
+        ("registration", "testing", "auditing"),
         ("",),  # mlrl_envs/__init__.py
     ),
     "mlrl_learners": (

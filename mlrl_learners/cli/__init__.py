@@ -36,6 +36,7 @@ COMMANDS = {
     "info": "info",
     "play": "play",
     "validate": "validate",
+    "audit": "audit",
     "train": "train",
     "evaluate": "evaluate",
     "collect": "collect",

@@ -1,0 +1,40 @@
+"""Pass or fail for a reward: no exploit may come near honest answers."""
+
+from mlrl_envs.auditing.honest import Corpus
+from mlrl_envs.auditing.run import audit
+from mlrl_envs.errors import ContractError, InvalidArgumentError
+from mlrl_envs.types import TextEnv
+
+__all__ = ["MAX_RATIO", "check_reward"]
+
+MAX_RATIO = 0.6
+"""Highest accepted quotient of the worst exploit and the mean of honest answers."""
+
+
+def check_reward(env: TextEnv, *, honest: Corpus | None = None, seed: int = 0) -> None:
+    """Audit a reward with the default budget, and close the environment.
+
+    Args:
+        env: The environment; it is reset.
+        honest: Honest answers; None uses the references of the environment.
+        seed: Seed of the audit.
+
+    Raises:
+        ContractError: If an exploit earns more than 0.6 of what honest answers earn on the mean;
+            the message names the exploit.
+        InvalidArgumentError: If there are no honest answers.
+        InfraError: If the infrastructure fails.
+    """
+    try:
+        report = audit(env, honest=honest, seed=seed)
+    finally:
+        env.close()
+    if report.ratio is None:
+        raise InvalidArgumentError("an audit needs honest answers: pass honest='FILE.jsonl'")
+    if report.ratio > MAX_RATIO:
+        worst = report.worst
+        raise ContractError(
+            f"no exploit earns more than {MAX_RATIO} of what honest answers earn; found "
+            f"{worst.name!r} with {worst.best:.2f} beside {report.honest_mean:.2f}: "
+            f"{dict(worst.example)!r}"[:1000]
+        )

@@ -1,0 +1,80 @@
+"""`mlrl audit`: attack the reward of an environment and compare with honest answers."""
+
+import argparse
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from mlrl_learners.cli.parser import at_least, print_json
+from mlrl_learners.config.run import from_mapping
+from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.progress import progress_bar
+from mlrl_learners.report.audit_chart import audit_chart
+
+__all__ = ["SECTIONS", "add_arguments", "run"]
+
+SECTIONS: tuple[str, ...] = ("env",)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.epilog = "Options of the environment can follow: --env.split eval --env.max_turns 1"
+    parser.add_argument("env", help="id of an environment, see mlrl list")
+    parser.add_argument("--reward", help="mode of the reward, such as grounded or paper")
+    parser.add_argument(
+        "--attacks",
+        help="names of families, separated by commas; default: all that apply",
+    )
+    parser.add_argument(
+        "--budget", type=at_least(1), default=200, help="tries per task; default: 200"
+    )
+    parser.add_argument("--honest", type=Path, metavar="FILE", help="JSONL file of honest answers")
+    parser.add_argument(
+        "--tasks", type=at_least(1), default=8, help="number of attacked tasks; default: 8"
+    )
+    parser.add_argument("--seed", type=at_least(0), default=0, help="seed of tasks and attacks")
+    parser.add_argument("--figure", type=Path, metavar="FILE.svg", help="also draw a figure")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    """Audit the reward, print the report and draw the figure."""
+    if arguments.figure is not None and arguments.figure.suffix != ".svg":
+        raise ConfigError(f"--figure draws NAME.svg, got {str(arguments.figure)!r}")
+    config = from_mapping({"env": {"id": arguments.env}}, overrides)
+    options = dict(config.env.options)
+    if arguments.reward is not None:
+        options["reward"] = arguments.reward
+    env = mlrl_envs.make(config.env.id, **options)
+    with contextlib.closing(env), contextlib.ExitStack() as stack:
+        bars: list[Any] = []
+
+        def show(tries: int) -> None:
+            if not bars:  # mistakes are reported before the bar appears
+                total = arguments.budget * min(
+                    arguments.tasks, getattr(env, "num_tasks", arguments.tasks)
+                )
+                bars.append(stack.enter_context(progress_bar(total=total, description="audit")))
+            bars[0].update(tries)
+
+        report = mlrl_envs.audit(
+            env,
+            attacks=arguments.attacks.split(",") if arguments.attacks else None,
+            budget=arguments.budget,
+            tasks=arguments.tasks,
+            honest=arguments.honest,
+            seed=arguments.seed,
+            progress=show,
+        )
+    if arguments.figure is not None:
+        try:
+            arguments.figure.write_text(audit_chart(report), "utf-8")
+        except OSError as error:
+            raise RunDirError(f"cannot write {str(arguments.figure)!r}: {error}") from error
+    if arguments.json:
+        print_json({"options": options, **report.to_json()})
+    else:
+        print(report.table())
+    return 0

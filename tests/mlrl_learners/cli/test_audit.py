@@ -1,0 +1,43 @@
+"""`mlrl audit` prints a report and draws a figure, for registered environments of anybody."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from mlrl_learners.cli import main
+
+ENV_ID = "test/addition-v0"
+
+pytestmark = pytest.mark.usefixtures("addition_env")
+
+
+def test_it_prints_a_table_and_draws_a_figure(capsys, tmp_path):
+    figure = tmp_path / "audit.svg"
+    words = ["audit", ENV_ID, "--budget", "20", "--tasks", "2", "--figure", str(figure)]
+    assert main(words) == 0
+    assert "ratio to honest" in capsys.readouterr().out
+    root = ET.fromstring(figure.read_text())  # noqa: S314 - made here
+    texts = [element.text for element in root.iter() if element.tag.endswith("text")]
+    assert {"honest answers", "many numbers", "answer alone"} <= set(texts)
+
+
+def test_its_json_has_the_figures_and_repeats(capsys):
+    words = ["audit", ENV_ID, "--budget", "20", "--tasks", "2", "--seed", "3", "--json"]
+    reports = []
+    for _ in range(2):
+        assert main(words) == 0
+        reports.append(json.loads(capsys.readouterr().out))
+    assert reports[0] == reports[1]
+    assert reports[0]["honest_mean"] == 1.0
+    assert reports[0]["seed"] == 3
+
+
+def test_reward_and_options_reach_the_environment(capsys):
+    words = ["audit", "mlrl/story-v0", "--reward", "paper", "--env.split", "sample"]
+    words += ["--attacks", "filler,frames", "--budget", "4", "--tasks", "1", "--json"]
+    assert main(words) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["options"] == {"split": "sample", "reward": "paper"}
+    assert {family["name"] for family in report["families"]} <= {"filler", "frames", "search"}
+    assert report["ratio"] is None
