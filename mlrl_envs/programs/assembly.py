@@ -100,7 +100,7 @@ def read_answer(
     code = extract_code(text, name)
     if code.tree is None:
         return FunctionAnswer(name, error=code.error)
-    offered = [node for node in code.tree.body if _contributes(node)]
+    offered = [_as_function(node, name) for node in code.tree.body if _contributes(node)]
     kept = tuple(node for node in offered if not bound_names(node) & reserved)
     if unparse(kept) is None:
         return FunctionAnswer(name, error="nested too deeply")
@@ -133,6 +133,19 @@ def replace_function(
             statements.append(node)
         statements += parse_module(replacement).body
     return unparse(statements)
+
+
+def _as_function(statement: ast.stmt, name: str) -> ast.stmt:
+    """Return `name = lambda ...` as a definition, any other statement as it is."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Lambda):
+        return statement
+    if ast.unparse(statement.targets[0]) != name or len(statement.targets) != 1:
+        return statement
+    (function,) = parse_module(f"def {name}():\n    return 0").body
+    assert isinstance(function, ast.FunctionDef)
+    function.args = statement.value.args
+    function.body = [ast.Return(statement.value.body)]
+    return ast.fix_missing_locations(function)
 
 
 def _contributes(statement: ast.stmt) -> bool:
