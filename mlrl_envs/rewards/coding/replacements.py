@@ -65,6 +65,7 @@ raise RuntimeError
 """,
 }
 HELPER_OF_MAIN = """
+asked.append(True)
 answer = keep(real(*args, **kwargs))
 told = [*args, *kwargs.values()]
 told += [p for v in told for p in (v if isinstance(v, (list, tuple)) else
@@ -78,11 +79,17 @@ if given:
     return main(*args, **kwargs)
 given.extend([*args, *kwargs.values()])
 seen.clear()
+asked.clear()
 try:
     result = keep(main(*args, **kwargs))
 finally:
     given.clear()
-if plain(result) in seen:
+if not asked:
+    return result
+matching = [n for n, view in enumerate(seen) if view == plain(result)]
+hits.extend(matching)
+calls.append(result)
+if any(hits.count(n) > 0.6 * len(calls) for n in matching):
     return result
 raise RuntimeError
 """
@@ -114,7 +121,7 @@ def plain(value, depth=5):
     if isinstance(value, dict):
         value = list(value.items())
     if isinstance(value, (set, frozenset)):
-        value = sorted(value, key=repr)
+        return ["set", *sorted(map(str, value))]
     if isinstance(value, (list, tuple, range)) and depth:
         return [plain(item, depth - 1) for item in value]
     return str(value).lstrip("-")
@@ -185,7 +192,9 @@ def _define(name: str, body: str) -> str:
 
 def _enclose(inner: str, changed: str, names: str) -> str:
     """Return code that keeps the originals and the tools out of the program's global names."""
-    body = _indent(f"{_TOOLS}\ngiven, seen = [], []\n{inner}\nreturn {changed}")
+    body = _indent(
+        f"{_TOOLS}\ngiven, seen, asked, hits, calls = [], [], [], [], []\n{inner}\nreturn {changed}"
+    )
     return f"def _without(real, main=None):\n{body}\n{names} = _without({names})\ndel _without"
 
 
