@@ -5,8 +5,8 @@ trivial one (None, the empty value of its type, the first argument, the list of 
 object that equals everything) or a foreign one (its answer to another input, or its answer only
 where that merely repacks the arguments); or main is paid only for results that it finds in the
 helper's answer. The highest pass rate of these programs is what the team can do without
-cooperation. A drop of 0.3 of the pass rate is paid in full, so that tests that pass by chance do not
-punish honest work.
+cooperation. A drop of 0.3 of the pass rate is paid in full, so that tests that pass by chance do
+not punish honest work.
 
 A helper with the same answer to every input provides knowledge, but does no work: it earns at most
 0.75 of the component, and nothing if every test fails once its answer is changed, as with a
@@ -33,8 +33,9 @@ CONSTANT = 0.75
 FIRST = ("none", "list", "hands_on")
 STAGES = (FIRST, tuple(name for name in REPLACEMENTS if name not in FIRST))
 _INSPECTS = re.compile(
-    r"\b(globals|locals|vars|_getframe|_current_frames|settrace|setprofile|__(code|closure|globals|"
-    r"defaults|qualname|traceback|subclasses|builtins|import)__|(import|from) (inspect|gc|builtins))\b"
+    r"\b(globals|locals|vars)\(|\b(_getframe|_current_frames|settrace|setprofile)\b"
+    r"|__(code|closure|globals|defaults|qualname|traceback|subclasses|builtins|import)__"
+    r"|\b(import|from) (inspect|gc|builtins)\b"
 )
 
 
@@ -87,7 +88,7 @@ def _changed(task: CodeTask, run: FunctionRun, helper: str, name: str) -> str | 
 
 
 def _share(rates: dict[str, float]) -> float:
-    """Return the share that is paid for the pass rates of changed programs, relative to the real one."""
+    """Return the share that is paid, given the relative pass rates of the changed programs."""
     constant = rates.get("constant") == 1.0
     drop = 1.0 - max(rate for name, rate in rates.items() if name != "constant")
     if constant and rates["other"] == 0.0:

@@ -10,11 +10,11 @@ pass, -0.5 if there is an error: a missing function, a program that does not loa
 crash in a test. A wrong result is not an error.
 
 Grounded, in [0, 1]: 0.1 format + 0.3 tests + 0.6 tests x cooperation (0.1 + 0.9 tests with one
-agent). Format is paid if every agent's function is defined and the program loads. Tests is (k - k0) /
-(n - k0) over the assertions that agents were not shown, of which the best constant passes k0.
-Cooperation, 0 to 1, is the drop of the pass rate in programs that lack the work of one agent; see
-`mlrl_envs.rewards.coding.cooperation`, and `mlrl_envs.rewards.turn_gain` for several turns. Work that
-is correct but not divided therefore earns 0.4.
+agent). Format is paid if every agent's function is defined and the program loads. Tests is
+(k - k0) / (n - k0) over the assertions that agents were not shown, of which the best constant
+passes k0. Cooperation, 0 to 1, is measured by the drop of the pass rate in programs that lack the
+work of one agent; see `mlrl_envs.rewards.coding.cooperation`, and `mlrl_envs.rewards.turn_gain` for
+several turns. Work that is correct but not divided earns 0.4.
 """
 
 from collections.abc import Mapping, Sequence

@@ -56,7 +56,8 @@ raise RuntimeError
     "repacks": """
 given = [*args, *kwargs.values()]
 parts = [given, *[item for item in given if isinstance(item, (str, list, tuple, set, dict))]]
-parts += [list(item) for item in parts if isinstance(item, str)] + (given if len(given) == 1 else [])
+parts += [list(item) for item in parts if isinstance(item, str)]
+parts += given if len(given) == 1 else []
 told = [plain(part) for part in parts]
 answer = keep(real(*args, **kwargs))
 if any(view in told for view in views(answer)):
@@ -93,8 +94,8 @@ if any(hits.count(n) > 0.6 * len(calls) for n in matching):
     return result
 raise RuntimeError
 """
-# `plain` makes values comparable whatever their containers; `views` are the values that can be taken
-# out of an answer without work.
+# `plain` makes values comparable whatever their containers; `views` are the values that can be
+# taken out of an answer without work.
 _TOOLS = """
 import ast, itertools
 class Kept:
@@ -124,7 +125,7 @@ def plain(value, depth=5):
         return ["set", *sorted(map(str, value))]
     if isinstance(value, (list, tuple, range)) and depth:
         return [plain(item, depth - 1) for item in value]
-    return str(value).lstrip("-")
+    return str(value) if depth == 5 else str(value).lstrip("-")
 def views(value, depth=3):
     found = [plain(value)]
     value = held(value)

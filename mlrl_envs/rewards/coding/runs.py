@@ -1,8 +1,9 @@
 """Execution of joint actions that write functions: the pass rate k/n and the public results.
 
 k of n counts the assertions of the data set, each time one runs. Examples that agents are shown run
-first in the same program; the earned rate, which the grounded reward pays, leaves them out, and what
-a constant passes as well. They do count in comparisons of a program with changed versions of itself.
+first in the same program. The earned rate, which the grounded reward pays, leaves them out, and
+what a constant passes as well. They do count where a program is compared with changed versions of
+itself.
 """
 
 import ast
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FunctionRun", "run_all", "run_sources", "subtract_constants"]
 
-MAX_CONSTANTS = 5
+MAX_CONSTANTS = 7
 
 
 @dataclass(frozen=True)
@@ -114,8 +115,8 @@ def subtract_constants(
 ) -> list[FunctionRun]:
     """Return the runs with the number of assertions that the best constant passes.
 
-    The constants are True, False and the values of the examples; each is run once a task and then
-    found in the cache of the sandbox.
+    The constants are True, False, 0, [] and values of the examples. Each is run once a task; then
+    the cache of the sandbox has its outcome.
     """
     wanted = {task.task_id: task for task, run in zip(tasks, runs, strict=True) if run.unseen[0]}
     sources = [
@@ -134,7 +135,7 @@ def subtract_constants(
 def _constants(public_tests: Sequence[str]) -> list[str]:
     values = [test.rpartition("==")[2].strip() for test in public_tests]
     values = [value for value in values if _is_literal(value)]
-    return list(dict.fromkeys(["True", "False", *values]))[:MAX_CONSTANTS]
+    return list(dict.fromkeys(["True", "False", "0", "[]", *values]))[:MAX_CONSTANTS]
 
 
 def _is_literal(text: str) -> bool:
