@@ -267,7 +267,7 @@ def test_any_text_is_merged_and_the_skeleton_survives(task, answers):
     after = class_in(ast.parse(merged.source), task.class_name)
     assert [ast.dump(node) for node in after.bases] == [ast.dump(node) for node in before.bases]
     old, new = functions_in(before), functions_in(after)
-    assert list(old) == list(new)
+    assert list(old) == list(new)[: len(old)]
     for name, place in old.items():
         if place.decorator_list or name not in names:
             assert [*map(ast.unparse, new[name].decorator_list)] == [

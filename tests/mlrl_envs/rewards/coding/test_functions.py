@@ -191,7 +191,8 @@ def test_program_that_dies_is_counted_against_all_assertions():
     class Dies:
         def run_many(self, programs):
             records = (TestRecord("f(1) == 2", True), TestRecord("candidate(2) == 3", True))
-            return [Outcome("died", 2, 2, records) for _ in programs]
+            died, constant = Outcome("died", 2, 2, records), Outcome("failed", 0, 2)
+            return [constant if "kwargs" in p.source else died for p in programs]
 
     attempt = Attempt(TASK, (), {"main": UNCALLED})
     (score,) = score_grounded([attempt], [ALONE], Dies())
@@ -233,10 +234,16 @@ def test_hidden_tests_stay_out_of_diagnostics_and_components():
     assert "2 of 4" not in shown
 
 
+HALF = """```python
+def has_close_elements(numbers, threshold):
+    ordered = sorted(numbers)
+    return any(b - a <= threshold for a, b in zip(ordered, ordered[1:])) and numbers[0] == 1.0
+```"""
+
+
 def test_a_later_turn_earns_only_what_is_new(code_env):
-    half = "```python\ndef has_close_elements(numbers, threshold):\n    return True\n```"
     reference = code_env.reference_actions()
-    first = code_env.step({"aux": "", "main": half})[1]["main"]
+    first = code_env.step({"aux": "", "main": HALF})[1]["main"]
     again_env = code_env
     *_, infos = again_env.step(reference)
     components = infos["main"]["components"]
@@ -245,9 +252,8 @@ def test_a_later_turn_earns_only_what_is_new(code_env):
 
 
 def test_repeating_an_answer_earns_nothing(code_env):
-    half = "```python\ndef has_close_elements(numbers, threshold):\n    return True\n```"
-    code_env.step({"aux": "", "main": half})
-    assert code_env.step({"aux": "", "main": half})[1]["main"] == 0.0
+    code_env.step({"aux": "", "main": HALF})
+    assert code_env.step({"aux": "", "main": HALF})[1]["main"] == 0.0
 
 
 @pytest.mark.parametrize("num_aux", [0, 1, 2])
