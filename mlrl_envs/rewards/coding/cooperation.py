@@ -8,6 +8,9 @@ helper's answer. The highest pass rate of these programs is what the team can do
 cooperation. A drop of 0.3 of the pass rate is paid in full, so that tests that pass by chance do
 not punish honest work.
 
+If only the first argument serves as well, the helper works and is read, but main repeats its work,
+as agents who do not see each other do: at most 0.35 of the component is paid.
+
 A helper with the same answer to every input provides knowledge, but does no work: it earns at most
 0.75 of the component, and nothing if every test fails once its answer is changed, as with a
 password. A program that inspects its interpreter earns nothing, because it could find out which
@@ -29,6 +32,7 @@ __all__ = ["cooperation_of"]
 
 FULL_DROP = 0.3
 CONSTANT = 0.75
+SPARE = 0.35
 # The replacements that most often pass run first, the others only if something is left to earn.
 FIRST = ("none", "list", "hands_on")
 STAGES = (FIRST, tuple(name for name in REPLACEMENTS if name not in FIRST))
@@ -90,7 +94,13 @@ def _changed(task: CodeTask, run: FunctionRun, helper: str, name: str) -> str | 
 def _share(rates: dict[str, float]) -> float:
     """Return the share that is paid, given the relative pass rates of the changed programs."""
     constant = rates.get("constant") == 1.0
-    drop = 1.0 - max(rate for name, rate in rates.items() if name != "constant")
     if constant and rates["other"] == 0.0:
         return 0.0
-    return min(1.0, max(0.0, drop) / FULL_DROP) * (CONSTANT if constant else 1.0)
+    needed = {name: rate for name, rate in rates.items() if name != "constant"}
+    used = {name: rate for name, rate in needed.items() if name != "first"}
+    best = max(_paid(needed), SPARE * _paid(used))
+    return best * CONSTANT if constant else best
+
+
+def _paid(rates: dict[str, float]) -> float:
+    return min(1.0, max(0.0, 1.0 - max(rates.values())) / FULL_DROP)

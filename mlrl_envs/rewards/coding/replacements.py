@@ -154,7 +154,7 @@ def change(value):
     if value is None or isinstance(value, bool):
         return not value
     if isinstance(value, (int, float)):
-        return -value - 1
+        return value + 1
     if isinstance(value, (set, frozenset)):
         return type(value)(sorted(value, key=repr)[::2])
     if isinstance(value, dict):
