@@ -1,31 +1,22 @@
 """Replacements of a helper or a main function, as source code that runs in the candidate.
 
-Each replacement shows, by the pass rate of the changed program, one way in which an answer may add
-nothing. Those in `STUBS` answer without the helper's work. Those in `WRAPPERS` call the real
-function: "other" gives another answer of the helper's type, "repacks" withholds every answer that
-holds more than the arguments, "constant" withholds answers that differ from the first, and
-"hands_on" withholds the results of main that are not in its helper's answer.
+Each replacement shows, by the pass rate of the changed program, one way in which an answer may
+add nothing. Those in `STUBS` answer without the helper's work. Those in `WRAPPERS` call the real
+helper: "empty" gives the empty value of its type, "agrees" one that equals everything and differs
+by nothing, "other" its answer to another input or a changed one; "repacks" withholds every answer
+that holds more than the arguments, "constant" answers that differ from the first. "hands_on"
+withholds the results of main that are not in its helper's answer.
 """
 
 from mlrl_envs.programs.assembly import replace_function
 
 __all__ = ["REPLACEMENTS", "replace"]
 
-_AGREES = """
-class Agreeable:
-    __hash__ = object.__hash__
-    def __eq__(self, other):
-        return True
-    def __ne__(self, other):
-        return False
-return Agreeable()
-"""
 # The body of the helper.
 STUBS = {
     "none": "return None",
     "first": "return [*args, *kwargs.values(), None][0]",
     "list": "return [*args, *kwargs.values()]",
-    "agrees": _AGREES,
 }
 # The body of the helper, or of main; `real` is the original function, `seen` a list that stays.
 WRAPPERS = {
@@ -37,6 +28,24 @@ try:
     return type(answer)()
 except Exception:
     return None
+""",
+    "agrees": """
+answer = real(*args, **kwargs)
+kind = int if isinstance(answer, bool) or answer is None else type(answer)
+def yes(*_):
+    return True
+def no(*_):
+    return False
+def nothing(*_):
+    return 0
+names = {"__eq__": yes, "__ne__": no, "__le__": yes, "__ge__": yes, "__lt__": no, "__gt__": no,
+         "__sub__": nothing, "__rsub__": nothing, "__xor__": nothing, "__rxor__": nothing,
+         "__hash__": lambda self: hash(kind), "startswith": yes, "endswith": yes,
+         "__contains__": yes}
+try:
+    return type("Agreeable", (kind,), names)()
+except Exception:
+    return type("Agreeable", (), names)()
 """,
     "other": """
 answer = keep(real(*args, **kwargs))
