@@ -13,8 +13,9 @@ Observation:
     `communication="broadcast"` the answers of the teammates, too.
 
 Action:
-    One Python code block with the agent's methods. Imports and helper functions go inside the
-    methods; everything else is left out, as are methods of other agents.
+    One Python code block with the agent's methods, in the class or alone. Imports, helper functions
+    and helper methods may stand beside them; other statements and methods of other agents are left
+    out.
 
 Reward:
     All agents receive the same reward. An episode is solved when every test of the data set passes
@@ -22,7 +23,7 @@ Reward:
 
     | mode | range | reward of a turn |
     |---|---|---|
-    | `grounded` | 0 to 1 | tests · (0.9 + 0.1 methods delivered) - 0.2 overlap |
+    | `grounded` | 0 to 1 | tests · (0.9 + 0.1 methods delivered) - 0.5 overlap |
     | `paper` | 0 to 6 | 2 methods that parse + 4 tests - methods written more than once |
 
     See `mlrl_envs.rewards.coding.classes`.
@@ -74,7 +75,7 @@ _PART = """Your methods: {names}. Write each of them as a whole `def`, with its 
 stands and a body that does the work. You may call every method of the class; write no other.
 
 Answer with one ```python block that holds your methods and nothing else. Imports and helper \
-functions go inside your methods: whatever stands beside them is left out."""
+functions may stand beside them."""
 _IDLE = """There is no method left for you in this class. Do not write any: answer with nothing."""
 
 

@@ -21,7 +21,7 @@ Reward:
 
     | mode | range | reward of a turn |
     |---|---|---|
-    | `grounded` | 0 to 1 | 0.1 format + 0.7 tests + 0.2 cooperation; alone 0.1 + 0.9 tests |
+    | `grounded` | 0 to 1 | 0.1 format + 0.3 tests + 0.6 cooperation; alone 0.1 + 0.9 tests |
     | `paper` | 0 to 4 | definitions 1, syntax 0.5, tests 1, use of the helper 1.5; alone 0 to 2.1 |
     | `attempts` | -0.5 to 2 | tests, +1 if all pass, -0.5 if there is an error |
 

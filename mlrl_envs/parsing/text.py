@@ -19,6 +19,7 @@ __all__ = [
     "blanked",
     "bound_names",
     "code_blocks",
+    "contributes",
     "extract_code",
     "find_function",
     "parse_code",
@@ -189,6 +190,15 @@ def bound_names(statement: ast.stmt) -> set[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del)
     }
+
+
+def contributes(statement: ast.stmt) -> bool:
+    """Return whether a module-level statement is an import, a definition or an assignment."""
+    if isinstance(statement, FunctionNode | ast.ClassDef | ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(statement, ast.Assign):
+        return all(isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)
+    return isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
 
 
 def _code_lines(text: str) -> str:

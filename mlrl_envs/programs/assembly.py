@@ -16,6 +16,7 @@ from mlrl_envs.parsing.syntax import parse_module
 from mlrl_envs.parsing.text import (
     FunctionNode,
     bound_names,
+    contributes,
     extract_code,
     find_function,
     parse_code,
@@ -100,7 +101,7 @@ def read_answer(
     code = extract_code(text, name)
     if code.tree is None:
         return FunctionAnswer(name, error=code.error)
-    offered = [node for node in code.tree.body if _contributes(node)]
+    offered = [_as_function(node, name) for node in code.tree.body if contributes(node)]
     kept = tuple(node for node in offered if not bound_names(node) & reserved)
     if unparse(kept) is None:
         return FunctionAnswer(name, error="nested too deeply")
@@ -135,12 +136,17 @@ def replace_function(
     return unparse(statements)
 
 
-def _contributes(statement: ast.stmt) -> bool:
-    if isinstance(statement, FunctionNode | ast.ClassDef | ast.Import | ast.ImportFrom):
-        return True
-    if isinstance(statement, ast.Assign):
-        return all(isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)
-    return isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+def _as_function(statement: ast.stmt, name: str) -> ast.stmt:
+    """Return `name = lambda ...` as a definition, any other statement as it is."""
+    if not isinstance(statement, ast.Assign) or not isinstance(statement.value, ast.Lambda):
+        return statement
+    if ast.unparse(statement.targets[0]) != name or len(statement.targets) != 1:
+        return statement
+    (function,) = parse_module(f"def {name}():\n    return 0").body
+    if isinstance(function, ast.FunctionDef):
+        function.args = statement.value.args
+        function.body = [ast.Return(statement.value.body)]
+    return ast.fix_missing_locations(function)
 
 
 def _is_future(statement: ast.stmt) -> bool:

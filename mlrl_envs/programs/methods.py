@@ -16,6 +16,7 @@ from mlrl_envs.parsing.text import (
     FunctionNode,
     bound_names,
     code_blocks,
+    contributes,
     parse_code,
     shorten,
     unparse,
@@ -28,6 +29,7 @@ __all__ = [
     "find_methods",
     "functions_in",
     "is_incomplete",
+    "label_of",
     "method_key",
     "work_of",
 ]
@@ -54,11 +56,13 @@ class FoundMethods:
 
     Attributes:
         methods: The last definition of each function at module level or in the class, by key.
+        beside: Imports, other classes and assignments at module level.
         others: Short labels of all other statements there.
         errors: Parse errors.
     """
 
     methods: dict[str, FunctionNode] = field(default_factory=dict)
+    beside: list[ast.stmt] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 
@@ -141,6 +145,8 @@ def _collect(body: Sequence[ast.stmt], class_name: str, found: FoundMethods) -> 
             if node.keywords or node.decorator_list:
                 found.others.append(f"decorators and keywords of class {class_name}")
             _collect_functions(node.body, found)
+        elif contributes(node) and not isinstance(node, FunctionNode):
+            found.beside.append(node)
         else:
             _collect_functions([node], found)
 
@@ -153,7 +159,7 @@ def _collect_functions(body: Sequence[ast.stmt], found: FoundMethods) -> None:
             else:
                 found.methods[method_key(node)] = node
         elif not _is_idle(node):
-            found.others.append(_label(node))
+            found.others.append(label_of(node))
 
 
 def _collect_pieces(source: str, class_name: str, found: FoundMethods) -> bool:
@@ -209,7 +215,8 @@ def _end_of_function(lines: Sequence[str], number: int, indent: int) -> int:
     return min(number, len(lines))
 
 
-def _label(node: ast.stmt) -> str:
+def label_of(node: ast.stmt) -> str:
+    """Return a short text that names a statement."""
     if isinstance(node, ast.ClassDef):
         return f"class {node.name}"
     text = unparse([node]) or type(node).__name__

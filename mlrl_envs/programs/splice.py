@@ -1,25 +1,28 @@
 """Insertion of the methods of several coders into one class, on syntax trees.
 
-The skeleton is the program; an answer contributes only the methods assigned to its author. The
-skeleton determines how a method is reached: its position, name, decorators, `async`, and its
+The skeleton is the program; an answer contributes the methods assigned to its author, and the
+imports, helper functions, helper methods, classes and constants beside them if their names are new.
+The skeleton determines how a method is reached: its position, name, decorators, `async`, and its
 parameters if their names agree; base classes, attributes and complete methods are also the
-skeleton's. Other module- or class-level statements of an answer (imports, helpers, other classes,
-methods of others) are left out and reported. Imports, functions and classes inside a method stay.
+skeleton's. Operators, other statements and methods of others are left out and reported, except
+methods of others without a body, as a repeated skeleton has them.
 """
 
 import ast
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlrl_envs.parsing.syntax import parse_module
-from mlrl_envs.parsing.text import FunctionNode, unparse
+from mlrl_envs.parsing.text import FunctionNode, bound_names, unparse
 from mlrl_envs.programs.methods import (
     FoundMethods,
     class_in,
     find_methods,
     functions_in,
+    is_incomplete,
+    label_of,
     method_key,
     work_of,
 )
@@ -43,7 +46,10 @@ class ClassAnswer:
         own: The methods that the coder was asked for.
         methods: The delivered methods, by name.
         stubs: Methods whose body does less than the reference.
-        strays: Methods of the task that belong to others; they are not used.
+        strays: Methods of the task that belong to others and have a body; they are not used.
+        signatures: The same without a body, as in a repeated skeleton.
+        helpers: Helper methods, by name.
+        beside: Statements for the module.
         dropped: Short labels of all other statements.
         errors: Parse errors.
     """
@@ -52,6 +58,9 @@ class ClassAnswer:
     methods: Mapping[str, FunctionNode]
     stubs: Mapping[str, FunctionNode]
     strays: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    helpers: Mapping[str, FunctionNode] = field(default_factory=dict)
+    beside: tuple[ast.stmt, ...] = ()
     dropped: tuple[str, ...] = ()
     errors: tuple[str, ...] = ()
 
@@ -88,11 +97,15 @@ def merge(
     """
     answers = {agent: read_answer(task, own, actions[agent]) for agent, own in owners.items()}
     methods: dict[str, FunctionNode] = {}
+    helpers: dict[str, FunctionNode] = {}
+    beside: list[ast.stmt] = []
     for answer in answers.values():
         methods |= answer.methods if not with_stubs else {**answer.methods, **answer.stubs}
+        helpers = {**answer.helpers, **helpers}  # the first of equal names stays
+        beside += answer.beside
     if not methods:
         return MergedClass(answers, None)
-    source = splice(task.skeleton, task.class_name, methods)
+    source = splice(task.skeleton, task.class_name, methods, helpers, beside)
     return MergedClass(answers, source, "" if source else "nested too deeply")
 
 
@@ -104,25 +117,77 @@ def read_answer(task: ClassTask, own: Sequence[str], text: str) -> ClassAnswer:
     # A stub does nothing, or the same for all arguments, although the reference does more.
     mine = {name: written[name] for name in own if name in written}
     stubs = {name: node for name, node in mine.items() if _is_less(node, needed[name])}
-    strays = [name for name in written if name in needed and name not in own]
-    others = [f"method {name}" for name in written if name not in needed]
+    theirs = [name for name in written if name in needed and name not in own]
+    signatures = [name for name in theirs if is_incomplete(written[name])]
+    helpers, beside, dropped = _sort_helpers(task, found, written)
     return ClassAnswer(
         tuple(own),
         {name: node for name, node in mine.items() if name not in stubs},
         stubs,
-        tuple(strays),
-        (*others, *found.others),
+        tuple(name for name in theirs if name not in signatures),
+        tuple(signatures),
+        helpers,
+        tuple(beside),
+        (*dropped, *found.others),
         tuple(found.errors),
     )
 
 
-def splice(skeleton: str, class_name: str, methods: Mapping[str, FunctionNode]) -> str | None:
+def _sort_helpers(
+    task: ClassTask, found: FoundMethods, written: Mapping[str, FunctionNode]
+) -> tuple[dict[str, FunctionNode], list[ast.stmt], list[str]]:
+    """Return helper methods, statements for the module, and labels of what is left out."""
+    skeleton = parse_module(task.skeleton)
+    taken = {name for node in skeleton.body for name in bound_names(node)}
+    target = class_in(skeleton, task.class_name)
+    given = functions_in(target) if target else {}
+    helpers: dict[str, FunctionNode] = {}
+    functions: list[ast.stmt] = []
+    dropped: list[str] = []
+    for name, node in written.items():
+        if name in given:
+            # The skeleton's own text, repeated, is nothing that was left out.
+            if not is_incomplete(node) and name not in {m.name for m in task.methods}:
+                dropped += [f"method {name}"] * (ast.dump(node) != ast.dump(given[name]))
+        elif name.startswith("__") or "." in name:
+            dropped.append(f"method {name}")
+        elif node.decorator_list or _parameter_names(node)[:1] in (["self"], ["cls"]):
+            helpers[name] = node
+        elif name not in taken:
+            functions.append(node)
+    beside: list[ast.stmt] = []
+    for statement in found.beside:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            continue
+        is_new = _is_import(statement) or not bound_names(statement) & taken
+        if unparse([statement]) is None or not is_new:
+            dropped.append(label_of(statement))
+        else:
+            beside.append(statement)
+    imports = [statement for statement in beside if _is_import(statement)]
+    rest = [statement for statement in beside if not _is_import(statement)]
+    return helpers, [*imports, *functions, *rest], dropped
+
+
+def _is_import(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def splice(
+    skeleton: str,
+    class_name: str,
+    methods: Mapping[str, FunctionNode],
+    helpers: Mapping[str, FunctionNode] | None = None,
+    beside: Sequence[ast.stmt] = (),
+) -> str | None:
     """Return the skeleton with some of its methods replaced.
 
     Args:
         skeleton: Source that parses and defines the class.
         class_name: Name of the class.
         methods: The new methods, by `method_key`; keys that the class lacks are ignored.
+        helpers: Further methods.
+        beside: Statements for the module; they are inserted before the class.
 
     Returns:
         The source, or None if it is nested too deeply to be unparsed.
@@ -140,6 +205,9 @@ def splice(skeleton: str, class_name: str, methods: Mapping[str, FunctionNode]) 
         else node
         for node in target.body
     ]
+    target.body += (helpers or {}).values()
+    place = tree.body.index(target)
+    tree.body[place:place] = beside
     if not any(isinstance(node, ast.ImportFrom) and _is_head(node) for node in tree.body):
         documented = ast.get_docstring(tree) is not None
         tree.body.insert(int(documented), _HEAD)

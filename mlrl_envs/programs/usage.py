@@ -1,7 +1,7 @@
 """Use of helpers by a main function, determined on syntax trees.
 
-Calls through another name (`g = aux; g(x)`) are not recognised. Whether the result matters is
-determined by `mlrl_envs.programs.repacking` and `mlrl_envs.rewards.coding.cooperation`.
+The published formula and the diagnostics read it. Calls through another name (`g = aux; g(x)`) are
+not recognised. `mlrl_envs.rewards.coding.cooperation` measures whether the result matters.
 """
 
 import ast
@@ -11,37 +11,9 @@ from typing import Literal
 from mlrl_envs.parsing.text import FunctionNode
 from mlrl_envs.programs.assembly import FunctionAnswer
 
-__all__ = ["Usage", "is_thin_wrapper", "looks_inside", "usage_of"]
+__all__ = ["Usage", "is_thin_wrapper", "usage_of"]
 
 Usage = Literal["missing", "uncalled", "ignored", "wrapped", "used"]
-
-# Names through which a program could detect that it is run again without cooperation.
-_INSIDE_NAMES = frozenset(
-    ("eval", "exec", "compile", "globals", "locals", "vars", "dir", "__import__", "__builtins__")
-)
-_INSIDE_MODULES = frozenset(("builtins", "gc", "importlib", "inspect", "traceback"))
-_INSIDE_ATTRIBUTES = frozenset(
-    (
-        *("_getframe", "_current_frames", "modules", "settrace", "setprofile", "exc_info"),
-        *(
-            "__code__",
-            "__closure__",
-            "__globals__",
-            "__defaults__",
-            "__qualname__",
-            "__traceback__",
-        ),
-        *(
-            "tb_frame",
-            "f_back",
-            "f_locals",
-            "f_globals",
-            "f_code",
-            "__subclasses__",
-            "__builtins__",
-        ),
-    )
-)
 
 
 def usage_of(main: FunctionAnswer, name: str) -> Usage:
@@ -70,23 +42,6 @@ def is_thin_wrapper(main: FunctionNode, name: str) -> bool:
         and isinstance(returned, ast.Name)
         and returned.id == target
     )
-
-
-def looks_inside(answer: FunctionAnswer) -> bool:
-    """Return whether an answer uses names that reveal how the program is run."""
-    return any(_is_inside(node) for node in _nodes(answer))
-
-
-def _is_inside(node: ast.AST) -> bool:
-    if isinstance(node, ast.Name):
-        return node.id in _INSIDE_NAMES
-    if isinstance(node, ast.Attribute):
-        return node.attr in _INSIDE_ATTRIBUTES
-    if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in _INSIDE_MODULES:
-        return True
-    if isinstance(node, ast.alias):
-        return node.name.split(".")[0] in _INSIDE_MODULES | _INSIDE_ATTRIBUTES
-    return False
 
 
 def _nodes(answer: FunctionAnswer) -> Iterator[ast.AST]:

@@ -66,10 +66,7 @@ def _left_out(answer: ClassAnswer) -> list[Json]:
         details = [f"{', '.join(answer.strays)}: not used, and costs reward."]
         checks.append(check("methods of teammates", "written", passed=False, details=details))
     if answer.dropped:
-        details = [
-            f"{clean_error('; '.join(answer.dropped))}: not used.",
-            "Put imports and helper functions inside your methods.",
-        ]
+        details = [f"{clean_error('; '.join(answer.dropped))}: not used."]
         checks.append(check("beside your methods", "something else", passed=False, details=details))
     return checks
 

@@ -5,12 +5,12 @@ Paper (0 to 6): 2 x assigned methods that parse / incomplete methods + 4 x tests
 joint action without any method. With two coders the sum is never negative; with more it is bounded
 below by 0.
 
-Grounded, in [0, 1]: tests x (0.9 + 0.1 x methods delivered / methods) - 0.2 x overlap, at least 0.
+Grounded, in [0, 1]: tests x (0.9 + 0.1 x methods delivered / methods) - 0.5 x overlap, at least 0.
 With k of n test methods passed, of which the unchanged skeleton passes k0, tests = (k - k0) /
 (n - k0), so that tests that pass without any work are not paid. A stub is neither delivered nor
 run; it is a body that does nothing, or the same for all arguments, although the reference does
 more. Overlap is the share of the methods that were written by a coder to whom they were not
-assigned.
+assigned; a repeated signature without a body is no overlap.
 
 k of n counts the test methods of the data set; docstring examples run first in the same program and
 are used for feedback only. `solved` requires all tests and all methods. Not detected: a body that
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Owners", "score_grounded", "score_paper"]
 
 Owners = Mapping[AgentID, Sequence[str]]
-TESTS, DELIVERED, OVERLAP = 0.9, 0.1, 0.2
+TESTS, DELIVERED, OVERLAP = 0.9, 0.1, 0.5
 PARSED, PASSED = 2.0, 4.0
 PATIENCE = 30.0  # time limit in seconds if the reference needs several for one test
 
@@ -187,7 +187,9 @@ def _grounded(attempt: Attempt[ClassTask], run: ClassRun, free: int) -> Score:
 def _paper(task: ClassTask, run: ClassRun) -> dict[str, float]:
     answers = run.merged.answers.values()
     written = Counter(
-        name for answer in answers for name in (*answer.methods, *answer.stubs, *answer.strays)
+        name
+        for answer in answers
+        for name in (*answer.methods, *answer.stubs, *answer.strays, *answer.signatures)
     )
     parsed = sum(len(answer.methods) + len(answer.stubs) for answer in answers)
     parts = {

@@ -1,106 +1,52 @@
 """Dependence of the pass rate on cooperation, measured by running changed programs.
 
-In each changed program one of the two agents cannot have done its work: the helper is replaced, or
-the main function gives up its own part. The highest pass rate of these programs counts, so that
-neither a helper that is not needed nor a main function that adds nothing earns a reward. Some
-programs are not run, because they cannot earn: the main function must use its helper's result
-(`mlrl_envs.programs.usage`), no function may only repack its arguments
-(`mlrl_envs.programs.repacking`), and no program may inspect its interpreter. A helper that raises
-is tried only if the main function could catch the exception, a helper whose result equals
-everything only if the main function compares. The two replacements that lower the pass rate most
-often run first, the others only if these leave something to earn.
+Contrast decides: each changed program lacks the work of one agent. The helper is replaced by a
+trivial one (None, the empty value of its type, the first argument, the list of the arguments, an
+object that equals everything) or a foreign one (its answer to another input, or its answer only
+where that merely repacks the arguments); or main is paid only for results that it finds in the
+helper's answer. The highest pass rate of these programs is what the team can do without
+cooperation. A drop of 0.3 of the pass rate is paid in full, so that tests that pass by chance do
+not punish honest work.
 
-Not detected: a main function that compares its helper's answers with its own copy of the work by
-other means than `==` and fails deliberately if they differ; decoding of a complete answer that
-looks like work.
+If only the first argument serves as well, the helper works and is read, but main repeats its work,
+as agents who do not see each other do: at most 0.35 of the component is paid.
+
+A helper with the same answer to every input provides knowledge, but does no work: it earns at most
+0.75 of the component, and nothing if every test fails once its answer is changed, as with a
+password. A program that inspects its interpreter earns nothing, because it could find out which
+helper it runs with.
+
+Not detected: a main function that repeats its helper's work and compares the answers by other means
+than `==`; a complete answer in an encoding that takes work to undo.
 """
 
-import ast
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Sequence
 
-from mlrl_envs.parsing.syntax import parse_module
-from mlrl_envs.programs.assembly import FunctionAnswer, replace_function
-from mlrl_envs.programs.repacking import only_repacks
-from mlrl_envs.programs.usage import looks_inside, usage_of
+from mlrl_envs.rewards.coding.replacements import REPLACEMENTS, replace
 from mlrl_envs.rewards.coding.runs import FunctionRun, run_sources
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import ProgramRunner
 
-__all__ = ["drops_without_cooperation"]
+__all__ = ["cooperation_of"]
 
-# Replacements of the helper `{name}`, which show whether its work is needed.
-SILENT = "def {name}(*args, **kwargs):\n    return None"
-FIRST = "def {name}(*args, **kwargs):\n    return [*args, *kwargs.values(), None][0]"
-RAISES = "def {name}(*args, **kwargs):\n    raise RuntimeError('no helper')"
-# Unmasks a main function that has its own copy of the work and only compares results.
-AGREES = """
-def {name}(*args, **kwargs):
-    class Agreeable:
-        __hash__ = object.__hash__
-        def __eq__(self, other):
-            return True
-        def __ne__(self, other):
-            return False
-    return Agreeable()
-"""
-# Always the first answer of the helper: unmasks a helper that only returns a password.
-FROZEN = """
-def _without(first):
-    answers = []
-    def {name}(*args, **kwargs):
-        if not answers:
-            answers.append(first(*args, **kwargs))
-        return answers[0]
-    return {name}
-{name} = _without({name})
-del _without
-"""
-# The result of main becomes the helper's answer to the call that received all of main's arguments,
-# in any container, or otherwise to main's own arguments: unmasks a main function that only passes
-# values on. Both functions are kept in a closure, so that the program has no new global names.
-HANDS_ON = """
-def _without(helper, first):
-    given, answers = [], []
-    def is_all(values):
-        parts = list(values)
-        for value in values:
-            if isinstance(value, (list, tuple)):
-                parts.extend(value)
-            elif isinstance(value, dict):
-                parts.extend(value.values())
-        return all(any(item is part or item == part for part in parts) for item in given)
-    def {name}(*args, **kwargs):
-        told = bool(given) and is_all([*args, *kwargs.values()])
-        answer = helper(*args, **kwargs)
-        if told:
-            answers.append(answer)
-        return answer
-    def {main}(*args, **kwargs):
-        if given:
-            return first(*args, **kwargs)
-        given.extend([*args, *kwargs.values()])
-        try:
-            first(*args, **kwargs)
-        except Exception:
-            pass
-        given.clear()
-        answer = answers[0] if answers else helper(*args, **kwargs)
-        answers.clear()
-        return answer
-    return {name}, {main}
-{name}, {main} = _without({name}, {main})
-del _without
-"""
-_CATCHING_MODULES = frozenset({"asyncio", "concurrent", "contextlib", "threading", "unittest"})
-_COMPARING_NAMES = frozenset({"__eq__", "__ne__", "eq", "ne", "index", "count", "remove"})
-
-Change = Callable[[str, str, str], str | None]
+FULL_DROP = 0.3
+CONSTANT = 0.75
+SPARE = 0.35
+# The replacements that most often pass run first, the others only if something is left to earn.
+FIRST = ("none", "list", "hands_on")
+STAGES = (FIRST, tuple(name for name in REPLACEMENTS if name not in FIRST))
+_INSPECTS = re.compile(
+    r"\b(globals|locals|vars)\(|\b(_getframe|_current_frames|settrace|setprofile)\b"
+    r"|__(code|closure|globals|defaults|qualname|traceback|subclasses|builtins|import)__"
+    r"|\b(import|from) (inspect|gc|builtins)\b"
+)
 
 
-def drops_without_cooperation(
+def cooperation_of(
     tasks: Sequence[CodeTask], runs: Sequence[FunctionRun], sandbox: ProgramRunner
 ) -> list[float]:
-    """Return how far each run's earned rate falls without cooperation, averaged over helpers.
+    """Return the cooperation of each run, 0 to 1, averaged over its helpers.
 
     Args:
         tasks: The task of each run.
@@ -110,96 +56,51 @@ def drops_without_cooperation(
     Raises:
         InfraError: If the sandbox fails.
     """
-    best = {
-        (index, name): 0.0
+    rates: dict[tuple[int, str], dict[str, float]] = {
+        (index, helper): {}
         for index, run in enumerate(runs)
-        for name in _helpers_that_may_earn(tasks[index], run)
+        for helper in _helpers(tasks[index], run)
     }
-    for changes in (_first_changes, _later_changes):
+    for stage in STAGES:
         jobs = [
-            (key, source)
-            for key, rate in best.items()
-            if rate < runs[key[0]].earned_rate
-            for source in _changed(tasks[key[0]], runs[key[0]], key[1], changes)
+            (key, name, source)
+            for key, known in rates.items()
+            if max(known.values(), default=0.0) < 1.0
+            for name in stage
+            if (source := _changed(tasks[key[0]], runs[key[0]], key[1], name)) is not None
         ]
-        rates = run_sources([(tasks[key[0]], source) for key, source in jobs], sandbox)
-        for (key, _), rate in zip(jobs, rates, strict=True):
-            best[key] = max(best[key], rate)
-    drops = [0.0] * len(runs)
-    for (index, _), rate in best.items():
+        counts = run_sources([(tasks[key[0]], source) for key, _, source in jobs], sandbox)
+        for (key, name, _), (_, passed) in zip(jobs, counts, strict=True):
+            rates[key][name] = passed / runs[key[0]].all_passed
+    earned = [0.0] * len(runs)
+    for (index, _), known in rates.items():
         num_helpers = len(runs[index].program.answers) - 1
-        drops[index] += max(0.0, runs[index].earned_rate - rate) / num_helpers
-    return drops
+        earned[index] += _share(known) / num_helpers
+    return earned
 
 
-def _helpers_that_may_earn(task: CodeTask, run: FunctionRun) -> list[str]:
-    answers = list(run.program.answers.values())
-    if run.earned_rate == 0.0 or any(looks_inside(answer) for answer in answers):
+def _helpers(task: CodeTask, run: FunctionRun) -> list[str]:
+    """Return the helpers that may earn something."""
+    if run.earned_rate == 0.0 or _INSPECTS.search(run.program.source or ""):
         return []
-    main = next(answer for answer in answers if answer.name == task.entry_point)
-    helpers = [answer for answer in answers if answer is not main]
-    if only_repacks(main, {helper.name for helper in helpers}):
-        return []
-    return [helper.name for helper in helpers if _may_earn(helper, main)]
+    answers = run.program.answers.values()
+    return [a.name for a in answers if a.name != task.entry_point and a.function is not None]
 
 
-def _may_earn(helper: FunctionAnswer, main: FunctionAnswer) -> bool:
-    return not only_repacks(helper) and usage_of(main, helper.name) == "used"
+def _changed(task: CodeTask, run: FunctionRun, helper: str, name: str) -> str | None:
+    return replace(run.program.source or "", task.entry_point, helper, name)
 
 
-def _changed(
-    task: CodeTask, run: FunctionRun, name: str, changes: Callable[[ast.Module], Iterator[Change]]
-) -> list[str]:
-    source = run.program.source or ""
-    changed = [change(source, task.entry_point, name) for change in changes(parse_module(source))]
-    return [program for program in changed if program is not None]
+def _share(rates: dict[str, float]) -> float:
+    """Return the share that is paid, given the relative pass rates of the changed programs."""
+    constant = rates.get("constant") == 1.0
+    if constant and rates["other"] == 0.0:
+        return 0.0
+    needed = {name: rate for name, rate in rates.items() if name != "constant"}
+    used = {name: rate for name, rate in needed.items() if name != "first"}
+    best = max(_paid(needed), SPARE * _paid(used))
+    return best * CONSTANT if constant else best
 
 
-def _first_changes(tree: ast.Module) -> Iterator[Change]:  # noqa: ARG001  common signature
-    yield _helper_becomes(SILENT)
-    yield _hand_on
-
-
-def _later_changes(tree: ast.Module) -> Iterator[Change]:
-    yield _helper_becomes(FIRST)
-    yield _freeze
-    if _could_catch(tree):
-        yield _helper_becomes(RAISES)
-    if _compares(tree):
-        yield _helper_becomes(AGREES)
-
-
-def _helper_becomes(stub: str) -> Change:
-    return lambda source, _, name: replace_function(source, name, stub.format(name=name))
-
-
-def _freeze(source: str, main: str, name: str) -> str | None:  # noqa: ARG001  common signature
-    return replace_function(source, name, FROZEN.format(name=name), keep_as=name)
-
-
-def _hand_on(source: str, main: str, name: str) -> str | None:
-    return replace_function(source, main, HANDS_ON.format(main=main, name=name), keep_as=main)
-
-
-def _could_catch(tree: ast.Module) -> bool:
-    # Without these an exception of the helper ends the call of main.
-    catching = (ast.Try, ast.With, ast.AsyncWith, getattr(ast, "TryStar", ast.Try))
-    imported = {
-        name.split(".")[0]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for name in [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
-    }
-    caught = any(isinstance(node, catching) for node in ast.walk(tree))
-    return caught or bool(imported & _CATCHING_MODULES)
-
-
-def _compares(tree: ast.Module) -> bool:
-    operators = (ast.Eq, ast.NotEq, ast.In, ast.NotIn)
-    return any(
-        (isinstance(node, ast.Compare) and any(isinstance(op, operators) for op in node.ops))
-        or isinstance(node, ast.Match)
-        or (isinstance(node, ast.Attribute) and node.attr in _COMPARING_NAMES)
-        or (isinstance(node, ast.Name) and node.id in _COMPARING_NAMES)
-        for node in ast.walk(tree)
-    )
+def _paid(rates: dict[str, float]) -> float:
+    return min(1.0, max(0.0, 1.0 - max(rates.values())) / FULL_DROP)

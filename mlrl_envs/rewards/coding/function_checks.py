@@ -25,7 +25,7 @@ _USAGE: Mapping[Usage, tuple[str, str]] = {
         "called",
         "thin wrapper: your function only passes its result on; do part of the work yourself.",
     ),
-    "used": ("called", "fine: its result is used."),
+    "used": ("called", "its result is used."),
 }
 
 

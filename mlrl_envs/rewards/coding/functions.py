@@ -9,11 +9,12 @@ Attempts, the formula of a published single-agent coder, summed over turns: k/n,
 pass, -0.5 if there is an error: a missing function, a program that does not load, an exception or a
 crash in a test. A wrong result is not an error.
 
-Grounded, in [0, 1]: 0.1 format + 0.7 k/n + 0.2 cooperation (0.1 + 0.9 k/n with one agent). Format
-is paid if every agent's function is defined and the program loads. If only assertions pass that
-agents were shown as examples, k/n is 0. Cooperation is k/n times the drop of k/n in programs in
-which one of the agents cannot have done its work; see `mlrl_envs.rewards.coding.cooperation`, and
-`mlrl_envs.rewards.turn_gain` for several turns.
+Grounded, in [0, 1]: 0.1 format + 0.3 tests + 0.6 tests x cooperation (0.1 + 0.9 tests with one
+agent). Format is paid if every agent's function is defined and the program loads. Tests is
+(k - k0) / (n - k0) over the assertions that agents were not shown, of which the best constant
+passes k0. Cooperation, 0 to 1, is measured by the drop of the pass rate in programs that lack the
+work of one agent; see `mlrl_envs.rewards.coding.cooperation`, and `mlrl_envs.rewards.turn_gain` for
+several turns. Work that is correct but not divided earns 0.4.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,16 +22,16 @@ from collections.abc import Mapping, Sequence
 from mlrl_envs.parsing.text import returns_value
 from mlrl_envs.programs.assembly import FunctionAnswer
 from mlrl_envs.programs.usage import usage_of
-from mlrl_envs.rewards.coding.cooperation import drops_without_cooperation
+from mlrl_envs.rewards.coding.cooperation import cooperation_of
 from mlrl_envs.rewards.coding.function_checks import code_checks
-from mlrl_envs.rewards.coding.runs import FunctionRun, run_all
+from mlrl_envs.rewards.coding.runs import FunctionRun, run_all, subtract_constants
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score
 
 __all__ = ["score_attempts", "score_grounded", "score_paper"]
 
-FORMAT, TESTS, COOPERATION = 0.1, 0.7, 0.2
+FORMAT, TESTS, COOPERATION = 0.1, 0.3, 0.6
 
 
 def score_grounded(
@@ -48,11 +49,12 @@ def score_grounded(
     Raises:
         InfraError: If the sandbox fails.
     """
-    runs = run_all(attempts, functions, sandbox)
-    drops = drops_without_cooperation([attempt.task for attempt in attempts], runs, sandbox)
+    tasks = [attempt.task for attempt in attempts]
+    runs = subtract_constants(tasks, run_all(attempts, functions, sandbox), sandbox)
+    shares = cooperation_of(tasks, runs, sandbox)
     return [
-        _grounded(attempt, run, drop)
-        for attempt, run, drop in zip(attempts, runs, drops, strict=True)
+        _grounded(attempt, run, share)
+        for attempt, run, share in zip(attempts, runs, shares, strict=True)
     ]
 
 
@@ -82,7 +84,7 @@ def score_attempts(
     ]
 
 
-def _grounded(attempt: Attempt[CodeTask], run: FunctionRun, drop: float) -> Score:
+def _grounded(attempt: Attempt[CodeTask], run: FunctionRun, cooperation: float) -> Score:
     answers = run.program.answers
     complete = run.loaded and all(answer.function is not None for answer in answers.values())
     if len(answers) == 1:
@@ -91,7 +93,7 @@ def _grounded(attempt: Attempt[CodeTask], run: FunctionRun, drop: float) -> Scor
         parts = {
             "format": FORMAT * complete,
             "tests": TESTS * run.earned_rate,
-            "cooperation": COOPERATION * run.earned_rate * drop,
+            "cooperation": COOPERATION * run.earned_rate * cooperation,
         }
     paid = {agent: pay_gain(parts, attempt.turns, agent) for agent in answers}
     return _score(attempt, run, paid)

@@ -1,12 +1,14 @@
 """Execution of joint actions that write functions: the pass rate k/n and the public results.
 
 k of n counts the assertions of the data set, each time one runs. Examples that agents are shown run
-first in the same program and are used for feedback only.
+first in the same program. The earned rate, which the grounded reward pays, leaves them out, and
+what a constant passes as well. They do count where a program is compared with changed versions of
+itself.
 """
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,9 @@ from mlrl_envs.types import AgentID, Attempt, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Limits, Outcome, Program, TestRecord
 
-__all__ = ["FunctionRun", "run_all", "run_sources"]
+__all__ = ["FunctionRun", "run_all", "run_sources", "subtract_constants"]
+
+MAX_CONSTANTS = 7
 
 
 @dataclass(frozen=True)
@@ -30,8 +34,10 @@ class FunctionRun:
         program: The assembled program.
         loaded: Whether the sandbox could load it.
         rate: Share of the data set's assertions that passed, k/n.
-        earned_rate: The same, but 0 if only assertions passed that agents were shown, so that a
-            table of the examples earns nothing.
+        unseen: Number of assertions that passed and of all, without those that agents were shown;
+            all assertions if every one was shown.
+        free: How many of these the best constant passes.
+        all_passed: Number of assertions that passed, shown ones included.
         solved: Whether all assertions passed.
         erred: Whether the program does not load, or raises or crashes in an assertion.
         public: The public tests that were run.
@@ -41,11 +47,20 @@ class FunctionRun:
     program: JointProgram
     loaded: bool = False
     rate: float = 0.0
-    earned_rate: float = 0.0
+    unseen: tuple[int, int] = (0, 1)
+    free: int = 0
+    all_passed: int = 0
     solved: bool = False
     erred: bool = True
     public: tuple[PublicResult, ...] = ()
     error: str = ""
+
+    @property
+    def earned_rate(self) -> float:
+        """The share of the unseen assertions that a constant does not pass."""
+        passed, total = self.unseen
+        free = self.free if self.free < total else 0
+        return max(passed - free, 0) / (total - free)
 
 
 def run_all(
@@ -69,7 +84,7 @@ def run_all(
     ]
     runnable = [index for index, program in enumerate(programs) if program.source is not None]
     to_run = [
-        _to_run(attempts[index].task, programs[index].source or "", with_public=True)
+        _to_run(attempts[index].task, programs[index].source or "", again=False)
         for index in runnable
     ]
     outcomes = sandbox.run_many(to_run) if to_run else []
@@ -79,28 +94,68 @@ def run_all(
     return runs
 
 
-def run_sources(sources: Sequence[tuple[CodeTask, str]], sandbox: ProgramRunner) -> list[float]:
-    """Return the earned rates of programs, run as one batch without the public tests."""
+def run_sources(
+    sources: Sequence[tuple[CodeTask, str]], sandbox: ProgramRunner
+) -> list[tuple[int, int]]:
+    """Return how many assertions programs pass, unseen ones and all, run as one batch."""
     if not sources:
         return []
-    programs = [_to_run(task, source, with_public=False) for task, source in sources]
-    outcomes = sandbox.run_many(programs)
+    programs = [_to_run(task, source, again=True) for task, source in sources]
     return [
-        _count(task, outcome.tests)[1] for (task, _), outcome in zip(sources, outcomes, strict=True)
+        (
+            _count_unseen(task, outcome.tests[len(task.public_tests) :])[0],
+            sum(record.passed for record in outcome.tests),
+        )
+        for (task, _), outcome in zip(sources, sandbox.run_many(programs), strict=True)
     ]
 
 
-def _to_run(task: CodeTask, source: str, *, with_public: bool) -> "Program":
+def subtract_constants(
+    tasks: Sequence[CodeTask], runs: Sequence[FunctionRun], sandbox: ProgramRunner
+) -> list[FunctionRun]:
+    """Return the runs with the number of assertions that the best constant passes.
+
+    The constants are True, False, 0, [] and values of the examples. Each is run once a task; then
+    the cache of the sandbox has its outcome.
+    """
+    wanted = {task.task_id: task for task, run in zip(tasks, runs, strict=True) if run.unseen[0]}
+    sources = [
+        (task, f"{task.prelude}\n\ndef {task.entry_point}(*args, **kwargs):\n    return {value}\n")
+        for task in wanted.values()
+        for value in _constants(task.public_tests)
+    ]
+    best: dict[str, int] = {}
+    for (task, _), (passed, _) in zip(sources, run_sources(sources, sandbox), strict=True):
+        best[task.task_id] = max(passed, best.get(task.task_id, 0))
+    return [
+        replace(run, free=best.get(task.task_id, 0)) for task, run in zip(tasks, runs, strict=True)
+    ]
+
+
+def _constants(public_tests: Sequence[str]) -> list[str]:
+    values = [test.rpartition("==")[2].strip() for test in public_tests]
+    values = [value for value in values if _is_literal(value)]
+    return list(dict.fromkeys(["True", "False", "0", "[]", *values]))[:MAX_CONSTANTS]
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _to_run(task: CodeTask, source: str, *, again: bool) -> "Program":
     from mlrl_envs.sandbox import Program
 
-    public = task.public_tests if with_public else ()
     return Program(
         source=source,
-        tests="\n".join([task.setup, *public, task.hidden_tests]),
+        tests="\n".join([task.setup, *task.public_tests, task.hidden_tests]),
         style="asserts",
         entry_points=(task.entry_point, *task.shared_names),
         helpers=task.prelude,
-        limits=_limits(task, again=not with_public),
+        limits=_limits(task, again=again),
     )
 
 
@@ -121,13 +176,15 @@ def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> 
         for source, record in zip(task.public_tests, outcome.tests, strict=False)
     )
     counted = outcome.tests[num_public:]
-    rate, earned_rate = _count(task, counted)
+    passed = sum(record.passed for record in counted)
+    rate = passed / _total(task, counted)
     loaded = _has_loaded(outcome)
     return FunctionRun(
         program,
         loaded=loaded,
         rate=rate,
-        earned_rate=earned_rate,
+        unseen=_count_unseen(task, counted),
+        all_passed=sum(record.passed for record in outcome.tests),
         solved=rate == 1.0,
         erred=not loaded or any(_raised(record) for record in counted),
         public=public,
@@ -136,14 +193,17 @@ def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> 
     )
 
 
-def _count(task: CodeTask, records: Sequence["TestRecord"]) -> tuple[float, float]:
-    """Return k/n, and the same or 0 if nothing passed beyond the shown examples."""
-    passed = sum(record.passed for record in records)
+def _total(task: CodeTask, records: Sequence["TestRecord"]) -> int:
     # A program that crashes in a loop of assertions has fewer records than a correct one.
-    total = max(len(records), task.num_hidden_tests, 1)
+    return max(len(records), task.num_hidden_tests, 1)
+
+
+def _count_unseen(task: CodeTask, records: Sequence["TestRecord"]) -> tuple[int, int]:
+    """Return how many of the assertions that agents were not shown passed, and how many exist."""
     unseen = [record for record in records if not _is_shown(task, record.name)]
-    beyond = not unseen or any(record.passed for record in unseen)
-    return passed / total, passed / total if beyond else 0.0
+    total = _total(task, records) - (len(records) - len(unseen))
+    counted = unseen if total else records
+    return sum(record.passed for record in counted), total or _total(task, records)
 
 
 def _is_shown(task: CodeTask, assertion: str) -> bool:

@@ -115,13 +115,13 @@ def test_feedback_reaches_its_reader(mode, shown, hidden):
 def test_stubs_syntax_errors_strays_and_additions_are_told():
     env = _begun()
     answer = (
-        "```python\nimport re\n\ndef helper(): return 1\n\n"
+        "```python\nimport re\nre.purge()\n\ndef __eq__(self, other): return True\n\n"
         "def add(self, item, count):\n    pass\n\ndef remove(self, item, count): return count\n```"
     )
     observations, *_ = env.step({"coder_1": "```python\ndef remove(self\n```", "coder_2": answer})
     assert "- method add: STUB" in observations["coder_2"]
     assert "remove: not used, and costs reward." in observations["coder_2"]
-    assert "method helper; import re: not used." in observations["coder_2"]
+    assert "method __eq__; re.purge(): not used." in observations["coder_2"]
     assert "- syntax: wrong\n  remove, line 1, column 11:" in observations["coder_1"]
 
 

@@ -36,7 +36,7 @@ def test_any_number_of_helpers_plays_every_task(env_id, num_aux):
         _, rewards, terminations, _, infos = env.step(env.reference_actions())
         assert infos["main"]["solved"]
         assert all(terminations.values())
-        wanted = pytest.approx(0.8 if num_aux else 1.0)
+        wanted = pytest.approx(0.4 if num_aux else 1.0)
         assert all(reward == wanted for reward in rewards.values())
 
 
@@ -69,7 +69,7 @@ def test_reward_range_is_declared_and_reached(env_id, reward, num_aux, bounds):
     assert empty == bounds[0]
     env.reset(options={"task_index": 0})
     best = env.step(env.reference_actions())[1]["main"]
-    reached = {"grounded": 0.8 if num_aux else 1.0, "paper": 2.5 if num_aux else 2.1}
+    reached = {"grounded": 0.4 if num_aux else 1.0, "paper": 2.5 if num_aux else 2.1}
     assert best == pytest.approx(reached.get(reward, 2.0), abs=1e-9)
 
 

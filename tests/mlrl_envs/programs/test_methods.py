@@ -150,13 +150,9 @@ def test_what_else_stands_there_is_named():
     )
     found = find_methods(_fenced(code), "A")
     assert list(found.methods) == ["f"]
-    assert found.others == [
-        "import re",
-        "X = 1",
-        "class B",
-        "decorators and keywords of class A",
-        "y = 2",
-    ]
+    assert found.others == ["decorators and keywords of class A", "y = 2"]
+    assert [ast.unparse(node) for node in found.beside][:2] == ["import re", "X = 1"]
+    assert len(found.beside) == 3
 
 
 def test_prose_is_no_error():

@@ -58,7 +58,7 @@ def _play(score, first, second, sandbox):
 
 
 # First and second coder's methods, tests that pass, tests that the skeleton passes; then the three
-# components, with g = (k - k0) / (10 - k0): 0.9 g, 0.1 g * delivered / 4, 0.2 * strays / 4.
+# components, with g = (k - k0) / (10 - k0): 0.9 g, 0.1 g * delivered / 4, 0.5 * strays / 4.
 GROUNDED = [
     ("ab", "cd", 10, 0, (0.9, 0.1, 0.0)),
     ("ab", "cd", 10, 5, (0.9, 0.1, 0.0)),
@@ -70,9 +70,9 @@ GROUNDED = [
     ("ab", "", 5, 0, (0.45, 0.025, 0.0)),
     ("a", "", 1, 0, (0.09, 0.0025, 0.0)),
     ("", "", 0, 3, (0.0, 0.0, 0.0)),
-    ("abcd", "cd", 10, 0, (0.9, 0.1, -0.1)),
-    ("abcd", "abcd", 10, 0, (0.9, 0.1, -0.2)),
-    ("abcd", "", 5, 0, (0.45, 0.025, -0.1)),
+    ("abcd", "cd", 10, 0, (0.9, 0.1, -0.25)),
+    ("abcd", "abcd", 10, 0, (0.9, 0.1, -0.5)),
+    ("abcd", "", 5, 0, (0.45, 0.025, -0.25)),
     ("cd", "ab", 0, 0, (0.0, 0.0, 0.0)),
     ("acd", "ab", 1, 0, (0.09, 0.0025, -0.0925)),
 ]

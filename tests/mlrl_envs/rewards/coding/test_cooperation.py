@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlrl_envs.rewards.coding.cooperation import drops_without_cooperation
+from mlrl_envs.rewards.coding.cooperation import cooperation_of
 from mlrl_envs.rewards.coding.runs import run_all
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import Attempt
@@ -27,12 +27,12 @@ def _main(body):
     return f"def f(xs, n):\n{lines}"
 
 
-def _drop(sandbox, aux, main):
+def _share(sandbox, aux, main):
     attempt = Attempt(TASK, (), {"aux": aux, "main": main})
     (run,) = run_all([attempt], [{"aux": "aux", "main": "f"}], sandbox)
     assert run.solved
-    (drop,) = drops_without_cooperation([TASK], [run], sandbox)
-    return drop
+    (share,) = cooperation_of([TASK], [run], sandbox)
+    return share
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def _drop(sandbox, aux, main):
     ],
 )
 def test_shared_work_is_worth_something(fake_sandbox, aux, body):
-    assert _drop(fake_sandbox, aux, _main(body)) > 0.3
+    assert _share(fake_sandbox, aux, _main(body)) > 0.3
 
 
 @pytest.mark.parametrize(
@@ -76,25 +76,55 @@ def test_shared_work_is_worth_something(fake_sandbox, aux, body):
     ],
 )
 def test_work_for_show_is_worth_nothing(fake_sandbox, aux, body):
-    assert _drop(fake_sandbox, aux, _main(body)) == pytest.approx(0.0)
+    assert _share(fake_sandbox, aux, _main(body)) == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize(
     ("body", "batches"),
     [
-        ("return aux(xs, n) + n", [1, 2, 2]),
-        ("try:\n    return aux(xs, n) + n\nfinally:\n    pass", [1, 2, 3]),
-        ("return aux(xs, n) + n if n != 7 else 0", [1, 2, 3]),
-        ("return [aux(xs, n), max(xs)][1] + n", [1, 2]),
-        ("return max(xs) + n", [1]),
+        ("return aux(xs, n) + n", [1, 3, 6]),
+        ("return [aux(xs, n), max(xs)][1] + n", [1, 3]),
         ("return aux(xs, n) + n + 0 * len(globals())", [1]),
     ],
 )
-def test_only_programs_that_can_prove_something_are_run(fake_sandbox, body, batches):
-    _drop(fake_sandbox, AUX, _main(body))
+def test_the_rest_runs_only_if_something_is_left_to_earn(fake_sandbox, body, batches):
+    _share(fake_sandbox, AUX, _main(body))
     assert [size for size in fake_sandbox.batches if size] == batches
+
+
+TABLE = "def aux(*_):\n    return {5: 5, 2: 2, 0: 0}"
+
+
+def test_a_constant_earns_less_and_a_password_nothing(fake_sandbox):
+    table = _share(fake_sandbox, TABLE, _main("return max(xs) + aux()[n]"))
+    assert table == pytest.approx(0.75)
+    checked = "if aux() != 'mellon':\n    return None\nreturn max(xs) + n"
+    aux = "def aux(*_):\n    return 'mellon'"
+    assert _share(fake_sandbox, aux, _main(checked)) == 0.0
+
+
+HELPERS = {
+    "a table": (
+        "def aux(*_):\n    return dict(enumerate([0, 1, 2, 3, 4, 5]))",
+        "aux()[n] + max(xs)",
+    ),
+    "a key function": ("def aux(x):\n    return -x", "sorted(xs, key=aux)[0] + n"),
+    "a predicate": (
+        "def aux(x, xs):\n    return all(x >= y for y in xs)",
+        "next(x for x in xs if aux(x, xs)) + n",
+    ),
+    "a function": ("def aux(xs):\n    return lambda n: sum(xs[:0]) + n", "aux(xs)(max(xs) + n)"),
+    "a lambda": ("aux = lambda xs: sorted(xs)", "aux(xs)[-1] + n"),
+    "a generator": ("def aux(xs, n):\n    yield from sorted(xs)[::-1]", "next(aux(xs, n)) + n"),
+}
+
+
+@pytest.mark.parametrize("name", HELPERS)
+def test_helpers_of_every_kind_are_paid(name, fake_sandbox):
+    aux, value = HELPERS[name]
+    assert _share(fake_sandbox, aux, _main(f"return {value}")) >= 0.5
 
 
 def test_a_main_function_that_calls_itself_keeps_its_own_work(fake_sandbox):
     body = "if n == 0:\n    return aux(xs, 0)\nreturn 1 + f(xs, n - 1)"
-    assert _drop(fake_sandbox, AUX, _main(body)) > 0.3
+    assert _share(fake_sandbox, AUX, _main(body)) > 0.3

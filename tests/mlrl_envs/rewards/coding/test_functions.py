@@ -32,21 +32,26 @@ NONSENSE = "def f(x:\n    return"
 
 
 class Scripted:
-    """Answers each program with the next outcome: how many hidden assertions pass."""
+    """Answers each program with the next outcome: how many hidden assertions pass.
 
-    def __init__(self, *passed, status=None, error="false"):
+    Programs that return a constant pass none, unless `free` says how many.
+    """
+
+    def __init__(self, *passed, status=None, error="false", free=0):
+        self.free = free
         self.passed = list(passed)
         self.status = status
         self.error = error
         self.programs = []
 
     def run_many(self, programs):
+        if all("(*args, **kwargs)" in p.source and "aux" not in p.source for p in programs):
+            return [self._outcome(program, self.free) for program in programs]
         self.programs += programs
         return [self._outcome(program, self.passed.pop(0)) for program in programs]
 
     def _outcome(self, program, passed):
         records = [TestRecord("f(1) == 2", passed > 0, "" if passed else "false")]
-        records *= "assert f(1) == 2" in program.tests
         records += [TestRecord("candidate(2) == 3", n < passed, self.error) for n in range(4)]
         total = sum(record.passed for record in records)
         status = self.status or ("passed" if total == len(records) else "failed")
@@ -97,22 +102,22 @@ def test_published_levels_of_a_single_agent(main, passed, reward):
     assert score.reward("main") == pytest.approx(reward, abs=1e-9)
 
 
+NOTHING = [0] * 6
+
+
 @pytest.mark.parametrize(
     ("aux", "main", "passed", "parts"),
     [
-        (AUX, USED, [4, 0, 0, 0, 0], (0.1, 0.7, 0.2)),
-        (AUX, USED, [4, 0, 0, 2, 0], (0.1, 0.7, 0.1)),
-        (AUX, USED, [4, 4, 0], (0.1, 0.7, 0.0)),
-        (AUX, USED, [4, 0, 4], (0.1, 0.7, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 4], (0.1, 0.7, 0.0)),
-        (AUX, USED, [2, 0, 0, 0, 0], (0.1, 0.35, 0.05)),
-        (AUX, USED, [2, 3, 0], (0.1, 0.35, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, *NOTHING], (0.1, 0.3, 0.6)),
+        (AUX, USED, [4, 3, 0, 0, *NOTHING], (0.1, 0.3, 0.4)),
+        (AUX, USED, [4, 4, 0, 0], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 4], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 4, 0, 0], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 0, 4, 0], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 1, 4, 0], (0.1, 0.3, 0.45)),
+        (AUX, USED, [2, 0, 0, 0, *NOTHING], (0.1, 0.15, 0.3)),
         (AUX, USED, [0], (0.1, 0.0, 0.0)),
-        (AUX, WRAPPED, [4], (0.1, 0.7, 0.0)),
-        (AUX, IGNORED, [4], (0.1, 0.7, 0.0)),
-        (AUX, UNCALLED, [4], (0.1, 0.7, 0.0)),
-        ("def aux(x):\n    return 1", USED, [4], (0.1, 0.7, 0.0)),
-        ("", UNCALLED, [4], (0.0, 0.7, 0.0)),
+        ("", UNCALLED, [4], (0.0, 0.3, 0.0)),
         (AUX, "", [], (0.0, 0.0, 0.0)),
         (AUX, NONSENSE, [], (0.0, 0.0, 0.0)),
     ],
@@ -159,6 +164,12 @@ def test_single_agent_is_paid_for_tests_alone():
     assert score.components["main"] == {"format": 0.1, "tests": pytest.approx(0.45)}
 
 
+def test_tests_that_a_constant_passes_are_not_paid():
+    attempt = Attempt(TASK, (), {"main": UNCALLED})
+    (score,) = score_grounded([attempt], [ALONE], Scripted(3, free=2))
+    assert score.components["main"]["tests"] == pytest.approx(0.9 * (3 - 2) / (4 - 2))
+
+
 def test_several_helpers_share_what_cooperation_pays():
     functions = {"aux_1": "aux_1", "aux_2": "aux_2", "main": "f"}
     actions = {
@@ -166,9 +177,9 @@ def test_several_helpers_share_what_cooperation_pays():
         "aux_2": AUX.replace("aux", "aux_2"),
         "main": "def f(x):\n    return aux_1(x) + aux_2(x)",
     }
-    sandbox = Scripted(4, *[0] * 2, *[4] * 2, *[0] * 2)
+    sandbox = Scripted(4, *[0] * 3, *[4] * 3, *NOTHING)
     (score,) = score_grounded([Attempt(TASK, (), actions)], [functions], sandbox)
-    assert score.components["main"]["cooperation"] == pytest.approx(0.1)
+    assert score.components["main"]["cooperation"] == pytest.approx(0.3)
 
 
 def test_program_that_cannot_load_earns_no_format():
@@ -180,7 +191,8 @@ def test_program_that_dies_is_counted_against_all_assertions():
     class Dies:
         def run_many(self, programs):
             records = (TestRecord("f(1) == 2", True), TestRecord("candidate(2) == 3", True))
-            return [Outcome("died", 2, 2, records) for _ in programs]
+            died, constant = Outcome("died", 2, 2, records), Outcome("failed", 0, 2)
+            return [constant if "kwargs" in p.source else died for p in programs]
 
     attempt = Attempt(TASK, (), {"main": UNCALLED})
     (score,) = score_grounded([attempt], [ALONE], Dies())
@@ -200,13 +212,13 @@ def test_solved_is_decided_by_hidden_tests_alone():
 
 
 def test_two_more_batches_pay_for_all_programs_without_cooperation():
-    sandbox = Scripted(*[4] * 2, *[0] * 8)
+    sandbox = Scripted(*[4] * 2, *[0] * 18)
     batches = []
     original = sandbox.run_many
     sandbox.run_many = lambda programs: batches.append(len(programs)) or original(programs)
     attempts = [Attempt(TASK, (), {"aux": AUX, "main": USED})] * 2
     score_grounded(attempts, [TEAM] * 2, sandbox)
-    assert batches == [2, 4, 4]
+    assert batches == [2, 5, 6, 12]  # the second are constants, run once a task
 
 
 def test_paper_mode_runs_each_program_once():
@@ -215,28 +227,33 @@ def test_paper_mode_runs_each_program_once():
 
 
 def test_hidden_tests_stay_out_of_diagnostics_and_components():
-    score, _ = _score(score_grounded, AUX, USED, 2, 0, 0, 0, 0)
+    score, _ = _score(score_grounded, AUX, USED, 2, 0, 0, 0, *NOTHING)
     shown = repr(score.diagnostics)
     assert "candidate" not in shown
     assert "f(2)" not in shown
     assert "2 of 4" not in shown
 
 
+HALF = """```python
+def has_close_elements(numbers, threshold):
+    ordered = sorted(numbers)
+    return any(b - a <= threshold for a, b in zip(ordered, ordered[1:])) and numbers[0] == 1.0
+```"""
+
+
 def test_a_later_turn_earns_only_what_is_new(code_env):
-    half = "```python\ndef has_close_elements(numbers, threshold):\n    return True\n```"
     reference = code_env.reference_actions()
-    first = code_env.step({"aux": "", "main": half})[1]["main"]
+    first = code_env.step({"aux": "", "main": HALF})[1]["main"]
     again_env = code_env
     *_, infos = again_env.step(reference)
     components = infos["main"]["components"]
     assert components["already_earned"] == pytest.approx(-first)
-    assert first + sum(components.values()) == pytest.approx(0.8)
+    assert first + sum(components.values()) == pytest.approx(0.4)
 
 
 def test_repeating_an_answer_earns_nothing(code_env):
-    half = "```python\ndef has_close_elements(numbers, threshold):\n    return True\n```"
-    code_env.step({"aux": "", "main": half})
-    assert code_env.step({"aux": "", "main": half})[1]["main"] == 0.0
+    code_env.step({"aux": "", "main": HALF})
+    assert code_env.step({"aux": "", "main": HALF})[1]["main"] == 0.0
 
 
 @pytest.mark.parametrize("num_aux", [0, 1, 2])
@@ -249,11 +266,11 @@ def test_all_164_references_pass_every_test(num_aux):
         info["main"]["task_id"]
         for info in infos
         if not info["main"]["solved"]
-        or info["main"]["components"]["tests"] != (0.7 if num_aux else pytest.approx(0.9))
+        or info["main"]["components"]["tests"] != (0.3 if num_aux else pytest.approx(0.9))
     ]
     assert unsolved == []
     assert all(all(ends.values()) for ends in terminations)
-    assert min(reward["main"] for reward in rewards) == pytest.approx(0.8 if num_aux else 1.0)
+    assert min(reward["main"] for reward in rewards) == pytest.approx(0.4 if num_aux else 1.0)
 
 
 def test_all_164_empty_answers_score_the_floor():

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mlrl_envs.rewards.coding.runs import run_all, run_sources
+from mlrl_envs.rewards.coding.runs import run_all, run_sources, subtract_constants
 from mlrl_envs.sandbox import Outcome, TestRecord
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import Attempt
@@ -45,30 +45,48 @@ SHOWN = ("f('a') == 1", True)
 
 
 @pytest.mark.parametrize(
-    ("records", "rate", "earned", "solved"),
+    ("records", "rate", "unseen", "solved"),
     [
-        ([("f('a') == 1", True), ("f('b') == 2", True), ("f('c') == 3", True)], 1.0, 1.0, True),
+        ([("f('a') == 1", True), ("f('b') == 2", True), ("f('c') == 3", True)], 1.0, (2, 2), True),
         (
             [("f('a') == 1", True), ("f('b') == 2", True), ("f('c') == 3", False)],
             2 / 3,
-            2 / 3,
+            (1, 2),
             False,
         ),
         (
             [("f('a') == 1", True), ("f('b') == 2", False), ("f('c') == 3", False)],
             1 / 3,
-            0.0,
+            (0, 2),
             False,
         ),
-        ([('candidate("a")==1', True), ("f('b') == 2", False)], 1 / 3, 0.0, False),
-        ([("f('a') == 1", True)] * 3, 1.0, 1.0, True),
-        ([("f('a') == 1", False), ("f('b') == 2", True)], 1 / 3, 1 / 3, False),
-        ([], 0.0, 0.0, False),
+        ([('candidate("a")==1', True), ("f('b') == 2", False)], 1 / 3, (0, 2), False),
+        ([("f('a') == 1", True)] * 3, 1.0, (3, 3), True),
+        ([("f('a') == 1", False), ("f('b') == 2", True)], 1 / 3, (1, 2), False),
+        ([], 0.0, (0, 3), False),
     ],
 )
-def test_shown_examples_alone_earn_nothing(records, rate, earned, solved):
+def test_only_assertions_that_were_not_shown_are_earned(records, rate, unseen, solved):
     run = _run(Fixed(SHOWN, *records))
-    assert (run.rate, run.earned_rate, run.solved) == (rate, earned, solved)
+    assert (run.rate, run.unseen, run.solved) == (rate, unseen, solved)
+    assert run.earned_rate == pytest.approx(unseen[0] / unseen[1])
+
+
+def test_what_a_constant_passes_is_subtracted():
+    run = _run(Fixed(SHOWN, ("f('b') == 2", True), ("f('c') == 3", False)))
+    sandbox = Fixed(SHOWN, ("f('b') == 2", True), ("f('c') == 3", False))
+    (lower,) = subtract_constants([TASK], [run], sandbox)
+    assert (lower.free, lower.earned_rate) == (1, 0.0)
+    returned = [program.source.rpartition("return ")[2].strip() for program in sandbox.programs]
+    assert returned == ["True", "False", "0", "[]", "1"]
+
+
+def test_constants_run_only_for_programs_that_pass_something():
+    sandbox = Fixed(SHOWN)
+    run = _run(sandbox)
+    sandbox.programs.clear()
+    assert subtract_constants([TASK], [run], sandbox) == [run]
+    assert sandbox.programs == []
 
 
 def test_first_records_are_the_public_tests():
@@ -88,10 +106,9 @@ def test_setup_runs_before_the_tests_and_shared_classes_come_from_the_program():
     assert "class Node" in program.source
 
 
-def test_programs_that_are_run_again_run_what_counts_alone():
-    sandbox = Fixed(("f('b') == 2", True))
-    assert run_sources([(TASK, MAIN)], sandbox) == [1 / 3]
-    assert sandbox.programs[0].tests == f"{TASK.setup}\n{TASK.hidden_tests}"
+def test_programs_that_are_run_again_count_unseen_assertions_and_all():
+    sandbox = Fixed(SHOWN, ("f('b') == 2", True))
+    assert run_sources([(TASK, MAIN)], sandbox) == [(1, 2)]
     assert run_sources([], sandbox) == []
 
 
