@@ -27,9 +27,11 @@ class StoryTask(Task):
 
     Attributes:
         prompt: The topic of the story, one line.
+        words: Words that go with the topic; used for scoring only.
     """
 
     prompt: str
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,18 @@
 """Propositions to debate, written for this project, each with key points for both sides.
 
-16 are for training, 8 for evaluation; the sample has six others. No agent reads the key points;
-they are used for scoring.
+24 are written one by one, 16 for training and 8 for evaluation; the others are made from topics
+(`mlrl_envs.datasets.propositions`): 2304 for training and 576, about other topics, for evaluation.
+The sample has six others. No agent reads the key points; they are used for scoring.
 """
 
 from pathlib import Path
 
-from mlrl_envs.datasets.sources import DataSource, Row, load_split
+from mlrl_envs.datasets.propositions import load_topics, make_propositions
+from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, load_split
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import DebateTask
 
-__all__ = ["PROPOSITIONS", "SPLITS", "load_debate", "parse_row"]
+__all__ = ["PROPOSITIONS", "SPLITS", "contrast_tasks", "load_debate", "parse_row"]
 
 PROPOSITIONS = Path(__file__).parent / "propositions.jsonl"
 SOURCE = DataSource(
@@ -31,8 +33,18 @@ def load_debate(split: str = "train", path: str | None = None) -> tuple[DebateTa
         split: `"train"`, `"eval"`, `"all"` or `"sample"`.
         path: A JSONL file with the same fields; all its splits except `sample` are the whole file.
     """
-    splits = SPLITS if path is None else dict.fromkeys(SPLITS, range(MAX_OWN))
-    return load_split(SOURCE, parse_row, split=split, splits=splits, path=path or str(PROPOSITIONS))
+    if path is not None:
+        whole = dict.fromkeys(SPLITS, range(MAX_OWN))
+        return load_split(SOURCE, parse_row, split=split, splits=whole, path=path)
+    written = load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=str(PROPOSITIONS))
+    names = {"all": ("train", "eval"), SAMPLE: ()}.get(split, (split,))
+    return (*written, *(task for name in names for task in make_propositions(name)))
+
+
+def contrast_tasks() -> tuple[DebateTask, ...]:
+    """Return one proposition for each set of key points, of all splits."""
+    written = load_split(SOURCE, parse_row, split="all", splits=SPLITS, path=str(PROPOSITIONS))
+    return (*written, *load_debate(SAMPLE), *load_topics())
 
 
 def parse_row(row: Row) -> DebateTask:
