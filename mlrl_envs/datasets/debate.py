@@ -2,18 +2,21 @@
 
 24 are written one by one, 16 for training and 8 for evaluation; the others are made from topics
 (`mlrl_envs.datasets.propositions`): 2304 for training and 576, about other topics, for evaluation.
-The sample has six others. No agent reads the key points; they are used for scoring.
+The sample has six others. No agent reads the key points, nor the other words that go with a topic;
+they are used for scoring.
 """
 
 from pathlib import Path
 
 from mlrl_envs.datasets.propositions import load_topics, make_propositions
 from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, load_split
+from mlrl_envs.datasets.story import load_words
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import DebateTask
 
 __all__ = ["PROPOSITIONS", "SPLITS", "contrast_tasks", "load_debate", "parse_row"]
 
+WORDS = Path(__file__).parent / "debate_words.txt"
 PROPOSITIONS = Path(__file__).parent / "propositions.jsonl"
 SOURCE = DataSource(
     file="propositions",
@@ -62,7 +65,9 @@ def parse_row(row: Row) -> DebateTask:
         points.append(tuple(row[side]))
     if not _is_text(row["proposition"]):
         raise InvalidDataError(f"{row['task_id']}: proposition must be a text")
-    return DebateTask(str(row["task_id"]), row["proposition"].strip(), *points)
+    task_id = str(row["task_id"])
+    words = load_words(WORDS).get(task_id, ())
+    return DebateTask(task_id, row["proposition"].strip(), points[0], points[1], words)
 
 
 def _is_text(value: object) -> bool:

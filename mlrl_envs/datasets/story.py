@@ -11,7 +11,7 @@ from pathlib import Path
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.tasks import StoryTask
 
-__all__ = ["EVAL_PROMPTS", "TRAIN_PROMPTS", "load_story"]
+__all__ = ["EVAL_PROMPTS", "TRAIN_PROMPTS", "load_story", "load_words"]
 
 TRAIN_PROMPTS = (
     "Describe a city in the clouds:",
@@ -59,15 +59,16 @@ def load_story(split: str = "train", prompts: Sequence[str] | None = None) -> tu
     if prompts is not None:
         return _own_tasks(prompts)
     return tuple(
-        StoryTask(f"story/{name}/{number}", prompt, _load_words()[f"story/{name}/{number}"])
+        StoryTask(f"story/{name}/{number}", prompt, load_words(WORDS)[f"story/{name}/{number}"])
         for name in SPLITS[split]
         for number, prompt in enumerate(_PROMPTS[name])
     )
 
 
-@lru_cache(maxsize=1)
-def _load_words() -> dict[str, tuple[str, ...]]:
-    lines = [line.split() for line in WORDS.read_text("utf-8").splitlines()]
+@lru_cache(maxsize=4)
+def load_words(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the words that go with each task, from a file with a task id and words in a line."""
+    lines = [line.split() for line in path.read_text("utf-8").splitlines()]
     return {task_id: tuple(words) for task_id, *words in lines}
 
 

@@ -54,8 +54,8 @@ PRO, CON = "pro", "con"
 SIDE = 0.4
 LEAST_WORDS = 30
 MAX_SOURCE_CHARS = 4000  # longer sources are truncated
-WANTED = 1.0  # weight of the points' words in twenty words that are about them
-TOPIC = (0.06, 0.22)  # relevances that score 0 and 1
+WANTED = 1.5  # weight of the points' words in twenty words that are about them
+TOPIC = (0.12, 0.36)  # relevances that score 0 and 1
 LEANING = (-1.0, -0.1)  # balances of key points at which `side` is 0 and 1
 COPIED = (0.5, 0.2)
 GOOD = 0.75
@@ -163,10 +163,14 @@ def fair_text(
 
 
 def topic_of(task: DebateTask) -> str:
-    """Return the words of a task's key points that are not in its proposition."""
+    """Return the words of a task's topic that are not in its proposition."""
+    points = sorted((*task.pro_points, *task.con_points))
+    return _without_given(" ".join((*points, *task.words)), task)
+
+
+def _without_given(text: str, task: DebateTask) -> str:
     given = set(content_of(task.proposition))
-    points = " ".join(sorted((*task.pro_points, *task.con_points)))
-    return " ".join(word for word in words_of(points) if stem(word) not in given)
+    return " ".join(word for word in words_of(text) if stem(word) not in given)
 
 
 def _topic(
@@ -174,7 +178,7 @@ def _topic(
 ) -> float:
     topic = topic_of(attempt.task)
     found = contrast.relevance(attempt.actions[agent], topic, wanted=WANTED)
-    heard = _heard(attempt, agent, rules)
+    heard = _without_given(_heard(attempt, agent, rules), attempt.task)
     if heard:
         answered = contrast.relevance(attempt.actions[agent], f"{topic} {heard}", wanted=WANTED)
         on_topic = ramp(contrast.relevance(heard, topic, wanted=WANTED), *TOPIC)

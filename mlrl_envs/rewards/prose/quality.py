@@ -12,6 +12,7 @@ from mlrl_envs.rewards.prose.words import FUNCTION_WORDS, MAX_CHARS, ngrams, ram
 
 __all__ = ["clean_length", "copied_share", "prose_quality"]
 
+DOUBT = 0.7  # times 1 / sqrt(words): the order of a short text varies more
 CASUAL = 0.9  # factor for a missing initial capital, and for a missing end mark
 _FOREIGN = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u024f]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -26,6 +27,7 @@ def prose_quality(text: str) -> float:
     function = sum(word in FUNCTION_WORDS for word in words) / len(words)
     runs = ngrams(words, 3)
     distinct = len(set(runs)) / len(runs) if runs else 1.0
+    shouted = sum(map(str.isupper, text)) / len(text)
     letters = len(_LETTER.findall(text))
     foreign = len(_FOREIGN.findall(text)) / letters if letters else 1.0
     tidy = (
@@ -33,12 +35,20 @@ def prose_quality(text: str) -> float:
     ) * (1.0 if text.rstrip("\"')]\u201d\u2019")[-1:] in tuple(".!?\u2026") else CASUAL)
     return (
         tidy
-        * ramp(order_of(text), 0.08, 0.25)
+        * ramp(order_of(text) + DOUBT / len(words) ** 0.5, 0.12, 0.3)
         * ramp(function, 0.15, 0.3)
         * ramp(function, 0.85, 0.75)
         * ramp(distinct, 0.5, 0.85)
         * ramp(foreign, 0.02, 0.005)
+        * ramp(shouted, 0.5, 0.25)
+        * ramp(_frames(text), 0.6, 0.92)
     )
+
+
+def _frames(text: str) -> float:
+    # "The dog of the house is in the yard. The cat of ...": only content words differ.
+    runs = ngrams([word if word in FUNCTION_WORDS else "~" for word in words_of(text)], 6)
+    return len(set(runs)) / len(runs) if runs else 1.0
 
 
 def copied_share(text: str, source: str, *, size: int = 3) -> float:

@@ -14,6 +14,7 @@ __all__ = ["FUNCTION_WORDS", "MAX_CHARS", "content_of", "ngrams", "ramp", "stem"
 
 MAX_CHARS = 20_000  # longer texts are truncated; bounds the time of scoring
 _FUNCTION_WORDS = (
+    "become becomes need needs "
     "a about above across after again against all also although always am among an and another "
     "any are around as at be because been before behind being below between beyond both but by "
     "can could did do does done down during each either else even ever every few for from had has "
@@ -26,7 +27,6 @@ _FUNCTION_WORDS = (
     "wasn couldn wouldn won aren hasn haven "
 )
 FUNCTION_WORDS = frozenset(_FUNCTION_WORDS.split())
-
 _WORD = re.compile(r"[^\W_]+")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 _ENDINGS = (

@@ -6,8 +6,9 @@ are not read: nonsense of the right lengths earns the full reward.
 
 Grounded: gate * topic * (0.8 + 0.2 length).
 
-- Topic is the mean of both texts' relevance by contrast (`mlrl_envs.rewards.prose.contrast`): how
-  much more of a text is in the words of its prompt, and words that go with it, than of others.
+- Topic is the mean of both texts' relevance by contrast (`mlrl_envs.rewards.prose.contrast`), of
+  which the higher one weighs 0.65: how much more of a text is in the words of its prompt, and words
+  that go with it, than in those of others.
 - Length is 1 within [0.75 low, 1.6 high], because the writers do not read each other, and falls as
   in the paper outside.
 - The gate is the product, for both texts, of the prose quality, the share that is not copied from
@@ -35,9 +36,10 @@ from mlrl_envs.types import AgentID, Attempt, Json, Score
 __all__ = ["length_score", "score_grounded", "score_paper", "topic_of"]
 
 LENGTH = 0.2
+BETTER = 0.65  # weight of the text that is more about the topic
 SETUP_WORDS, STORY_WORDS = 12, 40  # shorter texts lose quality
 WANTED = 1.0  # weight of the topic's words in twenty words that are about it
-SETUP_TOPIC, STORY_TOPIC = (0.1, 0.5), (0.1, 0.4)  # relevances that score 0 and 1
+SETUP_TOPIC, STORY_TOPIC = (0.2, 0.5), (0.1, 0.4)  # relevances that score 0 and 1
 BARE_TOPIC = (0.0, 0.15)  # the same for a prompt without words that go with it
 COPIED = (0.5, 0.2)  # shares of runs of three words that score 0 and 1
 SLACK = (0.75, 1.6)
@@ -98,7 +100,8 @@ def score_grounded(
         one: _measure(setup, task, contrast, story, SETUP_WORDS, SETUP_TOPIC),
         two: _measure(story, task, contrast, setup, STORY_WORDS, STORY_TOPIC),
     }
-    topic = (measures[one].pop("topic") + measures[two].pop("topic")) / 2.0
+    topics = sorted((measures[one].pop("topic"), measures[two].pop("topic")))
+    topic = BETTER * topics[1] + (1.0 - BETTER) * topics[0]
     gate = math.prod(math.prod(each.values()) for each in measures.values())
     gate *= judged[one] * judged[two]
     earned = {
