@@ -17,19 +17,20 @@ Action:
 Reward:
     Each agent has its own reward. `mode="zero_sum"` pays what it is ahead of the opponent instead:
     the two rewards then sum to 1 (`grounded`) or to 0 (`paper`, -2 to 2). With `judge` a language
-    model scores the arguments instead of rules.
+    model scores the arguments instead.
 
     | mode | range | reward of a turn |
     |---|---|---|
-    | `grounded` | 0 to 1 | gate · side · (0.4 point + 0.2 relevance + 0.2 reasoning + 0.2 reply) |
+    | `grounded` | 0 to 1 | gate · topic · (0.6 + 0.4 side) |
+    | `judged` | 0 to 1 | the same, times the score of the argument by `scorer` |
     | `paper` | 0 to 2 | score of the argument, plus that of the whole debate in the last turn |
 
     See `mlrl_envs.rewards.debate.score`, `mlrl_envs.rewards.debate.argument` and
     `mlrl_envs.rewards.debate.judge`.
 
 Data:
-    24 propositions written for this project, with key points for both sides that no agent reads.
-    There are no reference answers.
+    24 propositions written one by one and 2880 made from 40 topics, with key points for both sides
+    that no agent reads. There are no reference answers.
 
 Version history:
     v0: First version.
