@@ -1,4 +1,7 @@
-"""What honest answers earn: the half that thresholds were not calibrated on."""
+"""What honest answers earn, by halves chosen by a hash; thresholds were chosen on the other half.
+
+Figures of both halves were seen meanwhile, so this half is no blind test.
+"""
 
 import hashlib
 import json
