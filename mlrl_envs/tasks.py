@@ -27,9 +27,11 @@ class StoryTask(Task):
 
     Attributes:
         prompt: The topic of the story, one line.
+        words: Words that go with the topic; used for scoring only.
     """
 
     prompt: str
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +101,13 @@ class DebateTask(Task):
         proposition: One sentence that can be affirmed and denied.
         pro_points: Key points for the proposition, one phrase each; used for scoring only.
         con_points: Key points against the proposition, one phrase each; used for scoring only.
+        words: Other words that go with the topic; used for scoring only.
     """
 
     proposition: str
     pro_points: tuple[str, ...]
     con_points: tuple[str, ...]
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

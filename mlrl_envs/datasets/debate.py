@@ -1,17 +1,22 @@
 """Propositions to debate, written for this project, each with key points for both sides.
 
-16 are for training, 8 for evaluation; the sample has six others. No agent reads the key points;
+24 are written one by one, 16 for training and 8 for evaluation; the others are made from topics
+(`mlrl_envs.datasets.propositions`): 2304 for training and 576, about other topics, for evaluation.
+The sample has six others. No agent reads the key points, nor the other words that go with a topic;
 they are used for scoring.
 """
 
 from pathlib import Path
 
-from mlrl_envs.datasets.sources import DataSource, Row, load_split
+from mlrl_envs.datasets.propositions import load_topics, make_propositions
+from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, load_split
+from mlrl_envs.datasets.story import load_words
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import DebateTask
 
-__all__ = ["PROPOSITIONS", "SPLITS", "load_debate", "parse_row"]
+__all__ = ["PROPOSITIONS", "SPLITS", "contrast_tasks", "load_debate", "parse_row"]
 
+WORDS = Path(__file__).parent / "debate_words.txt"
 PROPOSITIONS = Path(__file__).parent / "propositions.jsonl"
 SOURCE = DataSource(
     file="propositions",
@@ -31,8 +36,18 @@ def load_debate(split: str = "train", path: str | None = None) -> tuple[DebateTa
         split: `"train"`, `"eval"`, `"all"` or `"sample"`.
         path: A JSONL file with the same fields; all its splits except `sample` are the whole file.
     """
-    splits = SPLITS if path is None else dict.fromkeys(SPLITS, range(MAX_OWN))
-    return load_split(SOURCE, parse_row, split=split, splits=splits, path=path or str(PROPOSITIONS))
+    if path is not None:
+        whole = dict.fromkeys(SPLITS, range(MAX_OWN))
+        return load_split(SOURCE, parse_row, split=split, splits=whole, path=path)
+    written = load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=str(PROPOSITIONS))
+    names = {"all": ("train", "eval"), SAMPLE: ()}.get(split, (split,))
+    return (*written, *(task for name in names for task in make_propositions(name)))
+
+
+def contrast_tasks() -> tuple[DebateTask, ...]:
+    """Return one proposition for each set of key points, of all splits."""
+    written = load_split(SOURCE, parse_row, split="all", splits=SPLITS, path=str(PROPOSITIONS))
+    return (*written, *load_debate(SAMPLE), *load_topics())
 
 
 def parse_row(row: Row) -> DebateTask:
@@ -50,7 +65,9 @@ def parse_row(row: Row) -> DebateTask:
         points.append(tuple(row[side]))
     if not _is_text(row["proposition"]):
         raise InvalidDataError(f"{row['task_id']}: proposition must be a text")
-    return DebateTask(str(row["task_id"]), row["proposition"].strip(), *points)
+    task_id = str(row["task_id"])
+    words = load_words(WORDS).get(task_id, ())
+    return DebateTask(task_id, row["proposition"].strip(), points[0], points[1], words)
 
 
 def _is_text(value: object) -> bool:

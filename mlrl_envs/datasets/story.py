@@ -1,11 +1,17 @@
-"""Creative prompts written for this project: ten for training, ten for evaluation."""
+"""Creative prompts written for this project: ten for training, ten for evaluation.
+
+Each has a line of `story_words.txt`: words that stories about it may use, for scoring only, written
+before any story was scored.
+"""
 
 from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.tasks import StoryTask
 
-__all__ = ["EVAL_PROMPTS", "TRAIN_PROMPTS", "load_story"]
+__all__ = ["EVAL_PROMPTS", "TRAIN_PROMPTS", "load_story", "load_words"]
 
 TRAIN_PROMPTS = (
     "Describe a city in the clouds:",
@@ -32,6 +38,7 @@ EVAL_PROMPTS = (
     "Tell of a fox who delivers letters in the snow:",
 )
 _PROMPTS = {"train": TRAIN_PROMPTS, "eval": EVAL_PROMPTS}
+WORDS = Path(__file__).parent / "story_words.txt"
 # These prompts need no download, so the sample is the training split.
 SPLITS = {"train": ("train",), "eval": ("eval",), "all": ("train", "eval"), "sample": ("train",)}
 
@@ -52,10 +59,17 @@ def load_story(split: str = "train", prompts: Sequence[str] | None = None) -> tu
     if prompts is not None:
         return _own_tasks(prompts)
     return tuple(
-        StoryTask(f"story/{name}/{number}", prompt)
+        StoryTask(f"story/{name}/{number}", prompt, load_words(WORDS)[f"story/{name}/{number}"])
         for name in SPLITS[split]
         for number, prompt in enumerate(_PROMPTS[name])
     )
+
+
+@lru_cache(maxsize=4)
+def load_words(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the words that go with each task, from a file with a task id and words in a line."""
+    lines = [line.split() for line in path.read_text("utf-8").splitlines()]
+    return {task_id: tuple(words) for task_id, *words in lines}
 
 
 def _own_tasks(prompts: Sequence[str]) -> tuple[StoryTask, ...]:
@@ -64,4 +78,8 @@ def _own_tasks(prompts: Sequence[str]) -> tuple[StoryTask, ...]:
     for prompt in prompts:
         if not isinstance(prompt, str) or not prompt.strip():
             raise InvalidArgumentError(f"prompts must be non-empty texts, got {prompt!r}")
-    return tuple(StoryTask(f"story/own/{n}", prompt) for n, prompt in enumerate(prompts))
+    known = {task.prompt: task.words for task in load_story("all")}
+    return tuple(
+        StoryTask(f"story/own/{n}", prompt, known.get(prompt, ()))
+        for n, prompt in enumerate(prompts)
+    )

@@ -14,11 +14,12 @@ Reward:
 
     | mode | range | reward of a turn |
     |---|---|---|
-    | `grounded` | 0 to 1 | 0.3 and 0.3 for the texts, 0.2 length, 0.1 division, 0.1 transitions |
+    | `grounded` | 0 to 1 | 0.35 and 0.35 for the texts, 0.15 length, 0.15 division |
+    | `judged` | 0 to 1 | the same, with each text times its score by `scorer` |
     | `paper` | 0 to 3 | structure 0.5, then length 1, then vocabulary 0.5, then style 1 |
 
-    See `mlrl_envs.rewards.writing.grounded` and `mlrl_envs.rewards.writing.paper`. Division is how
-    far the first text speaks of the state of the field and the second of the work.
+    See `mlrl_envs.rewards.writing.grounded` and `mlrl_envs.rewards.writing.paper`. Division is the
+    share of the second text's words that the first does not have.
 
 Data:
     OpenMLRL/arXiv_abstract, abstracts of 100 to 300 words, CC0 1.0 (arXiv's metadata). A. Cohan et

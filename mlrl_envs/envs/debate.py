@@ -17,19 +17,20 @@ Action:
 Reward:
     Each agent has its own reward. `mode="zero_sum"` pays what it is ahead of the opponent instead:
     the two rewards then sum to 1 (`grounded`) or to 0 (`paper`, -2 to 2). With `judge` a language
-    model scores the arguments instead of rules.
+    model scores the arguments instead.
 
     | mode | range | reward of a turn |
     |---|---|---|
-    | `grounded` | 0 to 1 | gate · side · (0.4 point + 0.2 relevance + 0.2 reasoning + 0.2 reply) |
+    | `grounded` | 0 to 1 | gate · topic · (0.6 + 0.4 side) |
+    | `judged` | 0 to 1 | the same, times the score of the argument by `scorer` |
     | `paper` | 0 to 2 | score of the argument, plus that of the whole debate in the last turn |
 
     See `mlrl_envs.rewards.debate.score`, `mlrl_envs.rewards.debate.argument` and
     `mlrl_envs.rewards.debate.judge`.
 
 Data:
-    24 propositions written for this project, with key points for both sides that no agent reads.
-    There are no reference answers.
+    24 propositions written one by one and 2880 made from 40 topics, with key points for both sides
+    that no agent reads. There are no reference answers.
 
 Version history:
     v0: First version.
@@ -47,14 +48,22 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mlrl_envs.config import check_choice
-from mlrl_envs.datasets.debate import load_debate
+from mlrl_envs.datasets.debate import contrast_tasks, load_debate
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.history import quote
 from mlrl_envs.envs.options import DataConfig
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.models import Endpoint, as_endpoint
 from mlrl_envs.rewards.debate.judge import score_judged
-from mlrl_envs.rewards.debate.score import CON, PRO, DebateRules, score_grounded, score_paper
+from mlrl_envs.rewards.debate.score import (
+    CON,
+    PRO,
+    DebateRules,
+    score_grounded,
+    score_paper,
+    topic_of,
+)
+from mlrl_envs.rewards.prose import contrast_of, judge_texts
 from mlrl_envs.tasks import DebateTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
@@ -89,6 +98,8 @@ class DebateConfig(DataConfig):
             and other fields of it.
         data_path: A file with other propositions; None uses the built-in ones.
     """
+
+    REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
 
     max_turns: int = 3
     communication: str = "broadcast"
@@ -131,8 +142,8 @@ class DebateFamily(Family[DebateConfig, DebateTask]):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) for `grounded`; (0, 2) for `paper`, (-2, 2) if it is zero-sum."""
-        if self.config.reward == "grounded":
+        """(0, 1) for `grounded` and `judged`; (0, 2) for `paper`, (-2, 2) if it is zero-sum."""
+        if self.config.reward != "paper":
             return 0.0, 1.0
         return (-2.0, 2.0) if self.config.mode == "zero_sum" else (0.0, 2.0)
 
@@ -164,17 +175,20 @@ class DebateFamily(Family[DebateConfig, DebateTask]):
         return _NEXT_HEARD.format(other=_other(agent)) if self.is_broadcast else _NEXT
 
     def score(self, attempts: Sequence[Attempt[DebateTask]], sandbox: ProgramRunner) -> list[Score]:  # noqa: ARG002  runs no programs
-        """Score attempts by the published formula, by rules, or by a judge model in one batch."""
+        """Score attempts by the published formula, by contrast, or by a model in one batch."""
         config = self.config
         rules = DebateRules(config.mode == "zero_sum", config.max_turns, self.is_broadcast)
         if config.reward == "paper":
             return [score_paper(attempt, rules) for attempt in attempts]
-        instructions = [self.prompts(attempt.task) for attempt in attempts]
+        prompts = [self.prompts(attempt.task) for attempt in attempts]
         if isinstance(config.judge, Endpoint):
-            return score_judged(attempts, rules, instructions, config.judge)
+            return score_judged(attempts, rules, prompts, config.judge)
+        judged = judge_texts(attempts, prompts, lambda task: task.proposition, self.scorer)
+        tasks = (*contrast_tasks(), *(self.tasks if config.path else ()))
+        contrast = contrast_of(tuple(dict.fromkeys(topic_of(task) for task in tasks)))
         return [
-            score_grounded(attempt, rules, each)
-            for attempt, each in zip(attempts, instructions, strict=True)
+            score_grounded(attempt, rules, told, contrast=contrast, judged=each)
+            for attempt, told, each in zip(attempts, prompts, judged, strict=True)
         ]
 
 

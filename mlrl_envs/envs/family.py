@@ -15,7 +15,16 @@ from mlrl_envs.envs.options import FamilyConfig
 from mlrl_envs.feedback import get_feedback
 from mlrl_envs.models import AdvisedFamily, as_endpoint
 from mlrl_envs.shell.env import TextParallelEnv
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, TaskFamily, Turn
+from mlrl_envs.types import (
+    AgentID,
+    Attempt,
+    ProgramRunner,
+    Score,
+    Task,
+    TaskFamily,
+    TextScorer,
+    Turn,
+)
 
 __all__ = ["Family"]
 
@@ -106,6 +115,11 @@ class Family(ABC, Generic[ConfigT, TaskT]):
     def is_broadcast(self) -> bool:
         """Whether agents read the earlier answers of the others."""
         return self.config.communication == "broadcast"
+
+    @property
+    def scorer(self) -> TextScorer | None:
+        """The text scorer of `reward="judged"`, None for other rewards."""
+        return cast("TextScorer | None", self.config.scorer)  # built by the config
 
     def observe(self, task: TaskT, turns: Sequence[Turn], agent: AgentID) -> str:
         """Return the prompt and, from turn 2 on, the history, the feedback and a request."""

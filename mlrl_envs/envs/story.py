@@ -15,19 +15,21 @@ Action:
     The text, without a heading or comments.
 
 Reward:
-    Both agents receive the same reward. An episode is solved when length, continuity and relevance
-    are full and the prose is good (`paper`: when the ratio of the lengths lies in its interval).
+    Both agents receive the same reward. An episode is solved from 0.75 on (`paper`: when the ratio
+    of the lengths lies in its interval). `judged` needs a text scorer (`scorer`).
 
     | mode | range | reward of a turn |
     |---|---|---|
-    | `grounded` | 0 to 1 | gate · (topic · (0.4 length + 0.3 continuity) + 0.3 relevance) |
+    | `grounded` | 0 to 1 | gate · topic · (0.8 + 0.2 length) |
+    | `judged` | 0 to 1 | the same, times the score of each text |
     | `paper` | 0 to `scale` | `scale` · exp(-distance of the ratio of lengths to its interval) |
 
     See `mlrl_envs.rewards.writing.story`.
 
 Data:
     Twenty prompts written for this project: ten to train on, ten to evaluate on. `prompts` replaces
-    them. There are no reference answers.
+    them; words that go with a topic are known for the built-in prompts only. There are no reference
+    answers.
 
 Version history:
     v0: First version.
@@ -37,7 +39,7 @@ Example:
     observations, infos = env.reset(seed=0)
     actions = {"setup": "A city floats on a cloud.", "story": "One day the cloud began to rain."}
     observations, rewards, *_, infos = env.step(actions)
-    assert set(infos["story"]["components"]) == {"length", "continuity", "relevance"}
+    assert set(infos["story"]["components"]) == {"topic", "length"}
 """
 
 from collections.abc import Sequence
@@ -49,7 +51,8 @@ from mlrl_envs.datasets.story import load_story
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.options import FamilyConfig
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.rewards.writing.story import score_grounded, score_paper
+from mlrl_envs.rewards.prose import contrast_of, judge_texts
+from mlrl_envs.rewards.writing.story import score_grounded, score_paper, topic_of
 from mlrl_envs.tasks import StoryTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score
 
@@ -68,6 +71,8 @@ class StoryConfig(FamilyConfig):
         max_ratio: Highest such ratio.
         scale: Factor of the published reward; the grounded reward does not use it.
     """
+
+    REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
 
     prompts: Sequence[str] | None = None
     min_ratio: float = 2.0
@@ -124,22 +129,26 @@ class StoryFamily(Family[StoryConfig, StoryTask]):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) for `grounded`, (0, scale) for `paper`."""
-        return 0.0, 1.0 if self.config.reward == "grounded" else self.config.scale
+        """(0, 1) for `grounded` and `judged`, (0, scale) for `paper`."""
+        return 0.0, self.config.scale if self.config.reward == "paper" else 1.0
 
     def prompt(self, task: StoryTask, agent: AgentID) -> str:
         """Return the creative prompt and the agent's part."""
         return f"{task.prompt}\n\n{self.parts[agent]}"
 
     def score(self, attempts: Sequence[Attempt[StoryTask]], sandbox: ProgramRunner) -> list[Score]:  # noqa: ARG002  runs no programs
-        """Score each attempt by its texts."""
+        """Score attempts by their texts, with `judged` in one batch of the text scorer."""
         config = self.config
         bounds = (config.min_ratio, config.max_ratio)
         if config.reward == "paper":
             return [score_paper(attempt, bounds=bounds, scale=config.scale) for attempt in attempts]
+        prompts = [self.prompts(attempt.task) for attempt in attempts]
+        judged = judge_texts(attempts, prompts, lambda task: task.prompt, self.scorer)
+        topics = (topic_of(task) for task in (*load_story("all"), *self.tasks))
+        contrast = contrast_of(tuple(topics))
         return [
-            score_grounded(attempt, bounds=bounds, instructions=self.prompts(attempt.task))
-            for attempt in attempts
+            score_grounded(attempt, bounds=bounds, contrast=contrast, judged=each)
+            for attempt, each in zip(attempts, judged, strict=True)
         ]
 
 

@@ -13,11 +13,12 @@ Reward:
 
     | mode | range | reward of a turn |
     |---|---|---|
-    | `grounded` | 0 to 1 | 0.25 and 0.35 for the texts, 0.2 length, 0.1 division, 0.1 transitions |
+    | `grounded` | 0 to 1 | 0.3 and 0.4 for the texts, 0.15 length, 0.15 division |
+    | `judged` | 0 to 1 | the same, with each text times its score by `scorer` |
     | `paper` | 0 to 3 | structure 0.5, then length 1, then vocabulary 0.5, then style 1 |
 
     See `mlrl_envs.rewards.writing.grounded` and `mlrl_envs.rewards.writing.paper`. Division is
-    full if the elaboration has twice as many distinct words as the summary.
+    the share of the elaboration's words that the summary does not have.
 
 Data:
     trl-lib/tldr, CC BY 4.0. M. Völske et al., "TL;DR: Mining Reddit to Learn Automatic

@@ -1,8 +1,7 @@
 """Base class of the families in which two writers retell one source.
 
 TLDR and arXiv differ in their data, the parts of the two writers and the constants of the rewards,
-which each of their families states as a `Brief`. Grounded rewards need
-`pip install 'mlrl[tasks]'` (ROUGE).
+which each of their families states as a `Brief`.
 
 Observation:
     The source and the agent's part. From turn 2 on also the agent's last text, the feedback and the
@@ -16,9 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from mlrl_envs.datasets.sources import SAMPLE
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.options import DataConfig
-from mlrl_envs.rewards.prose import check_rouge
+from mlrl_envs.rewards.prose import Contrast, contrast_of, judge_texts
 from mlrl_envs.rewards.writing.grounded import WritingRules, score_grounded
 from mlrl_envs.rewards.writing.paper import MAX_REWARD, Levels, score_paper
 from mlrl_envs.tasks import WritingTask
@@ -31,16 +31,7 @@ __all__ = ["Brief", "WritingConfig", "WritingFamily"]
 class WritingConfig(DataConfig):
     """Options of retelling a source."""
 
-    def __post_init__(self) -> None:
-        """Check types and ranges.
-
-        Raises:
-            InvalidArgumentError: If a value has the wrong type or is outside its range.
-            MissingPackageError: If the reward needs a package that is not installed.
-        """
-        super().__post_init__()
-        if self.reward == "grounded":
-            check_rouge()
+    REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
 
 
 @dataclass(frozen=True)
@@ -78,8 +69,8 @@ class WritingFamily(Family[WritingConfig, WritingTask]):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """(0, 1) for `grounded`, (0, 3) for `paper`."""
-        return 0.0, 1.0 if self.config.reward == "grounded" else MAX_REWARD
+        """(0, 1) for `grounded` and `judged`, (0, 3) for `paper`."""
+        return 0.0, MAX_REWARD if self.config.reward == "paper" else 1.0
 
     def prompt(self, task: WritingTask, agent: AgentID) -> str:
         """Return the source and the agent's part."""
@@ -90,10 +81,18 @@ class WritingFamily(Family[WritingConfig, WritingTask]):
         attempts: Sequence[Attempt[WritingTask]],
         sandbox: ProgramRunner,  # noqa: ARG002  runs no programs
     ) -> list[Score]:
-        """Score each attempt by its texts."""
+        """Score attempts by their texts, with `judged` in one batch of the text scorer."""
         if self.config.reward == "paper":
             return [score_paper(attempt, levels=self.brief.levels) for attempt in attempts]
+        prompts = [self.prompts(attempt.task) for attempt in attempts]
+        judged = judge_texts(attempts, prompts, lambda task: task.source, self.scorer)
+        contrast = self.contrast()
         return [
-            score_grounded(attempt, rules=self.brief.rules, instructions=self.prompts(attempt.task))
-            for attempt in attempts
+            score_grounded(attempt, rules=self.brief.rules, contrast=contrast, judged=each)
+            for attempt, each in zip(attempts, judged, strict=True)
         ]
+
+    def contrast(self) -> Contrast:
+        """Return the sources that texts are compared with: the split and the sample."""
+        sample = self.load_tasks(type(self.config)(split=SAMPLE))
+        return contrast_of(tuple(task.source for task in (*sample, *self.tasks)))

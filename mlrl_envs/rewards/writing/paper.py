@@ -19,7 +19,7 @@ import math
 from dataclasses import dataclass
 
 from mlrl_envs.parsing.text import words
-from mlrl_envs.rewards.prose import STOP_WORDS, match_transitions
+from mlrl_envs.rewards.writing.transitions import STOP_WORDS, match_transitions
 from mlrl_envs.tasks import WritingTask
 from mlrl_envs.types import Attempt, Json, Score
 

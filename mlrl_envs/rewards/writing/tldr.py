@@ -1,11 +1,11 @@
 """Reward constants of `mlrl/tldr-v0`: a brief summary and a detailed one.
 
 The formulas are in `mlrl_envs.rewards.writing.paper` and `mlrl_envs.rewards.writing.grounded`.
-Division is the published score of vocabulary: the elaboration should have twice as many distinct
-words.
+Thresholds of the summary are calibrated on half of 212 TL;DRs of people: 9 of 10 have a relevance
+of 0.37, 19 of 20 copy less than 35 % of their runs of three words.
 """
 
-from mlrl_envs.rewards.writing.grounded import JudgedText, WritingPart, WritingRules
+from mlrl_envs.rewards.writing.grounded import WritingPart, WritingRules
 from mlrl_envs.rewards.writing.paper import Levels, Trapezoid
 
 __all__ = ["LEVELS", "RULES"]
@@ -18,32 +18,26 @@ LEVELS = Levels(
     shared_full=0.03,
     reads_both=False,
 )
-
-
-def _vocabulary(summary: JudgedText, elaboration: JudgedText) -> float:
-    distinct = len(set(summary.words))
-    ratio = len(set(elaboration.words)) / distinct if distinct else 0.0
-    return LEVELS.vocabulary(ratio) or 0.0
-
-
-# Human summaries share 37 to 92 % of their content words with their post (5th and 95th percentile),
-# and at most 44 % (95th percentile) with another post.
 RULES = WritingRules(
     parts=(
         WritingPart(
-            weight=0.25, least_words=12, most_words=70, faith=(0.25, 0.85), phrases=0.1, coverage=18
+            weight=0.3,
+            least_words=12,
+            most_words=80,
+            relevance=(0.2, 0.5),
+            copied=(0.75, 0.4),
+            coherence=None,
+            coverage=0.03,
         ),
         WritingPart(
-            weight=0.35,
+            weight=0.4,
             least_words=36,
             most_words=220,
-            faith=(0.25, 0.8),
-            phrases=0.2,
-            coverage=48,
+            relevance=(0.25, 0.5),
+            copied=(0.35, 0.2),
+            coherence=(0.02, 0.2),
+            coverage=0.12,
         ),
     ),
-    length=LEVELS.length,
-    division=_vocabulary,
-    kinds=2,
-    reads_both=False,
+    length=Trapezoid(0.8, 1.3, 4.5, 7.0),
 )

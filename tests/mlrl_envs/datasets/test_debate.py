@@ -3,6 +3,7 @@ import json
 import pytest
 
 from mlrl_envs.datasets.debate import SPLITS, load_debate, parse_row
+from mlrl_envs.datasets.propositions import make_propositions
 from mlrl_envs.errors import DataNotFoundError, InvalidDataError, UnknownNameError
 
 ROW = {
@@ -15,9 +16,25 @@ ROW = {
 
 def test_splits_share_nothing_and_make_up_all():
     ids = {split: [task.task_id for task in load_debate(split)] for split in SPLITS}
-    assert [len(ids[split]) for split in ("train", "eval", "all")] == [16, 8, 24]
-    assert ids["train"] + ids["eval"] == ids["all"]
-    assert len(set(ids["all"])) == 24
+    assert [len(ids[split]) for split in ("train", "eval", "all")] == [2320, 584, 2904]
+    assert set(ids["train"]) | set(ids["eval"]) == set(ids["all"])
+    assert len(set(ids["all"])) == 2904
+
+
+def test_made_propositions_of_the_splits_share_no_key_point():
+    points = [
+        {point for task in make_propositions(split) for point in task.pro_points}
+        for split in ("train", "eval")
+    ]
+    assert not points[0] & points[1]
+    assert [len(found) for found in points] == [256, 64]
+
+
+def test_the_same_points_serve_both_sides():
+    tasks = make_propositions("train")
+    first = [task for task in tasks if task.task_id.startswith("debate/train/0/")]
+    assert {task.pro_points for task in first} == {task.con_points for task in first}
+    assert len({task.proposition for task in tasks}) == len(tasks)
 
 
 def test_every_proposition_has_key_points_for_both_sides():
@@ -25,7 +42,7 @@ def test_every_proposition_has_key_points_for_both_sides():
         assert task.proposition.endswith(".")
         assert len(task.pro_points) == len(task.con_points) == 4
         assert len({*task.pro_points, *task.con_points}) == 8
-        assert all(3 <= len(point.split()) <= 9 for point in (*task.pro_points, *task.con_points))
+        assert all(2 <= len(point.split()) <= 11 for point in (*task.pro_points, *task.con_points))
 
 
 def test_sample_is_six_others():

@@ -61,35 +61,34 @@ def test_zero_sum_shows_own_parts_and_the_opponent():
     assert zero_sum(parts, scale=1.0, base=0.0)["con"] == {"a": 0.5, "opponent": -0.75}
 
 
-def test_grounded_weights_shift_where_there_is_nothing_to_reply_to():
-    first, second = _components(HONEST)
-    assert first == pytest.approx({"point": 0.5, "relevance": 0.25, "reasoning": 0.25})
-    # It says "not" once in three sentences, which costs a three hundredth.
-    whole = {"point": 0.4, "relevance": 0.2, "reasoning": 0.2, "reply": 0.2}
-    assert second == pytest.approx({name: part * (1 - 0.01 / 3) for name, part in whole.items()})
+def test_grounded_parts_are_topic_and_side():
+    for parts in _components(HONEST):
+        assert set(parts) == {"topic", "side"}
+        assert 0.0 < parts["side"] <= parts["topic"] * 2 / 3 + 1e-9
 
 
-def test_nobody_replies_to_what_was_not_heard():
-    assert "reply" not in _components(HONEST, communication="none")[1]
-
-
-def test_point_made_before_is_not_new():
-    said = HONEST[0]["pro"]
-    again = (
-        "Fumes make lungs ill, because private cars blow them into every window. If a resident "
-        "wants cleaner air, he has to leave the city, which is absurd. Children in such centres "
-        "cough from autumn until spring, and doctors know it well."
+def test_key_points_of_another_proposition_count_against():
+    other = (
+        "Animals suffer stress in cages, and their wild behaviour needs a large territory. "
+        "Breeding rarely returns a species to the wild, and documentaries teach children better "
+        "than any keeper could."
     )
-    first = _components([{"pro": again, "con": HONEST[0]["con"]}])[0]
-    later = _components([HONEST[0], {"pro": again, "con": HONEST[1]["con"]}])[1]
-    assert said != again
-    assert first["point"] == pytest.approx(0.5)
-    assert later["point"] < 0.25
+    assert sum(_components([{"pro": other, "con": ""}])[0].values()) < 0.2
+
+
+def test_quoting_denying_and_conceding_cost_nothing():
+    plain = HONEST[1]["pro"]
+    polite = "My opponent is right that this has costs, but they are not large. " + plain
+    earned = [
+        sum(_components([HONEST[0], {"pro": text, "con": HONEST[1]["con"]}])[1].values())
+        for text in (plain, polite)
+    ]
+    assert earned[1] >= 0.9 * earned[0] > 0.7
 
 
 def test_each_side_is_paid_for_itself():
     _, (result,) = _play([{"pro": HONEST[0]["pro"], "con": ""}])
-    assert result[1]["pro"] > 0.8
+    assert result[1]["pro"] > 0.7
     assert result[1]["con"] == 0.0
 
 
@@ -106,7 +105,7 @@ def test_feedback_names_what_is_weak():
     checks = {side: results[0][4][side]["diagnostics"]["checks"] for side in ("pro", "con")}
     assert all(check["passed"] for check in checks["pro"])
     weak = [check["name"] for check in checks["con"] if not check["passed"]]
-    assert weak == ["prose", "your side", "topic", "reasons", "new point"]
+    assert weak == ["prose", "topic"]
 
 
 def test_no_key_point_is_disclosed():

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mlrl_envs
-from mlrl_envs.rewards.prose.transitions import CATEGORIES
 from mlrl_envs.rewards.writing.arxiv import LEVELS as ARXIV
 from mlrl_envs.rewards.writing.paper import jaccard, paper_levels, transition_score
 from mlrl_envs.rewards.writing.tldr import LEVELS as TLDR
+from mlrl_envs.rewards.writing.transitions import CATEGORIES
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 STYLE = 0.4 * 0.4 + 0.6  # one category, and words shared in full

@@ -1,20 +1,10 @@
 """Stop words and twelve categories of transitions of the published writing reward.
 
 The lists are taken from the release of the formula (`rewards/tldr_rewards.py` of
-OpenMLRL/LLM_Collab_Writing, the same for both tasks), because its scores depend on them. Grounded
-rewards match the same phrases as whole words, without a few that do not link sentences.
+OpenMLRL/LLM_Collab_Writing, the same for both tasks), because its scores depend on them.
 """
 
-from collections.abc import Sequence
-
-__all__ = [
-    "CATEGORIES",
-    "LINK_HEADS",
-    "STOP_WORDS",
-    "find_transitions",
-    "match_transitions",
-    "opens_with_transition",
-]
+__all__ = ["CATEGORIES", "STOP_WORDS", "match_transitions"]
 
 _STOP_WORDS = (
     "a all also an and any are as at bad be been being both but by can could did do does each "
@@ -99,22 +89,6 @@ _PHRASES = {
 }
 CATEGORIES = {name: tuple(text.split(", ")) for name, text in _PHRASES.items()}
 
-# More often a verb, a preposition or a number than a link between sentences.
-_NO_LINKS = frozenset(
-    ("as", "as with", "during", "first", "granted", "had", "next", "rather", "second", "should")
-) | frozenset(("since", "so", "still", "such as", "that is", "third", "until", "were"))
-_LINKS = {
-    phrase: {name for name, phrases in CATEGORIES.items() if phrase in phrases}
-    for phrases in CATEGORIES.values()
-    for phrase in phrases
-    if phrase not in _NO_LINKS
-}
-LINK_HEADS = frozenset(phrase.split()[0] for phrase in _LINKS)
-# Phrases of several words as lists of words, by their first two words, longest first.
-_LONGER: dict[tuple[str, str], list[list[str]]] = {}
-for _phrase in sorted((phrase.split() for phrase in _LINKS if " " in phrase), key=len):
-    _LONGER.setdefault((_phrase[0], _phrase[1]), []).insert(0, _phrase)
-
 
 def match_transitions(text: str) -> set[str]:
     """Return the categories found by the published reward: anywhere, even inside a word."""
@@ -122,33 +96,3 @@ def match_transitions(text: str) -> set[str]:
     return {
         name for name, phrases in CATEGORIES.items() if any(phrase in lower for phrase in phrases)
     }
-
-
-def find_transitions(words: Sequence[str]) -> tuple[set[str], int]:
-    """Return the categories found among whole words, and the number of words of their phrases.
-
-    Args:
-        words: The lower-case words of a text, in order.
-    """
-    found: set[str] = set()
-    taken = 0
-    for place in [place for place, word in enumerate(words) if word in LINK_HEADS]:
-        phrase = _link_at(words, place)
-        if phrase:
-            found |= _LINKS[phrase]
-            taken += phrase.count(" ") + 1
-    return found, taken
-
-
-def opens_with_transition(words: Sequence[str]) -> bool:
-    """Return whether a sentence, given as lower-case words, begins with a transition."""
-    return bool(words) and _link_at(words, 0) is not None
-
-
-def _link_at(words: Sequence[str], place: int) -> str | None:
-    """Return the longest phrase at a position."""
-    pair = (words[place], words[place + 1] if place + 1 < len(words) else "")
-    for phrase in _LONGER.get(pair, ()):
-        if list(words[place : place + len(phrase)]) == phrase:
-            return " ".join(phrase)
-    return words[place] if words[place] in _LINKS else None
