@@ -17,7 +17,9 @@ __all__ = [
     "InvalidDataError",
     "MissingPackageError",
     "MlrlError",
+    "ModelNotFoundError",
     "ResetNeededError",
+    "ScorerError",
     "UnknownNameError",
     "unknown_name",
 ]
@@ -55,6 +57,10 @@ class MissingPackageError(MlrlError, ImportError):
     """An optional package is missing; the message says what to install."""
 
 
+class ModelNotFoundError(MlrlError, FileNotFoundError):
+    """A model is neither a folder, nor a known name, nor on the Hugging Face hub."""
+
+
 class ContractError(MlrlError, AssertionError):
     """An environment violates the contract that `check_env` checks."""
 
@@ -65,6 +71,10 @@ class InfraError(MlrlError, RuntimeError):
 
 class EndpointError(InfraError):
     """A request to a model server failed; the message names the server and the fix."""
+
+
+class ScorerError(InfraError):
+    """A text scorer failed; the message names the scorer, its model and the fix."""
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownNameError:

@@ -26,6 +26,8 @@ __all__ = [
     "Task",
     "TaskFamily",
     "TextEnv",
+    "TextScorer",
+    "TextToScore",
     "Turn",
 ]
 
@@ -140,6 +142,47 @@ class ChatModel(Protocol):
 
         Raises:
             EndpointError: If an answer cannot be obtained.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class TextToScore:
+    """A text and its context, as a text scorer reads them.
+
+    Attributes:
+        text: The text to score.
+        source: What the text is about: the post, the abstract, the proposition; may be empty.
+        instruction: What the writer was asked to do; may be empty.
+        others: Sources of other tasks, against which a scorer may compare `source`.
+    """
+
+    text: str
+    source: str = ""
+    instruction: str = ""
+    others: tuple[str, ...] = ()
+
+
+class TextScorer(Protocol):
+    """A scorer of texts; `mlrl_envs.models.scorers` has implementations.
+
+    A scorer is picklable, because environments are. On a CPU its scores are deterministic and do
+    not depend on the other texts of a batch (up to 1e-5).
+
+    Attributes:
+        fingerprint: A hash of what decides a score: the model, the prompt, and constants.
+    """
+
+    @property
+    def fingerprint(self) -> str:
+        """See the attributes above."""
+        ...
+
+    def score_many(self, batch: Sequence[TextToScore]) -> list[float]:
+        """Return the score of each text, in order, in [0, 1]; any text has a score.
+
+        Raises:
+            InfraError: If the model cannot be loaded, run or reached.
         """
         ...
 

@@ -4,6 +4,7 @@ from mlrl_envs.errors import (
     InfraError,
     InvalidArgumentError,
     MlrlError,
+    ModelNotFoundError,
     UnknownNameError,
     unknown_name,
 )
@@ -23,10 +24,6 @@ __all__ = [
 
 class ConfigError(InvalidArgumentError):
     """A configuration value is unknown or outside its range."""
-
-
-class ModelNotFoundError(MlrlError, FileNotFoundError):
-    """A model is neither a folder, nor a known name, nor on the Hugging Face hub."""
 
 
 class CheckpointError(MlrlError, RuntimeError):

@@ -9,6 +9,8 @@ from mlrl_envs.config import check_choice, checked_path
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
 from mlrl_envs.models import Endpoint, as_endpoint
+from mlrl_envs.models.scorers import as_scorer
+from mlrl_envs.types import TextScorer
 
 __all__ = ["DataConfig", "FamilyConfig"]
 
@@ -26,6 +28,9 @@ class FamilyConfig:
             mode or `"module:function"`.
         expert: The model that suggests edits with `feedback="expert_edits"`: an `Endpoint`, or a
             mapping with `base_url`, `model` and other fields of it.
+        scorer: The model that scores texts with `reward="judged"`: a `TextScorer`, the name of a
+            kind (`"likelihood"`), a mapping with `kind` and the options of that kind, or
+            `"module:function"`; see `mlrl_envs.models.scorers.as_scorer`.
         communication: `"broadcast"` shows agents the answers of their teammates from turn 2 on.
     """
 
@@ -36,6 +41,7 @@ class FamilyConfig:
     max_turns: int = 1
     feedback: str = "diagnostics"
     expert: Endpoint | Mapping[str, Any] | None = None
+    scorer: TextScorer | Mapping[str, Any] | str | None = None
     communication: str = "none"
 
     def __post_init__(self) -> None:
@@ -54,6 +60,7 @@ class FamilyConfig:
         check_choice("reward", self.reward, self.REWARDS)
         check_choice("communication", self.communication, ("none", "broadcast"))
         self._check_expert()
+        self._check_scorer()
         get_feedback(self.feedback)
 
     def _check_expert(self) -> None:
@@ -64,6 +71,20 @@ class FamilyConfig:
             )
         if self.expert is not None:
             object.__setattr__(self, "expert", as_endpoint(self.expert))
+
+    def _check_scorer(self) -> None:
+        if self.scorer is None:
+            if self.reward == "judged":
+                raise InvalidArgumentError(
+                    "reward 'judged' needs a text scorer: pass scorer='likelihood', "
+                    "scorer={'kind': ..., 'model': ...} or an object with score_many"
+                )
+            return
+        if self.reward != "judged":
+            raise InvalidArgumentError(
+                f"a scorer is read by reward 'judged' only, got reward {self.reward!r} with one"
+            )
+        object.__setattr__(self, "scorer", as_scorer(self.scorer))
 
 
 @dataclass(frozen=True)

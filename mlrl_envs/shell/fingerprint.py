@@ -28,8 +28,9 @@ def fingerprint(env: Any) -> dict[str, str]:  # noqa: ANN401  any environment
         env: An environment.
 
     Returns:
-        `data`: the hash of every task of the split, in order; `scorer`: the hash of the code. An
-        empty mapping for environments that are not a `TextParallelEnv`.
+        `data`: the hash of every task of the split, in order; `scorer`: the hash of the code and,
+        if the family has a text scorer, of its fingerprint. An empty mapping for environments that
+        are not a `TextParallelEnv`.
     """
     if not isinstance(env, TextParallelEnv):
         return {}
@@ -39,7 +40,11 @@ def fingerprint(env: Any) -> dict[str, str]:  # noqa: ANN401  any environment
     family: Any = env.family
     while type(family).__module__.startswith("mlrl_envs.models."):  # wraps another family
         family = family.family
-    return {"data": digest.hexdigest(), "scorer": _scorer_hash(*_place(family))}
+    rules = _scorer_hash(*_place(family))
+    scorer = getattr(getattr(family, "config", None), "scorer", None)
+    if scorer is not None:
+        rules = hashlib.sha256(f"{rules} {scorer.fingerprint}".encode()).hexdigest()
+    return {"data": digest.hexdigest(), "scorer": rules}
 
 
 def _place(family: object) -> tuple[str, str]:

@@ -1,0 +1,80 @@
+"""Text scorers: models that score texts for environments with `reward="judged"`.
+
+To add a kind, write a module with a frozen dataclass that extends `CachedScorer`, and list it in
+`SCORER_KINDS`. Importing this package imports neither torch nor transformers.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from mlrl_envs.config import import_object
+from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.models.scorers.base import CachedScorer
+from mlrl_envs.types import TextScorer, TextToScore
+
+__all__ = ["SCORER_KINDS", "CachedScorer", "TextScorer", "TextToScore", "as_scorer"]
+
+SCORER_KINDS: dict[str, type[CachedScorer]] = {}
+
+
+def as_scorer(value: object) -> TextScorer:
+    """Return a text scorer, built from a description if necessary; its model is not loaded.
+
+    Args:
+        value: A `TextScorer`; the name of a kind; a mapping with `kind` and options of that kind;
+            or `"module:function"`, also as a `kind`, where the function takes the options and
+            returns a `TextScorer` (a `TextScorer` itself may be named, too).
+
+    Raises:
+        UnknownNameError: If there is no such kind or option.
+        InvalidArgumentError: If the value is of another type, an option is outside its range, or
+            the function cannot be imported or returns no `TextScorer`.
+    """
+    if isinstance(value, str):
+        return _build(value, {})
+    if isinstance(value, Mapping):
+        options = {str(name): option for name, option in value.items()}
+        kind = options.pop("kind", None)
+        if not isinstance(kind, str):
+            raise InvalidArgumentError(
+                f"a scorer needs a kind ({', '.join(SCORER_KINDS)}), got {dict(value)!r}"
+            )
+        return _build(kind, options)
+    return value if isinstance(value, CachedScorer) else _checked(value, repr(value))
+
+
+def _build(kind: str, options: dict[str, Any]) -> TextScorer:
+    if ":" in kind:
+        return _imported(kind, options)
+    if kind not in SCORER_KINDS:
+        raise unknown_name("scorer kind", kind, [*SCORER_KINDS, "module:function"])
+    scorer_type = SCORER_KINDS[kind]
+    known = [each.name for each in fields(scorer_type)]  # type: ignore[arg-type]
+    for name in options:
+        if name not in known:
+            raise unknown_name(f"option of scorer {kind!r}", name, known)
+    return scorer_type(**options)
+
+
+def _imported(reference: str, options: dict[str, Any]) -> TextScorer:
+    try:
+        found = import_object(reference)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InvalidArgumentError(f"scorer {reference!r} cannot be imported: {error}") from error
+    if callable(found):
+        found = found(**options)
+    elif options:
+        raise InvalidArgumentError(f"scorer {reference!r} is an object: it takes no options")
+    return _checked(found, reference)
+
+
+def _checked(value: Any, name: str) -> TextScorer:  # noqa: ANN401  any object can be given
+    if not callable(getattr(value, "score_many", None)) or isinstance(value, type):
+        raise InvalidArgumentError(
+            f"a scorer is an object with score_many and fingerprint, the name of a kind, or a "
+            f"mapping with kind, got {name}"
+        )
+    if not isinstance(value.fingerprint, str):
+        raise InvalidArgumentError(f"the fingerprint of scorer {name} must be a str")
+    return value  # type: ignore[no-any-return]  # checked above
