@@ -60,7 +60,7 @@ def test_score_does_not_depend_on_the_batch(build, kind):
     # Another limit is another scorer, whose scores are not in the cache.
     alone = [build(kind, batch_tokens=1).score_many([text])[0] for text in TEXTS]
     assert together == pytest.approx(alone, abs=1e-5)
-    if kind != "judge":  # a random model has hardly any opinion
+    if kind not in ("judge", "sentences"):  # a random model has hardly any opinion
         assert len(set(together)) == len(TEXTS)
     assert all(0 <= score <= 1 for score in together)
 
