@@ -28,24 +28,36 @@ class Calibration:
     Attributes:
         low: Raw measure with score 0.
         high: Raw measure with score 1, above `low`.
+        ceiling: Highest raw measure with score 1, at least `high`: text that a model predicts too
+            well repeats itself.
+        top: Raw measure above `ceiling` from which the score is 0 again.
     """
 
     low: float
     high: float
+    ceiling: float = math.inf
+    top: float = math.inf
 
     def __post_init__(self) -> None:
         """Check the order of the levels.
 
         Raises:
-            InvalidArgumentError: Unless both are finite and `low` is below `high`.
+            InvalidArgumentError: Unless low < high <= ceiling < top, where the last two may be inf.
         """
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise InvalidArgumentError(f"need low < high, got {self.low!r}, {self.high!r}")
+        is_finite = math.isfinite(self.low) and math.isfinite(self.high)
+        falls = self.ceiling < self.top or self.ceiling == self.top == math.inf
+        if not (is_finite and self.low < self.high <= self.ceiling and falls):
+            raise InvalidArgumentError(
+                "need low < high <= ceiling < top, got "
+                f"{self.low!r}, {self.high!r}, {self.ceiling!r}, {self.top!r}"
+            )
 
     def score(self, raw: float) -> float:
         """Return the score of a raw measure; that of -inf is 0, that of NaN is NaN."""
         if math.isnan(raw):  # max and min would turn it into a score
             return raw
+        if raw > self.ceiling:
+            return max(0.0, (self.top - raw) / (self.top - self.ceiling))
         return min(1.0, max(0.0, (raw - self.low) / (self.high - self.low)))
 
 
@@ -97,7 +109,7 @@ def calibrate(
 
 
 def as_calibration(value: object) -> Calibration:
-    """Return a `Calibration`, built from a mapping or a pair (low, high) if necessary.
+    """Return a `Calibration`, built from a mapping or a sequence of its fields if necessary.
 
     Raises:
         InvalidArgumentError: If the value is of another type or outside its range.
@@ -105,15 +117,16 @@ def as_calibration(value: object) -> Calibration:
     if isinstance(value, Calibration):
         return value
     options: dict[str, Any] = {}
+    names = [each.name for each in fields(Calibration)]
     if isinstance(value, Mapping):
         options = dict(value)
-    elif isinstance(value, list | tuple) and len(value) == 2:
-        options = dict(zip(("low", "high"), value, strict=True))
-    names = [each.name for each in fields(Calibration)]
+    elif isinstance(value, list | tuple) and len(value) <= len(names):
+        options = dict(zip(names, value, strict=False))
     for name in options:
         if name not in names:
             raise unknown_name("calibration constant", name, names)
-    if len(options) < len(names) or not all(isinstance(v, int | float) for v in options.values()):
+    are_numbers = all(isinstance(each, int | float) for each in options.values())
+    if not {"low", "high"} <= options.keys() or not are_numbers:
         raise InvalidArgumentError(f"a calibration has low and high, got {value!r}")
     return Calibration(**options)
 

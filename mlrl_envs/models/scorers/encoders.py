@@ -81,7 +81,7 @@ class SimilarityScorer(ModelScorer):
     `sentence-transformers/all-MiniLM-L6-v2`.
 
     Attributes:
-        calibration: Raw similarities with scores 0 and 1, as a `Calibration`, a mapping or a pair.
+        calibration: Raw similarities with scores 0 and 1, as a `Calibration`, a mapping or a sequence.
             Without `others` the raw similarity is the cosine itself, otherwise the cosine minus the
             mean cosine with the others.
     """
@@ -89,7 +89,7 @@ class SimilarityScorer(ModelScorer):
     head: ClassVar[Head] = "AutoModel"
 
     model: str = ""
-    calibration: Calibration | Mapping[str, float] | tuple[float, float] = (0.0, 1.0)
+    calibration: Calibration | Mapping[str, float] | Sequence[float] = (0.0, 1.0)
 
     def __post_init__(self) -> None:
         """Check types and ranges; see `ModelScorer`."""

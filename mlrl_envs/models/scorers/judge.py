@@ -50,12 +50,12 @@ class LogitJudge(ModelScorer):
     Attributes:
         rubric: What a good and a bad text is.
         calibration: Log-odds of "good" with scores 0 and 1, as a `Calibration`, a mapping or a
-            pair; None uses the probability of "good". Small models need it, because their
+            sequence; None uses the probability of "good". Small models need it, because their
             log-odds of good and bad texts differ by little.
     """
 
     rubric: str = RUBRIC
-    calibration: Calibration | Mapping[str, float] | tuple[float, float] | None = None
+    calibration: Calibration | Mapping[str, float] | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         """Check types and ranges; see `ModelScorer`."""

@@ -39,13 +39,13 @@ class _CalibratedScorer(ModelScorer):
     """A scorer whose raw measure is mapped to [0, 1].
 
     Attributes:
-        calibration: A `Calibration`, or a mapping or pair with its `low` and `high`; None uses
+        calibration: A `Calibration`, or a mapping or sequence with its fields; None uses
             the constants of this project for the model.
     """
 
     CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {}
 
-    calibration: Calibration | Mapping[str, float] | tuple[float, float] | None = None
+    calibration: Calibration | Mapping[str, float] | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +106,7 @@ class LikelihoodScorer(_CalibratedScorer):
     Reads `text` only.
     """
 
-    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-5.0, -3.5)}
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.6, -5.4)}
 
     def raw(self, batch: Sequence[TextToScore]) -> list[float]:
         """Return the mean log-probability of a token of each text, in nats."""
