@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mlrl_envs
 from mlrl_envs.errors import DataNotFoundError
@@ -159,7 +159,7 @@ def _honest(path: Path) -> Iterator[TextToScore]:
         entry = json.loads(line)
         place = entry["env_id"], entry["split"]
         try:
-            env = envs.setdefault(place, None) or mlrl_envs.make(place[0], split=place[1])
+            env = envs.get(place) or cast("Any", mlrl_envs.make(place[0], split=place[1]))
         except DataNotFoundError:
             continue
         envs[place] = env

@@ -81,8 +81,7 @@ class SimilarityScorer(ModelScorer):
     `sentence-transformers/all-MiniLM-L6-v2`.
 
     Attributes:
-        calibration: Raw similarities with scores 0 and 1, as a `Calibration`, a mapping or a sequence.
-            Without `others` the raw similarity is the cosine itself, otherwise the cosine minus the
+        calibration: Raw similarities with scores 0 and 1, as in `LogitJudge`. Without `others` the raw similarity is the cosine itself, otherwise the cosine minus the
             mean cosine with the others.
     """
 
