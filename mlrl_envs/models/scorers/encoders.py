@@ -81,8 +81,9 @@ class SimilarityScorer(ModelScorer):
     `sentence-transformers/all-MiniLM-L6-v2`.
 
     Attributes:
-        calibration: Raw similarities with scores 0 and 1, as in `LogitJudge`. Without `others` the raw similarity is the cosine itself, otherwise the cosine minus the
-            mean cosine with the others.
+        calibration: Raw similarities with scores 0 and 1, as in `LogitJudge`. Without `others` the
+            raw similarity is the cosine itself, otherwise the cosine minus the mean cosine with the
+            others.
     """
 
     head: ClassVar[Head] = "AutoModel"
