@@ -1,7 +1,7 @@
 """Text scorers that measure how probable a text is for a causal language model.
 
-- `LikelihoodScorer`: the mean log-probability of the tokens of the text. Word salad is improbable,
-  whatever words it has.
+- `LikelihoodScorer`: the mean log-probability of the tokens of the text, each sentence alone. Word
+  salad is improbable, whatever words it has.
 - `ContrastScorer`: the same, minus that of the text with its words or sentences in another order.
   A list of keywords or of unrelated sentences has no order to lose.
 - `RelevanceScorer`: the gain of the mean log-probability from reading the source first, minus the
@@ -12,6 +12,7 @@ statement is true.
 """
 
 import math
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from mlrl_envs.types import TextToScore
 __all__ = ["ContrastScorer", "LikelihoodScorer", "RelevanceScorer"]
 
 MAX_TOKENS = 2048
+MAX_WORDS = 40
 
 
 @dataclass(frozen=True)
@@ -103,14 +105,21 @@ class _CalibratedScorer(ModelScorer):
 class LikelihoodScorer(_CalibratedScorer):
     """Mean log-probability of the tokens of a text, calibrated.
 
-    Reads `text` only.
+    Each sentence is scored alone, in pieces of at most 40 words. A model that reads the text before
+    a sentence predicts repeated words and phrases well, so that templates and repetitions would
+    score above human texts. Reads `text` only.
     """
 
     CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.6, -5.4)}
 
     def raw(self, batch: Sequence[TextToScore]) -> list[float]:
         """Return the mean log-probability of a token of each text, in nats."""
-        return self.log_probs([("", each.text) for each in batch])
+        loaded = self.load()
+        pieces = [_pieces(each.text) for each in batch]
+        distinct = list(dict.fromkeys(piece for found in pieces for piece in found))
+        lengths = {piece: len(loaded.ids(piece)) for piece in distinct}
+        means = dict(zip(distinct, self.log_probs([("", each) for each in distinct]), strict=True))
+        return [_weighted(found, means, lengths) for found in pieces]
 
 
 @dataclass(frozen=True)
@@ -190,6 +199,25 @@ class RelevanceScorer(_CalibratedScorer):
             own, *others = [next(found) for _ in range(1 + count)]
             raw.append(own - math.fsum(others) / count if math.isfinite(own) else own)
         return raw
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the sentences of a text, long ones in pieces of at most `MAX_WORDS` words."""
+    found: list[str] = []
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
+        words = sentence.split()
+        starts = range(0, len(words), MAX_WORDS)
+        found += [" ".join(words[start : start + MAX_WORDS]) for start in starts]
+    return found
+
+
+def _weighted(
+    pieces: Sequence[str], means: Mapping[str, float], lengths: Mapping[str, int]
+) -> float:
+    total = sum(lengths[piece] for piece in pieces)
+    if not total:
+        return -math.inf
+    return math.fsum(means[each] * lengths[each] for each in pieces if lengths[each]) / total
 
 
 def _check_count(name: str, value: object) -> None:

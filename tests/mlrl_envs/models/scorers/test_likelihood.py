@@ -15,6 +15,7 @@ from mlrl_envs.models.scorers import (
 from mlrl_envs.models.scorers.calibration import shuffled_sentences, shuffled_words
 
 WIDE = (-20.0, 20.0)
+SENTENCE = "the old goat ate my tomatoes in the garden ."
 TEXT = "the old goat ate my tomatoes . it was in the garden . the rain was new ."
 
 
@@ -30,9 +31,27 @@ def log_prob(scorer, prefix, text):
 
 def test_likelihood_is_the_mean_log_probability_of_a_token(causal_folders):
     scorer = LikelihoodScorer(causal_folders[0], calibration=WIDE)
-    expected = log_prob(scorer, "", TEXT)
-    assert scorer.raw([TextToScore(TEXT)]) == pytest.approx([expected], abs=1e-5)
-    assert scorer.score_many([TextToScore(TEXT)]) == pytest.approx([(expected + 20) / 40], abs=1e-5)
+    expected = log_prob(scorer, "", SENTENCE)
+    assert scorer.raw([TextToScore(SENTENCE)]) == pytest.approx([expected], abs=1e-5)
+    expected = pytest.approx([(expected + 20) / 40], abs=1e-5)
+    assert scorer.score_many([TextToScore(SENTENCE)]) == expected
+
+
+def test_each_sentence_is_scored_alone_and_weighs_by_its_tokens(causal_folders):
+    scorer = LikelihoodScorer(causal_folders[0], calibration=WIDE)
+    sentences = ["the goat ate .", "my old fence was in the garden ."]
+    counts = [len(scorer.load().ids(each)) for each in sentences]
+    means = [log_prob(scorer, "", each) for each in sentences]
+    expected = sum(map(float.__mul__, means, map(float, counts))) / sum(counts)
+    assert scorer.raw([TextToScore(" ".join(sentences))]) == pytest.approx([expected], abs=1e-5)
+
+
+def test_repetition_does_not_raise_the_likelihood(causal_folders):
+    scorer = LikelihoodScorer(causal_folders[0], calibration=WIDE)
+    one, many = scorer.raw([TextToScore(SENTENCE), TextToScore(f"{SENTENCE} " * 9)])
+    assert one == pytest.approx(many)
+    words = "goat fence rain garden " * 30
+    assert scorer.raw([TextToScore(words)]) == pytest.approx(scorer.raw([TextToScore(words * 2)]))
 
 
 def test_contrast_is_the_loss_by_shuffling(causal_folders):
