@@ -110,7 +110,7 @@ class LikelihoodScorer(_CalibratedScorer):
     score above human texts. Reads `text` only.
     """
 
-    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.6, -5.4)}
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.8, -6.0)}
 
     def raw(self, batch: Sequence[TextToScore]) -> list[float]:
         """Return the mean log-probability of a token of each text, in nats."""
