@@ -177,7 +177,7 @@ class RelevanceScorer(_CalibratedScorer):
         max_others: Number of other sources that are read, from the first, at least 1.
     """
 
-    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(0.05, 0.4)}
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(0.1, 0.35)}
 
     max_others: int = 1
 
