@@ -97,7 +97,7 @@ def _order_rule(package: str, part: str, imported: str) -> str:
 
 
 def _heavy_rule(package: str, part: str, top: str, when: str) -> str:
-    if package == "mlrl_envs" and not (top == "datasets" and when == "use"):
+    if package == "mlrl_envs" and not (when == "use" and (top == "datasets" or part == "models")):
         return "environments load nothing heavy"
     if package == "mlrl_learners" and part not in MODEL_PARTS and when == "import":
         return f"{part or package} loads nothing heavy at import"
@@ -199,6 +199,9 @@ BROKEN = {
     "mlrl_envs/envs/story.py": ("import torch", "load nothing heavy"),
     "mlrl_envs/envs/code.py": ("def f():\n    import transformers", "load nothing heavy"),
     "mlrl_envs/datasets/y.py": ("import datasets", "load nothing heavy"),
+    "mlrl_envs/models/scorers/x.py": ("import torch", "load nothing heavy"),
+    "mlrl_envs/models/x.py": ("if True:\n    import transformers", "load nothing heavy"),
+    "mlrl_envs/rewards/y.py": ("def f():\n    import torch", "load nothing heavy"),
     "mlrl_envs/shell/vector.py": ("def f():\n    import mlrl_learners", "do not import learners"),
     "mlrl_learners/training/loop.py": ("import torch.nn", "loads nothing heavy"),
     "mlrl_learners/cli/x.py": ("if True:\n    from torch import nn", "loads nothing heavy"),
@@ -211,6 +214,7 @@ BROKEN = {
 SOUND = {
     "mlrl_envs/types.py": "if TYPE_CHECKING:\n    from mlrl_envs.sandbox import Program",
     "mlrl_envs/datasets/z.py": "def f():\n    from datasets import load_dataset",
+    "mlrl_envs/models/scorers/x.py": "def f():\n    import torch",
     "mlrl_envs/rewards/math/score.py": "from mlrl_envs.rewards.turn_gain import pay",
     "mlrl_envs/envs/code.py": "from mlrl_envs.shell.env import X\nfrom mlrl_envs.feedback import f",
     "mlrl_envs/__init__.py": "from mlrl_envs.envs import story",

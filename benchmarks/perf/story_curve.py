@@ -148,7 +148,7 @@ def _folder(*, smoke: bool) -> Iterator[str]:
         with model_folder(smoke=True) as folder:
             yield folder
         return
-    from mlrl_learners.policies.smollm2 import smollm2_folder
+    from mlrl_envs.models import smollm2_folder
 
     with tempfile.TemporaryDirectory() as target:
         yield padded_folder(smollm2_folder(), Path(target))

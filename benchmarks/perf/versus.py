@@ -179,7 +179,7 @@ def model_folder(*, smoke: bool) -> Iterator[str]:
     """Yield a temporary folder with a SmolLM2 that never ends an answer, or a tiny random model."""
     with tempfile.TemporaryDirectory() as folder:
         if not smoke:
-            from mlrl_learners.policies.smollm2 import smollm2_folder
+            from mlrl_envs.models import smollm2_folder
 
             yield endless_folder(smollm2_folder(), Path(folder))
             return

@@ -1,19 +1,22 @@
-"""Clients of language models; the only package of `mlrl_envs` that sends requests to models.
+"""Language models behind environments; the only package of `mlrl_envs` that runs or asks models.
 
-Environments receive a model as an object: an expert that advises agents, or a judge. Importing this
-package does not import a client library.
+Environments receive a model as an object: an expert that advises agents, a judge, or a text scorer
+(`mlrl_envs.models.scorers`). Importing this package imports neither a client library nor torch.
 """
 
 from mlrl_envs.models.advice import AdvisedFamily
 from mlrl_envs.models.chat import API_KEY_VARIABLE, ChatReply
 from mlrl_envs.models.endpoint import Endpoint, as_endpoint
+from mlrl_envs.models.smollm2 import SMOLLM2, smollm2_folder
 from mlrl_envs.types import Messages
 
 __all__ = [
     "API_KEY_VARIABLE",
+    "SMOLLM2",
     "AdvisedFamily",
     "ChatReply",
     "Endpoint",
     "Messages",
     "as_endpoint",
+    "smollm2_folder",
 ]

@@ -19,11 +19,11 @@ from urllib.parse import urlsplit
 
 import torch
 
+from mlrl_envs.models import SMOLLM2, smollm2_folder
 from mlrl_learners.engine.malloc import keep_freed_memory
 from mlrl_learners.engine.model_checks import NEEDED, check_type
 from mlrl_learners.errors import ConfigError, ModelNotFoundError, unknown_name
 from mlrl_learners.policies.adapters import BASE_FILE, WEIGHTS_FILE
-from mlrl_learners.policies.smollm2 import SMOLLM2, smollm2_folder
 from mlrl_learners.policies.tiny import TINY_MODELS, tiny_model
 
 __all__ = ["ModelSource", "load_model"]

@@ -11,11 +11,44 @@ from typing import Any
 from mlrl_envs.config import import_object
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.models.scorers.base import CachedScorer
+from mlrl_envs.models.scorers.calibration import Calibration, calibrate
+from mlrl_envs.models.scorers.encoders import EntailmentScorer, SimilarityScorer
+from mlrl_envs.models.scorers.judge import EndpointJudge, LogitJudge
+from mlrl_envs.models.scorers.likelihood import (
+    ContrastScorer,
+    LikelihoodScorer,
+    RelevanceScorer,
+)
+from mlrl_envs.models.scorers.loading import ModelScorer
 from mlrl_envs.types import TextScorer, TextToScore
 
-__all__ = ["SCORER_KINDS", "CachedScorer", "TextScorer", "TextToScore", "as_scorer"]
+__all__ = [
+    "SCORER_KINDS",
+    "CachedScorer",
+    "Calibration",
+    "ContrastScorer",
+    "EndpointJudge",
+    "EntailmentScorer",
+    "LikelihoodScorer",
+    "LogitJudge",
+    "ModelScorer",
+    "RelevanceScorer",
+    "SimilarityScorer",
+    "TextScorer",
+    "TextToScore",
+    "as_scorer",
+    "calibrate",
+]
 
-SCORER_KINDS: dict[str, type[CachedScorer]] = {}
+SCORER_KINDS: dict[str, type[CachedScorer]] = {
+    "likelihood": LikelihoodScorer,
+    "contrast": ContrastScorer,
+    "relevance": RelevanceScorer,
+    "judge": LogitJudge,
+    "endpoint": EndpointJudge,
+    "entailment": EntailmentScorer,
+    "similarity": SimilarityScorer,
+}
 
 
 def as_scorer(value: object) -> TextScorer:
@@ -54,7 +87,10 @@ def _build(kind: str, options: dict[str, Any]) -> TextScorer:
     for name in options:
         if name not in known:
             raise unknown_name(f"option of scorer {kind!r}", name, known)
-    return scorer_type(**options)
+    try:
+        return scorer_type(**options)
+    except TypeError as error:  # a required option is missing
+        raise InvalidArgumentError(f"scorer {kind!r}: {error}") from error
 
 
 def _imported(reference: str, options: dict[str, Any]) -> TextScorer:

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlrl_learners.errors import ModelNotFoundError
+from mlrl_envs.errors import ModelNotFoundError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

