@@ -25,7 +25,7 @@ Question: {question}
 
 Only you know this: {brief}
 
-It takes these tools: {required}. All tools, for every agent:
+These tools are enough: {required}. All tools, for every agent:
 {tools}
 
 The files are the team's: what you write to a file, your teammate can read. Results come before \
