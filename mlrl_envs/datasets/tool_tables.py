@@ -132,7 +132,8 @@ def tanks(world: World, level: int) -> ToolTask:
     spilled = world.number(11, 60)
 
     def make() -> tuple[Files, list[float], float]:
-        lines, needs, volume = [], [], 0.0
+        lines, volume = [], 0.0
+        needs: list[float] = []
         for code in codes:
             sizes = (world.half(3, 12), float(world.number(11, 20)), world.half(3, 9))
             long, wide, deep = map(plain, sizes)
@@ -170,7 +171,8 @@ def wages(world: World, level: int) -> ToolTask:
     def make() -> tuple[Files, list[float], float]:
         rates = {worker: world.number(11, 40) for worker in workers}
         rows: list[tuple[object, ...]] = []
-        needs, total = [], 0
+        needs: list[float] = []
+        total = 0
         for _ in range(15 * level + 10):
             worker, crew, hours = (
                 world.draws.pick(workers),
