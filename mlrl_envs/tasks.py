@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from mlrl_envs.tools.search import Document
 from mlrl_envs.types import AgentID, Task
 
 __all__ = [
     "ClassTask",
     "CodeTask",
     "DebateTask",
+    "Document",
     "MathTask",
     "Method",
     "StoryTask",
@@ -154,6 +154,21 @@ class ClassTask(Task):
     dunders: tuple[str, ...] = ()
     shared: bool = False
     patient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text of a corpus.
+
+    Attributes:
+        id: Unique in the corpus.
+        title: A few words.
+        text: One or a few sentences.
+    """
+
+    id: str
+    title: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)

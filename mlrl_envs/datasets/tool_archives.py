@@ -6,8 +6,7 @@ from datetime import date
 from mlrl_envs.datasets.tool_world import World
 from mlrl_envs.parsing.numbers import format_number
 from mlrl_envs.parsing.numbers import read_number as _number
-from mlrl_envs.tasks import ToolEvidence, ToolTask
-from mlrl_envs.tools.search import Document
+from mlrl_envs.tasks import Document, ToolEvidence, ToolTask
 
 __all__ = ["ARCHIVE_KINDS", "briefs", "plain"]
 

@@ -16,8 +16,7 @@ from mlrl_envs.datasets.tool_archives import ARCHIVE_KINDS
 from mlrl_envs.datasets.tool_tables import TABLE_KINDS
 from mlrl_envs.datasets.tool_world import World, belongs
 from mlrl_envs.errors import InvalidArgumentError, InvalidDataError, unknown_name
-from mlrl_envs.tasks import ToolEvidence, ToolTask
-from mlrl_envs.tools.search import Document
+from mlrl_envs.tasks import Document, ToolEvidence, ToolTask
 
 __all__ = [
     "KINDS",

@@ -65,8 +65,7 @@ from mlrl_envs.envs.tool_prompts import GO_ON, calls_and_results, first_prompt
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.rewards.tools.checks import ToolRules
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
-from mlrl_envs.tasks import ToolTask
-from mlrl_envs.tools.search import Document
+from mlrl_envs.tasks import Document, ToolTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
 __all__ = ["RESEARCHER", "SOLVER", "ToolsConfig", "ToolsFamily", "parallel_env"]

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mlrl_envs.rewards.tools.evidence import MadeCall
+from mlrl_envs.tasks import Document
 from mlrl_envs.tools.calls import Message
-from mlrl_envs.tools.search import Document
 from mlrl_envs.types import AgentID, Json
 
 __all__ = ["JointCalls", "ToolRules", "tool_diagnostics"]

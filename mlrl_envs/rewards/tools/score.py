@@ -30,9 +30,9 @@ from mlrl_envs.rewards.tools.evidence import (
     is_right,
 )
 from mlrl_envs.rewards.turn_gain import pay_gain
-from mlrl_envs.tasks import ToolTask
+from mlrl_envs.tasks import Document, ToolTask
 from mlrl_envs.tools.calls import Message, ToolCall, read_message
-from mlrl_envs.tools.search import Document, Index
+from mlrl_envs.tools.search import Index
 from mlrl_envs.tools.toolbox import Request, Result, in_workspace, run_requests
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 

@@ -11,8 +11,7 @@ from mlrl_envs.rewards.tools.checks import ToolRules
 from mlrl_envs.rewards.tools.evidence import is_right
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
 from mlrl_envs.sandbox import Reply
-from mlrl_envs.tasks import ToolEvidence, ToolTask
-from mlrl_envs.tools.search import Document
+from mlrl_envs.tasks import Document, ToolEvidence, ToolTask
 from mlrl_envs.types import Attempt, Turn
 
 TASK = ToolTask(
