@@ -16,8 +16,10 @@ __all__ = [
     "SHELL_OPTIONS",
     "build_config",
     "check_choice",
+    "check_int",
     "check_number",
     "checked_path",
+    "checked_some",
     "import_object",
 ]
 
@@ -60,6 +62,26 @@ def check_number(name: str, value: object) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(cast("float", value)):
         raise InvalidArgumentError(f"{name} must be a finite number, got {value!r}")
+
+
+def check_int(name: str, value: object, low: int, high: int) -> None:
+    """Raise `InvalidArgumentError` unless `value` is an integer from `low` to `high`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InvalidArgumentError(f"{name} must be an int from {low} to {high}, got {value!r}")
+
+
+def checked_some(name: str, chosen: object, known: Sequence[object]) -> tuple[object, ...]:
+    """Return a list of some of the known values as a tuple.
+
+    Raises:
+        InvalidArgumentError: If `chosen` is not such a list, or is empty.
+    """
+    if not isinstance(chosen, list | tuple) or not chosen:
+        raise InvalidArgumentError(f"{name} must be a list of some of {known}, got {chosen!r}")
+    for value in chosen:
+        if value not in known or isinstance(value, bool):
+            raise InvalidArgumentError(f"{name} must be some of {known}, got {value!r}")
+    return tuple(chosen)
 
 
 def checked_path(name: str, value: object) -> str | None:

@@ -9,6 +9,7 @@ __all__ = [
     "ClassTask",
     "CodeTask",
     "DebateTask",
+    "Document",
     "MathTask",
     "Method",
     "StoryTask",
@@ -160,17 +161,31 @@ class ClassTask(Task):
 
 
 @dataclass(frozen=True, slots=True)
+class Document:
+    """One text of a corpus.
+
+    Attributes:
+        id: Unique in the corpus.
+        title: A few words.
+        text: One or a few sentences.
+    """
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ToolEvidence:
     """A tool call that is needed to answer, described by its result.
 
     Attributes:
         agent: The agent that makes the call in the reference.
-        tool: Name of the tool.
+        tool: Name of the tool in the reference; another that shows the same counts as well.
         parameters: The parameters of the call in the reference, as JSON.
-        needs: Numbers or names that the parameters of the call must contain.
-        shows: What the result must contain: the id of a document, or a number; empty if any result
-            counts.
-        twin: What the result must contain on `twin_files`; empty if the task has none.
+        needs: The numbers that the result is computed from.
+        shows: What the result must contain: for a search the id of a document, else a number.
+        twin: The number that the same program shows on `twin_files`; empty if there are none.
     """
 
     agent: AgentID
@@ -188,19 +203,23 @@ class ToolTask(Task):
     Attributes:
         question: The question to the team.
         briefs: For each agent, the information that only it is given.
+        evidence: The calls that are needed.
+        answer: The answer: a number or a name.
+        documents: The archive that is searched, besides the documents of `corpus_path`.
         files: Path and content of each file in the directory of the team.
         twin_files: The same paths with different content and a different answer; programs are
             checked on them.
-        evidence: The calls that are needed.
-        answer: The answer: a number or a name.
+        rivals: Other names that an answer must not contain beside the right one.
     """
 
     question: str
     briefs: tuple[tuple[AgentID, str], ...]
-    files: tuple[tuple[str, str], ...]
-    twin_files: tuple[tuple[str, str], ...]
     evidence: tuple[ToolEvidence, ...]
     answer: str
+    documents: tuple[Document, ...] = ()
+    files: tuple[tuple[str, str], ...] = ()
+    twin_files: tuple[tuple[str, str], ...] = ()
+    rivals: tuple[str, ...] = ()
 
     @property
     def required_tools(self) -> tuple[str, ...]:

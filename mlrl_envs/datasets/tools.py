@@ -1,45 +1,101 @@
-"""Questions that require tools, and the archive of the search tool; written for this project.
+"""Tool tasks: generated from a seed, or own questions and documents from files.
 
-There are five kinds of questions, each with separate information for the two agents: the weight of
-a cargo (search, calculator), boxes delivered (Python on a file), the signal of a lighthouse
-(search, Python), the master of a foundry (two searches), the value of a tank (a file, calculator).
-Names are invented, so that no model knows an answer. Splits: train 0-19, eval 20-29; the sample has
-eight other rows.
+Of a generated task the key (kind, level, split, seed, number) decides everything, equal in every
+process and every version of Python. `eval` shares no name, no number and no answer with the other
+splits, see `tool_world`. Answers are computed, and stand in nothing that agents are told.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from mlrl_envs.datasets.sources import DataSource, Row, load_split
-from mlrl_envs.errors import InvalidArgumentError, InvalidDataError
-from mlrl_envs.tasks import ToolEvidence, ToolTask
-from mlrl_envs.tools.search import Document
+from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, load_split
+from mlrl_envs.datasets.tool_archives import ARCHIVE_KINDS
+from mlrl_envs.datasets.tool_tables import TABLE_KINDS
+from mlrl_envs.datasets.tool_world import World, belongs
+from mlrl_envs.errors import InvalidArgumentError, InvalidDataError, unknown_name
+from mlrl_envs.tasks import Document, ToolEvidence, ToolTask
 
-__all__ = ["SOURCE", "SPLITS", "load_corpus", "load_tools", "parse_row"]
+__all__ = [
+    "KINDS",
+    "LEVELS",
+    "SIZES",
+    "load_corpus",
+    "load_questions",
+    "make_task",
+    "make_tasks",
+    "parse_row",
+]
 
-SOURCE = DataSource(
+KINDS = {**ARCHIVE_KINDS, **TABLE_KINDS}
+LEVELS = (1, 2, 3)
+SIZES = {"train": 1000, "eval": 200, SAMPLE: 10}
+SMALL = 9  # smaller answers are too easy to guess
+_ROWS = DataSource(
     file="tools",
-    fields=("task_id", "question", "briefs", "files", "twin_files", "evidence", "answer"),
+    fields=("task_id", "question", "briefs", "evidence", "answer"),
     hub="",
     revision="",
     hub_split="",
-    package="mlrl_envs",
-    distribution="mlrl",
-    resource="datasets/tools.jsonl",
 )
-SPLITS = {"train": range(20), "eval": range(20, 30), "all": range(30)}
-CORPUS = Path(__file__).parent / "tools_corpus.jsonl"
 
 
-def load_tools(split: str = "train", path: str | None = None) -> tuple[ToolTask, ...]:
-    """Return the tasks of `train`, `eval`, `all` or `sample`; see `sources`."""
-    return load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=path)
+@lru_cache(maxsize=16)
+def make_tasks(
+    split: str, *, size: int, seed: int, kinds: Sequence[str], levels: Sequence[int]
+) -> tuple[ToolTask, ...]:
+    """Return the first generated tasks of a split.
+
+    Args:
+        split: `"train"`, `"eval"` or `"sample"`.
+        size: Number of tasks.
+        seed: Seed of the tasks.
+        kinds: Some of `KINDS`, used in turn.
+        levels: Some of `LEVELS`, used in turn.
+
+    Raises:
+        UnknownNameError: If there is no such split.
+    """
+    if split not in SIZES:
+        raise unknown_name("split", split, list(SIZES))
+    variants = [(kind, level) for level in levels for kind in kinds]
+    found: list[ToolTask] = []
+    number = 0
+    while len(found) < size:
+        kind, level = variants[len(found) % len(variants)]
+        task = make_task(split, seed=seed, number=number, kind=kind, level=level)
+        number += 1
+        if task is not None:
+            found.append(task)
+    return tuple(found)
+
+
+def make_task(split: str, *, seed: int, number: int, kind: str, level: int) -> ToolTask | None:
+    """Return one task, or None if its answer is unfair or belongs to another split."""
+    task_id = f"tools/{kind}/{level}/{split}/{seed}/{number}"
+    task = replace(KINDS[kind](World(task_id, split), level), task_id=task_id)
+    return task if _is_fair(task, split) else None
+
+
+def _is_fair(task: ToolTask, split: str) -> bool:
+    told = [task.question, *dict(task.briefs).values(), *(d.text for d in task.documents)]
+    if not task.answer[0].isdigit():
+        return True
+    if float(task.answer) <= SMALL or any(item.twin == task.answer for item in task.evidence):
+        return False
+    return belongs(task.answer, split) and task.answer not in " ".join(told)
+
+
+def load_questions(path: str) -> tuple[ToolTask, ...]:
+    """Return own questions from a JSONL file, plain or gzipped."""
+    rows = range(10**6)
+    return load_split(_ROWS, parse_row, split="all", splits={"all": rows}, path=path)
 
 
 def parse_row(row: Row) -> ToolTask:
-    """Convert a row to a task.
+    """Convert a row to a task; `files`, `twin_files`, `documents` and `rivals` may be missing.
 
     Raises:
         InvalidDataError: If a field has the wrong type.
@@ -49,34 +105,32 @@ def parse_row(row: Row) -> ToolTask:
             task_id=str(row["task_id"]),
             question=str(row["question"]),
             briefs=_pairs(row["briefs"]),
-            files=_pairs(row["files"]),
-            twin_files=_pairs(row["twin_files"]),
             evidence=tuple(_read_evidence(item) for item in row["evidence"]),
             answer=str(row["answer"]),
+            documents=tuple(map(_read_document, row.get("documents", ()))),
+            files=_pairs(row.get("files", {})),
+            twin_files=_pairs(row.get("twin_files", {})),
+            rivals=tuple(map(str, row.get("rivals", ()))),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise InvalidDataError(f"{row['task_id']} does not follow the schema: {error!r}") from error
 
 
 @lru_cache(maxsize=8)
-def load_corpus(path: str | None = None) -> tuple[Document, ...]:
+def load_corpus(path: str) -> tuple[Document, ...]:
     """Return the documents of a JSONL file with `id`, `title` and `text`.
-
-    Args:
-        path: The file; None reads the built-in archive.
 
     Raises:
         InvalidArgumentError: If the file does not exist.
         InvalidDataError: If a line is not a document, or two documents have the same id.
     """
-    file = CORPUS if path is None else Path(path)
+    file = Path(path)
     if not file.is_file():
         raise InvalidArgumentError(f"corpus_path: there is no file {path!r}")
     documents = []
     for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
         try:
-            row = json.loads(line)
-            documents.append(Document(str(row["id"]), str(row["title"]), str(row["text"])))
+            documents.append(_read_document(json.loads(line)))
         except (ValueError, KeyError, TypeError) as error:
             raise InvalidDataError(
                 f"{file.name} line {number} is not a document with id, title and text: {error!r}"
@@ -84,6 +138,10 @@ def load_corpus(path: str | None = None) -> tuple[Document, ...]:
     if len({document.id for document in documents}) != len(documents):
         raise InvalidDataError(f"{file.name}: two documents have the same id")
     return tuple(documents)
+
+
+def _read_document(row: Mapping[str, object]) -> Document:
+    return Document(str(row["id"]), str(row["title"]), str(row["text"]))
 
 
 def _pairs(texts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -100,5 +158,5 @@ def _read_evidence(item: Mapping[str, object]) -> ToolEvidence:
         parameters=json.dumps(item["parameters"]),
         needs=tuple(map(str, needs)),
         shows=str(item["shows"]),
-        twin=str(item["twin"]),
+        twin=str(item.get("twin", "")),
     )

@@ -46,7 +46,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlrl_envs.config import check_choice
+from mlrl_envs.config import check_choice, check_int, checked_some
 from mlrl_envs.datasets.gsm8k import load_gsm8k
 from mlrl_envs.datasets.math import load_problems
 from mlrl_envs.datasets.math_problems import LEVELS, TOPICS
@@ -117,12 +117,12 @@ class MathConfig(DataConfig):
         """
         super().__post_init__()
         check_choice("source", self.source, ("procedural", "gsm8k"))
-        _check_int("num_solvers", self.num_solvers, 1, MAX_SOLVERS)
-        _check_int("problem_seed", self.problem_seed, 0, 2**63)
+        check_int("num_solvers", self.num_solvers, 1, MAX_SOLVERS)
+        check_int("problem_seed", self.problem_seed, 0, 2**63)
         if not isinstance(self.require_steps, bool):
             raise InvalidArgumentError(f"require_steps must be a bool, got {self.require_steps!r}")
-        object.__setattr__(self, "topics", _checked_some("topics", self.topics, tuple(TOPICS)))
-        object.__setattr__(self, "levels", _checked_some("levels", self.levels, LEVELS))
+        object.__setattr__(self, "topics", checked_some("topics", self.topics, tuple(TOPICS)))
+        object.__setattr__(self, "levels", checked_some("levels", self.levels, LEVELS))
         if self.data_path is not None and self.source != "gsm8k":
             raise InvalidArgumentError("data_path holds rows of GSM8K: pass source='gsm8k' too")
 
@@ -185,17 +185,3 @@ class MathFamily(Family[MathConfig, MathTask]):
 
 
 parallel_env = MathFamily.make_env
-
-
-def _check_int(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise InvalidArgumentError(f"{name} must be an int from {low} to {high}, got {value!r}")
-
-
-def _checked_some(name: str, chosen: object, known: Sequence[object]) -> tuple[object, ...]:
-    if not isinstance(chosen, list | tuple) or not chosen:
-        raise InvalidArgumentError(f"{name} must be a list of some of {known}, got {chosen!r}")
-    for value in chosen:
-        if value not in known or isinstance(value, bool):
-            raise InvalidArgumentError(f"{name} must be some of {known}, got {value!r}")
-    return tuple(chosen)

@@ -25,12 +25,12 @@ Question: {question}
 
 Only you know this: {brief}
 
-It takes these tools: {required}. All tools, for every agent:
+These tools are enough: {required}. All tools, for every agent:
 {tools}
 
 The files are the team's: what you write to a file, your teammate can read. Results come before \
 your next turn. Call tools like this, at most {max_calls} times a turn:
-<tool_call>{{"name": "search", "parameters": {{"query": "harbour register"}}}}</tool_call>
+<tool_call>{{"name": "search", "parameters": {{"query": "lost lanterns"}}}}</tool_call>
 
 {part}"""
 _SOLVER_PART = """Your part: work out the answer. The answer that counts is yours; give the number \

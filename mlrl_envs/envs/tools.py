@@ -22,14 +22,15 @@ Reward:
 
     | mode | range | reward of a turn |
     |---|---|---|
-    | `grounded` | 0 to 1 | economy · (0.4 right answer + 0.4 evidence for it + 0.2 evidence) |
+    | `grounded` | 0 to 1 | economy · (0.2 right answer + 0.6 evidence for it + 0.2 evidence) |
     | `paper` | depends on `max_calls` | 0.3 per required call, less for others, and the answer |
 
     See `mlrl_envs.rewards.tools.score`.
 
 Data:
-    30 questions and 8 samples written for this project, over an archive of 42 invented documents,
-    Apache-2.0. The reference answer makes every needed call; see `mlrl_envs.datasets.tools`.
+    Tasks are generated from a seed, ten kinds at three levels, with archives and files of invented
+    names and numbers. `eval` shares no name, number and answer with the other splits. The reference
+    answer makes every needed call; see `mlrl_envs.datasets.tools`.
 
 Version history:
     v0: First version.
@@ -46,19 +47,25 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
-from mlrl_envs.config import check_number, checked_path
-from mlrl_envs.datasets.tools import load_corpus, load_tools
+from mlrl_envs.config import check_int, check_number, checked_path, checked_some
+from mlrl_envs.datasets.sources import SAMPLE
+from mlrl_envs.datasets.tools import (
+    KINDS,
+    LEVELS,
+    SIZES,
+    load_corpus,
+    load_questions,
+    make_tasks,
+)
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.options import DataConfig
 from mlrl_envs.envs.tool_prompts import GO_ON, calls_and_results, first_prompt
-from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.rewards.tools.checks import ToolRules
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
-from mlrl_envs.tasks import ToolTask
-from mlrl_envs.tools.search import Index
+from mlrl_envs.tasks import Document, ToolTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
 __all__ = ["RESEARCHER", "SOLVER", "ToolsConfig", "ToolsFamily", "parallel_env"]
@@ -77,13 +84,22 @@ class ToolsConfig(DataConfig):
             made.
         tool_seconds: Time limit of one call in seconds, above 0 and at most 60. The number of
             sessions that run in parallel is the number of workers of the sandbox.
-        data_path: A file with other questions; None uses the built-in ones.
-        corpus_path: A file with other documents to search; None uses the built-in ones.
+        kinds: Kinds of generated tasks: some of `mlrl_envs.datasets.tools.KINDS`.
+        levels: Difficulties of generated tasks: some of 1, 2, 3.
+        task_seed: Seed of generated tasks, at least 0.
+        num_tasks: Number of generated tasks; None for 1000 in `train`, 200 in `eval`, 10 in
+            `sample`.
+        data_path: A file with own questions, which replace the generated ones in every split.
+        corpus_path: A file with documents to search, besides those of the tasks.
     """
 
     max_turns: int = 6
     max_calls: int = 4
     tool_seconds: float = 3.0
+    kinds: Sequence[str] = tuple(KINDS)
+    levels: Sequence[int] = LEVELS
+    task_seed: int = 0
+    num_tasks: int | None = None
     corpus_path: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
@@ -93,13 +109,15 @@ class ToolsConfig(DataConfig):
             InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
-        if isinstance(self.max_calls, bool) or self.max_calls not in range(1, MAX_CALLS + 1):
-            raise InvalidArgumentError(
-                f"max_calls must be an int from 1 to {MAX_CALLS}, got {self.max_calls!r}"
-            )
+        check_int("max_calls", self.max_calls, 1, MAX_CALLS)
         check_number("tool_seconds", self.tool_seconds)
         if not 0 < self.tool_seconds <= 60:
             raise InvalidArgumentError(f"need 0 < tool_seconds <= 60, got {self.tool_seconds}")
+        object.__setattr__(self, "kinds", checked_some("kinds", self.kinds, tuple(KINDS)))
+        object.__setattr__(self, "levels", checked_some("levels", self.levels, LEVELS))
+        check_int("task_seed", self.task_seed, 0, 2**63)
+        if self.num_tasks is not None:
+            check_int("num_tasks", self.num_tasks, 1, 10**6)
         object.__setattr__(self, "corpus_path", checked_path("corpus_path", self.corpus_path))
 
 
@@ -113,10 +131,23 @@ class ToolsFamily(Family[ToolsConfig, ToolTask]):
 
     @classmethod
     def load_tasks(cls, config: ToolsConfig) -> tuple[ToolTask, ...]:
-        """Return the questions of the split; read the archive as well, so that errors show now."""
-        tasks = load_tools(config.split, config.path)
-        _index_of(config)
-        return tasks
+        """Return the tasks of the split; read the documents as well, so that errors show now."""
+        _documents_of(config)
+        if config.path is not None and config.split != SAMPLE:
+            return load_questions(config.path)
+        if config.split not in (*SIZES, "all"):
+            raise unknown_name("split", config.split, [*SIZES, "all"])
+        return tuple(
+            task
+            for part in (("train", "eval") if config.split == "all" else (config.split,))
+            for task in make_tasks(
+                part,
+                size=config.num_tasks or SIZES[part],
+                seed=config.task_seed,
+                kinds=tuple(config.kinds),
+                levels=tuple(config.levels),
+            )
+        )
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -147,7 +178,7 @@ class ToolsFamily(Family[ToolsConfig, ToolTask]):
         """Make the calls of all attempts as one batch, and score them."""
         config = self.config
         rules = ToolRules(
-            _index_of(config), SOLVER, config.max_calls, config.max_turns, config.tool_seconds
+            _documents_of(config), SOLVER, config.max_calls, config.max_turns, config.tool_seconds
         )
         score = score_grounded if config.reward == "grounded" else score_paper
         return score(attempts, rules, sandbox)
@@ -165,11 +196,6 @@ class ToolsFamily(Family[ToolsConfig, ToolTask]):
 parallel_env = ToolsFamily.make_env
 
 
-def _index_of(config: ToolsConfig) -> Index:
+def _documents_of(config: ToolsConfig) -> tuple[Document, ...]:
     path = config.corpus_path
-    return _index(None if path is None else os.fspath(path))
-
-
-@lru_cache(maxsize=8)
-def _index(path: str | None) -> Index:
-    return Index(load_corpus(path))
+    return () if path is None else load_corpus(os.fspath(path))

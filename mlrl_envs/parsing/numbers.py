@@ -1,9 +1,10 @@
 r"""Numeric answers in model output: `1,000`, `1/2`, `\boxed{-3}`, `25%`, `#### 7`.
 
 The last marked answer counts (`Answer: 7`, `the answer is 7`, `#### 7`, `\boxed{7}`,
-`<answer>7</answer>`); without a mark, the last line with a number. A text has at most one answer:
-several numbers side by side ("5 or 6", "1, 2, 3"), or more than three different marked ones, count
-as no answer. Values are exact fractions. Functions accept any text and raise no errors. Number
+`<answer>7</answer>`); without a mark, the last line with a number, before a check of the result
+("Check: 3 * 7 = 21"). A text has at most one answer: several numbers side by side ("5 or 6",
+"1, 2, 3", "x = 1, x = 2"), or more than three different marked ones, count as no answer. Values are
+exact fractions. Functions accept any text and raise no errors. Number
 words, roots and variables are not recognised.
 """
 
@@ -74,6 +75,8 @@ _MARK = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _CHOICE = re.compile(r"(?i)\b(?:or|either|maybe|perhaps|alternatively)\b|\|")
+_CHECK = re.compile(r"(?i)\b(?:check|verif|proof|to confirm|test:)")
+_ASSIGNED = re.compile(rf"\b([a-zA-Z])\s*=\s*(-?(?:{_DIGITS}))(?!\s*[-+*/\u00d7\u00f7\d])")
 _LIST_GAP = re.compile(r"(?i)[\s,;&*_(){}\[\]$\"'.]*(?:and|to)?[\s,;&*_(){}\[\]$\"'.]*\Z")
 _OPERATION_GAP = re.compile(r"\s*(?:[-+*/x\u00d7\u00f7^]|\\times|\\cdot|\\div)?\s*\(?\s*\Z")
 
@@ -84,7 +87,8 @@ def find_answer(text: str) -> NumericAnswer | None:
     segments = _marked_segments(plain)
     if segments:
         return _last_of_few(segments)
-    for line in reversed(plain.split("\n")):
+    stated = _CHECK.split(plain)[0]
+    for line in reversed((stated if _NUMBER.search(stated) else plain).split("\n")):
         if _NUMBER.search(line):
             return _read_segment(line)
     return None
@@ -176,6 +180,9 @@ def _closing_brace(text: str, start: int) -> int:
 def _read_segment(segment: str) -> NumericAnswer | None:
     # The first sentence with a number; of an equation, the last side that is a single number.
     sentence = next((s for s in _SENTENCE_END.split(segment) if _NUMBER.search(s)), "")
+    assigned = set(_ASSIGNED.findall(sentence))
+    if len(assigned) > len({name for name, _ in assigned}):
+        return None  # one unknown, several values
     sides = sentence.split("=")
     if len(sides) > 1:
         single = [side for side in sides if len(_NUMBER.findall(side)) == 1]

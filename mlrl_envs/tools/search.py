@@ -8,30 +8,15 @@ Probabilistic Relevance Framework: BM25 and Beyond", 2009.
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from mlrl_envs.parsing.text import words
+from mlrl_envs.tasks import Document
 
-__all__ = ["Document", "Index"]
+__all__ = ["Index"]
 
 K1, B = 1.5, 0.75
 MAX_QUERY_WORDS = 64
 PRECISION = 9  # decimals of a score that are compared
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One text of a corpus.
-
-    Attributes:
-        id: Unique in the corpus.
-        title: A few words.
-        text: One or a few sentences.
-    """
-
-    id: str
-    title: str
-    text: str
 
 
 class Index:

@@ -86,22 +86,21 @@ class Request:
     Attributes:
         history: The earlier calls in the sandbox session of the team.
         calls: Agent and call, in the order of execution.
+        index: The archive that is searched.
         seconds: Time limit of one call in seconds.
     """
 
     history: tuple["Call", ...]
     calls: tuple[tuple[AgentID, ToolCall], ...]
+    index: Index
     seconds: float
 
 
-def run_requests(
-    requests: Sequence[Request], index: Index, sandbox: ProgramRunner
-) -> list[list[Result]]:
+def run_requests(requests: Sequence[Request], sandbox: ProgramRunner) -> list[list[Result]]:
     """Run the calls of many joint actions, those in sandbox sessions as one batch.
 
     Args:
         requests: The calls.
-        index: The archive that is searched.
         sandbox: Runs Python and the file operations.
 
     Returns:
@@ -113,7 +112,7 @@ def run_requests(
     from mlrl_envs.sandbox import Script
 
     results: list[list[Result | None]] = [
-        [_run_here(call, index) for _, call in request.calls] for request in requests
+        [_run_here(call, request.index) for _, call in request.calls] for request in requests
     ]
     waiting = [number for number, row in enumerate(results) if None in row]
     scripts = []

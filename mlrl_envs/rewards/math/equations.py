@@ -1,11 +1,14 @@
-"""Equations in the solution of a math problem: whether they are true, and what they build on.
+"""Working in the solution of a math problem: its equations, and whether it leads to the answer.
 
-Only equations without brackets are parsed, such as `48 / 2 = 24`. Equations with brackets, units
-inside or unknowns are ignored.
+Equations are read with brackets, such as `(2 + 1) * 8 = 24`; those with units inside or unknowns
+are ignored. Whether working leads to the answer is decided by its numbers alone, so that steps may
+be equations, sentences, tables or LaTeX.
 """
 
+import ast
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -15,20 +18,28 @@ from mlrl_envs.parsing.numbers import read_number
 __all__ = ["Equation", "equations", "is_backed", "shows_steps"]
 
 MAX_EQUATIONS = 100  # only the last ones are parsed; bounds the time
+MAX_NUMBERS = 300
 WINDOW = 80
-MAX_OPERAND_CHARS = 20
+NEARBY = 6  # a step uses some of the last numbers before its result
+MAX_DIGITS = 20
 
 _NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"
-_SIGN = r"[ \t]*[-+*/x\u00d7\u00f7]"
-_SUM = re.compile(rf"-?(?:\$?{_NUMBER}{_SIGN}[ \t]*)+\$?{_NUMBER}\s*\Z")
+_SIGN = r"[-+*/x\u00d7\u00f7\u00b7]"
+_SUM = re.compile(rf"-?[($]*{_NUMBER}(?:[() \t]*{_SIGN}[ \t]*[($]*{_NUMBER})+\)*\s*\Z")
 _RESULT = re.compile(
     rf"\s*(?P<value>-?\s?\$?{_NUMBER}(?:/[0-9]+)?)"
-    rf"(?![0-9]|[.,][0-9]|{_SIGN}[ \t]*[0-9(]|[ \t]*[%^])"  # no digit or operator follows
+    rf"(?![0-9]|[.,][0-9]|[ \t]*{_SIGN}[ \t]*[0-9(]|[ \t]*[%^])"  # no digit or operator follows
 )
-_GLUED = re.compile(r"[\w.,]\Z")
-_TOKEN = re.compile(rf"{_NUMBER}|[-+*/]")
+_BEFORE = re.compile(r"[-+*/x\u00d7\u00f7\u00b7^)%]\s*\Z|[\w.,]\Z")  # a longer sum, or an unknown
+_PLAIN = str.maketrans({"x": "*", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "$": "", ",": ""})
 _STEP_WORDS = re.compile(r"(?i)\b(?:steps?|first|then|next|finally|therefore|because|so)\b")
-_QUESTION_NUMBER = re.compile(_NUMBER)
+_ANY_NUMBER = re.compile(rf"{_NUMBER}|(?<![0-9])\.[0-9]+")
+_OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +48,7 @@ class Equation:
 
     Attributes:
         text: The source text.
-        operands: The numbers on the left side.
+        operands: The numbers on the left side, without signs.
         result: The number on the right side.
         is_true: Whether both sides are equal up to rounding.
     """
@@ -61,59 +72,88 @@ def equations(text: str) -> list[Equation]:
 
 
 def is_backed(text: str, answer: Fraction, question: str) -> bool:
-    """Return whether true calculations lead from numbers of the question to the answer.
+    """Return whether the numbers of a text lead from the question to the answer.
 
-    Calculations that only repeat the answer (`42 + 0 = 42`) do not count.
+    A number follows if it is the result of a true equation, or the sum, difference, product or
+    quotient of two of the last numbers before it, or the sum of all of the last three to five. One
+    of the numbers that it is made from must be in the question or follow itself, and none may be
+    equal to it. Signs are ignored.
     """
-    known = {read_number(match) for match in _QUESTION_NUMBER.findall(question)}
+    known = set(_numbers(question)) | {number / 100 for number in _numbers(question)}
     for equation in equations(text):
-        if not equation.is_true:
-            continue
-        builds_on = any(abs(operand) in known for operand in equation.operands)
-        if builds_on and answer not in equation.operands and _close(equation.result, answer):
-            return True
-        if builds_on:
-            known.add(abs(equation.result))
+        result = abs(equation.result)
+        if equation.is_true and _follows(result, [equation.operands], known):
+            if _is_close(result, abs(answer)):
+                return True
+            known |= {result, *map(Fraction, _parts(result))}
+    before: list[Fraction] = []
+    for number in _numbers(text):
+        if _follows(number, _ways(before[-NEARBY:], number), known):
+            if _is_close(number, abs(answer)):
+                return True
+            known.add(number)
+        before.append(number)
     return False
+
+
+def _follows(number: Fraction, ways: Sequence[tuple[Fraction, ...]], known: set[Fraction]) -> bool:
+    return any(known.intersection(way) and number not in way for way in ways)
+
+
+def _parts(number: Fraction) -> tuple[int, ...]:
+    return () if number.denominator == 1 else (number.numerator, number.denominator)
+
+
+def _numbers(text: str) -> list[Fraction]:
+    """Return the last numbers of a text, without signs."""
+    found = [number for number in _ANY_NUMBER.findall(text) if len(number) <= MAX_DIGITS]
+    return [Fraction(number.replace(",", "")) for number in found[-MAX_NUMBERS:]]
+
+
+def _ways(before: Sequence[Fraction], number: Fraction) -> list[tuple[Fraction, ...]]:
+    """Return the groups of the last numbers that make a number."""
+    pairs = [(a, b) for place, a in enumerate(before) for b in before[:place]]
+    ways: list[tuple[Fraction, ...]] = [
+        (a, b)
+        for a, b in pairs
+        if any(_is_close(result, number) for result in (a + b, abs(a - b), a * b))
+        or _is_close(number * b, a)
+        or _is_close(number * a, b)
+    ]
+    tails = [tuple(before[-count:]) for count in (3, 4, 5)]
+    return ways + [tail for tail in tails if sum(tail) == number]
+
+
+def _is_close(value: Fraction, stated: Fraction) -> bool:
+    return abs(value - stated) <= Fraction(1, 100)
 
 
 def _equation(left: str, right: str) -> Equation | None:
     match, result = _SUM.search(left), _RESULT.match(right)
-    if match is None or result is None or _goes_on_before(left, match.start()):
+    if match is None or result is None or _BEFORE.search(left[: match.start()]):
         return None
-    sign = -1 if match.group().startswith("-") else 1
-    tokens = _TOKEN.findall(
-        re.sub(r"[x\u00d7]", "*", match.group().lstrip("-")).replace("\u00f7", "/")
-    )
-    if any(len(token) > MAX_OPERAND_CHARS for token in tokens):
+    numbers = re.findall(_NUMBER, match.group())
+    value = _evaluate(match.group().translate(_PLAIN).strip())
+    stated = read_number(result["value"].replace(" ", ""))
+    if value is None or stated is None or any(len(number) > MAX_DIGITS for number in numbers):
         return None
-    operands = [Fraction(token.replace(",", "")) for token in tokens[::2]]
-    operands[0] *= sign
-    value, stated = _evaluate(operands, tokens[1::2]), read_number(result["value"].replace(" ", ""))
-    if value is None or stated is None:
-        return None
+    is_true = abs(value - stated) <= max(Fraction(1, 100), abs(value) / 200)
     text = f"{match.group().strip()} = {result['value'].strip()}"
-    return Equation(text, tuple(operands), stated, _close(value, stated))
+    return Equation(text, tuple(Fraction(n.replace(",", "")) for n in numbers), stated, is_true)
 
 
-def _goes_on_before(left: str, start: int) -> bool:
-    # In "(2 + 1) * 3 + 4 =" and "x - 5 + 3 =" the match is only the end of a longer sum.
-    before = left[:start]
-    return before.rstrip()[-1:] in tuple("+-*/x\u00d7\u00f7^)%") or bool(_GLUED.search(before))
+def _evaluate(expression: str) -> Fraction | None:
+    try:
+        return _value_of(ast.parse(expression, mode="eval").body)
+    except (SyntaxError, ZeroDivisionError, KeyError):
+        return None
 
 
-def _evaluate(operands: Sequence[Fraction], signs: Sequence[str]) -> Fraction | None:
-    # Products first, then sums.
-    terms = [operands[0]]
-    for sign, operand in zip(signs, operands[1:], strict=True):
-        if sign == "/" and operand == 0:
-            return None
-        if sign in "*/":
-            terms[-1] = terms[-1] * operand if sign == "*" else terms[-1] / operand
-        else:
-            terms.append(operand if sign == "+" else -operand)
-    return sum(terms, Fraction(0))
-
-
-def _close(value: Fraction, stated: Fraction) -> bool:
-    return abs(value - stated) <= max(Fraction(1, 100), abs(value) / 200)
+def _value_of(node: ast.AST) -> Fraction:
+    if isinstance(node, ast.BinOp):
+        return _OPERATIONS[type(node.op)](_value_of(node.left), _value_of(node.right))
+    if isinstance(node, ast.UnaryOp):
+        return -_value_of(node.operand)
+    if isinstance(node, ast.Constant):
+        return Fraction(str(node.value))
+    raise SyntaxError("not arithmetic")

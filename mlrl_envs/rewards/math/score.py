@@ -11,7 +11,7 @@ worth
   numbers does not pay;
 - half if the agent first gives it after a teammate showed it (broadcast) and backs it with its own
   calculations, and nothing without them;
-- 0.8 + 0.2 [calculations lead to it], if steps are required.
+- 0.4 + 0.6 [its working leads to it], if steps are required.
 
 See `mlrl_envs.rewards.turn_gain` for several turns. The vote is the number that most solvers give;
 of equal counts that of the first agent wins, and solvers without a number do not vote.
@@ -32,6 +32,7 @@ from mlrl_envs.types import AgentID, Attempt, Json, Score, Turn
 __all__ = ["MathRules", "score_grounded", "score_paper", "vote"]
 
 FIRST, SECOND = 0.6, 0.4
+BARE = 0.4  # worth of a number without the working that is asked for
 UNPARSED, STEPS = -0.3, 0.2
 ADOPTED = 0.5
 COPIED = 0.5  # share of four-word runs from which a text counts as a copy
@@ -120,7 +121,7 @@ def _worth(
     is_new = not any(same_answer(before, answer.value) for before in own)
     if rules.is_shared and is_new and _was_shown(attempt, agent, answer):
         worth *= ADOPTED * (backed and not _is_copy(text, attempt.turns, agent))
-    return worth * (1.0 - STEPS + STEPS * backed) if rules.require_steps else worth
+    return worth * (1.0 if backed else BARE) if rules.require_steps else worth
 
 
 def _was_shown(attempt: Attempt[MathTask], agent: AgentID, answer: NumericAnswer) -> bool:

@@ -1,11 +1,11 @@
 """Diagnostics of agents with tools: calls with results, and checks of the message."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from mlrl_envs.rewards.tools.evidence import MadeCall, ShownEvidence
+from mlrl_envs.rewards.tools.evidence import MadeCall
+from mlrl_envs.tasks import Document
 from mlrl_envs.tools.calls import Message
-from mlrl_envs.tools.search import Index
 from mlrl_envs.types import AgentID, Json
 
 __all__ = ["JointCalls", "ToolRules", "tool_diagnostics"]
@@ -16,14 +16,14 @@ class ToolRules:
     """Options that the rewards depend on.
 
     Attributes:
-        index: The archive that is searched.
+        documents: Documents that are searched besides those of the task.
         speaker: The agent whose answer counts.
         max_calls: Maximum number of calls of an agent in a turn.
         max_turns: Maximum number of joint actions in an episode.
         seconds: Time limit of one call in seconds.
     """
 
-    index: Index
+    documents: tuple[Document, ...]
     speaker: AgentID
     max_calls: int
     max_turns: int
@@ -51,9 +51,7 @@ def tool_diagnostics(
     played: JointCalls,
     rules: ToolRules,
     right: bool,
-    *,
-    shown: ShownEvidence | None = None,
-    cost: float = 0.0,
+    shown: Collection[int] = (),
 ) -> dict[AgentID, dict[str, Json]]:
     """Return the diagnostics of each agent: its calls with their results, and its checks.
 
@@ -61,8 +59,7 @@ def tool_diagnostics(
         played: The joint action.
         rules: Options that the rewards depend on.
         right: Whether the answer of this turn is right.
-        shown: The evidence shown so far, if it is paid.
-        cost: Total cost of calls in the episode so far.
+        shown: Indices of the evidence shown so far.
     """
     return {
         agent: {
@@ -70,8 +67,7 @@ def tool_diagnostics(
                 {"name": m.call.name[:40], "status": m.result.status, "result": m.result.text}
                 for m in played.of(agent)
             ],
-            "evidence": sorted(shown.places) if shown else [],
-            "cost": cost,
+            "evidence": sorted(shown),
             "checks": _checks(played, rules, agent, right=right),
         }
         for agent in played.messages

@@ -1,13 +1,14 @@
 """Evidence of tool calls: which calls show required information, and whether an answer is right.
 
-A call counts by its parameters and its result. Whether an agent knew the result before is not
-determined.
+A lookup is shown by a search that finds the document. A computed number is shown by the result of
+any tool, if no call had written it before, and if either the calls so far wrote all numbers that it
+is computed from, or the same program shows the twin's number on the twin files.
 """
 
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlrl_envs.parsing.numbers import find_answer, read_number, same_answer
@@ -20,21 +21,14 @@ from mlrl_envs.types import AgentID, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Call
 
-__all__ = [
-    "CHANGING",
-    "EvidenceCase",
-    "MadeCall",
-    "ShownEvidence",
-    "find_evidence",
-    "is_right",
-    "shows",
-]
+__all__ = ["CHANGING", "EvidenceCase", "MadeCall", "find_evidence", "is_right"]
 
 CHANGING = ("python", "write_file", "delete_file")  # tools that change the state of a session
 MAX_ANSWER_CHARS = 200
-MAX_VALUES = 5  # a program that prints more values lists guesses
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?![\w.]*\w)")
-_ARTICLE = re.compile(r"\b(?:the|a|an)\b")
+MAX_VALUES = 12  # of a longer result only the last numbers count, or it could list guesses
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+_WRITTEN = re.compile(r"\d+(?:\.\d+)?")
+_CHOICE = re.compile(r"(?i)\bor\b|\|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +44,6 @@ class MadeCall:
     agent: AgentID
     call: ToolCall
     result: Result
-
-
-@dataclass
-class ShownEvidence:
-    """The evidence shown in an episode up to and including a turn.
-
-    Attributes:
-        places: Indices of the task's evidence.
-        by_call: Indices of this turn's calls that showed an item for the first time.
-    """
-
-    places: set[int] = field(default_factory=set)
-    by_call: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,85 +65,70 @@ class EvidenceCase:
     shown: frozenset[int]
 
 
-def is_right(answer: str | None, wanted: str) -> bool:
-    """Return whether an answer is the wanted number, or the wanted name regardless of case."""
+def is_right(answer: str | None, task: ToolTask) -> bool:
+    """Return whether an answer gives the wanted number, or the wanted name and no other name."""
     if answer is None or len(answer) > MAX_ANSWER_CHARS:
         return False
-    number = read_number(wanted) if wanted[:1].isdigit() or wanted[:1] == "-" else None
-    if number is not None:
-        return same_answer(find_answer(answer), number)
-    return _plain(answer) == _plain(wanted)
+    if task.answer.lstrip("-")[:1].isdigit():
+        wanted = read_number(task.answer)
+        return wanted is not None and same_answer(find_answer(answer), wanted)
+    is_one = not any(_names(answer, rival) for rival in task.rivals)
+    return is_one and _names(answer, task.answer) and not _CHOICE.search(answer)
 
 
 def find_evidence(
     cases: Sequence[EvidenceCase], seconds: float, sandbox: ProgramRunner
-) -> list[ShownEvidence]:
-    """Return the evidence that each joint action shows.
+) -> list[frozenset[int]]:
+    """Return the indices of the evidence that each episode has shown so far.
 
     Args:
         cases: The joint actions.
         seconds: Time limit of one call in seconds.
         sandbox: Runs programs again on the twin files of a task, as one batch.
     """
-    found = [ShownEvidence(set(case.shown)) for case in cases]
-    pending: list[tuple[int, int, int]] = []
+    found = [set(case.shown) for case in cases]
+    on_twins: list[tuple[int, int, int]] = []
     for number, case in enumerate(cases):
         for place, made in enumerate(case.made):
-            earlier = (*case.earlier, *case.made[:place])
+            calls = [one.call for one in (*case.earlier, *case.made[: place + 1])]
             for which, item in enumerate(case.task.evidence):
-                if which in found[number].places or not shows(made, item, earlier):
+                if which in found[number] or not _shows(made, item, calls):
                     continue
-                if item.twin:
-                    pending.append((number, place, which))
-                else:
-                    _take(found[number], place, which)
-    for (number, place, which), holds in zip(
-        pending, _on_twins(cases, pending, seconds, sandbox), strict=True
-    ):
-        if holds and which not in found[number].places:
-            _take(found[number], place, which)
-    return found
+                if item.tool == "search" or _is_built(item, calls):
+                    found[number].add(which)
+                elif item.twin and made.call.name == "python":
+                    on_twins.append((number, place, which))
+    replies = _play_on_twins([(cases[n], place) for n, place, _ in on_twins], seconds, sandbox)
+    for (number, _, which), text in zip(on_twins, replies, strict=True):
+        if _shows_value(text, cases[number].task.evidence[which].twin):
+            found[number].add(which)
+    return [frozenset(places) for places in found]
 
 
-def shows(made: MadeCall, item: ToolEvidence, earlier: Sequence[MadeCall] = ()) -> bool:
-    """Return whether a call shows an item of evidence, without regard to twin files.
-
-    Args:
-        made: The call.
-        item: The item.
-        earlier: Calls before it; a result may be computed in several steps.
-    """
-    if made.result.status != "ok" or made.call.name != item.tool:
+def _shows(made: MadeCall, item: ToolEvidence, calls: Sequence[ToolCall]) -> bool:
+    """Return whether a result has the item, and no call up to it has written it."""
+    if made.result.status != "ok":
         return False
-    steps = [one.call for one in (*earlier, made) if one.call.name == item.tool]
-    if not set(map(_token, item.needs)) <= set().union(*map(_mentioned, steps)):
-        return False
-    if not item.shows:
-        return True
     if item.tool == "search":
-        return f"[{item.shows}]" in made.result.text
-    if _token(item.shows) in _mentioned(made.call):
-        return False  # a literal result was not computed
-    return _shows_value(made.result.text, item.shows)
+        return made.call.name == "search" and f"[{item.shows}]" in made.result.text
+    return _shows_value(made.result.text, item.shows) and not any(
+        _token(item.shows) in _written(call) for call in calls
+    )
 
 
-def _take(shown: ShownEvidence, place: int, which: int) -> None:
-    shown.places.add(which)
-    shown.by_call.add(place)
+def _is_built(item: ToolEvidence, calls: Sequence[ToolCall]) -> bool:
+    """Return whether the calls wrote all numbers that the item is computed from."""
+    return set(map(_token, item.needs)) <= set().union(*map(_written, calls))
 
 
-def _on_twins(
-    cases: Sequence[EvidenceCase],
-    pending: Sequence[tuple[int, int, int]],
-    seconds: float,
-    sandbox: ProgramRunner,
-) -> list[bool]:
-    """Return for each such call whether it shows the twin's value on the twin files."""
+def _play_on_twins(
+    cases: Sequence[tuple[EvidenceCase, int]], seconds: float, sandbox: ProgramRunner
+) -> list[str]:
+    """Return what the program of each case and place shows on the twin files."""
     from mlrl_envs.sandbox import Call, Script
 
     scripts = []
-    for number, place, _ in pending:
-        case = cases[number]
+    for case, place in cases:
         files = tuple(Call("write", path, text) for path, text in case.task.twin_files)
         steps = tuple(
             in_workspace(made.agent, made.call)
@@ -172,37 +138,27 @@ def _on_twins(
         before = (*files, *case.history[len(case.task.files) :], *steps[:-1])
         scripts.append(Script(before, steps[-1:], seconds))
     played = sandbox.play_many(scripts) if scripts else []
-    return [
-        reply.status == "ok" and _shows_value(reply.text, cases[number].task.evidence[which].twin)
-        for (number, _, which), (reply,) in zip(pending, played, strict=True)
-    ]
+    return [reply.text if reply.status == "ok" else "" for (reply,) in played]
 
 
 def _shows_value(text: str, wanted: str) -> bool:
-    values = _NUMBER.findall(text)
-    return len(values) <= MAX_VALUES and _token(wanted) in map(_token, values)
+    values = _NUMBER.findall(text)[-MAX_VALUES:]
+    return _token(wanted) in map(_token, values)
 
 
-def _mentioned(call: ToolCall) -> set[str]:
-    """Return the numbers and names in a call; comments of programs do not count."""
-    text = " ".join(arguments_of(call).values())
-    if call.name != "python":
-        return set(map(_token, re.findall(r"\d+(?:\.\d+)?|[A-Za-z_][\w.-]*", text)))
-    tree = parse_code(text).tree
-    constants = (
-        [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)] if tree else []
-    )
-    return {_token(str(value)) for value in constants}
+def _written(call: ToolCall) -> set[str]:
+    """Return the numbers in a call; comments of programs do not count."""
+    text = "\n".join(arguments_of(call).values())
+    tree = parse_code(text).tree if call.name == "python" else None
+    return set(map(_token, _WRITTEN.findall(ast.unparse(tree) if tree else text)))
 
 
-def _token(text: str) -> str:
-    plain = text.replace(",", "")
+def _token(number: str) -> str:
     try:
-        return f"{float(plain):.9g}"
+        return f"{float(number.replace(',', '')):.9g}"
     except ValueError:
-        return text.casefold()
+        return number
 
 
-def _plain(text: str) -> str:
-    words = re.findall(r"[\w-]+", _ARTICLE.sub(" ", text.casefold()))
-    return " ".join(words)
+def _names(answer: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name.casefold())}\b", answer.casefold()) is not None

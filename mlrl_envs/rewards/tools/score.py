@@ -6,20 +6,19 @@ answer, and for an empty message if the team does nothing. An answer adds 0.5 c 
 used| / |required| + 0.2 (1 - turn / max_turns) c, with c = 1 if it is right and turns counted from
 1. Calls above the limit of a turn are not made and do not count. Repeated calls are paid again.
 
-Grounded, in [0, 1]: economy * (0.4 c g + 0.4 c g e + 0.2 e).
+Grounded, in [0, 1]: economy * (0.2 e + 0.2 c g + 0.6 c g e).
 
 - c is 1 if the answer of this turn is right; g halves with every earlier wrong answer.
-- e is the share of the task's evidence that calls have shown so far. A call shows evidence by its
-  effect: a search finds the document; a calculation or a program uses the task's numbers and shows
-  the result. If the task has twin files, a program must show the twin's result on them.
-- Economy falls by 0.02 for each call that shows nothing new and by 0.05 for each that fails or
-  repeats another, down to 0.4.
+- e is the share of the task's evidence that calls have shown so far, see `evidence`.
+- Economy falls by 0.05 for each call that fails and by 0.02 for each other call beyond the number
+  of items shown, down to 0.4.
 
 Text of agents about results does not count. See `mlrl_envs.rewards.turn_gain` for several turns.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlrl_envs.rewards.tools.checks import JointCalls, ToolRules, tool_diagnostics
@@ -27,13 +26,13 @@ from mlrl_envs.rewards.tools.evidence import (
     CHANGING,
     EvidenceCase,
     MadeCall,
-    ShownEvidence,
     find_evidence,
     is_right,
 )
 from mlrl_envs.rewards.turn_gain import pay_gain
-from mlrl_envs.tasks import ToolTask
+from mlrl_envs.tasks import Document, ToolTask
 from mlrl_envs.tools.calls import Message, ToolCall, read_message
+from mlrl_envs.tools.search import Index
 from mlrl_envs.tools.toolbox import Request, Result, in_workspace, run_requests
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["made_calls", "score_grounded", "score_paper"]
 
-ANSWER, GROUNDS, EVIDENCE = 0.4, 0.4, 0.2
+ANSWER, GROUNDS, EVIDENCE = 0.2, 0.6, 0.2
 IDLE_COST, FAULT_COST, LEAST_ECONOMY = 0.02, 0.05, 0.4
 REQUIRED, OTHER, UNKNOWN, MALFORMED = 0.3, -0.1, -0.2, -0.1
 REFUSED = Result("refused", "not made: over the number of calls of a turn")
@@ -101,14 +100,24 @@ def _play(
         for attempt in attempts
     ]
     requests = [
-        Request(_history(attempt), _admitted(read, rules.max_calls), rules.seconds)
+        Request(
+            _history(attempt),
+            _admitted(read, rules.max_calls),
+            _index((*attempt.task.documents, *rules.documents)),
+            rules.seconds,
+        )
         for attempt, read in zip(attempts, messages, strict=True)
     ]
-    results = run_requests(requests, rules.index, sandbox)
+    results = run_requests(requests, sandbox)
     return [
         JointCalls(read, _with_refused(read, row, rules.max_calls))
         for read, row in zip(messages, results, strict=True)
     ]
+
+
+@lru_cache(maxsize=256)
+def _index(documents: tuple[Document, ...]) -> Index:
+    return Index(documents)
 
 
 def _admitted(
@@ -155,21 +164,19 @@ def _shown_before(attempt: Attempt[ToolTask]) -> frozenset[int]:
 
 
 def _grounded(
-    attempt: Attempt[ToolTask], played: JointCalls, shown: ShownEvidence, rules: ToolRules
+    attempt: Attempt[ToolTask], played: JointCalls, shown: frozenset[int], rules: ToolRules
 ) -> Score:
-    answer = played.messages[rules.speaker].answer
-    right = is_right(answer, attempt.task.answer)
-    share = len(shown.places) / len(attempt.task.evidence)
+    right = is_right(played.messages[rules.speaker].answer, attempt.task)
+    share = len(shown) / len(attempt.task.evidence)
     trust = 0.5 ** _wrong_before(attempt, rules)
-    cost = _cost_before(attempt) + _cost_now(attempt, played, shown)
-    economy = max(LEAST_ECONOMY, 1.0 - cost)
+    economy = _economy((*_calls_before(attempt), *played.made), len(shown))
     parts = {
         "answer": ANSWER * right * trust * economy,
         "grounds": GROUNDS * right * trust * share * economy,
         "evidence": EVIDENCE * share * economy,
     }
     paid = {agent: pay_gain(parts, attempt.turns, agent) for agent in attempt.actions}
-    return Score(paid, right, tool_diagnostics(played, rules, right, shown=shown, cost=cost))
+    return Score(paid, right, tool_diagnostics(played, rules, right, shown))
 
 
 def _wrong_before(attempt: Attempt[ToolTask], rules: ToolRules) -> int:
@@ -180,36 +187,16 @@ def _wrong_before(attempt: Attempt[ToolTask], rules: ToolRules) -> int:
     )
 
 
-def _cost_before(attempt: Attempt[ToolTask]) -> float:
-    if not attempt.turns:
-        return 0.0
-    return float(next(iter(attempt.turns[-1].score.diagnostics.values()))["cost"])  # type: ignore[arg-type]
-
-
-def _cost_now(attempt: Attempt[ToolTask], played: JointCalls, shown: ShownEvidence) -> float:
-    """Return the cost of the calls of this turn."""
-    before = set(map(_key, _calls_before(attempt)))
-    cost = 0.0
-    for number, made in enumerate(played.made):
-        if number in shown.by_call:
-            pass
-        elif made.result.status != "ok" or _key(made) in before:
-            cost += FAULT_COST
-        else:
-            cost += IDLE_COST
-        before.add(_key(made))
-    return round(cost, 6)
-
-
-def _key(made: MadeCall) -> tuple[str, str]:
-    # The result is part of the key, because files may have changed since an equal call.
-    return made.call.name, f"{sorted(made.call.parameters.items(), key=str)} {made.result.text}"
+def _economy(made: Sequence[MadeCall], shown: int) -> float:
+    failed = sum(one.result.status != "ok" for one in made)
+    idle = max(0, len(made) - failed - shown)
+    return max(LEAST_ECONOMY, 1.0 - FAULT_COST * failed - IDLE_COST * idle)
 
 
 def _paper(attempt: Attempt[ToolTask], played: JointCalls, rules: ToolRules) -> Score:
     required = set(attempt.task.required_tools)
     answer = played.messages[rules.speaker].answer
-    right = is_right(answer, attempt.task.answer)
+    right = is_right(answer, attempt.task)
     made = (*_calls_before(attempt), *played.made)
     used = {one.call.name for one in made if one.result.status not in NOT_MADE}
     parts = {

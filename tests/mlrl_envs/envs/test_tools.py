@@ -41,7 +41,7 @@ def both(text):
 
 @pytest.mark.parametrize("split", ["all", "sample"])
 def test_references_earn_everything_at_turn_1(sandbox, split):
-    env = mlrl_envs.make("mlrl/tools-v0", split=split, sandbox=sandbox)
+    env = mlrl_envs.make("mlrl/tools-v0", split=split, num_tasks=30, sandbox=sandbox)
     for index in range(env.num_tasks):
         env.reset(options={"task_index": index})
         _, rewards, terminations, _, infos = env.step(env.reference_actions())
@@ -152,13 +152,15 @@ def test_an_episode_ends_at_max_turns_on_every_path(sandbox):
 
 @pytest.mark.parametrize("split", ["all", "sample"])
 def test_no_answer_is_disclosed(split):
-    env = mlrl_envs.make("mlrl/tools-v0", split=split, communication="broadcast")
+    env = mlrl_envs.make("mlrl/tools-v0", split=split, num_tasks=30, communication="broadcast")
     for index in range(env.num_tasks):
-        env.reset(options={"task_index": index})
+        first, _ = env.reset(options={"task_index": index})
         answer = env.task.answer
         seen, *_, infos = env.step(both("<answer>no idea</answer>"))
         for agent in AGENTS:
-            assert answer not in seen[agent].split()
+            told = first[agent].count(answer)  # a comparison names all mills in the question
+            assert told == 0 or answer in env.task.question
+            assert seen[agent].count(answer) == told
             assert answer not in json.dumps(infos[agent])
 
 
@@ -187,6 +189,11 @@ def test_own_questions_and_own_documents(tmp_path, sandbox):
     ("options", "message"),
     [
         ({"max_calls": 0}, "max_calls must be"),
+        ({"kinds": ["riddles"]}, "kinds must be"),
+        ({"levels": []}, "levels must be"),
+        ({"task_seed": -1}, "task_seed must be"),
+        ({"num_tasks": 0}, "num_tasks must be"),
+        ({"split": "tran"}, "did you mean"),
         ({"max_calls": True}, "max_calls must be"),
         ({"tool_seconds": 0}, "tool_seconds"),
         ({"tool_seconds": float("nan")}, "tool_seconds"),

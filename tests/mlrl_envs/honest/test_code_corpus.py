@@ -32,7 +32,7 @@ LEAST = {  # rows, tasks, environments
     "coding": (45, 35, CODE),
     "classeval": (40, 25, ("mlrl/classeval-v0",)),
     "math": (45, 30, ("mlrl/math-v0",)),
-    "tools": (20, 12, ("mlrl/tools-v0",)),
+    "tools": (40, 30, ("mlrl/tools-v0",)),
 }
 KEYS = {"env_id", "options", "split", "task_id", "style", "turns"}
 FENCE = re.compile(r"^```[A-Za-z]*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -238,8 +238,8 @@ def test_episodes_with_tools_end_with_the_answer():
         *turns, last = row["turns"]
         assert len(turns) >= 2
         assert not any("<answer>" in text for turn in turns for text in turn.values())
-        answer = re.findall(r"<answer>(.*?)</answer>", last["solver"])
-        assert answer == [str(env.task.answer)], label(row)
+        (answer,) = re.findall(r"<answer>(.*?)</answer>", last["solver"])
+        assert env.task.answer in answer.replace(",", ""), label(row)
         for turn in row["turns"]:
             for text in turn.values():
                 calls = [json.loads(call) for call in CALL.findall(text)]

@@ -171,3 +171,21 @@ def test_megabyte_is_read_quickly(piece):
     start = time.perf_counter()
     find_answer(piece * (10**6 // len(piece)))
     assert time.perf_counter() - start < 2.0
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("x = 1, x = 7", None),
+        ("x = 7, x = 1", None),
+        ("Answer: x = 1, x = 7", None),
+        ("Answer: x = 7, x = 1", None),
+        ("x = 14 / 2 = 7", 7),
+        ("x = 7\nCheck: 3 * 7 + 4 = 25", 7),
+        ("So x = 7. To verify: 3 * 7 = 21.", 7),
+        ("Check: 21 / 3 = 7", 7),
+    ],
+)
+def test_one_unknown_has_one_value_and_a_check_is_no_answer(text, value):
+    answer = find_answer(text)
+    assert (answer and answer.value) == value

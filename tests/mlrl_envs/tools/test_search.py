@@ -3,7 +3,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_envs.tools.search import Document, Index
+from mlrl_envs.tasks import Document
+from mlrl_envs.tools.search import Index
 
 DOCUMENTS = (
     Document("a", "Apples", "Apples grow on trees, apples are red."),

@@ -120,7 +120,7 @@ def test_steps_are_paid_only_where_they_lead_to_a_right_number():
         _rewards([(text, text)], require_steps=True)[0]
         for text in (WORKED, RIGHT, "72 + 0 = 72. Answer: 72", "48 + 24 = 72\nAnswer: 71")
     ]
-    assert paid == pytest.approx([1.0, 0.8, 0.8, 0.0])
+    assert paid == pytest.approx([1.0, 0.4, 0.4, 0.0])
 
 
 def test_second_number_of_an_agent_is_worth_half():

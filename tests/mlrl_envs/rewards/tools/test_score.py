@@ -1,35 +1,31 @@
 """Both formulas on tables of hand-computed values. The sandbox is a fake: it plays no cell."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.rewards.tools.checks import ToolRules
-from mlrl_envs.rewards.tools.evidence import MadeCall, is_right, shows
+from mlrl_envs.rewards.tools.evidence import is_right
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
 from mlrl_envs.sandbox import Reply
-from mlrl_envs.tasks import ToolEvidence, ToolTask
-from mlrl_envs.tools.calls import ToolCall
-from mlrl_envs.tools.search import Document, Index
-from mlrl_envs.tools.toolbox import Result
+from mlrl_envs.tasks import Document, ToolEvidence, ToolTask
 from mlrl_envs.types import Attempt, Turn
 
 TASK = ToolTask(
     task_id="t",
     question="How much?",
     briefs=(("researcher", "It is item K9."), ("solver", "One weighs 2.5 kg.")),
-    files=(),
-    twin_files=(),
     evidence=(
         ToolEvidence("researcher", "search", '{"query": "item K9"}', (), "k9"),
         ToolEvidence("solver", "calculator", '{"expression": "30 * 2.5"}', ("30", "2.5"), "75"),
     ),
     answer="75",
 )
-INDEX = Index((Document("k9", "Item K9", "There are 30 of item K9."), Document("z", "Else", "No.")))
-RULES = ToolRules(INDEX, "solver", max_calls=3, max_turns=4, seconds=1.0)
+DOCUMENTS = (Document("k9", "Item K9", "There are 30 of item K9."), Document("z", "Else", "No."))
+RULES = ToolRules(DOCUMENTS, "solver", max_calls=3, max_turns=4, seconds=1.0)
 
 
 class Echo:
@@ -113,18 +109,18 @@ def test_paper_counts_turns_from_one_and_tools_of_the_whole_episode():
         (SEARCH, "", 0.1),
         (SEARCH, SUM, 0.2),
         (SEARCH, SUM + RIGHT, 1.0),
-        ("", RIGHT, 0.4),
-        (SEARCH, RIGHT, 0.4 + 0.2 + 0.1),
+        ("", RIGHT, 0.2),
+        (SEARCH, RIGHT, 0.2 + 0.3 + 0.1),
         (SEARCH, SUM + WRONG, 0.2),
         (SEARCH, SUM + RIGHT + WRONG, 0.2),
         (SEARCH + OTHER, SUM + RIGHT, 0.98),
         (SEARCH + BAD, SUM + RIGHT, 0.95),
         (SEARCH + UNKNOWN, SUM + RIGHT, 0.95),
-        (SEARCH + SEARCH, SUM + RIGHT, 0.95),
-        (SEARCH * 3, SUM * 3 + RIGHT, 0.8),
+        (SEARCH + SEARCH, SUM + RIGHT, 0.98),
+        (SEARCH * 3, SUM * 3 + RIGHT, 0.92),
         (SEARCH + BAD * 31, SUM + RIGHT, 0.4),  # economy has a floor
-        (SEARCH, call("calculator", expression="70 + 5") + RIGHT, 0.7 * 0.98),
-        (SEARCH, call("calculator", expression="30 + 45") + RIGHT, 0.7 * 0.98),
+        (SEARCH, call("calculator", expression="70 + 5") + RIGHT, 0.6 * 0.98),
+        (SEARCH, call("calculator", expression="30 + 45") + RIGHT, 0.6 * 0.98),
         (SEARCH + SUM, RIGHT, 1.0),  # who makes a call does not matter
     ],
 )
@@ -146,24 +142,28 @@ def test_grounded_episode_is_worth_its_best_turn():
 
 def test_wrong_answers_halve_what_a_right_one_is_worth():
     assert total((SEARCH, SUM + WRONG), ("", RIGHT)) == pytest.approx(0.8 * 0.5 + 0.2)
-    assert total(("", WRONG), ("", WRONG), ("", RIGHT)) == pytest.approx(0.4 * 0.25)
+    assert total(("", WRONG), ("", WRONG), ("", RIGHT)) == pytest.approx(0.2 * 0.25)
     both = "<answer>1</answer><answer>75</answer>"
     assert total((SEARCH, SUM + both), ("", RIGHT)) == pytest.approx(0.8 * 0.5 + 0.2)
 
 
-def test_a_sum_may_be_worked_out_in_steps():
-    steps = call("calculator", expression="30 * 2"), call("calculator", expression="60 + 30 * 0.5")
-    (score,) = play(score_grounded, (SEARCH, "".join(steps) + call("calculator", expression="2.5")))
-    assert score.diagnostics["solver"]["evidence"] == [0]
-    (score,) = play(
-        score_grounded,
-        (
-            SEARCH,
-            call("calculator", expression="2.5 * 15")
-            + call("calculator", expression="37.5 * 30 / 15"),
-        ),
-    )
-    assert score.diagnostics["solver"]["evidence"] == [0, 1]
+def calculations(*expressions):
+    return "".join(call("calculator", expression=expression) for expression in expressions)
+
+
+@pytest.mark.parametrize(
+    ("solver", "shown"),
+    [
+        (calculations("30 * 2", "60 + 30 * 0.5"), [0]),
+        (calculations("2.5 * 15", "37.5 * 30 / 15"), [0, 1]),
+        (calculations("75 / 30 * 2.5", "30 * 2.5"), [0]),
+        (call("write_file", path="n", content="30 * 2.5 = 75") + SUM, [0]),
+        (call("write_file", path="n", content="30 at 2.5") + calculations("750 / 10"), [0, 1]),
+    ],
+)
+def test_a_number_is_shown_if_no_call_wrote_it_and_calls_wrote_what_it_is_made_from(solver, shown):
+    (score,) = play(score_grounded, (SEARCH, solver))
+    assert score.diagnostics["solver"]["evidence"] == shown
 
 
 def test_a_turn_is_scored_again_to_the_same_score():
@@ -177,40 +177,64 @@ def test_a_turn_is_scored_again_to_the_same_score():
     [
         ("75", "75", True),
         ("75.0 kg", "75", True),
+        ("The cargo weighs 75 kg.", "75", True),
         ("1,250.5", "1250.5", True),
         ("75 or 74", "75", False),
         ("", "75", False),
         (None, "75", False),
         ("7" * 300, "75", False),
-        ("ilse  marn.", "Ilse Marn", True),
-        ("The Ilse Marn", "Ilse Marn", True),
+        ("ilse marn.", "Ilse Marn", True),
+        ("The master was Ilse Marn of Molen.", "Ilse Marn", True),
         ("Ilse Marn, Emil Berg", "Ilse Marn", False),
+        ("Ilse Marn or Otto Kern", "Ilse Marn", False),
         ("Marn", "Ilse Marn", False),
         ("\ud800", "Ilse Marn", False),
     ],
 )
 def test_right_answers(answer, wanted, right):
-    assert is_right(answer, wanted) is right
+    assert is_right(answer, replace(TASK, answer=wanted, rivals=("Emil Berg",))) is right
 
 
-PROGRAM = ToolEvidence("solver", "python", "{}", ("data.csv",), "57")
+class Files(Echo):
+    """A sandbox whose programs show one text on the files and another on their twins."""
+
+    def __init__(self, text, twin):
+        self.texts = {"real": text, "twin": twin}
+
+    def play_many(self, scripts):
+        return [
+            [Reply("ok", self.texts[script.history[0].text]) for _ in script.calls]
+            for script in scripts
+        ]
+
+
+ROWS = replace(
+    TASK,
+    files=(("data.csv", "real"),),
+    twin_files=(("data.csv", "twin"),),
+    evidence=(ToolEvidence("solver", "python", "{}", ("30", "45"), "75", "61"),),
+)
 
 
 @pytest.mark.parametrize(
-    ("code", "result", "held"),
+    ("code", "text", "twin", "held"),
     [
-        ("print(sum(map(int, open('data.csv'))))", "57", True),
-        ("print(sum(map(int, open('data.csv'))))", "total: 57.", True),
-        ("print(sum(map(int, open('data.csv'))))", "157", False),
-        ("print(sum(map(int, open('data.csv'))))", "1 2 3 4 5 57", False),
-        ("print(57, open('data.csv'))", "57", False),
-        ("print(50 + 7)  # data.csv", "57", False),
-        ("print(", "57", False),
+        ("print(sum(map(int, open('data.csv'))))", "75", "61", True),
+        ("print(sum(map(int, open('data.csv'))))", "total: 75.", "total: 61.", True),
+        ("print(sum(map(int, open('data.csv'))))", "30\n45\n75", "31\n30\n61", True),
+        ("print(sum(map(int, open('data.csv'))))", "75", "75", False),
+        ("print(sum(map(int, open('data.csv'))))", "175", "161", False),
+        ("print(*range(100))", " ".join(map(str, range(100))), "61", False),
+        ("print(75, open('data.csv'))", "75", "61", False),
+        ("print(76 - 1)", "75", "75", False),
+        ("print(30 + 45)", "75", "75", True),
+        ("print(35 + 40)  # 30 45", "75", "75", False),
     ],
 )
-def test_a_program_is_evidence_by_its_tree_and_its_result(code, result, held):
-    made = MadeCall("solver", ToolCall("python", {"code": code}), Result("ok", result))
-    assert shows(made, PROGRAM) is held
+def test_a_program_is_evidence_by_its_numbers_or_on_twin_files(code, text, twin, held):
+    actions = {"researcher": "", "solver": call("python", code=code)}
+    (score,) = score_grounded([Attempt(ROWS, (), actions)], RULES, Files(text, twin))
+    assert score.diagnostics["solver"]["evidence"] == [0] * held
 
 
 @given(st.text(), st.text())
