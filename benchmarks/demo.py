@@ -2,9 +2,9 @@
 
     python -m benchmarks.demo [--run-dir runs/demo] [--resume]
 
-MAGRPO trains two copies of SmolLM2-135M-Instruct, one for each agent of `mlrl/story-v0`, on ten
+MAGRPO trains two copies of SmolLM2-135M-Instruct, one for each agent of `mlrl/story-v1`, on ten
 prompts. Ten other prompts are held out and evaluated before, during and after training. Then both
-models play a few tasks of `mlrl/humaneval-v0` for two turns. All results are written to the run
+models play a few tasks of `mlrl/humaneval-v1` for two turns. All results are written to the run
 directory, with an HTML report. The exit status is 1 if the held-out return has not risen by half.
 """
 
@@ -30,7 +30,7 @@ from mlrl_learners.training.checkpoint import latest_checkpoint
 
 __all__ = ["DemoConfig", "main"]
 
-STORY, CODE = "mlrl/story-v0", "mlrl/humaneval-v0"
+STORY, CODE = "mlrl/story-v1", "mlrl/humaneval-v1"
 CHECKPOINT_EVERY = 3  # iterations; each takes up to a minute
 
 

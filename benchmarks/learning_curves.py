@@ -108,7 +108,7 @@ def _train(method: str, seed: int, run_dir: Path) -> int:
 
 def _work() -> dict[str, Any]:
     return {
-        "env": "mlrl/story-v0",
+        "env": "mlrl/story-v1",
         "model": "smollm2-135m-instruct",
         "presets": {method: list(words) for method, words in PRESETS.items()},
         "iterations": ITERATIONS,

@@ -22,7 +22,7 @@ from mlrl_learners.figures.means import mean
 
 __all__ = ["draw", "main"]
 
-ENV_ID = "mlrl/math-v0"
+ENV_ID = "mlrl/math-v1"
 ENV = {"max_turns": "2", "feedback": "diagnostics", "topics": "[arithmetic]", "levels": "[1]"}
 VARIANTS: Mapping[str, Mapping[str, str]] = {
     "reach": {},

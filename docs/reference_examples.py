@@ -82,12 +82,12 @@ _HELPER = "```python\ndef aux(numbers):\n    return [n for n in numbers if n % 2
 _SLIP = "```python\ndef sum_of_even(numbers):\n    return max(aux(numbers))\n```"
 
 EXAMPLES: dict[str, tuple[Mapping[str, str], ...]] = {
-    "mlrl/story-v0": (
+    "mlrl/story-v1": (
         {"setup": "A city.", "story": "It fell."},
         {"setup": _SETUP, "story": _STORY},
     ),
-    "mlrl/tldr-v0": ({"summary": _SUMMARY, "elaboration": _ELABORATION},),
-    "mlrl/arxiv-v0": ({"background": _BACKGROUND, "complementary": _COMPLEMENTARY},),
-    "mlrl/debate-v0": ({"pro": _PRO, "con": _CON}, {"pro": _PRO_2, "con": _CON_2}),
-    "mlrl/humaneval-v0": ({"aux": _HELPER, "main": _SLIP},),
+    "mlrl/tldr-v1": ({"summary": _SUMMARY, "elaboration": _ELABORATION},),
+    "mlrl/arxiv-v1": ({"background": _BACKGROUND, "complementary": _COMPLEMENTARY},),
+    "mlrl/debate-v1": ({"pro": _PRO, "con": _CON}, {"pro": _PRO_2, "con": _CON_2}),
+    "mlrl/humaneval-v1": ({"aux": _HELPER, "main": _SLIP},),
 }

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from mlrl_learners.interop import TeamView
 
-parser = argparse.ArgumentParser(description="MAGRPO of comlrl on mlrl/story-v0")
+parser = argparse.ArgumentParser(description="MAGRPO of comlrl on mlrl/story-v1")
 parser.add_argument("model", help="name on the hub, or folder")
 parser.add_argument("--tasks", type=int, default=16)
 parser.add_argument("--tokens", type=int, default=128)
@@ -20,7 +20,7 @@ parser.add_argument("--out", default="runs/comlrl")
 arguments = parser.parse_args()
 
 tokenizer = AutoTokenizer.from_pretrained(arguments.model)
-view = TeamView("mlrl/story-v0", tokenizer=tokenizer, reward="paper", max_turns=2)
+view = TeamView("mlrl/story-v1", tokenizer=tokenizer, reward="paper", max_turns=2)
 given = view.arguments()
 given["train_dataset"] = given["train_dataset"].select(range(arguments.tasks))
 trainer = MAGRPOTrainer(

@@ -14,7 +14,7 @@ from openai import OpenAI
 
 import mlrl_envs
 
-parser = argparse.ArgumentParser(description="learning in the prompt, on mlrl/story-v0")
+parser = argparse.ArgumentParser(description="learning in the prompt, on mlrl/story-v1")
 parser.add_argument("base_url")
 parser.add_argument("model")
 parser.add_argument("--episodes", type=int, default=20)
@@ -22,7 +22,7 @@ parser.add_argument("--tokens", type=int, default=128)
 arguments = parser.parse_args()
 
 client = OpenAI(base_url=arguments.base_url, api_key=os.environ.get("MLRL_API_KEY", "none"))
-env = mlrl_envs.make("mlrl/story-v0", split="train", max_turns=1)
+env = mlrl_envs.make("mlrl/story-v1", split="train", max_turns=1)
 best: dict[str, str] = {}
 best_return = float("-inf")
 

@@ -11,7 +11,7 @@ from trl import GRPOConfig, GRPOTrainer
 from mlrl_learners import ScriptedActor
 from mlrl_learners.interop import SingleAgentView
 
-parser = argparse.ArgumentParser(description="GRPO on a single agent's view of mlrl/story-v0")
+parser = argparse.ArgumentParser(description="GRPO on a single agent's view of mlrl/story-v1")
 parser.add_argument("model", help="name on the hub, or folder")
 parser.add_argument("--steps", type=int, default=100)
 parser.add_argument("--tokens", type=int, default=128)
@@ -19,7 +19,7 @@ parser.add_argument("--out", default="runs/trl")
 arguments = parser.parse_args()
 
 view = SingleAgentView(
-    "mlrl/story-v0",
+    "mlrl/story-v1",
     agent="story",
     teammates=ScriptedActor(lambda *_: "A fox waits in the snow for the ferryman."),
     reward="paper",

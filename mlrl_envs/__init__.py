@@ -1,6 +1,6 @@
 """Multi-agent text environments: cooperative, with simultaneous turns, `str` in and `str` out.
 
-    env = mlrl_envs.make("mlrl/humaneval-v0", max_turns=2)
+    env = mlrl_envs.make("mlrl/humaneval-v1", max_turns=2)
     observations, infos = env.reset(seed=7)
     observations, rewards, terminations, truncations, infos = env.step(actions)
 

@@ -19,7 +19,7 @@ from typing import Any
 import pettingzoo
 
 from mlrl_envs.config import import_object
-from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.errors import InvalidArgumentError, UnknownNameError, unknown_name
 from mlrl_envs.shell.aec import to_aec
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.shell.vector import VectorEnv
@@ -32,16 +32,16 @@ EnvFactory = Callable[..., TextEnv]
 
 _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
 BUILT_IN = {
-    "mlrl/story-v0": "mlrl_envs.envs.story:parallel_env",
-    "mlrl/tldr-v0": "mlrl_envs.envs.tldr:parallel_env",
-    "mlrl/arxiv-v0": "mlrl_envs.envs.arxiv:parallel_env",
-    "mlrl/humaneval-v0": "mlrl_envs.envs.humaneval:parallel_env",
-    "mlrl/coophumaneval-v0": "mlrl_envs.envs.coophumaneval:parallel_env",
-    "mlrl/mbpp-v0": "mlrl_envs.envs.mbpp:parallel_env",
-    "mlrl/classeval-v0": "mlrl_envs.envs.classeval:parallel_env",
-    "mlrl/math-v0": "mlrl_envs.envs.math:parallel_env",
-    "mlrl/debate-v0": "mlrl_envs.envs.debate:parallel_env",
-    "mlrl/tools-v0": "mlrl_envs.envs.tools:parallel_env",
+    "mlrl/story-v1": "mlrl_envs.envs.story:parallel_env",
+    "mlrl/tldr-v1": "mlrl_envs.envs.tldr:parallel_env",
+    "mlrl/arxiv-v1": "mlrl_envs.envs.arxiv:parallel_env",
+    "mlrl/humaneval-v1": "mlrl_envs.envs.humaneval:parallel_env",
+    "mlrl/coophumaneval-v1": "mlrl_envs.envs.coophumaneval:parallel_env",
+    "mlrl/mbpp-v1": "mlrl_envs.envs.mbpp:parallel_env",
+    "mlrl/classeval-v1": "mlrl_envs.envs.classeval:parallel_env",
+    "mlrl/math-v1": "mlrl_envs.envs.math:parallel_env",
+    "mlrl/debate-v1": "mlrl_envs.envs.debate:parallel_env",
+    "mlrl/tools-v1": "mlrl_envs.envs.tools:parallel_env",
 }
 
 
@@ -99,7 +99,7 @@ class Registry(Mapping[str, EnvSpec]):
     def __getitem__(self, env_id: str) -> EnvSpec:
         self._read_plugins()
         if env_id not in self._specs:
-            raise unknown_name("environment", env_id, self._specs)
+            raise self._unknown(env_id)
         return self._specs[env_id]
 
     def __iter__(self) -> Iterator[str]:
@@ -122,6 +122,15 @@ class Registry(Mapping[str, EnvSpec]):
     def __repr__(self) -> str:
         return f"Registry({', '.join(self)})"
 
+    def _unknown(self, env_id: str) -> UnknownNameError:
+        base, _, version = env_id.rpartition("-v")
+        newer = [known for known in self._specs if known.rpartition("-v")[0] == base]
+        if base and version.isdecimal() and newer:
+            latest = max(newer, key=_version)
+            if _version(latest) > int(version):
+                return UnknownNameError(f"environment {env_id!r} was replaced by {latest!r}")
+        return unknown_name("environment", env_id, self._specs)
+
     def _read_plugins(self) -> None:
         if self._plugins_read:
             return
@@ -129,6 +138,10 @@ class Registry(Mapping[str, EnvSpec]):
         for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
             if entry.name not in self._specs:
                 self.add(EnvSpec(entry.name, entry.value))
+
+
+def _version(env_id: str) -> int:
+    return int(env_id.rpartition("-v")[2])
 
 
 registry = Registry()

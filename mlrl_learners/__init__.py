@@ -1,8 +1,8 @@
 """Learners for multi-agent text environments.
 
     learner = mlrl_learners.make("magrpo", model="smollm2-135m-instruct", agents=agents)
-    mlrl_learners.train(env_id="mlrl/story-v0", learner=learner, iterations=20, run_dir="runs/a")
-    result = mlrl_learners.evaluate(env_id="mlrl/story-v0", actor=learner, samples=4)
+    mlrl_learners.train(env_id="mlrl/story-v1", learner=learner, iterations=20, run_dir="runs/a")
+    result = mlrl_learners.evaluate(env_id="mlrl/story-v1", actor=learner, samples=4)
 
 Importing this package loads no model library; `make` loads it for learners with models.
 """

@@ -25,7 +25,7 @@ def write_run(run_dir: Path, *, episodes: int, per_iteration: int = 20, seed: in
     """
     run_dir.mkdir(parents=True)
     iterations = -(-episodes // per_iteration)
-    config = f"env:\n  id: mlrl/humaneval-v0\ntrain:\n  iterations: {iterations}\n"
+    config = f"env:\n  id: mlrl/humaneval-v1\ntrain:\n  iterations: {iterations}\n"
     (run_dir / "config.yaml").write_text(config)
     for iteration in range(1, iterations + 1):
         size = min(per_iteration, episodes - (iteration - 1) * per_iteration)
@@ -76,7 +76,7 @@ def _metrics(draw: random.Random, skill: float, iteration: int) -> dict[str, flo
 def _rollout(draw: random.Random, skill: float) -> dict[str, Any]:
     task = draw.randrange(TASKS)
     return {
-        "env_id": "mlrl/humaneval-v0",
+        "env_id": "mlrl/humaneval-v1",
         "task_id": f"HumanEval/{task}",
         "seed": draw.randrange(2**31),
         "agents": list(AGENTS),

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_figure(
         {
             "figure": "story_curve",
-            "title": f"MAGRPO on mlrl/story-v0, SmolLM2-135M, {arguments.tasks} tasks a step, "
+            "title": f"MAGRPO on mlrl/story-v1, SmolLM2-135M, {arguments.tasks} tasks a step, "
             f"until held-out prompts earn {arguments.threshold:g}",
             "work": {**work.facts(), "steps": arguments.steps, "threshold": arguments.threshold},
             "rows": _rows(arrivals),

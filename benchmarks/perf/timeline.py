@@ -87,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_figure(
         {
             "figure": "timeline",
-            "title": f"A MAGRPO step on mlrl/humaneval-v0, SmolLM2-135M, 2 agents, "
+            "title": f"A MAGRPO step on mlrl/humaneval-v1, SmolLM2-135M, 2 agents, "
             f"{arguments.tasks} tasks, G 4, {arguments.max_new_tokens} new tokens",
             "work": {"tasks": arguments.tasks, "max_new_tokens": arguments.max_new_tokens},
             "rows": [
@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _step(folder: str, sandbox: Sandbox, arguments: argparse.Namespace) -> tuple[Lanes, float]:
     lanes = Lanes()
     noted = NotedSandbox(sandbox, lanes)
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="sample", max_turns=1, sandbox=noted)
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="sample", max_turns=1, sandbox=noted)
     envs = [copy.deepcopy(env) for _ in range(arguments.tasks)]
     learner: Any = mlrl_learners.make(
         "magrpo",

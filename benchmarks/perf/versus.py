@@ -164,7 +164,7 @@ def story_prompts(count: int, agents: Sequence[str] = ("setup", "story")) -> lis
     """Return the prompts of the first tasks of the story environment."""
     import mlrl_envs
 
-    env = mlrl_envs.make("mlrl/story-v0", split="all")
+    env = mlrl_envs.make("mlrl/story-v1", split="all")
     prompts = []
     for index in range(count):
         observations, _ = env.reset(seed=0, options={"task_index": index % env.num_tasks})

@@ -2,7 +2,7 @@
 
 A corpus is a JSONL file, or a sequence of its lines as mappings:
 
-    {"env_id": "mlrl/story-v0", "split": "train", "task_id": "story/train/0", "style": "plain",
+    {"env_id": "mlrl/story-v1", "split": "train", "task_id": "story/train/0", "style": "plain",
      "turns": [{"setup": "...", "story": "..."}]}
 
 `turns` lists the joint actions in order; `split` and `style` are not read. The version in `env_id`

@@ -27,10 +27,10 @@ Data:
     arXiv:1804.05685. There are no reference answers. See `mlrl_envs.datasets.arxiv`.
 
 Version history:
-    v0: First version.
+    v1: Relevance by contrast with other abstracts, `reward="judged"`. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/arxiv-v0", split="sample", reward="paper")
+    env = mlrl_envs.make("mlrl/arxiv-v1", split="sample", reward="paper")
     observations, infos = env.reset(seed=0)
     text = "It is well known that this is an open question. " * 15
     observations, rewards, *_, infos = env.step({"background": text, "complementary": text})
@@ -63,7 +63,7 @@ _COMPLEMENTARY = (
 class ArxivFamily(WritingFamily):
     """Introductions of a paper for `background` and `complementary`."""
 
-    env_id: ClassVar[str] = "mlrl/arxiv-v0"
+    env_id: ClassVar[str] = "mlrl/arxiv-v1"
     brief: ClassVar[Brief] = Brief(
         heading="Scientific abstract",
         parts={"background": _BACKGROUND, "complementary": _COMPLEMENTARY},

@@ -34,10 +34,10 @@ Data:
     answers are the data set's methods; see `mlrl_envs.datasets.classeval`.
 
 Version history:
-    v0: First version.
+    v1: Helpers beside the methods are used; a repeated skeleton costs nothing. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/classeval-v0", split="sample", num_coders=3)
+    env = mlrl_envs.make("mlrl/classeval-v1", split="sample", num_coders=3)
     observations, infos = env.reset(seed=0)
     observations, rewards, terminations, *_ = env.step(env.reference_actions())
     assert all(terminations.values())  # every test passes
@@ -112,7 +112,7 @@ class ClassEvalConfig(DataConfig):
 class ClassEvalFamily(Family[ClassEvalConfig, ClassTask]):
     """Classes whose methods several coders complete."""
 
-    env_id: ClassVar[str] = "mlrl/classeval-v0"
+    env_id: ClassVar[str] = "mlrl/classeval-v1"
     config_type: ClassVar[type[ClassEvalConfig]] = ClassEvalConfig
 
     @classmethod

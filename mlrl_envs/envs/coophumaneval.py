@@ -10,10 +10,10 @@ Data:
     contradict their docstring are only in the split `all`; see `mlrl_envs.datasets.coophumaneval`.
 
 Version history:
-    v0: First version.
+    v1: Cooperation by contrast with trivial and foreign helpers. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/coophumaneval-v0", split="sample")
+    env = mlrl_envs.make("mlrl/coophumaneval-v1", split="sample")
     observations, infos = env.reset(seed=0)
     observations, rewards, terminations, *_ = env.step(env.reference_actions())
     assert all(terminations.values())  # every test passes
@@ -31,7 +31,7 @@ __all__ = ["CoopHumanEvalFamily", "parallel_env"]
 class CoopHumanEvalFamily(CodeFamily[CodeConfig]):
     """Functions of CoopHumanEval."""
 
-    env_id: ClassVar[str] = "mlrl/coophumaneval-v0"
+    env_id: ClassVar[str] = "mlrl/coophumaneval-v1"
     config_type: ClassVar[type[CodeConfig]] = CodeConfig
 
     @classmethod

@@ -33,10 +33,10 @@ Data:
     that no agent reads. There are no reference answers.
 
 Version history:
-    v0: First version.
+    v1: Generated propositions, relevance by contrast, `reward="judged"`. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/debate-v0", split="sample", max_turns=2, mode="zero_sum")
+    env = mlrl_envs.make("mlrl/debate-v1", split="sample", max_turns=2, mode="zero_sum")
     observations, infos = env.reset(seed=0)
     actions = {"pro": "It is good because it helps people.", "con": "I disagree."}
     observations, rewards, *_ = env.step(actions)
@@ -126,7 +126,7 @@ class DebateConfig(DataConfig):
 class DebateFamily(Family[DebateConfig, DebateTask]):
     """Propositions that `pro` and `con` debate."""
 
-    env_id: ClassVar[str] = "mlrl/debate-v0"
+    env_id: ClassVar[str] = "mlrl/debate-v1"
     config_type: ClassVar[type[DebateConfig]] = DebateConfig
     feedback_heading: ClassVar[str] = "Feedback on your last argument"
 

@@ -10,10 +10,10 @@ Data:
     `mlrl_envs.datasets.humaneval`.
 
 Version history:
-    v0: First version.
+    v1: Cooperation by contrast with trivial and foreign helpers. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="sample")
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="sample")
     observations, infos = env.reset(seed=0)
     observations, rewards, terminations, *_ = env.step(env.reference_actions())
     assert all(terminations.values())  # every test passes
@@ -31,7 +31,7 @@ __all__ = ["HumanEvalFamily", "parallel_env"]
 class HumanEvalFamily(CodeFamily[CodeConfig]):
     """Functions of HumanEval."""
 
-    env_id: ClassVar[str] = "mlrl/humaneval-v0"
+    env_id: ClassVar[str] = "mlrl/humaneval-v1"
     config_type: ClassVar[type[CodeConfig]] = CodeConfig
 
     @classmethod

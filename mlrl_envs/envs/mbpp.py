@@ -10,10 +10,10 @@ Data:
     answer of `main` is the data set's solution; see `mlrl_envs.datasets.mbpp`.
 
 Version history:
-    v0: First version.
+    v1: Cooperation by contrast with trivial and foreign helpers. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/mbpp-v0", split="sample", num_aux=0)
+    env = mlrl_envs.make("mlrl/mbpp-v1", split="sample", num_aux=0)
     observations, infos = env.reset(seed=0)
     observations, rewards, terminations, *_ = env.step(env.reference_actions())
     assert abs(rewards["main"] - 1.0) < 1e-9
@@ -53,7 +53,7 @@ class MbppConfig(CodeConfig):
 class MbppFamily(CodeFamily[MbppConfig]):
     """Functions of MBPP."""
 
-    env_id: ClassVar[str] = "mlrl/mbpp-v0"
+    env_id: ClassVar[str] = "mlrl/mbpp-v1"
     config_type: ClassVar[type[MbppConfig]] = MbppConfig
 
     @classmethod

@@ -32,10 +32,10 @@ Data:
     answers.
 
 Version history:
-    v0: First version.
+    v1: Relevance by contrast with other prompts, `reward="judged"`, no lists of words. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/story-v0", split="sample", max_turns=2)
+    env = mlrl_envs.make("mlrl/story-v1", split="sample", max_turns=2)
     observations, infos = env.reset(seed=0)
     actions = {"setup": "A city floats on a cloud.", "story": "One day the cloud began to rain."}
     observations, rewards, *_, infos = env.step(actions)
@@ -102,7 +102,7 @@ class StoryConfig(FamilyConfig):
 class StoryFamily(Family[StoryConfig, StoryTask]):
     """Story writing for `setup` and `story`."""
 
-    env_id: ClassVar[str] = "mlrl/story-v0"
+    env_id: ClassVar[str] = "mlrl/story-v1"
     config_type: ClassVar[type[StoryConfig]] = StoryConfig
     parts: ClassVar[dict[AgentID, str]] = {
         SETUP: (

@@ -26,10 +26,10 @@ Data:
     arXiv:2009.01325. There are no reference answers. See `mlrl_envs.datasets.tldr`.
 
 Version history:
-    v0: First version.
+    v1: Relevance by contrast with other posts, `reward="judged"`. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/tldr-v0", split="sample", reward="paper")
+    env = mlrl_envs.make("mlrl/tldr-v1", split="sample", reward="paper")
     observations, infos = env.reset(seed=0)
     observations, rewards, *_ = env.step({"summary": "A goat.", "elaboration": "A goat ate it."})
     assert rewards == {"summary": 0.0, "elaboration": 0.0}  # fewer than eight tokens
@@ -58,7 +58,7 @@ _ELABORATION = (
 class TldrFamily(WritingFamily):
     """Summaries of a post for `summary` and `elaboration`."""
 
-    env_id: ClassVar[str] = "mlrl/tldr-v0"
+    env_id: ClassVar[str] = "mlrl/tldr-v1"
     brief: ClassVar[Brief] = Brief(
         heading="Reddit post",
         parts={"summary": _SUMMARY, "elaboration": _ELABORATION},

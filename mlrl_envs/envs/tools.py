@@ -33,10 +33,10 @@ Data:
     answer makes every needed call; see `mlrl_envs.datasets.tools`.
 
 Version history:
-    v0: First version.
+    v1: Generated tasks; any tool that shows the evidence counts. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/tools-v0", split="sample")
+    env = mlrl_envs.make("mlrl/tools-v1", split="sample")
     observations, infos = env.reset(seed=0)
     call = '<tool_call>{"name": "calculator", "parameters": {"expression": "6 * 7"}}</tool_call>'
     observations, *_ = env.step({"researcher": "", "solver": call})
@@ -125,7 +125,7 @@ class ToolsConfig(DataConfig):
 class ToolsFamily(Family[ToolsConfig, ToolTask]):
     """Questions that `researcher` and `solver` answer with shared tools."""
 
-    env_id: ClassVar[str] = "mlrl/tools-v0"
+    env_id: ClassVar[str] = "mlrl/tools-v1"
     config_type: ClassVar[type[ToolsConfig]] = ToolsConfig
     feedback_heading: ClassVar[str] = "Feedback on the last turn"
 

@@ -60,5 +60,5 @@ def _require_one(agents: Sequence[AgentID], name: str, *, instead: str) -> None:
         named = ", ".join(agents)
         raise ConfigError(
             f"{name} trains one agent, got {len(agents)} ({named}): take {instead}, its form for "
-            "teams, or an environment for one agent, such as mlrl/humaneval-v0 with num_aux=0"
+            "teams, or an environment for one agent, such as mlrl/humaneval-v1 with num_aux=0"
         )

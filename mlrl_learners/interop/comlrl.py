@@ -1,6 +1,6 @@
 """Multi-agent environments for comlrl's trainers: data set, formatters, reward and transition.
 
-    view = TeamView("mlrl/story-v0", tokenizer=tokenizer, max_turns=2)
+    view = TeamView("mlrl/story-v1", tokenizer=tokenizer, max_turns=2)
     MAGRPOTrainer(agents=[...], tokenizer=..., args=config, **view.arguments()).train()
 
 comlrl traverses a tree depth first: it formats the prompts of a node, requests the reward of each

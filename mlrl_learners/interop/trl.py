@@ -1,6 +1,6 @@
 """Single-agent view of an environment for TRL's `GRPOTrainer`: a data set and a reward function.
 
-    view = SingleAgentView("mlrl/humaneval-v0", num_aux=0)
+    view = SingleAgentView("mlrl/humaneval-v1", num_aux=0)
     GRPOTrainer(model, reward_funcs=view.reward, train_dataset=view.dataset(), args=config).train()
 
 A completion is the first turn of an episode. Not covered: later turns, and several learning agents;

@@ -39,10 +39,10 @@ def test_the_demo_trains_plays_code_and_writes_a_report(tmp_path):
     assert main(["--run-dir", str(run_dir)], TINY) == 0
     lines = (run_dir / "evaluations.jsonl").read_text().splitlines()
     played = [(row["env_id"], row["iteration"]) for row in map(json.loads, lines)]
-    stories = [("mlrl/story-v0", i) for i in (0, 1, 2)]
-    assert played == [*stories, ("mlrl/humaneval-v0", 2)]
+    stories = [("mlrl/story-v1", i) for i in (0, 1, 2)]
+    assert played == [*stories, ("mlrl/humaneval-v1", 2)]
     report = (run_dir / "report.html").read_text()
-    assert "mlrl/humaneval-v0" in report
+    assert "mlrl/humaneval-v1" in report
     assert "before training" in report
 
 
@@ -53,7 +53,7 @@ def test_resuming_a_finished_demo_plays_the_code_once_more_and_keeps_one_line(tm
     before = (run_dir / "metrics.jsonl").read_text()
     assert main(["--run-dir", str(run_dir), "--resume"], TINY) == 0
     assert (run_dir / "metrics.jsonl").read_text() == before
-    assert (run_dir / "evaluations.jsonl").read_text().count('"mlrl/humaneval-v0"') == 1
+    assert (run_dir / "evaluations.jsonl").read_text().count('"mlrl/humaneval-v1"') == 1
 
 
 @pytest.mark.slow

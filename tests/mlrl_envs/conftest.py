@@ -57,13 +57,13 @@ def fake_sandbox():
 
 @pytest.fixture
 def story_env():
-    return mlrl_envs.make("mlrl/story-v0")
+    return mlrl_envs.make("mlrl/story-v1")
 
 
 @pytest.fixture
 def code_env(fake_sandbox):
     """HumanEval/0 with two turns; programs run in the fake sandbox."""
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="all", sandbox=fake_sandbox)
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="all", sandbox=fake_sandbox)
     env.reset(seed=0, options={"task_index": 0})
     return env
 

@@ -18,35 +18,35 @@ from mlrl_envs.registration import BUILT_IN
 RECORD = "MLRL_WRITE_GOLDEN=1 python -m pytest tests/mlrl_envs/test_golden.py"
 FOLDER = Path(__file__).parent / "golden"
 VARIANTS = {
-    "mlrl/story-v0": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
-    "mlrl/tldr-v0": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
-    "mlrl/arxiv-v0": [{}, {"reward": "paper"}],
-    "mlrl/humaneval-v0": [
+    "mlrl/story-v1": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
+    "mlrl/tldr-v1": [{}, {"reward": "paper"}, {"communication": "broadcast"}],
+    "mlrl/arxiv-v1": [{}, {"reward": "paper"}],
+    "mlrl/humaneval-v1": [
         {"split": "train", **options}
         for options in ({}, {"num_aux": 0}, {"num_aux": 2}, {"communication": "broadcast"})
     ],
-    "mlrl/coophumaneval-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"reward": "attempts"}],
-    "mlrl/mbpp-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"variant": "sanitized"}],
-    "mlrl/classeval-v0": [
+    "mlrl/coophumaneval-v1": [{}, {"num_aux": 0}, {"num_aux": 2}, {"reward": "attempts"}],
+    "mlrl/mbpp-v1": [{}, {"num_aux": 0}, {"num_aux": 2}, {"variant": "sanitized"}],
+    "mlrl/classeval-v1": [
         {},
         {"num_coders": 1},
         {"num_coders": 5},
         {"assignment": "by_parameter_count"},
         {"reward": "paper", "communication": "broadcast"},
     ],
-    "mlrl/math-v0": [
+    "mlrl/math-v1": [
         {},
         {"num_solvers": 3},
         {"require_steps": True, "communication": "broadcast"},
         {"reward": "paper"},
     ],
-    "mlrl/debate-v0": [
+    "mlrl/debate-v1": [
         {},
         {"mode": "zero_sum"},
         {"communication": "none"},
         {"reward": "paper"},
     ],
-    "mlrl/tools-v0": [{}, {"communication": "broadcast"}, {"reward": "paper"}],
+    "mlrl/tools-v1": [{}, {"communication": "broadcast"}, {"reward": "paper"}],
 }
 MODES = ("plain", "passed", "level_passed", "diagnostics")
 
@@ -160,16 +160,16 @@ def _write_tools(env):
 
 # The joint actions after the empty one: first a wrong one, then a better one.
 SCRIPTS = {
-    "mlrl/story-v0": _write_story,
-    "mlrl/tldr-v0": _write_tldr,
-    "mlrl/arxiv-v0": _write_arxiv,
-    "mlrl/humaneval-v0": _write_code,
-    "mlrl/coophumaneval-v0": _write_code,
-    "mlrl/mbpp-v0": _write_code,
-    "mlrl/classeval-v0": _write_class,
-    "mlrl/math-v0": _write_math,
-    "mlrl/debate-v0": _write_debate,
-    "mlrl/tools-v0": _write_tools,
+    "mlrl/story-v1": _write_story,
+    "mlrl/tldr-v1": _write_tldr,
+    "mlrl/arxiv-v1": _write_arxiv,
+    "mlrl/humaneval-v1": _write_code,
+    "mlrl/coophumaneval-v1": _write_code,
+    "mlrl/mbpp-v1": _write_code,
+    "mlrl/classeval-v1": _write_class,
+    "mlrl/math-v1": _write_math,
+    "mlrl/debate-v1": _write_debate,
+    "mlrl/tools-v1": _write_tools,
 }
 
 

@@ -11,32 +11,32 @@ from mlrl_envs.registration import BUILT_IN
 
 
 def test_registry_lists_our_environments():
-    assert {"mlrl/story-v0", "mlrl/humaneval-v0"} <= set(mlrl_envs.registry)
+    assert {"mlrl/story-v1", "mlrl/humaneval-v1"} <= set(mlrl_envs.registry)
     assert len(mlrl_envs.registry) == len(list(mlrl_envs.registry))
 
 
 def test_registry_reads_like_a_mapping():
-    assert mlrl_envs.registry["mlrl/story-v0"].id == "mlrl/story-v0"
+    assert mlrl_envs.registry["mlrl/story-v1"].id == "mlrl/story-v1"
     assert mlrl_envs.registry.get("no/such-v0") is None
     assert "no/such-v0" not in mlrl_envs.registry
 
 
 @pytest.mark.parametrize(
     ("env_id", "nearest"),
-    [("mlrl/stori-v0", "mlrl/story-v0"), ("mlrl/humaneval", "mlrl/humaneval-v0")],
+    [("mlrl/stori-v0", "mlrl/story-v1"), ("mlrl/humaneval", "mlrl/humaneval-v1")],
 )
 def test_unknown_id_names_the_nearest(env_id, nearest):
     with pytest.raises(UnknownNameError, match=f"did you mean '{nearest}'"):
         mlrl_envs.make(env_id)
 
 
-@pytest.mark.parametrize("env_id", ["mlrl/story-v0", "mlrl/humaneval-v0"])
+@pytest.mark.parametrize("env_id", ["mlrl/story-v1", "mlrl/humaneval-v1"])
 def test_unknown_option_names_the_nearest(env_id):
     with pytest.raises(UnknownNameError, match="unknown option 'max_turn'; did you mean 'max_turn"):
         mlrl_envs.make(env_id, max_turn=3)
 
 
-@pytest.mark.parametrize("env_id", ["mlrl/story-v0", "mlrl/humaneval-v0"])
+@pytest.mark.parametrize("env_id", ["mlrl/story-v1", "mlrl/humaneval-v1"])
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
@@ -74,7 +74,7 @@ def forget():
 
 
 def _their_env(max_turns=1):
-    return mlrl_envs.make("mlrl/story-v0", max_turns=max_turns)
+    return mlrl_envs.make("mlrl/story-v1", max_turns=max_turns)
 
 
 def test_registered_environment_can_be_made(forget):
@@ -99,6 +99,19 @@ def test_broken_entry_point_names_itself(forget, entry_point):
         mlrl_envs.make("test/broken-v0")
 
 
+@pytest.mark.parametrize("env_id", sorted(BUILT_IN))
+def test_asking_for_a_replaced_version_names_its_successor_in_one_line(env_id):
+    old = env_id.replace("-v1", "-v0")
+    with pytest.raises(UnknownNameError) as error:
+        mlrl_envs.make(old)
+    assert str(error.value) == f"environment {old!r} was replaced by {env_id!r}"
+
+
+def test_asking_for_a_version_that_is_not_there_yet_lists_no_successor():
+    with pytest.raises(UnknownNameError, match="did you mean 'mlrl/story-v1'"):
+        mlrl_envs.make("mlrl/story-v99")
+
+
 @pytest.mark.parametrize("env_id", ["story", "story-v0", "me/story", "me/ story-v0", ""])
 def test_malformed_id_is_refused(env_id):
     with pytest.raises(InvalidArgumentError, match="namespace/name-v0"):
@@ -106,9 +119,9 @@ def test_malformed_id_is_refused(env_id):
 
 
 def test_taken_id_is_refused_unless_it_is_the_same():
-    mlrl_envs.register("mlrl/story-v0", "mlrl_envs.envs.story:parallel_env")
+    mlrl_envs.register("mlrl/story-v1", "mlrl_envs.envs.story:parallel_env")
     with pytest.raises(InvalidArgumentError, match="is taken by"):
-        mlrl_envs.register("mlrl/story-v0", _their_env)
+        mlrl_envs.register("mlrl/story-v1", _their_env)
 
 
 @pytest.mark.parametrize("env_id", BUILT_IN)
@@ -124,7 +137,7 @@ def test_every_family_names_the_id_it_is_registered_under(env_id):
 
 def test_installed_packages_are_found_by_their_entry_points(tmp_path):
     (tmp_path / "their_package.py").write_text(
-        "import mlrl_envs\n\ndef parallel_env():\n    return mlrl_envs.make('mlrl/story-v0')\n"
+        "import mlrl_envs\n\ndef parallel_env():\n    return mlrl_envs.make('mlrl/story-v1')\n"
     )
     info = tmp_path / "their_package-1.0.dist-info"
     info.mkdir()

@@ -14,7 +14,7 @@ _counter = itertools.count()
 
 
 def _make(env_type):
-    family = mlrl_envs.make("mlrl/story-v0", max_turns=2).family
+    family = mlrl_envs.make("mlrl/story-v1", max_turns=2).family
     return lambda: env_type(family, env_id="test/broken-v0")
 
 

@@ -30,7 +30,7 @@ for job in jobs:
             for weight in policy.parameters():
                 assert weight.to_local().numel() <= -(-weight.numel() // 2) + weight.shape[-1]
     mlrl_learners.train(
-        env_id="mlrl/story-v0", env_options={"reward": "paper", **job.get("env", {})},
+        env_id="mlrl/story-v1", env_options={"reward": "paper", **job.get("env", {})},
         learner=learner, tasks_per_iteration=3, run_dir=folder + "/" + job["name"],
         progress=False, resume=True, **job["train"],
     )

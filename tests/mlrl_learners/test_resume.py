@@ -26,7 +26,7 @@ def train(run_dir):
         learner, model="tiny-random", agents=["setup", "story"], device="cpu", **options
     )
     mlrl_learners.train(
-        env_id="mlrl/story-v0", env_options={"reward": "paper"}, learner=made,
+        env_id="mlrl/story-v1", env_options={"reward": "paper"}, learner=made,
         iterations=iterations, tasks_per_iteration=2, checkpoint_every=2, eval_every=3,
         eval_tasks=2, run_dir=run_dir, resume=True, progress=False,
     )

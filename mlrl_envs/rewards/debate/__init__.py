@@ -1,1 +1,1 @@
-"""Rewards of `mlrl/debate-v0`."""
+"""Rewards of `mlrl/debate-v1`."""

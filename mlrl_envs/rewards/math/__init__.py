@@ -1,1 +1,1 @@
-"""Rewards of `mlrl/math-v0`."""
+"""Rewards of `mlrl/math-v1`."""

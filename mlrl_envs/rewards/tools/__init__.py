@@ -1,1 +1,1 @@
-"""Rewards of `mlrl/tools-v0`."""
+"""Rewards of `mlrl/tools-v1`."""

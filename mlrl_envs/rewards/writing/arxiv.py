@@ -1,4 +1,4 @@
-"""Reward constants of `mlrl/arxiv-v0`: background, and methods with implications.
+"""Reward constants of `mlrl/arxiv-v1`: background, and methods with implications.
 
 The formulas are in `mlrl_envs.rewards.writing.paper` and `mlrl_envs.rewards.writing.grounded`. A
 background contains much that its abstract does not, so that less relevance and no coherence is

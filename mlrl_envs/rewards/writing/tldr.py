@@ -1,4 +1,4 @@
-"""Reward constants of `mlrl/tldr-v0`: a brief summary and a detailed one.
+"""Reward constants of `mlrl/tldr-v1`: a brief summary and a detailed one.
 
 The formulas are in `mlrl_envs.rewards.writing.paper` and `mlrl_envs.rewards.writing.grounded`.
 Thresholds of the summary are calibrated on half of 212 TL;DRs of people: 9 of 10 have a relevance

@@ -18,7 +18,7 @@ from mlrl_learners.types import Completion
 
 SMALL = ["--smoke", "--rounds", "1", "--max-new-tokens", "4"]
 QUICK = {
-    "steps": ["--rounds", "1", "--steps", "2", "--ids", "mlrl/story-v0", "mlrl/tldr-v0"],
+    "steps": ["--rounds", "1", "--steps", "2", "--ids", "mlrl/story-v1", "mlrl/tldr-v1"],
     "decoding": [*SMALL, "--prompts", "2", "--samples", "2"],
     "update": [*SMALL, "--prompts", "2", "--samples", "2", "--prompt-tokens", "5"],
 }

@@ -39,7 +39,7 @@ def test_a_single_writer_is_paid_by_length():
 
 @pytest.mark.parametrize(("first", "second"), [("", "b"), ("ab", "b" * 5), ("ab", "b"), ("a", "")])
 def test_the_ratio_is_paid_as_the_story_environment_pays_it(first, second):
-    env = mlrl_envs.make("mlrl/story-v0", reward="paper")
+    env = mlrl_envs.make("mlrl/story-v1", reward="paper")
     env.reset(seed=0)
     rewards = env.step({"setup": first, "story": second})[1]
     assert story_reward([first], [second]) == [rewards["story"]]

@@ -82,14 +82,14 @@ def test_mutations_keep_agents_and_never_fail(kind):
 @pytest.mark.parametrize(
     ("env_id", "kind"),
     [
-        ("mlrl/story-v0", "text"),
-        ("mlrl/tldr-v0", "text"),
-        ("mlrl/arxiv-v0", "text"),
-        ("mlrl/debate-v0", "text"),
-        ("mlrl/mbpp-v0", "code"),
-        ("mlrl/classeval-v0", "code"),
-        ("mlrl/math-v0", "number"),
-        ("mlrl/tools-v0", "calls"),
+        ("mlrl/story-v1", "text"),
+        ("mlrl/tldr-v1", "text"),
+        ("mlrl/arxiv-v1", "text"),
+        ("mlrl/debate-v1", "text"),
+        ("mlrl/mbpp-v1", "code"),
+        ("mlrl/classeval-v1", "code"),
+        ("mlrl/math-v1", "number"),
+        ("mlrl/tools-v1", "calls"),
     ],
 )
 def test_the_kind_of_every_environment_is_inferred(env_id, kind):
@@ -105,7 +105,7 @@ def test_the_source_is_what_another_task_does_not_say():
 
 
 def test_shortcuts_in_code_pass_the_tests():
-    env = mlrl_envs.make("mlrl/mbpp-v0", split="sample", max_turns=1)
+    env = mlrl_envs.make("mlrl/mbpp-v1", split="sample", max_turns=1)
     names = ["trivial_helper", "listing_helper", "token_helper", "hidden_work", "example_table"]
     report = audit(env, attacks=names, tasks=1, budget=10)
     earned = {family.name: family.max for family in report.families}
@@ -113,7 +113,7 @@ def test_shortcuts_in_code_pass_the_tests():
 
 
 def test_an_honest_answer_is_left_after_its_last_turn():
-    env = mlrl_envs.make("mlrl/debate-v0", split="sample", max_turns=3)
+    env = mlrl_envs.make("mlrl/debate-v1", split="sample", max_turns=3)
     action = dict.fromkeys(env.possible_agents, "It is good, because it helps people.")
     place = Place(0, {"task_index": 0})
     kept, left = (play(env, place, [[action]], keep=keep)[0] for keep in (True, False))

@@ -18,7 +18,7 @@ WRONG = "```python\ndef add(self, item, count):\n    return self.counts\n```"
 
 
 def _make(**options):
-    return mlrl_envs.make("mlrl/classeval-v0", **{"split": "sample", **options})
+    return mlrl_envs.make("mlrl/classeval-v1", **{"split": "sample", **options})
 
 
 def _begun(**options):
@@ -127,7 +127,7 @@ def test_stubs_syntax_errors_strays_and_additions_are_told():
 
 def test_hidden_tests_never_reach_an_agent():
     count = _make(split=SPLIT).num_tasks
-    vec = mlrl_envs.make_vec("mlrl/classeval-v0", count, split=SPLIT, max_turns=2)
+    vec = mlrl_envs.make_vec("mlrl/classeval-v1", count, split=SPLIT, max_turns=2)
     vec.reset(options=[{"task_index": index} for index in range(count)])
     actions = []
     for env in vec.envs:
@@ -223,7 +223,7 @@ def test_any_answers_are_scored_in_range(data):
 def test_every_reference_solves_its_class_and_silence_earns_nothing(num_coders):
     env = _make(split="all")
     count = env.num_tasks
-    vec = mlrl_envs.make_vec("mlrl/classeval-v0", count, split="all", num_coders=num_coders)
+    vec = mlrl_envs.make_vec("mlrl/classeval-v1", count, split="all", num_coders=num_coders)
     chosen = [{"task_index": index} for index in range(count)]
     for answers, wanted in ((lambda env: env.reference_actions(), 1.0), (lambda _: {}, 0.0)):
         vec.reset(options=chosen)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
 
-ENV_IDS = ("mlrl/humaneval-v0", "mlrl/coophumaneval-v0", "mlrl/mbpp-v0")
+ENV_IDS = ("mlrl/humaneval-v1", "mlrl/coophumaneval-v1", "mlrl/mbpp-v1")
 ids = pytest.mark.parametrize("env_id", ENV_IDS)
 AGENTS = {
     0: ["main"],
@@ -90,19 +90,19 @@ def test_unknown_reward_is_named(env_id):
 
 def test_other_families_have_no_such_reward():
     with pytest.raises(UnknownNameError, match="unknown reward 'attempts'"):
-        mlrl_envs.make("mlrl/story-v0", reward="attempts")
+        mlrl_envs.make("mlrl/story-v1", reward="attempts")
 
 
 def test_variants_of_mbpp_differ_in_their_rows():
-    full, sanitized = (_make("mlrl/mbpp-v0", variant=name) for name in ("full", "sanitized"))
+    full, sanitized = (_make("mlrl/mbpp-v1", variant=name) for name in ("full", "sanitized"))
     assert full.task.task_id == "sample/mbpp/0"
     assert sanitized.task.task_id == "sample/sanitized-mbpp/0"
     with pytest.raises(InvalidArgumentError, match="unknown variant 'fulll'; did you mean 'full'"):
-        _make("mlrl/mbpp-v0", variant="fulll")
+        _make("mlrl/mbpp-v1", variant="fulll")
 
 
 def test_class_that_tests_hand_over_is_shown_and_there(fake_sandbox):
-    env = mlrl_envs.make("mlrl/mbpp-v0", split="sample")
+    env = mlrl_envs.make("mlrl/mbpp-v1", split="sample")
     observations, _ = env.reset(options={"task_id": "sample/mbpp/3"})
     assert "class Link:" in observations["main"]
     main = (

@@ -8,7 +8,7 @@ from mlrl_envs.models import Endpoint
 
 
 def _env(**options):
-    return mlrl_envs.make("mlrl/debate-v0", **options)
+    return mlrl_envs.make("mlrl/debate-v1", **options)
 
 
 def _second(**options):

@@ -20,7 +20,7 @@ WRONG = "```python\ndef has_close_elements(numbers, threshold):\n    return Fals
     ],
 )
 def test_number_of_helpers_is_an_option(num_aux, agents, fake_sandbox):
-    env = mlrl_envs.make("mlrl/humaneval-v0", num_aux=num_aux, sandbox=fake_sandbox)
+    env = mlrl_envs.make("mlrl/humaneval-v1", num_aux=num_aux, sandbox=fake_sandbox)
     observations, _ = env.reset(seed=0)
     assert env.possible_agents == agents
     for helper in agents[:-1]:
@@ -32,7 +32,7 @@ def test_number_of_helpers_is_an_option(num_aux, agents, fake_sandbox):
 @pytest.mark.parametrize("num_aux", [-1, 4, 1.5, "2", True])
 def test_senseless_number_of_helpers_is_refused(num_aux):
     with pytest.raises(InvalidArgumentError, match="num_aux must be 0 to 3"):
-        mlrl_envs.make("mlrl/humaneval-v0", num_aux=num_aux)
+        mlrl_envs.make("mlrl/humaneval-v1", num_aux=num_aux)
 
 
 @pytest.mark.parametrize(
@@ -40,18 +40,18 @@ def test_senseless_number_of_helpers_is_refused(num_aux):
     [("grounded", 1, 1.0), ("grounded", 0, 1.0), ("paper", 1, 4.0), ("paper", 0, 2.1)],
 )
 def test_reward_range_is_declared(reward, num_aux, highest):
-    env = mlrl_envs.make("mlrl/humaneval-v0", reward=reward, num_aux=num_aux)
+    env = mlrl_envs.make("mlrl/humaneval-v1", reward=reward, num_aux=num_aux)
     assert env.reward_range == (0.0, highest)
 
 
 def test_splits_have_their_rows():
-    sizes = {s: mlrl_envs.make("mlrl/humaneval-v0", split=s).num_tasks for s in ("train", "all")}
+    sizes = {s: mlrl_envs.make("mlrl/humaneval-v1", split=s).num_tasks for s in ("train", "all")}
     assert sizes == {"train": 130, "all": 164}
 
 
 def test_missing_data_path_is_named():
     with pytest.raises(DataNotFoundError, match=r"nowhere\.jsonl"):
-        mlrl_envs.make("mlrl/humaneval-v0", data_path="nowhere.jsonl")
+        mlrl_envs.make("mlrl/humaneval-v1", data_path="nowhere.jsonl")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_missing_data_path_is_named():
     ],
 )
 def test_feedback_reaches_main(code_env, mode, shown):
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="all", feedback=mode, sandbox=code_env.sandbox)
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="all", feedback=mode, sandbox=code_env.sandbox)
     env.reset(options={"task_index": 0})
     observations, *_ = env.step({"aux": "", "main": HALF})
     for text in shown:
@@ -86,7 +86,7 @@ def test_missing_function_and_syntax_error_are_shown(code_env):
 
 
 def test_hidden_tests_never_reach_an_agent():
-    vec = mlrl_envs.make_vec("mlrl/humaneval-v0", 164, split="all", max_turns=2)
+    vec = mlrl_envs.make_vec("mlrl/humaneval-v1", 164, split="all", max_turns=2)
     shown = list(vec.reset(options=[{"task_index": index} for index in range(164)]))
     constant = [
         {"aux": "", "main": f"```python\ndef {task.entry_point}(*args):\n    return 'zq'\n```"}
@@ -125,7 +125,7 @@ def test_episode_ends_when_solved(code_env):
 
 
 def test_prelude_of_the_problem_is_there_for_answers(fake_sandbox):
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="all", sandbox=fake_sandbox)
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="all", sandbox=fake_sandbox)
     env.reset(options={"task_id": "HumanEval/38"})
     main = "```python\ndef decode_cyclic(s: str):\n    return encode_cyclic(encode_cyclic(s))\n```"
     assert env.step({"aux": "", "main": main})[4]["main"]["solved"]
@@ -138,7 +138,7 @@ def test_how_a_hidden_test_ended_is_not_told(ending):
     from mlrl_envs.sandbox import Limits
 
     limits = Limits(wall_seconds=2.0, test_seconds=0.3)
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="all", limits=limits)
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="all", limits=limits)
     texts = []
     # Both pass the public tests; one fails the first hidden test, the other never comes back.
     for body in ("return None", ending):
@@ -162,7 +162,7 @@ def test_any_answers_are_scored_in_range(data):
         st.sampled_from(["", "*a", "a, b", "a=1, *, b"]),
         st.sampled_from(["pass", "return a", "return aux(a, b)", "yield", "1/0", "x", "\x00"]),
     )
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="all")
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="all")
     env.reset(options={"task_index": 0})
     while env.agents:
         actions = {agent: data.draw(text) for agent in env.agents}

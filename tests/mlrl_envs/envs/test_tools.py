@@ -30,7 +30,7 @@ def sandbox():
 
 @pytest.fixture
 def env(sandbox):
-    env = mlrl_envs.make("mlrl/tools-v0", split="sample", sandbox=sandbox, tool_seconds=1.0)
+    env = mlrl_envs.make("mlrl/tools-v1", split="sample", sandbox=sandbox, tool_seconds=1.0)
     env.reset(seed=0, options={"task_index": 0})
     return env
 
@@ -41,7 +41,7 @@ def both(text):
 
 @pytest.mark.parametrize("split", ["all", "sample"])
 def test_references_earn_everything_at_turn_1(sandbox, split):
-    env = mlrl_envs.make("mlrl/tools-v0", split=split, num_tasks=30, sandbox=sandbox)
+    env = mlrl_envs.make("mlrl/tools-v1", split=split, num_tasks=30, sandbox=sandbox)
     for index in range(env.num_tasks):
         env.reset(options={"task_index": index})
         _, rewards, terminations, _, infos = env.step(env.reference_actions())
@@ -59,7 +59,7 @@ def test_results_come_in_the_next_observation_of_the_caller_and_stay(env):
 
 def test_broadcast_shows_results_to_the_teammate(sandbox):
     env = mlrl_envs.make(
-        "mlrl/tools-v0", split="sample", sandbox=sandbox, communication="broadcast"
+        "mlrl/tools-v1", split="sample", sandbox=sandbox, communication="broadcast"
     )
     env.reset(seed=0)
     seen, *_ = env.step({"researcher": call("calculator", expression="6*7"), "solver": "hm"})
@@ -125,7 +125,7 @@ def test_copies_made_in_the_middle_step_like_the_original(env, clone):
 
 def test_many_environments_at_once_step_like_one_at_a_time(env, sandbox):
     vector = mlrl_envs.make_vec(
-        "mlrl/tools-v0", 8, split="sample", sandbox=sandbox, tool_seconds=1.0
+        "mlrl/tools-v1", 8, split="sample", sandbox=sandbox, tool_seconds=1.0
     )
     vector.reset(options={"task_index": 0})
     episode = [
@@ -142,7 +142,7 @@ def test_many_environments_at_once_step_like_one_at_a_time(env, sandbox):
 
 def test_an_episode_ends_at_max_turns_on_every_path(sandbox):
     for text in ("", python("1"), "<answer>1</answer>", "<tool_call>", call("oracle") * 40):
-        env = mlrl_envs.make("mlrl/tools-v0", split="sample", sandbox=sandbox, max_turns=2)
+        env = mlrl_envs.make("mlrl/tools-v1", split="sample", sandbox=sandbox, max_turns=2)
         env.reset(seed=0)
         env.step(both(text))
         *_, truncations, _ = env.step(both(text))
@@ -152,7 +152,7 @@ def test_an_episode_ends_at_max_turns_on_every_path(sandbox):
 
 @pytest.mark.parametrize("split", ["all", "sample"])
 def test_no_answer_is_disclosed(split):
-    env = mlrl_envs.make("mlrl/tools-v0", split=split, num_tasks=30, communication="broadcast")
+    env = mlrl_envs.make("mlrl/tools-v1", split=split, num_tasks=30, communication="broadcast")
     for index in range(env.num_tasks):
         first, _ = env.reset(options={"task_index": index})
         answer = env.task.answer
@@ -179,7 +179,7 @@ def test_own_questions_and_own_documents(tmp_path, sandbox):
     rows.write_text(json.dumps(row))
     corpus.write_text(json.dumps({"id": "m", "title": "Moon", "text": "The moon is cheese."}))
     env = mlrl_envs.make(
-        "mlrl/tools-v0", split="train", data_path=rows, corpus_path=corpus, sandbox=sandbox
+        "mlrl/tools-v1", split="train", data_path=rows, corpus_path=corpus, sandbox=sandbox
     )
     env.reset()
     assert env.step(env.reference_actions())[1]["solver"] == pytest.approx(1.0)
@@ -204,7 +204,7 @@ def test_own_questions_and_own_documents(tmp_path, sandbox):
 )
 def test_wrong_options_are_named(options, message):
     with pytest.raises(InvalidArgumentError, match=message):
-        mlrl_envs.make("mlrl/tools-v0", **options)
+        mlrl_envs.make("mlrl/tools-v1", **options)
 
 
 @settings(max_examples=25, suppress_health_check=list(HealthCheck))

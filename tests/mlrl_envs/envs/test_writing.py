@@ -11,7 +11,7 @@ from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
 from mlrl_envs.testing import JUNK_TEXTS
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
-ENV_IDS = ("mlrl/tldr-v0", "mlrl/arxiv-v0")
+ENV_IDS = ("mlrl/tldr-v1", "mlrl/arxiv-v1")
 FOLDER = Path(__file__).parents[1] / "exploits" / "honest"
 
 
@@ -49,7 +49,7 @@ def test_observation_holds_the_whole_source(env_id):
 
 
 def test_each_writer_of_an_introduction_is_told_what_the_other_covers():
-    observations, _ = mlrl_envs.make("mlrl/arxiv-v0", split="sample").reset(seed=0)
+    observations, _ = mlrl_envs.make("mlrl/arxiv-v1", split="sample").reset(seed=0)
     assert "teammate writes the methodology" in observations["background"]
     assert "teammate writes the background" in observations["complementary"]
     assert all("do not repeat" in text for text in observations.values())
@@ -156,4 +156,4 @@ def test_senseless_options_are_refused(env_id, options, error, message):
 def test_rows_come_from_a_path(tmp_path):
     file = tmp_path / "posts.jsonl"
     file.write_text("".join(json.dumps({"prompt": f"POST: {n}"}) + "\n" for n in range(10)))
-    assert mlrl_envs.make("mlrl/tldr-v0", split="eval", data_path=file).num_tasks == 2
+    assert mlrl_envs.make("mlrl/tldr-v1", split="eval", data_path=file).num_tasks == 2

@@ -25,7 +25,7 @@ def env(chat_server):
         return status, body
 
     chat_server.answer = answer
-    env = mlrl_envs.make("mlrl/story-v0", **options_at(chat_server))
+    env = mlrl_envs.make("mlrl/story-v1", **options_at(chat_server))
     env.reset(seed=0)
     return env
 
@@ -128,7 +128,7 @@ def test_a_batch_is_asked_side_by_side_and_answered_in_order(chat_server):
         return status, body
 
     chat_server.answer = answer
-    vec = mlrl_envs.make_vec("mlrl/story-v0", 6, **options_at(chat_server))
+    vec = mlrl_envs.make_vec("mlrl/story-v1", 6, **options_at(chat_server))
     vec.reset(seed=0)
     actions = [{"setup": f"setup {n}", "story": f"story {n}"} for n in range(6)]
     observations, *_ = vec.step(actions)
@@ -139,7 +139,7 @@ def test_a_batch_is_asked_side_by_side_and_answered_in_order(chat_server):
 
 def test_a_dead_expert_leaves_the_environment_as_it_was(dead_url):
     expert = Endpoint(dead_url, "m", max_retries=0)
-    env = mlrl_envs.make("mlrl/story-v0", feedback="expert_edits", expert=expert, max_turns=2)
+    env = mlrl_envs.make("mlrl/story-v1", feedback="expert_edits", expert=expert, max_turns=2)
     env.reset(seed=0)
     before = env.state()
     with pytest.raises(EndpointError, match="cannot connect"):
@@ -150,7 +150,7 @@ def test_a_dead_expert_leaves_the_environment_as_it_was(dead_url):
 
 def test_the_expert_reads_nothing_that_agents_do_not_read(chat_server, fake_sandbox):
     env = mlrl_envs.make(
-        "mlrl/humaneval-v0", split="sample", sandbox=fake_sandbox, **options_at(chat_server)
+        "mlrl/humaneval-v1", split="sample", sandbox=fake_sandbox, **options_at(chat_server)
     )
     observations, _ = env.reset(seed=0, options={"task_index": 0})
     env.step(dict.fromkeys(env.possible_agents, "```python\nx = 1\n```"))
@@ -162,13 +162,13 @@ def test_the_expert_reads_nothing_that_agents_do_not_read(chat_server, fake_sand
 
 
 def test_the_contract_holds_with_an_expert(chat_server):
-    mlrl_envs.check_env(lambda: mlrl_envs.make("mlrl/story-v0", **options_at(chat_server)))
+    mlrl_envs.check_env(lambda: mlrl_envs.make("mlrl/story-v1", **options_at(chat_server)))
 
 
 def test_a_silent_expert_adds_nothing(chat_server):
     message = {"role": "assistant", "content": "  "}
     chat_server.answer = lambda _: (200, {"choices": [{"message": message}]})
-    env = mlrl_envs.make("mlrl/story-v0", **options_at(chat_server))
+    env = mlrl_envs.make("mlrl/story-v1", **options_at(chat_server))
     env.reset(seed=0)
     observations, *_ = env.step(TEXTS)
     assert "Feedback" not in observations["setup"]
@@ -189,5 +189,5 @@ def test_a_silent_expert_adds_nothing(chat_server):
 )
 def test_bad_options_are_named(options, error, message):
     with pytest.raises(error, match=message) as caught:
-        mlrl_envs.make("mlrl/story-v0", **options)
+        mlrl_envs.make("mlrl/story-v1", **options)
     assert "\n" not in str(caught.value)

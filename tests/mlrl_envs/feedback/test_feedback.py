@@ -72,7 +72,7 @@ def shout(task, turns, agent):
 
 
 def test_own_feedback_reaches_the_agents():
-    env = mlrl_envs.make("mlrl/story-v0", max_turns=2, feedback=f"{__name__}:shout")
+    env = mlrl_envs.make("mlrl/story-v1", max_turns=2, feedback=f"{__name__}:shout")
     env.reset(seed=0)
     observations, *_ = env.step({"setup": "", "story": ""})
     assert "SETUP TURN 1" in observations["setup"]

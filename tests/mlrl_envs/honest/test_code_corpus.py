@@ -22,17 +22,17 @@ import mlrl_envs
 HERE = Path(__file__).parent
 DATA = Path(os.environ.get("MLRL_DATA_DIR", ""))
 FILES = {
-    "mlrl/humaneval-v0": "HumanEval.jsonl",
-    "mlrl/mbpp-v0": "mbpp.jsonl",
-    "mlrl/coophumaneval-v0": "CoopHumanEval.jsonl",
-    "mlrl/classeval-v0": "ClassEval.jsonl",
+    "mlrl/humaneval-v1": "HumanEval.jsonl",
+    "mlrl/mbpp-v1": "mbpp.jsonl",
+    "mlrl/coophumaneval-v1": "CoopHumanEval.jsonl",
+    "mlrl/classeval-v1": "ClassEval.jsonl",
 }
-CODE = ("mlrl/humaneval-v0", "mlrl/mbpp-v0", "mlrl/coophumaneval-v0")
+CODE = ("mlrl/humaneval-v1", "mlrl/mbpp-v1", "mlrl/coophumaneval-v1")
 LEAST = {  # rows, tasks, environments
     "coding": (45, 35, CODE),
-    "classeval": (40, 25, ("mlrl/classeval-v0",)),
-    "math": (45, 30, ("mlrl/math-v0",)),
-    "tools": (40, 30, ("mlrl/tools-v0",)),
+    "classeval": (40, 25, ("mlrl/classeval-v1",)),
+    "math": (45, 30, ("mlrl/math-v1",)),
+    "tools": (40, 30, ("mlrl/tools-v1",)),
 }
 KEYS = {"env_id", "options", "split", "task_id", "style", "turns"}
 FENCE = re.compile(r"^```[A-Za-z]*[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)

@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parent
 FILES = [FOLDER / f"{name}.jsonl" for name in ("arxiv", "debate", "story", "tldr")]
 LONG_SENTENCE = 12
 DATA = Path(os.environ.get("MLRL_DATA_DIR", ""))
-DATASETS = {"mlrl/tldr-v0": "tldr.jsonl", "mlrl/arxiv-v0": "arxiv_abstract.jsonl"}
+DATASETS = {"mlrl/tldr-v1": "tldr.jsonl", "mlrl/arxiv-v1": "arxiv_abstract.jsonl"}
 
 
 def read(path):

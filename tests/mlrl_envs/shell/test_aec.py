@@ -7,7 +7,7 @@ from mlrl_envs.shell.aec import TextObservation
 
 @pytest.fixture
 def aec():
-    view = mlrl_envs.to_aec(mlrl_envs.make("mlrl/story-v0", max_turns=2))
+    view = mlrl_envs.to_aec(mlrl_envs.make("mlrl/story-v1", max_turns=2))
     view.reset(seed=0)
     return view
 
@@ -47,7 +47,7 @@ def test_view_keeps_its_own_actions_where_the_environment_keeps_the_dict():
             seen.append(actions)
             return super().step(actions)
 
-    family = mlrl_envs.make("mlrl/story-v0", max_turns=2).family
+    family = mlrl_envs.make("mlrl/story-v1", max_turns=2).family
     view = mlrl_envs.to_aec(Keeps(family, env_id="test/keeps-v0"))
     view.reset(seed=0)
     for number in range(4):
@@ -57,4 +57,4 @@ def test_view_keeps_its_own_actions_where_the_environment_keeps_the_dict():
 
 def test_state_and_name_are_those_of_the_environment(aec):
     assert aec.state() == aec.unwrapped.state()
-    assert str(aec) == "mlrl/story-v0"
+    assert str(aec) == "mlrl/story-v1"

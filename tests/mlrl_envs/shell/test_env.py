@@ -130,7 +130,7 @@ def test_failing_sandbox_leaves_the_environment_as_it_was(code_env):
 @settings(max_examples=40)
 @given(st.text(st.characters(exclude_categories=())), st.text())
 def test_any_text_can_be_played(setup, story):
-    env = mlrl_envs.make("mlrl/story-v0", max_turns=2)
+    env = mlrl_envs.make("mlrl/story-v1", max_turns=2)
     env.reset(seed=0)
     observations, rewards, *_ = env.step({"setup": setup, "story": story})
     assert 0.0 <= rewards["setup"] <= 1.0
@@ -138,7 +138,7 @@ def test_any_text_can_be_played(setup, story):
 
 
 def test_huge_text_is_cut_where_it_is_quoted():
-    env = mlrl_envs.make("mlrl/story-v0", max_turns=2)
+    env = mlrl_envs.make("mlrl/story-v1", max_turns=2)
     env.reset(seed=0)
     observations, *_ = env.step({"setup": "x" * 1_000_000, "story": "y"})
     assert len(observations["setup"]) < 6000
@@ -160,7 +160,7 @@ def test_copy_goes_its_own_way(code_env):
 
 
 def test_pickle_in_the_middle_steps_alike(fake_sandbox):
-    env = mlrl_envs.make("mlrl/humaneval-v0", max_turns=3)
+    env = mlrl_envs.make("mlrl/humaneval-v1", max_turns=3)
     env.reset(seed=2)
     env.sandbox = SharedSandbox()
     env.step({"aux": "", "main": ""})
@@ -192,13 +192,13 @@ def test_state_before_reset_asks_for_reset(story_env):
 
 def test_render_returns_or_prints_a_transcript(capsys):
     for mode in ("ansi", "human"):
-        env = mlrl_envs.make("mlrl/story-v0", render_mode=mode)
+        env = mlrl_envs.make("mlrl/story-v1", render_mode=mode)
         env.reset(seed=0)
         env.step(FAIR)
         text = env.render()
         assert (text is None) == (mode == "human")
         text = text or capsys.readouterr().out
-        assert "mlrl/story-v0" in text
+        assert "mlrl/story-v1" in text
         assert FAIR["story"] in text
         assert "earns] " in text
 
@@ -220,7 +220,7 @@ def test_unknown_agent_has_no_space(story_env):
 
 
 def test_name_is_the_id(story_env):
-    assert str(story_env) == story_env.metadata["name"] == "mlrl/story-v0"
+    assert str(story_env) == story_env.metadata["name"] == "mlrl/story-v1"
 
 
 def test_setting_max_cycles_has_no_effect(story_env):
@@ -240,4 +240,4 @@ def test_limits_beside_a_sandbox_are_refused(fake_sandbox):
     from mlrl_envs.sandbox import Limits
 
     with pytest.raises(InvalidArgumentError, match="limits to the sandbox"):
-        mlrl_envs.make("mlrl/story-v0", sandbox=fake_sandbox, limits=Limits())
+        mlrl_envs.make("mlrl/story-v1", sandbox=fake_sandbox, limits=Limits())

@@ -7,7 +7,7 @@ def _text(env):
 
 
 def test_transcript_shows_what_was_read_written_and_earned():
-    env = mlrl_envs.make("mlrl/story-v0", max_turns=2, reward="paper")
+    env = mlrl_envs.make("mlrl/story-v1", max_turns=2, reward="paper")
     observations, _ = env.reset(seed=0)
     assert _text(env).startswith(
         f"test/x-v0  task {env.task.task_id}\n--- turn 1 of 2, to be played"
@@ -20,7 +20,7 @@ def test_transcript_shows_what_was_read_written_and_earned():
 
 
 def test_ended_episode_has_nothing_to_be_played():
-    env = mlrl_envs.make("mlrl/story-v0", reward="paper")
+    env = mlrl_envs.make("mlrl/story-v1", reward="paper")
     env.reset(seed=0)
     env.step({"setup": "a", "story": "\ud800"})
     assert "to be played" not in _text(env)

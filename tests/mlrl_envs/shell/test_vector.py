@@ -11,7 +11,7 @@ TEXTS = {"setup": "A fox waits.", "story": "The fox waited for the snow."}
 
 @pytest.fixture
 def vec():
-    return mlrl_envs.make_vec("mlrl/story-v0", num_envs=3)
+    return mlrl_envs.make_vec("mlrl/story-v1", num_envs=3)
 
 
 def test_int_seed_gives_each_environment_its_own(vec, story_env):
@@ -48,7 +48,7 @@ def test_step_equals_single_environments(vec, story_env):
 
 def test_ended_environments_wait_with_empty_actions(fake_sandbox):
     vec = mlrl_envs.make_vec(
-        "mlrl/humaneval-v0", num_envs=2, sandbox=fake_sandbox, split="all", max_turns=2
+        "mlrl/humaneval-v1", num_envs=2, sandbox=fake_sandbox, split="all", max_turns=2
     )
     vec.reset(options={"task_index": 0})
     vec.step([vec.envs[0].reference_actions(), {"aux": "", "main": ""}])
@@ -59,7 +59,7 @@ def test_ended_environments_wait_with_empty_actions(fake_sandbox):
 
 
 def test_batch_runs_in_the_sandbox_at_once(fake_sandbox):
-    vec = mlrl_envs.make_vec("mlrl/humaneval-v0", 4, sandbox=fake_sandbox, num_aux=0)
+    vec = mlrl_envs.make_vec("mlrl/humaneval-v1", 4, sandbox=fake_sandbox, num_aux=0)
     vec.reset(seed=0)
     vec.step([env.reference_actions() for env in vec.envs])
     assert fake_sandbox.batches[0] == 4
@@ -68,7 +68,7 @@ def test_batch_runs_in_the_sandbox_at_once(fake_sandbox):
 @pytest.mark.parametrize("num_envs", [0, -1, 1.5, "3", True])
 def test_senseless_number_of_environments_is_refused(num_envs):
     with pytest.raises(InvalidArgumentError, match="num_envs must be"):
-        mlrl_envs.make_vec("mlrl/story-v0", num_envs=num_envs)
+        mlrl_envs.make_vec("mlrl/story-v1", num_envs=num_envs)
 
 
 def test_close_closes_all(vec):

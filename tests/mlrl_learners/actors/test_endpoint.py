@@ -83,7 +83,7 @@ def test_episodes_of_a_failing_server_are_left_out_and_never_scored(actor, chat_
     chat_server.answer = answer
     prompts = ["Tell of a dragon:", "Tell of a fox:"]
     result = evaluate(
-        env_id="mlrl/story-v0", split="eval", env_options={"prompts": prompts}, actor=actor
+        env_id="mlrl/story-v1", split="eval", env_options={"prompts": prompts}, actor=actor
     )
     (failure,) = result.failures
     assert failure.error == "EndpointError"
@@ -94,10 +94,10 @@ def test_episodes_of_a_failing_server_are_left_out_and_never_scored(actor, chat_
 def test_an_evaluation_without_any_answer_raises(dead_url):
     actor = EndpointActor(Endpoint(dead_url, "m", max_retries=0))
     with pytest.raises(InfraError, match=r"every episode .* failed: endpoint"):
-        evaluate(env_id="mlrl/story-v0", actor=actor, tasks=1)
+        evaluate(env_id="mlrl/story-v1", actor=actor, tasks=1)
 
 
 def test_an_evaluation_counts_what_the_server_counted(actor):
-    result = evaluate(env_id="mlrl/story-v0", actor=actor, tasks=3)
+    result = evaluate(env_id="mlrl/story-v1", actor=actor, tasks=3)
     assert (result.tokens, result.prompt_tokens) == (3 * 2 * 2, 3 * 2 * 7)
     assert result.as_dict()["episodes"][0]["turns"][0]["prompt_tokens"]["story"] == 7

@@ -121,7 +121,7 @@ def test_a_sampling_seed_brings_the_same_answers_again(served):
 
 
 def expert_env(endpoint):
-    return mlrl_envs.make("mlrl/story-v0", feedback="expert_edits", expert=endpoint, max_turns=2)
+    return mlrl_envs.make("mlrl/story-v1", feedback="expert_edits", expert=endpoint, max_turns=2)
 
 
 def test_an_expert_advises_between_turns_and_is_not_asked_again(served):
@@ -140,7 +140,7 @@ def test_a_batch_is_advised_like_one_at_a_time(served):
     alone.reset(seed=0)
     expected, *_ = alone.step(TEXTS)
     vec = mlrl_envs.make_vec(
-        "mlrl/story-v0", 4, feedback="expert_edits", expert=at(served), max_turns=2
+        "mlrl/story-v1", 4, feedback="expert_edits", expert=at(served), max_turns=2
     )
     vec.reset(seed=[0] * 4)
     observations, *_ = vec.step([TEXTS] * 4)
@@ -149,7 +149,7 @@ def test_a_batch_is_advised_like_one_at_a_time(served):
 
 def test_episodes_with_an_expert_and_a_discussion_are_evaluated(served):
     result = evaluate(
-        env_id="mlrl/humaneval-v0",
+        env_id="mlrl/humaneval-v1",
         split="sample",
         env_options={
             "feedback": "expert_edits",
@@ -167,7 +167,7 @@ def test_episodes_with_an_expert_and_a_discussion_are_evaluated(served):
 
 def test_the_command_line_plays_an_endpoint(served, capsys):
     word = f"pipeline:endpoint:{served.model}@{served.base_url}"
-    words = ["evaluate", "mlrl/story-v0", "--actor", word, "--tasks", "1"]
+    words = ["evaluate", "mlrl/story-v1", "--actor", word, "--tasks", "1"]
     assert main([*words, "--learner.max_tokens", "4"]) == 0
     assert " written, " in capsys.readouterr().out
 
@@ -203,7 +203,7 @@ def test_a_suite_is_played_within_its_budget_and_resumed(served, tmp_path, capsy
     suite = tmp_path / "suite.yaml"
     suite.write_text(
         "{name: served, version: 0, summary: a story, seeds: [0], budget: {tokens: 8},\n"
-        " entries: [{env: mlrl/story-v0, split: sample, tasks: 2}]}\n"
+        " entries: [{env: mlrl/story-v1, split: sample, tasks: 2}]}\n"
     )
     actor = f"endpoint:{served.model}@{served.base_url}"
     words = ["bench", "run", "--suite", str(suite), "--actor", actor, "--run-dir", str(tmp_path)]

@@ -134,7 +134,7 @@ def test_ways_nest_and_add_up():
 
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_passes_on_seeds_and_views(way):
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="sample")
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="sample")
     env.reset(seed=0)
     actor = way(ReferenceActor())
     actor.watch([env])
@@ -177,7 +177,7 @@ def test_the_reference_solves_whatever_has_one(env_id):
 
 
 def test_a_task_without_a_reference_is_left_out():
-    env = mlrl_envs.make("mlrl/story-v0")
+    env = mlrl_envs.make("mlrl/story-v1")
     with pytest.raises(NoReferenceError, match="has no reference actions; choose another actor"):
         play_episodes([env], ReferenceActor(), task_options=[{}], seeds=[0])
 

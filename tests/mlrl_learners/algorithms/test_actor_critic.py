@@ -247,7 +247,7 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(make, kin
     def run(folder, iterations, *, resume=False):
         learner = make(critic=kind, agents=("setup", "story"), group_size=2, num_minibatches=2)
         mlrl_learners.train(
-            env_id="mlrl/story-v0",
+            env_id="mlrl/story-v1",
             env_options={"split": "sample"},
             learner=learner,
             iterations=iterations,

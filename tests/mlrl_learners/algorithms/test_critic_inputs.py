@@ -14,7 +14,7 @@ def estimates_of(toy, name="ippo", agents=("left", "right"), **options):
 
 
 def test_a_joint_observation_is_the_environments_own_state():
-    env = mlrl_envs.make("mlrl/story-v0", split="sample")
+    env = mlrl_envs.make("mlrl/story-v1", split="sample")
     observations, _ = env.reset(seed=0)
     assert joint_observation(observations, env.possible_agents) == env.state()
 

@@ -112,7 +112,7 @@ def lines(path):
 
 def train(folder, learner, iterations, **options):
     return mlrl_learners.train(
-        env_id="mlrl/story-v0",
+        env_id="mlrl/story-v1",
         env_options={"reward": "paper"},
         learner=learner,
         iterations=iterations,

@@ -113,7 +113,7 @@ FORGERIES = {
 
 @pytest.fixture
 def submission(add_result):
-    suite = load_suite("smoke").only(["mlrl/story-v0", "mlrl/math-v0"])
+    suite = load_suite("smoke").only(["mlrl/story-v1", "mlrl/math-v1"])
     return add_result("theirs", "The fox. ANSWER: 3", suite=suite.as_dict())
 
 
@@ -162,7 +162,7 @@ def test_sample_is_drawn_by_the_checker(submission):
 
 
 def test_reference_leaves_out_tasks_without_a_reference_alone(add_result):
-    suite = load_suite("smoke").only(["mlrl/story-v0"])
+    suite = load_suite("smoke").only(["mlrl/story-v1"])
 
     def refuse(agents, **_):
         return ReferenceActor()

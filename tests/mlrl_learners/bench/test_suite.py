@@ -11,8 +11,8 @@ VALID = {
     "seeds": [0, 1],
     "budget": {"tokens": 32},
     "entries": [
-        {"env": "mlrl/story-v0", "split": "sample", "tasks": 2},
-        {"env": "mlrl/math-v0", "split": "sample", "budget": {"turns": 2}},
+        {"env": "mlrl/story-v1", "split": "sample", "tasks": 2},
+        {"env": "mlrl/math-v1", "split": "sample", "budget": {"turns": 2}},
     ],
 }
 
@@ -50,7 +50,7 @@ def test_what_is_saved_is_what_is_loaded():
         (changed(name="two words"), "one word"),
         (changed(entries=VALID["entries"][:1] * 2), "appears twice"),
         (changed(budget={"tokens": 0}), "tokens must be at least 1, got 0"),
-        (with_entry(env="mlrl/storry-v0"), "did you mean 'mlrl/story-v0'"),
+        (with_entry(env="mlrl/storry-v0"), "did you mean 'mlrl/story-v1'"),
         (with_entry(taks=3), "did you mean 'tasks'"),
         (with_entry(tasks=0), "tasks must be at least 1"),
         (with_entry(budget={"turn": 2}), "did you mean 'turns'"),
@@ -71,7 +71,7 @@ def test_unknown_suite_names_the_nearest():
 
 def test_option_that_an_environment_lacks_names_the_entry():
     (entry,) = suite_of(with_entry(options={"rewards": "paper"})).entries
-    with pytest.raises(MlrlError, match=r"mlrl/story-v0:sample.*'reward'"):
+    with pytest.raises(MlrlError, match=r"mlrl/story-v1:sample.*'reward'"):
         entry.make_env()
 
 
@@ -79,15 +79,15 @@ def test_suite_of_ones_own_is_read_from_its_path(tmp_path):
     path = tmp_path / "own.yaml"
     path.write_text(
         "name: own\nversion: 0\nsummary: mine\nseeds: [3]\nentries:\n"
-        "  - {env: mlrl/story-v0, split: sample}\n"
+        "  - {env: mlrl/story-v1, split: sample}\n"
     )
     assert load_suite(str(path)).seeds == (3,)
 
 
 def test_only_keeps_entries_by_name_or_environment():
     suite = suite_of(VALID)
-    assert [e.env for e in suite.only(["mlrl/math-v0"]).entries] == ["mlrl/math-v0"]
-    assert suite.only(["mlrl/story-v0:sample"]).entries == suite.entries[:1]
+    assert [e.env for e in suite.only(["mlrl/math-v1"]).entries] == ["mlrl/math-v1"]
+    assert suite.only(["mlrl/story-v1:sample"]).entries == suite.entries[:1]
     with pytest.raises(MlrlError, match="unknown entry"):
         suite.only(["mlrl/mathh"])
 

@@ -66,7 +66,7 @@ def test_interrupted_run_ends_as_if_nothing_had_happened(make_suite, tmp_path, k
         def make(self, agents, *, tokens, seed):
             return RandomActor(99)
 
-    suite = make_suite(env="mlrl/story-v0", split="sample")
+    suite = make_suite(env="mlrl/story-v1", split="sample")
     settings = RunSettings(batch_size=batch_size)
     (whole,) = play_suite(suite, Random(), tmp_path / "whole", settings)
     text = (tmp_path / "whole" / EPISODES_FILE).read_text().splitlines(keepends=True)
@@ -132,7 +132,7 @@ def test_tasks_without_a_reference_are_left_out(tmp_path):
         def make(self, agents, *, tokens, seed):
             return ReferenceActor()
 
-    entry = {"env": "mlrl/story-v0", "split": "sample", "tasks": 2}
+    entry = {"env": "mlrl/story-v1", "split": "sample", "tasks": 2}
     suite = suite_of({"name": "s", "version": 0, "summary": "", "seeds": [0], "entries": [entry]})
     (played,) = play_suite(suite, Oracle(), tmp_path, RunSettings())
     assert (played.left_out, played.missing, played.episodes) == (2, 0, ())
@@ -144,7 +144,7 @@ def test_one_actor_serves_all_seeds_it_is_the_same_for(suite, source, tmp_path):
 
 
 def test_content_of_a_task_is_part_of_its_key(tmp_path, make_source, monkeypatch):
-    entry = {"env": "mlrl/story-v0", "split": "sample", "tasks": 1}
+    entry = {"env": "mlrl/story-v1", "split": "sample", "tasks": 1}
     suite = suite_of({"name": "s", "version": 0, "summary": "", "seeds": [0], "entries": [entry]})
     (first,) = play_suite(suite, make_source(), tmp_path, RunSettings())
     eval_suite = suite_of({**suite.as_dict(), "entries": [{**entry, "split": "eval"}]})

@@ -87,13 +87,13 @@ def test_list_shows_every_word_with_a_line(capsys):
 
 @pytest.mark.parametrize("word", ["reference", "single:reference", "discussion:reference"])
 def test_the_reference_is_evaluated_where_there_is_one(word, capsys):
-    words = ["evaluate", "mlrl/humaneval-v0", "--split", "sample", "--tasks", "2", "--actor", word]
+    words = ["evaluate", "mlrl/humaneval-v1", "--split", "sample", "--tasks", "2", "--actor", word]
     assert main(words) == 0
     assert "2 of 2 tasks" in capsys.readouterr().out
 
 
 def test_an_evaluation_without_any_reference_says_so_in_one_line(capsys):
-    assert main(["evaluate", "mlrl/story-v0", "--actor", "reference", "--tasks", "1"]) != 0
+    assert main(["evaluate", "mlrl/story-v1", "--actor", "reference", "--tasks", "1"]) != 0
     error = capsys.readouterr().err.strip().splitlines()[-1]
     assert "has no reference actions; choose another actor" in error
 

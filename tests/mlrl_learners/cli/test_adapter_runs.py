@@ -57,7 +57,7 @@ def test_it_is_evaluated_and_plays_for_others(run_dir, tmp_path, capsys):
     assert main(["evaluate", str(run_dir), *few]) == 0
     assert "mean_return" in json.loads(capsys.readouterr().out)
     out = tmp_path / "episodes.jsonl"
-    words = ["collect", "mlrl/story-v0", "--actor", str(run_dir), "--out", str(out)]
+    words = ["collect", "mlrl/story-v1", "--actor", str(run_dir), "--out", str(out)]
     assert main([*words, "--env.split", "sample", "--tasks", "1"]) == 0
     assert len(out.read_text().splitlines()) == 1
 
@@ -76,6 +76,6 @@ def test_all_weights_of_its_adapter_merged_are_trained_and_play(run_dir, tmp_pat
     assert train(tmp_path / "next", 1, "--learner.model", start, "--learner.lora_rank", "0") == 0
     assert "learner/story/model.safetensors" in learnt(tmp_path / "next")
     capsys.readouterr()
-    words = ["evaluate", "mlrl/story-v0", "--actor", start, "--split", "sample", "--tasks", "1"]
+    words = ["evaluate", "mlrl/story-v1", "--actor", start, "--split", "sample", "--tasks", "1"]
     assert main([*words, "--learner.max_new_tokens", "8", "--json"]) == 0
     assert "mean_return" in json.loads(capsys.readouterr().out)

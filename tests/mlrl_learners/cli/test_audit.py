@@ -34,7 +34,7 @@ def test_its_json_has_the_figures_and_repeats(capsys):
 
 
 def test_reward_and_options_reach_the_environment(capsys):
-    words = ["audit", "mlrl/story-v0", "--reward", "paper", "--env.split", "sample"]
+    words = ["audit", "mlrl/story-v1", "--reward", "paper", "--env.split", "sample"]
     words += ["--attacks", "filler,frames", "--budget", "4", "--tasks", "1", "--json"]
     assert main(words) == 0
     report = json.loads(capsys.readouterr().out)

@@ -24,8 +24,8 @@ summary: a story
 seeds: [0, 1]
 budget: {turns: 1, tokens: 8}
 entries:
-  - {env: mlrl/story-v0, split: sample, tasks: 4}
-  - {env: mlrl/math-v0, split: sample, tasks: 2}
+  - {env: mlrl/story-v1, split: sample, tasks: 4}
+  - {env: mlrl/math-v1, split: sample, tasks: 2}
 """
 MANY = """
 name: many
@@ -33,8 +33,8 @@ version: 0
 summary: many short episodes
 seeds: [0, 1, 2, 3]
 entries:
-  - {env: mlrl/story-v0, split: all, budget: {samples: 8}}
-  - {env: mlrl/math-v0, split: sample, budget: {samples: 8}}
+  - {env: mlrl/story-v1, split: all, budget: {samples: 8}}
+  - {env: mlrl/math-v1, split: sample, budget: {samples: 8}}
 """
 
 
@@ -59,7 +59,7 @@ def test_list_names_every_suite(capsys):
 
 def test_run_prints_a_table_and_goes_on(suite, tmp_path, capsys):
     assert bench(suite, "random", tmp_path / "run") == 0
-    assert "mlrl/story-v0:sample" in capsys.readouterr().out
+    assert "mlrl/story-v1:sample" in capsys.readouterr().out
     before = (tmp_path / "run" / EPISODES_FILE).read_text()
     assert bench(suite, "random", tmp_path / "run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["overall"]["episodes"] == 12
@@ -138,7 +138,7 @@ def test_trained_run_is_held_to_the_budget_and_says_what_it_is(suite, tmp_path, 
     run_dir = tmp_path / "magrpo-0"
     config = tmp_path / "train.yaml"
     config.write_text(
-        "env: {id: mlrl/story-v0}\n"
+        "env: {id: mlrl/story-v1}\n"
         "learner: {name: magrpo, model: tiny-random, options: {group_size: 2, max_new_tokens: 4}}\n"
         "train: {iterations: 1, tasks_per_iteration: 1}\n"
     )
@@ -146,14 +146,14 @@ def test_trained_run_is_held_to_the_budget_and_says_what_it_is(suite, tmp_path, 
     capsys.readouterr()
     seeds = tmp_path / "one-seed.yaml"
     seeds.write_text(SUITE.replace("[0, 1]", "[0]"))
-    words = ["--only", "mlrl/story-v0", "--json"]
+    words = ["--only", "mlrl/story-v1", "--json"]
     assert bench(str(seeds), f"{tmp_path}/magrpo-{{seed}}", tmp_path / "run", *words) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["actor"]["name"] == "magrpo-{seed}"
     (trained,) = result["actor"]["trained"]
     assert (trained["learner"], trained["env"], trained["iterations"]) == (
         "magrpo",
-        "mlrl/story-v0",
+        "mlrl/story-v1",
         1,
     )
     assert len(result["actor"]["weights"][0]) == 64
@@ -183,7 +183,7 @@ def test_identity_follows_how_a_run_samples(tmp_path):
         (path / "checkpoints" / "step_1" / "learner").mkdir(parents=True)
         (path / "checkpoints" / "step_1" / "state.json").write_text("{}")
         (path / "config.yaml").write_text(
-            "env: {id: mlrl/story-v0}\n"
+            "env: {id: mlrl/story-v1}\n"
             f"learner: {{name: magrpo, model: m, options: {{temperature: {temperature}}}}}\n"
         )
         identities.append(NamedActor(str(path)).identity(0))
@@ -249,7 +249,7 @@ class TestRescore:
     def test_episodes_of_evaluate_need_no_suite(self, tmp_path, capsys):
         file = tmp_path / "episodes.jsonl"
         words = ["--actor", "random", "--split", "sample", "--tasks", "2", "--episodes", str(file)]
-        assert main(["evaluate", "mlrl/math-v0", "--env.max_turns", "1", *words]) == 0
+        assert main(["evaluate", "mlrl/math-v1", "--env.max_turns", "1", *words]) == 0
         assert main(["rescore", str(file), "--env.max_turns", "1"]) == 0
 
     def test_what_is_no_episode_is_a_mistake(self, tmp_path, capsys):

@@ -90,7 +90,7 @@ class TestMistakes:
             (["validate", "test/additoin-v0"], "'test/additoin-v0'", f"'{ENV_ID}'"),
             (["evaluate", "test/additoin-v0", "--actor", "random"], "additoin", f"'{ENV_ID}'"),
             (["audit", "test/additoin-v0"], "'test/additoin-v0'", f"'{ENV_ID}'"),
-            (["audit", "mlrl/story-v0", "--attacks", "copi"], "'copi'", "'copy'"),
+            (["audit", "mlrl/story-v1", "--attacks", "copi"], "'copi'", "'copy'"),
             (["train", "stroy", "--run-dir", "x"], "'stroy'", "'story'"),
             (["train", "story", "--run-dri", "x", "--run-dir", "x"], "'--run-dri'", "'--run-dir'"),
             (["train", "story", "--run-dir", "x", "--trian.seed", "1"], "trian.seed", "train.seed"),
@@ -228,18 +228,18 @@ class TestValidate:
         assert "all/2  the reference does not solve it" in capsys.readouterr().out
 
     def test_several_environments_share_a_table(self, capsys):
-        status, found = run_json(capsys, "validate", ENV_ID, "mlrl/story-v0", "--split", "all")
+        status, found = run_json(capsys, "validate", ENV_ID, "mlrl/story-v1", "--split", "all")
         assert status == 0
-        assert [report["env_id"] for report in found["environments"]] == [ENV_ID, "mlrl/story-v0"]
-        assert main(["validate", ENV_ID, "mlrl/story-v0", "--env.wrong", "true"]) == 2
+        assert [report["env_id"] for report in found["environments"]] == [ENV_ID, "mlrl/story-v1"]
+        assert main(["validate", ENV_ID, "mlrl/story-v1", "--env.wrong", "true"]) == 2
         assert "name which one" in capsys.readouterr().err
 
     def test_data_that_is_not_there_fails_and_is_said(self, capsys, monkeypatch):
         monkeypatch.delenv("MLRL_DATA_DIR", raising=False)
         monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-        assert main(["validate", ENV_ID, "mlrl/classeval-v0"]) == 1
+        assert main(["validate", ENV_ID, "mlrl/classeval-v1"]) == 1
         printed = capsys.readouterr()
-        assert "mlrl/classeval-v0: ClassEval was not found: pass data_path" in printed.err
+        assert "mlrl/classeval-v1: ClassEval was not found: pass data_path" in printed.err
         assert "no data" in printed.out
 
 
@@ -408,7 +408,7 @@ def test_the_tiny_preset_goes_the_whole_road(tmp_path, capsys):
     status, result = run_json(capsys, "evaluate", run_dir, "--tasks", "2", "--greedy")
     assert status == 0
     assert len(result["episodes"]) == 2
-    words = ["play", "mlrl/story-v0", "--actor", "tiny-random", "--learner.max_new_tokens", "4"]
+    words = ["play", "mlrl/story-v1", "--actor", "tiny-random", "--learner.max_new_tokens", "4"]
     status, episode = run_json(capsys, *words)
     assert status == 0
     assert set(episode["turns"][0]["actions"]) == {"setup", "story"}

@@ -21,7 +21,7 @@ from mlrl_learners.config.run import (
 from mlrl_learners.errors import ConfigError, UnknownNameError
 from mlrl_learners.types import RolloutConfig
 
-MINIMAL = {"env": {"id": "mlrl/story-v0"}}
+MINIMAL = {"env": {"id": "mlrl/story-v1"}}
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),

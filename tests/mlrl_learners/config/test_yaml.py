@@ -55,7 +55,7 @@ def test_scalars_are_those_of_yaml_1_2(text, value):
     assert parse_yaml(dump_yaml({"key": value})) == {"key": value}
 
 
-@pytest.mark.parametrize("text", ["8", "1e-5", "mlrl/story-v0", "a word", "-1", "true"])
+@pytest.mark.parametrize("text", ["8", "1e-5", "mlrl/story-v1", "a word", "-1", "true"])
 def test_numbers_and_words_need_no_package(text, monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
     parse_value(text)

@@ -21,7 +21,7 @@ def prompts(view, item, external=(None, None)):
 
 def replay(history, index, **options):
     """Return what the environment itself says of a line of play: last prompts, last reward."""
-    env = mlrl_envs.make("mlrl/story-v0", **options)
+    env = mlrl_envs.make("mlrl/story-v1", **options)
     read, _ = env.reset(seed=0, options={"task_index": index})
     earned = None
     for joint in history:
@@ -31,14 +31,14 @@ def replay(history, index, **options):
 
 
 def test_a_row_holds_what_all_read():
-    view = TeamView("mlrl/story-v0")
+    view = TeamView("mlrl/story-v1")
     rows = view.rows()
     assert [row["task_index"] for row in rows] == list(range(len(rows)))
     assert all(text in rows[3]["prompt"] for text in prompts(view, rows[3]))
 
 
 def test_a_tree_walked_depth_first_earns_what_the_environment_pays():
-    view = TeamView("mlrl/story-v0", **DEEP)
+    view = TeamView("mlrl/story-v1", **DEEP)
     for item in view.rows()[:2]:
         walk(view, item, (), (None, None))
 
@@ -65,7 +65,7 @@ def walk(view, item, history, external):
 
 
 def test_an_evaluation_may_ask_for_the_first_prompt_in_the_middle_of_an_episode():
-    view = TeamView("mlrl/story-v0", max_turns=2)
+    view = TeamView("mlrl/story-v1", max_turns=2)
     item = view.rows()[4]
     prompts(view, item)
     joint = (TEXTS[0], TEXTS[1])
@@ -78,7 +78,7 @@ def test_an_evaluation_may_ask_for_the_first_prompt_in_the_middle_of_an_episode(
 
 
 def test_several_joint_actions_can_be_asked_for_at_once():
-    view = TeamView("mlrl/story-v0", reward="paper")
+    view = TeamView("mlrl/story-v1", reward="paper")
     prompts(view, view.rows()[0])
     found = view.reward(list(TEXTS), list(reversed(TEXTS)))
     pairs = zip(TEXTS, reversed(TEXTS), strict=True)
@@ -103,7 +103,7 @@ def test_what_agents_read_is_put_into_the_chat_template():
             return f"<{message['role']}>{message['content']}<assistant>"
 
     item = {"task_index": 1}
-    bare, wrapped = TeamView("mlrl/story-v0"), TeamView("mlrl/story-v0", tokenizer=Tokenizer())
+    bare, wrapped = TeamView("mlrl/story-v1"), TeamView("mlrl/story-v1", tokenizer=Tokenizer())
     assert prompts(wrapped, item) == [f"<user>{text}<assistant>" for text in prompts(bare, item)]
 
 
@@ -118,7 +118,7 @@ def test_callbacks_in_the_wrong_order_are_refused(addition_env):
 
 def test_a_single_agent_is_sent_elsewhere():
     with pytest.raises(ConfigError, match=r"interop\.trl"):
-        TeamView("mlrl/humaneval-v0", split="sample", num_aux=0)
+        TeamView("mlrl/humaneval-v1", split="sample", num_aux=0)
 
 
 def test_broken_infrastructure_is_raised_and_never_a_reward(addition_env):
@@ -143,7 +143,7 @@ def test_the_trainer_itself_trains_and_evaluates_on_the_rewards_of_the_environme
             return found
 
     models, tokenizers = zip(*(tiny_model(seed) for seed in (0, 1)), strict=True)
-    view = Watched("mlrl/story-v0", tokenizer=tokenizers[0], reward="paper", max_turns=2)
+    view = Watched("mlrl/story-v1", tokenizer=tokenizers[0], reward="paper", max_turns=2)
     given = view.arguments()
     given["train_dataset"] = given["train_dataset"].select([6])
     before = [model.get_input_embeddings().weight.clone() for model in models]

@@ -35,10 +35,10 @@ def test_a_completion_earns_what_the_agent_earns_in_its_task(view):
 
 
 def test_rewards_are_those_of_the_environment():
-    view = SingleAgentView("mlrl/story-v0", agent="story", teammates=ScriptedActor(fox), seed=5)
+    view = SingleAgentView("mlrl/story-v1", agent="story", teammates=ScriptedActor(fox), seed=5)
     texts = ["The fox waited.", "", "A fox waited in the snow for a ferryman all night long."]
     found = view.reward(prompts=[], completions=texts, task_index=[1, 1, 7])
-    env = mlrl_envs.make("mlrl/story-v0")
+    env = mlrl_envs.make("mlrl/story-v1")
     for text, index, reward in zip(texts, [1, 1, 7], found, strict=True):
         env.reset(seed=5, options={"task_index": index})
         assert reward == env.step({"setup": fox(), "story": text})[1]["story"]
@@ -54,9 +54,9 @@ def test_teammates_may_look_at_the_environment(addition_env):
 
 
 def test_an_environment_of_one_agent_needs_no_more_words():
-    view = SingleAgentView("mlrl/humaneval-v0", split="sample", num_aux=0)
+    view = SingleAgentView("mlrl/humaneval-v1", split="sample", num_aux=0)
     assert view.agent == "main"
-    env = mlrl_envs.make("mlrl/humaneval-v0", split="sample", num_aux=0)
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="sample", num_aux=0)
     env.reset(options={"task_index": 1})
     right = env.reference_actions()["main"]
     rewards = view.reward(prompts=[], completions=[right, "no"], task_index=[1, 1])

@@ -6,7 +6,7 @@ import mlrl_envs
 from mlrl_learners.report.audit_chart import audit_chart
 
 
-@pytest.mark.parametrize("env_id", ["mlrl/math-v0", "mlrl/story-v0"])
+@pytest.mark.parametrize("env_id", ["mlrl/math-v1", "mlrl/story-v1"])
 def test_every_family_has_a_row_inside_the_figure(env_id):
     env = mlrl_envs.make(env_id, split="sample", max_turns=1)
     report = mlrl_envs.audit(env, budget=30, tasks=2)

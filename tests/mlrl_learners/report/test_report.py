@@ -32,7 +32,7 @@ def an_episode(text: str = "words", total: float = 0.5) -> dict:
 def an_evaluation(iteration: int, mean: float, text: str = "words") -> dict:
     return {
         "iteration": iteration,
-        "env_id": "mlrl/story-v0",
+        "env_id": "mlrl/story-v1",
         "split": "eval",
         "mean_return": mean,
         "interval": [mean - 0.1, mean + 0.1],

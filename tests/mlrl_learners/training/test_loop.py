@@ -78,7 +78,7 @@ def test_bootstrapping_at_a_limit_that_ends_the_task_is_refused_before_anything_
     )
     with pytest.raises(ConfigError, match=r"metadata\['artificial_limit'\] of .* is not true"):
         mlrl_learners.train(
-            env_id="mlrl/story-v0",
+            env_id="mlrl/story-v1",
             env_options={"split": "sample"},
             learner=learner,
             iterations=1,

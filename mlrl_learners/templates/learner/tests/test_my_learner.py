@@ -10,7 +10,7 @@ STORY = (
     "and in the morning only two lines of tracks were left on the white bank."
 )
 GAME = {
-    "env_id": "mlrl/story-v0",
+    "env_id": "mlrl/story-v1",
     "env_options": {"prompts": ["Tell of a fox, a ferryman and the snow:"]},
 }
 

@@ -96,7 +96,7 @@ def test_scorer_without_the_judged_reward_is_refused():
     with pytest.raises(InvalidArgumentError, match="reward 'judged' only"):
         JudgedConfig(scorer=HERE)
     with pytest.raises(InvalidArgumentError, match="reward 'judged' only"):
-        mlrl_envs.make("mlrl/math-v0", scorer=HERE)
+        mlrl_envs.make("mlrl/math-v1", scorer=HERE)
 
 
 def test_config_holds_the_scorer_as_an_object(by_length):
@@ -106,7 +106,7 @@ def test_config_holds_the_scorer_as_an_object(by_length):
 
 
 def test_fingerprint_of_an_environment_covers_the_scorer(monkeypatch):
-    env = mlrl_envs.make("mlrl/math-v0")
+    env = mlrl_envs.make("mlrl/math-v1")
     without = mlrl_envs.fingerprint(env)["scorer"]
     found = {without}
     for scorer in (ByLength(7), ByLength(8), HERE):

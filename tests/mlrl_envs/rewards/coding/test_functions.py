@@ -258,7 +258,7 @@ def test_repeating_an_answer_earns_nothing(code_env):
 
 @pytest.mark.parametrize("num_aux", [0, 1, 2])
 def test_all_164_references_pass_every_test(num_aux):
-    vec = mlrl_envs.make_vec("mlrl/humaneval-v0", 164, split="all", num_aux=num_aux)
+    vec = mlrl_envs.make_vec("mlrl/humaneval-v1", 164, split="all", num_aux=num_aux)
     vec.reset(options=[{"task_index": index} for index in range(164)])
     actions = [env.reference_actions() for env in vec.envs]
     _, rewards, terminations, _, infos = vec.step(actions)
@@ -274,7 +274,7 @@ def test_all_164_references_pass_every_test(num_aux):
 
 
 def test_all_164_empty_answers_score_the_floor():
-    vec = mlrl_envs.make_vec("mlrl/humaneval-v0", 164, split="all")
+    vec = mlrl_envs.make_vec("mlrl/humaneval-v1", 164, split="all")
     vec.reset(options=[{"task_index": index} for index in range(164)])
     _, rewards, *_ = vec.step([{"aux": "", "main": ""}] * 164)
     assert {reward["main"] for reward in rewards} == {0.0}

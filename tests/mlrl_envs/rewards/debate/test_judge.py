@@ -61,7 +61,7 @@ class Judge:
     def env(self, **options):
         judge = {"base_url": self.server.url, "model": "judge", "max_retries": 0}
         env = mlrl_envs.make(
-            "mlrl/debate-v0", **{"split": "all", "max_turns": 2, "judge": judge, **options}
+            "mlrl/debate-v1", **{"split": "all", "max_turns": 2, "judge": judge, **options}
         )
         env.reset(options={"task_id": "debate/0"})
         return env
@@ -97,7 +97,7 @@ def test_judge_reads_the_whole_debate(chat_server):
 def test_batch_is_asked_once_an_attempt(chat_server):
     judge = Judge(chat_server, "PRO: 5 CON: 5")
     env = judge.env()
-    vec = mlrl_envs.make_vec("mlrl/debate-v0", 3, judge=env.family.config.judge)
+    vec = mlrl_envs.make_vec("mlrl/debate-v1", 3, judge=env.family.config.judge)
     vec.reset(seed=0)
     vec.step([HONEST[0]] * 3)
     assert len(chat_server.requests) == 3
@@ -124,7 +124,7 @@ def test_judge_that_never_rules_is_an_error_and_no_reward(chat_server):
 
 def test_judge_that_is_not_there_is_an_error(dead_url):
     judge = {"base_url": dead_url, "model": "judge", "max_retries": 0}
-    env = mlrl_envs.make("mlrl/debate-v0", judge=judge)
+    env = mlrl_envs.make("mlrl/debate-v1", judge=judge)
     env.reset(seed=0)
     with pytest.raises(EndpointError, match="cannot connect"):
         env.step(HONEST[0])

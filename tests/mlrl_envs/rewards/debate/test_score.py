@@ -15,7 +15,7 @@ HONEST = json.loads((FOLDER / "honest_debates.json").read_text("utf-8"))["debate
 
 
 def _play(turns, **options):
-    env = mlrl_envs.make("mlrl/debate-v0", **{"split": "all", "max_turns": len(turns), **options})
+    env = mlrl_envs.make("mlrl/debate-v1", **{"split": "all", "max_turns": len(turns), **options})
     env.reset(options={"task_id": "debate/0"})
     return env, [env.step(actions) for actions in turns]
 

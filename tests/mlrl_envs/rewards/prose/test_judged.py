@@ -4,7 +4,7 @@ import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.rewards.prose import judge_texts
 
-IDS = ["mlrl/story-v0", "mlrl/tldr-v0", "mlrl/arxiv-v0", "mlrl/debate-v0"]
+IDS = ["mlrl/story-v1", "mlrl/tldr-v1", "mlrl/arxiv-v1", "mlrl/debate-v1"]
 
 
 class Scorer:
@@ -51,7 +51,7 @@ def test_the_score_multiplies_what_contrast_pays(value, honest_story):
     prompt, setup, story = honest_story
 
     def play(**options):
-        env = mlrl_envs.make("mlrl/story-v0", prompts=[prompt], **options)
+        env = mlrl_envs.make("mlrl/story-v1", prompts=[prompt], **options)
         env.reset(seed=0)
         return env.step({"setup": setup, "story": story})[1]["story"]
 

@@ -200,7 +200,7 @@ def test_any_texts_stay_in_range(first, second):
         assert 0.0 <= _total(first, second, levels) <= 3.0
 
 
-@pytest.mark.parametrize("env_id", ["mlrl/tldr-v0", "mlrl/arxiv-v0"])
+@pytest.mark.parametrize("env_id", ["mlrl/tldr-v1", "mlrl/arxiv-v1"])
 def test_agents_share_the_sum_of_the_levels(env_id):
     env = mlrl_envs.make(env_id, split="sample", reward="paper")
     env.reset(seed=0)

@@ -30,7 +30,7 @@ def test_length_rule(first, second, score):
 
 
 def _play(setup, story, **options):
-    env = mlrl_envs.make("mlrl/story-v0", prompts=["Describe a city in the clouds:"], **options)
+    env = mlrl_envs.make("mlrl/story-v1", prompts=["Describe a city in the clouds:"], **options)
     env.reset(seed=0)
     return env, env.step({"setup": setup, "story": story})
 
@@ -53,7 +53,7 @@ def test_bounds_and_scale_are_arguments():
 
 def test_grounded_parts_are_named(honest_story):
     prompt, setup, story = honest_story
-    env = mlrl_envs.make("mlrl/story-v0", prompts=[prompt])
+    env = mlrl_envs.make("mlrl/story-v1", prompts=[prompt])
     env.reset(seed=0)
     *_, infos = env.step({"setup": setup, "story": story})
     assert list(infos["setup"]["components"]) == ["topic", "length"]
@@ -65,7 +65,7 @@ def test_length_is_smooth_in_the_story(honest_story):
     sentences = story.split(". ")
     scores = []
     for count in range(1, len(sentences)):
-        env = mlrl_envs.make("mlrl/story-v0", prompts=[prompt])
+        env = mlrl_envs.make("mlrl/story-v1", prompts=[prompt])
         env.reset(seed=0)
         part = ". ".join(sentences[:count]) + "."
         scores.append(env.step({"setup": setup, "story": part})[1]["story"])
@@ -82,7 +82,7 @@ def test_any_texts_stay_in_range(setup, story, reward):
 
 def test_second_turn_earns_only_its_gain(honest_story):
     prompt, setup, story = honest_story
-    env = mlrl_envs.make("mlrl/story-v0", prompts=[prompt], max_turns=3)
+    env = mlrl_envs.make("mlrl/story-v1", prompts=[prompt], max_turns=3)
     env.reset(seed=0)
     first = env.step({"setup": setup, "story": setup})[1]["story"]
     weak = env.step({"setup": setup, "story": story[: len(story) // 3]})[1]["story"]
@@ -95,7 +95,7 @@ def test_second_turn_earns_only_its_gain(honest_story):
 def test_pair_about_something_else_is_paid_less(honest_story):
     prompt, setup, story = honest_story
     right, wrong = (
-        mlrl_envs.make("mlrl/story-v0", prompts=[text])
+        mlrl_envs.make("mlrl/story-v1", prompts=[text])
         for text in (prompt, "Tell of a clockmaker who repairs lost memories:")
     )
     for env in (right, wrong):
@@ -121,4 +121,4 @@ def test_pair_about_something_else_is_paid_less(honest_story):
 )
 def test_senseless_options_are_refused(options):
     with pytest.raises(ValueError, match=r"need 0|must be"):
-        mlrl_envs.make("mlrl/story-v0", **options)
+        mlrl_envs.make("mlrl/story-v1", **options)
