@@ -122,9 +122,11 @@ def parse_row(row: Row) -> ToolTask:
     """Convert a row to a task; `files`, `twin_files`, `documents` and `rivals` may be missing.
 
     Raises:
-        InvalidDataError: If a field has the wrong type.
+        InvalidDataError: If a field has the wrong type, or no evidence is needed.
     """
     try:
+        if not row["evidence"]:
+            raise TypeError("evidence is empty")
         return ToolTask(
             task_id=str(row["task_id"]),
             question=str(row["question"]),

@@ -2,7 +2,7 @@
 
 A lookup is shown by a search that finds the document. A computed number is shown by the result of
 any tool, if no call had written it before, and if either the calls so far wrote all numbers that it
-is computed from, or the same program shows the twin's number on the twin files.
+is computed from, or the same calls show the twin's number on the twin files.
 """
 
 import ast
@@ -25,10 +25,12 @@ __all__ = ["CHANGING", "EvidenceCase", "MadeCall", "find_evidence", "is_right"]
 
 CHANGING = ("python", "write_file", "delete_file")  # tools that change the state of a session
 MAX_ANSWER_CHARS = 200
-MAX_VALUES = 12  # of a longer result only the last numbers count, or it could list guesses
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+MAX_VALUES = 12  # of a longer result the first and the last numbers count; it could list guesses
+_NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?")
 _WRITTEN = re.compile(r"\d+(?:\.\d+)?")
-_CHOICE = re.compile(r"(?i)\bor\b|\|")
+_THOUSANDS = re.compile(r"(?<=\d)[ \u00a0\u202f'\u2019](?=\d{3}(?!\d))")
+_WORD = re.compile(r"[^\W_]+")
+_CHOICE = re.compile(r"(?i)\b(?:or|either|maybe|perhaps)\b|\|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +68,33 @@ class EvidenceCase:
 
 
 def is_right(answer: str | None, task: ToolTask) -> bool:
-    """Return whether an answer gives the wanted number, or the wanted name and no other name."""
+    """Return whether an answer gives the wanted number, or the wanted name before any other.
+
+    Numbers that the task tells, or that the answer is computed from, may stand beside it.
+    """
     if answer is None or len(answer) > MAX_ANSWER_CHARS:
         return False
-    if task.answer.lstrip("-")[:1].isdigit():
-        wanted = read_number(task.answer)
-        return wanted is not None and same_answer(find_answer(answer), wanted)
-    is_one = not any(_names(answer, rival) for rival in task.rivals)
-    return is_one and _names(answer, task.answer) and not _CHOICE.search(answer)
+    if not task.answer.lstrip("-")[:1].isdigit():
+        return _is_named(answer, task)
+    wanted = read_number(task.answer)
+    assert wanted is not None  # noqa: S101  it starts with a digit
+    told = " ".join([task.question, *dict(task.briefs).values()])
+    needs = [number for item in task.evidence for number in item.needs]
+    known = set(map(_token, _WRITTEN.findall(told) + needs))
+    plain = _THOUSANDS.sub("", answer)
+    rest = _NUMBER.sub(lambda found: "" if _token(found[0]) in known else found[0], plain)
+    return any(same_answer(find_answer(text), wanted) for text in (answer, rest))
+
+
+def _is_named(answer: str, task: ToolTask) -> bool:
+    """Return whether the first name in an answer is the right one, and no list of names follows."""
+    said = _words(answer)
+    places = {name: said.find(_words(name)) for name in (task.answer, *task.rivals)}
+    given = sorted((name for name in places if places[name] >= 0), key=places.__getitem__)
+    if given[:1] != [task.answer] or _CHOICE.search(answer):
+        return False
+    between = said[places[given[0]] + len(_words(given[0])) : places[given[-1]]].split()
+    return len(given) == 1 or bool(set(between) - {"and", *_words(" ".join(given)).split()})
 
 
 def find_evidence(
@@ -96,7 +117,7 @@ def find_evidence(
                     continue
                 if item.tool == "search" or _is_built(item, calls):
                     found[number].add(which)
-                elif item.twin and made.call.name == "python":
+                elif item.twin and made.call.name in ("python", "read_file"):
                     on_twins.append((number, place, which))
     replies = _play_on_twins([(cases[n], place) for n, place, _ in on_twins], seconds, sandbox)
     for (number, _, which), text in zip(on_twins, replies, strict=True):
@@ -124,7 +145,7 @@ def _is_built(item: ToolEvidence, calls: Sequence[ToolCall]) -> bool:
 def _play_on_twins(
     cases: Sequence[tuple[EvidenceCase, int]], seconds: float, sandbox: ProgramRunner
 ) -> list[str]:
-    """Return what the program of each case and place shows on the twin files."""
+    """Return what the call of each case and place shows on the twin files."""
     from mlrl_envs.sandbox import Call, Script
 
     scripts = []
@@ -132,8 +153,7 @@ def _play_on_twins(
         files = tuple(Call("write", path, text) for path, text in case.task.twin_files)
         steps = tuple(
             in_workspace(made.agent, made.call)
-            for made in case.made[: place + 1]
-            if made.result.status in ("ok", "error") and made.call.name in CHANGING
+            for made in (*_changing(case.made[:place]), case.made[place])
         )
         before = (*files, *case.history[len(case.task.files) :], *steps[:-1])
         scripts.append(Script(before, steps[-1:], seconds))
@@ -141,16 +161,22 @@ def _play_on_twins(
     return [reply.text if reply.status == "ok" else "" for (reply,) in played]
 
 
+def _changing(made: Sequence[MadeCall]) -> list[MadeCall]:
+    """Return the calls that may have changed the state of the session."""
+    return [m for m in made if m.result.status in ("ok", "error") and m.call.name in CHANGING]
+
+
 def _shows_value(text: str, wanted: str) -> bool:
-    values = _NUMBER.findall(text)[-MAX_VALUES:]
-    return _token(wanted) in map(_token, values)
+    values = _NUMBER.findall(text)
+    return _token(wanted) in map(_token, values[:MAX_VALUES] + values[-MAX_VALUES:])
 
 
 def _written(call: ToolCall) -> set[str]:
     """Return the numbers in a call; comments of programs do not count."""
     text = "\n".join(arguments_of(call).values())
     tree = parse_code(text).tree if call.name == "python" else None
-    return set(map(_token, _WRITTEN.findall(ast.unparse(tree) if tree else text)))
+    text = ast.unparse(tree) if tree else text
+    return set(map(_token, _WRITTEN.findall(text) + _NUMBER.findall(text)))
 
 
 def _token(number: str) -> str:
@@ -160,5 +186,6 @@ def _token(number: str) -> str:
         return number
 
 
-def _names(answer: str, name: str) -> bool:
-    return re.search(rf"\b{re.escape(name.casefold())}\b", answer.casefold()) is not None
+def _words(text: str) -> str:
+    """Return the words of a text, each between two spaces, without case and punctuation."""
+    return f" {' '.join(_WORD.findall(text.casefold()))} "

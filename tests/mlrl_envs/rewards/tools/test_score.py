@@ -140,11 +140,11 @@ def test_grounded_episode_is_worth_its_best_turn():
     assert total((SEARCH, ""), (SEARCH, ""), (SEARCH, "")) == pytest.approx(0.1)
 
 
-def test_wrong_answers_halve_what_a_right_one_is_worth():
-    assert total((SEARCH, SUM + WRONG), ("", RIGHT)) == pytest.approx(0.8 * 0.5 + 0.2)
-    assert total(("", WRONG), ("", WRONG), ("", RIGHT)) == pytest.approx(0.2 * 0.25)
+def test_a_wrong_answer_leaves_a_quarter_of_what_a_right_one_is_worth():
+    assert total((SEARCH, SUM + WRONG), ("", RIGHT)) == pytest.approx(0.8 * 0.25 + 0.2)
+    assert total(("", WRONG), ("", WRONG), ("", RIGHT)) == pytest.approx(0.2 * 0.0625)
     both = "<answer>1</answer><answer>75</answer>"
-    assert total((SEARCH, SUM + both), ("", RIGHT)) == pytest.approx(0.8 * 0.5 + 0.2)
+    assert total((SEARCH, SUM + both), ("", RIGHT)) == pytest.approx(0.8 * 0.25 + 0.2)
 
 
 def calculations(*expressions):
@@ -179,12 +179,36 @@ def test_a_turn_is_scored_again_to_the_same_score():
         ("75.0 kg", "75", True),
         ("The cargo weighs 75 kg.", "75", True),
         ("1,250.5", "1250.5", True),
+        ("$1250.5", "1250.5", True),
+        ("1.2505e3", "1250.5", True),
+        ("1 250.5 kg", "1250.5", True),
+        ("1'250.5", "1250.5", True),
+        ("**1250.50**", "1250.5", True),
+        ("\\boxed{1250.5}", "1250.5", True),
+        ("30 * 2.5 = 75", "75", True),
+        ("75 kg (30 * 2.5)", "75", True),
+        ("75 kg for 30 at 2.5 kg", "75", True),
+        ("The 30 of K-311 weigh 75 kg, 2.5 kg each.", "75", True),
+        ("74, 75, 76", "75", False),
+        ("74 kg and 75 kg", "75", False),
+        ("30, 74, 75", "75", False),
+        ("75 | 74", "75", False),
+        ("-75", "75", False),
+        ("175", "75", False),
         ("75 or 74", "75", False),
         ("", "75", False),
         (None, "75", False),
         ("7" * 300, "75", False),
         ("ilse marn.", "Ilse Marn", True),
         ("The master was Ilse Marn of Molen.", "Ilse Marn", True),
+        ("ILSE  MARN", "Ilse Marn", True),
+        ("_Ilse\nMarn_", "Ilse Marn", True),
+        ("Ilse Marn, who came after Emil Berg", "Ilse Marn", True),
+        ("Emil Berg, then Ilse Marn", "Ilse Marn", False),
+        ("Ilse Marn and Emil Berg", "Ilse Marn", False),
+        ("Ilse Marn / Emil Berg", "Ilse Marn", False),
+        ("either Ilse Marn", "Ilse Marn", False),
+        ("Ilse Marnen", "Ilse Marn", False),
         ("Ilse Marn, Emil Berg", "Ilse Marn", False),
         ("Ilse Marn or Otto Kern", "Ilse Marn", False),
         ("Marn", "Ilse Marn", False),
