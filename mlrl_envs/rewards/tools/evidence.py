@@ -1,19 +1,16 @@
-"""Evidence of tool calls: which calls show required information, and whether an answer is right.
+"""Evidence of tool calls: which calls show required information.
 
 A lookup is shown by a search that finds the document. A computed number is shown by the result of
 any tool, if no call had written it before, and if either the calls so far wrote all numbers that it
 is computed from, or the same calls show the twin's number on the twin files.
 """
 
-import ast
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlrl_envs.parsing.numbers import find_answer, read_number, same_answer
-from mlrl_envs.parsing.text import parse_code
 from mlrl_envs.tasks import ToolEvidence, ToolTask
+from mlrl_envs.tools.answers import DIGITS, NUMBER, exact
 from mlrl_envs.tools.calls import ToolCall
 from mlrl_envs.tools.toolbox import Result, arguments_of, in_workspace
 from mlrl_envs.types import AgentID, ProgramRunner
@@ -21,16 +18,10 @@ from mlrl_envs.types import AgentID, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Call
 
-__all__ = ["CHANGING", "EvidenceCase", "MadeCall", "find_evidence", "is_right"]
+__all__ = ["CHANGING", "EvidenceCase", "MadeCall", "find_evidence"]
 
 CHANGING = ("python", "write_file", "delete_file")  # tools that change the state of a session
-MAX_ANSWER_CHARS = 200
 MAX_VALUES = 12  # of a longer result the first and the last numbers count; it could list guesses
-_NUMBER = re.compile(r"(?<![\w.])-?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?")
-_WRITTEN = re.compile(r"\d+(?:\.\d+)?")
-_THOUSANDS = re.compile(r"(?<=\d)[ \u00a0\u202f'\u2019](?=\d{3}(?!\d))")
-_WORD = re.compile(r"[^\W_]+")
-_CHOICE = re.compile(r"(?i)\b(?:or|either|maybe|perhaps)\b|\|")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,36 +58,6 @@ class EvidenceCase:
     shown: frozenset[int]
 
 
-def is_right(answer: str | None, task: ToolTask) -> bool:
-    """Return whether an answer gives the wanted number, or the wanted name before any other.
-
-    Numbers that the task tells, or that the answer is computed from, may stand beside it.
-    """
-    if answer is None or len(answer) > MAX_ANSWER_CHARS:
-        return False
-    if not task.answer.lstrip("-")[:1].isdigit():
-        return _is_named(answer, task)
-    wanted = read_number(task.answer)
-    assert wanted is not None  # noqa: S101  it starts with a digit
-    told = " ".join([task.question, *dict(task.briefs).values()])
-    needs = [number for item in task.evidence for number in item.needs]
-    known = set(map(_token, _WRITTEN.findall(told) + needs))
-    plain = _THOUSANDS.sub("", answer)
-    rest = _NUMBER.sub(lambda found: "" if _token(found[0]) in known else found[0], plain)
-    return any(same_answer(find_answer(text), wanted) for text in (answer, rest))
-
-
-def _is_named(answer: str, task: ToolTask) -> bool:
-    """Return whether the first name in an answer is the right one, and no list of names follows."""
-    said = _words(answer)
-    places = {name: said.find(_words(name)) for name in (task.answer, *task.rivals)}
-    given = sorted((name for name in places if places[name] >= 0), key=places.__getitem__)
-    if given[:1] != [task.answer] or _CHOICE.search(answer):
-        return False
-    between = said[places[given[0]] + len(_words(given[0])) : places[given[-1]]].split()
-    return len(given) == 1 or bool(set(between) - {"and", *_words(" ".join(given)).split()})
-
-
 def find_evidence(
     cases: Sequence[EvidenceCase], seconds: float, sandbox: ProgramRunner
 ) -> list[frozenset[int]]:
@@ -115,7 +76,8 @@ def find_evidence(
             for which, item in enumerate(case.task.evidence):
                 if which in found[number] or not _shows(made, item, calls):
                     continue
-                if item.tool == "search" or _is_built(item, calls):
+                written = set().union(*map(_written, calls))
+                if item.tool == "search" or written.issuperset(map(exact, item.needs)):
                     found[number].add(which)
                 elif item.twin and made.call.name in ("python", "read_file"):
                     on_twins.append((number, place, which))
@@ -133,13 +95,8 @@ def _shows(made: MadeCall, item: ToolEvidence, calls: Sequence[ToolCall]) -> boo
     if item.tool == "search":
         return made.call.name == "search" and f"[{item.shows}]" in made.result.text
     return _shows_value(made.result.text, item.shows) and not any(
-        _token(item.shows) in _written(call) for call in calls
+        exact(item.shows) in _written(call) for call in calls
     )
-
-
-def _is_built(item: ToolEvidence, calls: Sequence[ToolCall]) -> bool:
-    """Return whether the calls wrote all numbers that the item is computed from."""
-    return set(map(_token, item.needs)) <= set().union(*map(_written, calls))
 
 
 def _play_on_twins(
@@ -167,25 +124,11 @@ def _changing(made: Sequence[MadeCall]) -> list[MadeCall]:
 
 
 def _shows_value(text: str, wanted: str) -> bool:
-    values = _NUMBER.findall(text)
-    return _token(wanted) in map(_token, values[:MAX_VALUES] + values[-MAX_VALUES:])
+    values = NUMBER.findall(text)
+    return exact(wanted) in map(exact, values[:MAX_VALUES] + values[-MAX_VALUES:])
 
 
 def _written(call: ToolCall) -> set[str]:
-    """Return the numbers in a call; comments of programs do not count."""
+    """Return the numbers in a call."""
     text = "\n".join(arguments_of(call).values())
-    tree = parse_code(text).tree if call.name == "python" else None
-    text = ast.unparse(tree) if tree else text
-    return set(map(_token, _WRITTEN.findall(text) + _NUMBER.findall(text)))
-
-
-def _token(number: str) -> str:
-    try:
-        return f"{float(number.replace(',', '')):.9g}"
-    except ValueError:
-        return number
-
-
-def _words(text: str) -> str:
-    """Return the words of a text, each between two spaces, without case and punctuation."""
-    return f" {' '.join(_WORD.findall(text.casefold()))} "
+    return set(map(exact, DIGITS.findall(text) + NUMBER.findall(text)))

