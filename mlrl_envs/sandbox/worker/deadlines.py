@@ -81,9 +81,11 @@ class OwnTime:
         self._update(now)
         if self._step is None or self._step.start != step:
             self._step = Period(step, self._ran, waited_before)
+        used = self._own(self._run), self._own(self._step)
+        # The program may end during the trial, so the next look counts its time, if there is one.
         if self._waited - self._waited_at_trial >= TRIAL_EVERY:
             self._try_out()
-        return self._own(self._run), self._own(self._step)
+        return used
 
     def wall(self) -> float:
         """Return the seconds from the start of the run to the last look."""
