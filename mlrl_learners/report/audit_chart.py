@@ -108,12 +108,12 @@ def _marks(row: _Row, y: float) -> Iterator[Html]:
         width = max(high - low, 2)
         yield tag("rect", x=low, y=y + 3, width=width, height=14, fill=row.color, fill_opacity=0.22)
         yield _line(middle, y + 3, middle, y + 17, row.color)
-    for number, value in enumerate(row.dots):
+    dots = [
         # Equal values would hide each other on one line.
-        shift = (number * 7 % 9 - 4) * (len(row.dots) > 1)
-        yield tag(
-            "circle", cx=_x(value), cy=y + 10 + shift, r=2.8, fill=row.color, fill_opacity=0.6
-        )
+        tag("circle", cx=_x(value), cy=y + 10 + (i * 7 % 9 - 4) * (len(row.dots) > 1), r=2.8)
+        for i, value in enumerate(row.dots)
+    ]
+    yield tag("g", dots, fill=row.color, fill_opacity=0.6)
     yield _text(f"{row.figure:.2f}", _WIDTH - 6, y + 14, "end")
 
 
