@@ -28,6 +28,14 @@ Reward:
     See `mlrl_envs.rewards.debate.score`, `mlrl_envs.rewards.debate.argument` and
     `mlrl_envs.rewards.debate.judge`.
 
+Reads:
+    The words of the argument, of the key points of both sides and of other propositions, of the
+    proposition and of the opponent's last argument, and counts of word pairs in people's texts.
+
+Cannot read:
+    Whether an argument is true or follows, and an argument for the other side in neutral words.
+    `judged` adds what its scorer reads.
+
 Data:
     24 propositions written one by one and 2880 made from 40 topics, with key points for both sides
     that no agent reads. There are no reference answers.

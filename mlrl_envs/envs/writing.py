@@ -9,6 +9,15 @@ Observation:
 
 Action:
     The text, without a heading or comments.
+
+Reads:
+    The words of both texts, of the source and of sixteen other sources, runs of three words, the
+    texts' lengths, and counts of word pairs in people's texts.
+
+Cannot read:
+    Truth: "the dog bit the man" and "the man bit the dog" earn the same. Sense: a search over
+    frames filled with words of the source finds texts that pass. `judged` adds what its scorer
+    reads.
 """
 
 from collections.abc import Mapping, Sequence
