@@ -35,7 +35,7 @@ parts += [list(item) for item in parts if isinstance(item, str)]
 told = [plain(part) for part in parts]
 answer = keep(real(*args, **kwargs))
 whole = plain(answer) in told + [plain(item) for item in given[:1]]
-if whole or told[0] in columns(answer) or any(view in told for view in views(answer)):
+if whole or told[0] in columns(answer) or any(view in told for _, view in views(answer)):
     return answer
 raise RuntimeError
 """,
@@ -50,7 +50,7 @@ told = [*args, *kwargs.values()]
 told += [p for v in told for p in (v if isinstance(v, (list, tuple)) else
          v.values() if isinstance(v, dict) else ())]
 if given and all(any(item is part or same(item, part) for part in told) for item in given):
-    seen.extend(views(answer))
+    seen.extend(views(answer, given))
 return answer
 """,
         """
@@ -65,10 +65,11 @@ finally:
     given.clear()
 if not asked:
     return result
-matching = [n for n, view in enumerate(seen) if view == plain(result)]
+right = plain(result)
+matching = {label for label, view in seen if view == right}
 hits.extend(matching)
 calls.append(result)
-if any(hits.count(n) > 0.6 * len(calls) for n in matching):
+if any(hits.count(label) > 0.6 * len(calls) for label in matching):
     return result
 raise RuntimeError
 """,
@@ -119,7 +120,7 @@ return result
 # that can be taken out of an answer without work. `changed`, `turned`, `foreign` and `latest` make
 # wrong answers of the same kind, the last two from answers to other inputs.
 _TOOLS = """
-import ast, copy, itertools, numbers, signal, time
+import ast, copy, itertools, json, numbers, signal, time
 ERROR = ["error"]
 class Kept:
     def __init__(self, iterator):
@@ -149,30 +150,30 @@ def plain(value, depth=5):
     if isinstance(value, (list, tuple, range)) and depth:
         return [plain(item, depth - 1) for item in value]
     return str(value) if depth == 5 else str(value).lstrip("-")
-def views(value, depth=3):
-    found = [plain(value)]
+def views(value, given=(), label="", depth=3):
     value = held(value)
-    parts = []
-    if isinstance(value, str) and value[:1] in ("[", "(", "{"):
-        try:
-            parts = [ast.literal_eval(value)]
-        except Exception:
-            pass
+    found, parts = [(label, plain(value))], {}
+    if isinstance(value, str):
+        parts = {"read": attempt(ast.literal_eval, value), "json": attempt(json.loads, value)}
     elif isinstance(value, dict):
-        parts = list(value.values())
-    elif isinstance(value, (list, tuple)):
-        found += [found[0][::-1], found[0][1:], found[0][:-1]]
         parts = value
-    elif callable(value) or hasattr(value, "__dict__"):
-        parts = [v for n, v in getattr(value, "__dict__", {}).items() if n[:1] != "_"]
-        try:
-            parts += [value()]
-        except Exception:
-            pass
+    elif isinstance(value, (list, tuple)):
+        shown = found[0][1]
+        found += [("-", shown[::-1]), ("1:", shown[1:]), (":1", shown[:-1])]
+        parts = dict(enumerate(value))
+    elif callable(value):
+        parts = {n: attempt(value, *call) for n, call in enumerate(((), given, given[::-1]))}
+    elif hasattr(value, "__dict__"):
+        parts = {n: getattr(value, n) for n in dir(value) if n[:1] != "_"}
     if depth and len(parts) <= 3:
-        found += [view for part in parts for view in views(part, depth - 1)
-                  if len(parts) < 3 or isinstance(view, list)]
+        found += [view for name, part in parts.items()
+                  for view in views(part, given, f"{label}.{name}", depth - 1)]
     return found
+def attempt(function, *args):
+    try:
+        return function(*copied(args))
+    except Exception:
+        return None
 def columns(value):
     rows = list(value.values()) if isinstance(value, dict) else held(value)
     try:
