@@ -183,7 +183,9 @@ class DebateFamily(Family[DebateConfig, DebateTask]):
         prompts = [self.prompts(attempt.task) for attempt in attempts]
         if isinstance(config.judge, Endpoint):
             return score_judged(attempts, rules, prompts, config.judge)
-        judged = judge_texts(attempts, prompts, lambda task: task.proposition, self.scorer)
+        judged = judge_texts(
+            attempts, self.tasks, self.prompts, lambda task: task.proposition, self.scorer
+        )
         tasks = (*contrast_tasks(), *(self.tasks if config.path else ()))
         contrast = contrast_of(tuple(dict.fromkeys(topic_of(task) for task in tasks)))
         return [

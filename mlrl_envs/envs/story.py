@@ -142,8 +142,9 @@ class StoryFamily(Family[StoryConfig, StoryTask]):
         bounds = (config.min_ratio, config.max_ratio)
         if config.reward == "paper":
             return [score_paper(attempt, bounds=bounds, scale=config.scale) for attempt in attempts]
-        prompts = [self.prompts(attempt.task) for attempt in attempts]
-        judged = judge_texts(attempts, prompts, lambda task: task.prompt, self.scorer)
+        judged = judge_texts(
+            attempts, self.tasks, self.prompts, lambda task: task.prompt, self.scorer
+        )
         topics = (topic_of(task) for task in (*load_story("all"), *self.tasks))
         contrast = contrast_of(tuple(topics))
         return [

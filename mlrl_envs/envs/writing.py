@@ -84,8 +84,9 @@ class WritingFamily(Family[WritingConfig, WritingTask]):
         """Score attempts by their texts, with `judged` in one batch of the text scorer."""
         if self.config.reward == "paper":
             return [score_paper(attempt, levels=self.brief.levels) for attempt in attempts]
-        prompts = [self.prompts(attempt.task) for attempt in attempts]
-        judged = judge_texts(attempts, prompts, lambda task: task.source, self.scorer)
+        judged = judge_texts(
+            attempts, self.tasks, self.prompts, lambda task: task.source, self.scorer
+        )
         contrast = self.contrast()
         return [
             score_grounded(attempt, rules=self.brief.rules, contrast=contrast, judged=each)
