@@ -1,6 +1,6 @@
 """Text scorers that measure how probable a text is for a causal language model.
 
-- `LikelihoodScorer`: the mean log-probability of the tokens in the least probable third of the text,
+- `LikelihoodScorer`: the mean log-probability of a token in the least probable third of the text,
   each sentence alone. Word salad is improbable, whatever words it has.
 - `ContrastScorer`: the same, minus that of the text with its words or sentences in another order.
   A list of keywords or of unrelated sentences has no order to lose.
@@ -104,16 +104,16 @@ class _CalibratedScorer(ModelScorer):
 
 @dataclass(frozen=True)
 class LikelihoodScorer(_CalibratedScorer):
-    """Mean log-probability of the tokens in the least probable third of a text, calibrated.
+    """Mean log-probability of a token in the least probable third of a text, calibrated.
 
-    Sentences are scored alone, in pieces of about 12 to 40 words: a model that reads the text before
-    a sentence predicts repeated words and phrases well, so that templates and repetitions would
-    score above human texts. The least probable pieces count, up to a third of the tokens: a fluent
-    sentence must not pay for word salad beside it. Reads `text` only.
+    Sentences are scored alone, in pieces of about 12 to 40 words: a model that reads the text
+    before a sentence predicts repeated words and phrases well, so that templates and repetitions
+    would score above human texts. The least probable pieces count, up to a third of the tokens: a
+    fluent sentence must not pay for word salad beside it. Reads `text` only.
     """
 
     VERSION: ClassVar[int] = 2
-    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.8, -6.2)}
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.7, -6.15)}
 
     def raw(self, batch: Sequence[TextToScore]) -> list[float]:
         """Return the mean log-probability of a token in the worst third of each text, in nats."""
