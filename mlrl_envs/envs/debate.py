@@ -51,7 +51,7 @@ from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.debate import contrast_tasks, load_debate
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.history import quote
-from mlrl_envs.envs.options import DataConfig
+from mlrl_envs.envs.options import PROSE_SCORER, DataConfig
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.models import Endpoint, as_endpoint
 from mlrl_envs.rewards.debate.judge import score_judged
@@ -100,6 +100,7 @@ class DebateConfig(DataConfig):
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
+    SCORER: ClassVar[object] = PROSE_SCORER
 
     max_turns: int = 3
     communication: str = "broadcast"

@@ -12,7 +12,10 @@ from mlrl_envs.models import Endpoint, as_endpoint
 from mlrl_envs.models.scorers import as_scorer
 from mlrl_envs.types import TextScorer
 
-__all__ = ["DataConfig", "FamilyConfig"]
+__all__ = ["PROSE_SCORER", "DataConfig", "FamilyConfig"]
+
+PROSE_SCORER = {"kind": "likelihood", "dtype": "bfloat16"}
+"""Scorer of `reward="judged"` in prose, if the caller names none."""
 
 
 @dataclass(frozen=True)

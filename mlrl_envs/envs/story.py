@@ -16,7 +16,7 @@ Action:
 
 Reward:
     Both agents receive the same reward. An episode is solved from 0.75 on (`paper`: when the ratio
-    of the lengths lies in its interval). `judged` needs a text scorer (`scorer`).
+    of the lengths lies in its interval). `judged` reads a text scorer (`scorer`).
 
     | mode | range | reward of a turn |
     |---|---|---|
@@ -49,7 +49,7 @@ from typing import ClassVar
 from mlrl_envs.config import check_number
 from mlrl_envs.datasets.story import load_story
 from mlrl_envs.envs.family import Family
-from mlrl_envs.envs.options import FamilyConfig
+from mlrl_envs.envs.options import PROSE_SCORER, FamilyConfig
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.rewards.prose import contrast_of, judge_texts
 from mlrl_envs.rewards.writing.story import score_grounded, score_paper, topic_of
@@ -73,6 +73,7 @@ class StoryConfig(FamilyConfig):
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
+    SCORER: ClassVar[object] = PROSE_SCORER
 
     prompts: Sequence[str] | None = None
     min_ratio: float = 2.0

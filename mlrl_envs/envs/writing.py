@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from mlrl_envs.datasets.sources import SAMPLE
 from mlrl_envs.envs.family import Family
-from mlrl_envs.envs.options import DataConfig
+from mlrl_envs.envs.options import PROSE_SCORER, DataConfig
 from mlrl_envs.rewards.prose import Contrast, contrast_of, judge_texts
 from mlrl_envs.rewards.writing.grounded import WritingRules, score_grounded
 from mlrl_envs.rewards.writing.paper import MAX_REWARD, Levels, score_paper
@@ -32,6 +32,7 @@ class WritingConfig(DataConfig):
     """Options of retelling a source."""
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
+    SCORER: ClassVar[object] = PROSE_SCORER
 
 
 @dataclass(frozen=True)

@@ -119,11 +119,16 @@ class LikelihoodScorer(_CalibratedScorer):
         """Return the mean log-probability of a token in the worst third of each text, in nats."""
         loaded = self.load()
         pieces = [_pieces(each.text) for each in batch]
-        distinct = list(dict.fromkeys(piece for found in pieces for piece in found))
-        lengths = [len(loaded.ids(piece)) for piece in distinct]
-        means = self.log_probs([("", piece) for piece in distinct])
-        known = dict(zip(distinct, zip(means, lengths, strict=True), strict=True))
-        return [_worst([known[piece] for piece in found]) for found in pieces]
+        lengths = [[len(loaded.ids(piece)) for piece in found] for found in pieces]
+        # On a CPU a text is a batch of its own, so that its score does not depend on others, even
+        # in bfloat16; a GPU needs large batches.
+        together = [pieces] if loaded.device.type != "cpu" else [[found] for found in pieces]
+        means = iter(
+            mean
+            for group in together
+            for mean in self.log_probs([("", piece) for found in group for piece in found])
+        )
+        return [_worst([(next(means), length) for length in found]) for found in lengths]
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ from mlrl_envs.rewards.prose import (
     copied_share,
     prose_quality,
     ramp,
-    shared_words,
     stem,
     words_of,
 )
@@ -185,8 +184,8 @@ def _topic(
         answered = contrast.relevance(attempt.actions[agent], f"{topic} {heard}", wanted=WANTED)
         on_topic = ramp(contrast.relevance(heard, topic, wanted=WANTED), *TOPIC)
         found += on_topic * max(answered - found, 0.0) / 2.0
-    breadth = shared_words(attempt.actions[agent], f"{topic} {heard}")
-    return ramp(found, *TOPIC) * ramp(breadth, *BREADTH)
+    shared = set(content_of(f"{topic} {heard}")) & set(content_of(attempt.actions[agent]))
+    return ramp(found, *TOPIC) * ramp(len(shared), *BREADTH)
 
 
 def _side(attempt: Attempt[DebateTask], agent: AgentID, rules: DebateRules) -> float:

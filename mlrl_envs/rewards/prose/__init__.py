@@ -4,13 +4,7 @@ All measures are pure functions of texts. They count words and do not read for m
 fluency and sense are measured by a text scorer (`reward="judged"`).
 """
 
-from mlrl_envs.rewards.prose.contrast import (
-    Contrast,
-    coherence,
-    contrast_of,
-    coverage,
-    shared_words,
-)
+from mlrl_envs.rewards.prose.contrast import Contrast, coherence, contrast_of, coverage
 from mlrl_envs.rewards.prose.judged import judge_texts
 from mlrl_envs.rewards.prose.order import order_of
 from mlrl_envs.rewards.prose.quality import clean_length, copied_share, prose_quality
@@ -28,7 +22,6 @@ __all__ = [
     "order_of",
     "prose_quality",
     "ramp",
-    "shared_words",
     "stem",
     "words_of",
 ]

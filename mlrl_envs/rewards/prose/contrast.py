@@ -17,7 +17,7 @@ from statistics import fmean
 
 from mlrl_envs.rewards.prose.words import content_of, stem, words_of
 
-__all__ = ["Contrast", "coherence", "contrast_of", "coverage", "shared_words"]
+__all__ = ["Contrast", "coherence", "contrast_of", "coverage"]
 
 MAX_SOURCES = 400  # a larger split is thinned out evenly
 OTHERS = 16  # sources that a text is compared with
@@ -82,12 +82,7 @@ def contrast_of(sources: tuple[str, ...]) -> Contrast:
 def coverage(text: str, source: str) -> float:
     """Return the share of the source's distinct content words that a text contains."""
     wanted = set(content_of(source))
-    return shared_words(text, source) / len(wanted) if wanted else 0.0
-
-
-def shared_words(text: str, source: str) -> int:
-    """Return the number of distinct content words that a text shares with its source."""
-    return len(set(content_of(source)) & set(content_of(text)))
+    return len(wanted & set(content_of(text))) / len(wanted) if wanted else 0.0
 
 
 def coherence(text: str, source: str) -> float:

@@ -1,6 +1,6 @@
 """Scores of the texts of many attempts by a text scorer, for `reward="judged"`."""
 
-import hashlib
+import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -23,7 +23,7 @@ def judge_texts(
 
     Args:
         attempts: The attempts.
-        tasks: The tasks of the split; sources of two others, drawn by a hash, go with each text.
+        tasks: The tasks of the split; sources of two others go with each text.
         prompts: Returns the prompt of each agent.
         source: Returns what the texts of a task are about.
         scorer: The scorer; without one every text scores 1.
@@ -36,22 +36,13 @@ def judge_texts(
     """
     if scorer is None:
         return [dict.fromkeys(attempt.actions, 1.0) for attempt in attempts]
-    ranked = sorted({source(task) for task in tasks}, key=_digest)
-    batch = [
-        TextToScore(text, own, instruction=told[agent], others=others)
-        for attempt in attempts
-        for own, told in [(source(attempt.task), prompts(attempt.task))]
-        for others in [_after(own, ranked)]
-        for agent, text in attempt.actions.items()
-    ]
+    sources = sorted({source(task) for task in tasks})
+    batch = []
+    for attempt in attempts:
+        own, told = source(attempt.task), prompts(attempt.task)
+        others = [other for other in sources if other != own]
+        drawn = random.Random(own).sample(others, min(OTHERS, len(others)))  # noqa: S311  fixed
+        for agent, text in attempt.actions.items():
+            batch.append(TextToScore(text, own, told[agent], tuple(drawn)))
     scores = iter(scorer.score_many(batch))
     return [{agent: next(scores) for agent in attempt.actions} for attempt in attempts]
-
-
-def _after(source: str, ranked: Sequence[str]) -> tuple[str, ...]:
-    place = sum(_digest(other) <= _digest(source) for other in ranked)
-    return tuple(other for other in (*ranked[place:], *ranked) if other != source)[:OTHERS]
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()

@@ -24,10 +24,10 @@ from collections.abc import Mapping
 from mlrl_envs.rewards.prose import (
     Contrast,
     clean_length,
+    content_of,
     copied_share,
     prose_quality,
     ramp,
-    shared_words,
     words_of,
 )
 from mlrl_envs.rewards.turn_gain import pay_gain
@@ -129,12 +129,10 @@ def _measure(
     least_words: int,
     topic: tuple[float, float],
 ) -> dict[str, float]:
-    words = topic_of(task)
-    about = contrast.relevance(text, words, wanted=WANTED)
+    words, bounds = topic_of(task), topic if task.words else BARE_TOPIC
+    about = ramp(contrast.relevance(text, words, wanted=WANTED), *bounds)
     if task.words:
-        about = ramp(about, *topic) * ramp(shared_words(text, words), *BREADTH)
-    else:
-        about = ramp(about, *BARE_TOPIC)
+        about *= ramp(len(set(content_of(words)) & set(content_of(text))), *BREADTH)
     copied = max(copied_share(text, teammate), copied_share(text, task.prompt))
     return {
         "prose": prose_quality(text),
