@@ -27,6 +27,13 @@ Reward:
 
     See `mlrl_envs.rewards.tools.score`.
 
+Reads:
+    The tool calls and their results, and the answer of `solver`.
+
+Cannot read:
+    Text of agents beside calls and answer, and why a call was made: an agent that already knows a
+    result and makes the calls anyway earns the full reward.
+
 Data:
     Tasks are generated from a seed, ten kinds at three levels, with archives and files of invented
     names and numbers. `eval` shares no name, number and answer with the other splits. The reference
