@@ -83,7 +83,7 @@ def measure(
         env,
         budget=budget,
         tasks=tasks,
-        honest=corpora.fitting(env, lines),
+        honest=corpora.fitting(env, lines) or None,
         seed=SEED,
         progress=progress,
     )
