@@ -59,7 +59,7 @@ from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.debate import contrast_tasks, load_debate
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.history import quote
-from mlrl_envs.envs.options import DataConfig
+from mlrl_envs.envs.options import PROSE_SCORER, DataConfig
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.models import Endpoint, as_endpoint
 from mlrl_envs.rewards.debate.judge import score_judged
@@ -108,6 +108,7 @@ class DebateConfig(DataConfig):
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
+    SCORER: ClassVar[object] = PROSE_SCORER
 
     max_turns: int = 3
     communication: str = "broadcast"
@@ -191,7 +192,9 @@ class DebateFamily(Family[DebateConfig, DebateTask]):
         prompts = [self.prompts(attempt.task) for attempt in attempts]
         if isinstance(config.judge, Endpoint):
             return score_judged(attempts, rules, prompts, config.judge)
-        judged = judge_texts(attempts, prompts, lambda task: task.proposition, self.scorer)
+        judged = judge_texts(
+            attempts, self.tasks, self.prompts, lambda task: task.proposition, self.scorer
+        )
         tasks = (*contrast_tasks(), *(self.tasks if config.path else ()))
         contrast = contrast_of(tuple(dict.fromkeys(topic_of(task) for task in tasks)))
         return [
