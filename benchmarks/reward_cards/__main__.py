@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("env", nargs="*", help="ids of built-in environments; default: all")
     parser.add_argument("--modes", default="grounded", help="modes of the reward, with commas")
     parser.add_argument("--budget", type=int, default=1000, help="tries per task")
-    parser.add_argument("--tasks", type=int, help="attacked tasks; default: 8, or 3 with programs")
+    parser.add_argument("--tasks", type=int, help="attacked tasks; default: 8, or 4 with programs")
     parser.add_argument("--scorer", type=json.loads, metavar="JSON", help="text scorer of judged")
     parser.add_argument("--resume", action="store_true", help="keep current audits")
     parser.add_argument("--cards-only", action="store_true", help="write the pages only")
