@@ -48,7 +48,7 @@ def _measure(env_id: str, mode: str, arguments: argparse.Namespace) -> None:
     budget = arguments.budget
     if arguments.resume and is_current(env_id, mode, budget=budget, tasks=tasks):
         return
-    scorer = json.loads(arguments.scorer) if mode == "judged" else None
+    scorer = arguments.scorer if mode == "judged" else None
     with progress_bar(total=budget * tasks, description=f"{env_id} {mode}") as bar:
         found = measure(
             env_id, mode, scorer=scorer, budget=budget, tasks=tasks, progress=bar.update
@@ -71,9 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--modes", default="grounded", help="modes of the reward, with commas")
     parser.add_argument("--budget", type=int, default=1000, help="tries per task")
     parser.add_argument("--tasks", type=int, help="attacked tasks; default: 8, or 3 with programs")
-    parser.add_argument(
-        "--scorer", default='"likelihood"', metavar="JSON", help="text scorer of judged"
-    )
+    parser.add_argument("--scorer", type=json.loads, metavar="JSON", help="text scorer of judged")
     parser.add_argument("--resume", action="store_true", help="keep current audits")
     parser.add_argument("--cards-only", action="store_true", help="write the pages only")
     parser.add_argument("--check", action="store_true", help=f"compare {AUDITS.name} and pages")
