@@ -67,9 +67,11 @@ def earned(
         InfraError: If the infrastructure fails.
     """
     shares: list[float] = []
-    for split in sorted({str(line["split"]) for line in lines}):
+    places = {(str(line["split"]), line.get("tasks", "")) for line in lines}
+    for split, tasks in sorted(places):
+        data = {"data_path": CORPORA / tasks} if tasks else {}
         try:
-            env: Any = mlrl_envs.make(env_id, **{**options, "split": split})
+            env: Any = mlrl_envs.make(env_id, **{**options, **data, "split": split})
         except DataNotFoundError:
             continue
         of_split = [line for line in fitting(env, lines) if line["split"] == split]
@@ -80,12 +82,16 @@ def earned(
 
 
 def fitting(env: Any, lines: Sequence[Line]) -> list[Line]:  # noqa: ANN401  a built-in one
-    """Return the answers made for the options of an environment, communication apart."""
+    """Return the answers made for the tasks and options of an environment, communication apart.
+
+    `tasks` of a line names a file with the tasks that it answers, for `data_path=`.
+    """
     config = env.family.config
     return [
         line
         for line in lines
-        if all(
+        if ("tasks" not in line or config.path == str(CORPORA / line["tasks"]))
+        and all(
             name == "communication" or getattr(config, name) == value
             for name, value in (line.get("options") or {}).items()
         )

@@ -30,13 +30,11 @@ class Plan:
         split: The split whose tasks are attacked.
         tasks: Number of attacked tasks; fewer where a try runs programs.
         options: Options of the environment.
-        corpus: Options for the honest answers, if they are for tasks of a file of their own.
     """
 
     split: str = "train"
     tasks: int = 8
     options: Mapping[str, Any] = field(default_factory=lambda: {"max_turns": 1})
-    corpus: Mapping[str, Any] = field(default_factory=dict)
 
 
 PLANS: Mapping[str, Plan] = {
@@ -45,11 +43,7 @@ PLANS: Mapping[str, Plan] = {
     "mlrl/arxiv-v1": Plan(),
     "mlrl/debate-v1": Plan(),
     "mlrl/math-v1": Plan(),
-    "mlrl/tools-v1": Plan(
-        tasks=4,
-        options={"max_turns": 6},
-        corpus={"split": "all", "data_path": str(corpora.CORPORA / "tool_tasks.jsonl")},
-    ),
+    "mlrl/tools-v1": Plan(tasks=4, options={"max_turns": 6}),
     "mlrl/humaneval-v1": Plan(split="all", tasks=4),
     "mlrl/coophumaneval-v1": Plan(split="all", tasks=4),
     "mlrl/mbpp-v1": Plan(split="test", tasks=4),
@@ -84,16 +78,16 @@ def measure(
     options = {**plan.options, "split": plan.split, "reward": reward}
     options |= {"scorer": scorer} if scorer is not None else {}
     env: Any = mlrl_envs.make(env_id, **options)
-    lines = [{**line, **plan.corpus} for line in corpora.honest_lines(env_id)]
+    lines = corpora.honest_lines(env_id)
     report = mlrl_envs.audit(
         env,
         budget=budget,
         tasks=tasks,
-        honest=None if plan.corpus else corpora.fitting(env, lines),
+        honest=corpora.fitting(env, lines) or None,
         seed=SEED,
         progress=progress,
     )
-    honest = corpora.earned(env_id, {**options, **plan.corpus}, lines, SEED)
+    honest = corpora.earned(env_id, options, lines, SEED)
     report = replace(report, honest=honest)
     found = {
         "options": options,

@@ -6,7 +6,7 @@ Every task has twin files of the same form with another answer, on which program
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mlrl_envs.datasets.tool_parts import SIMILAR, computed, plain, programmed
+from mlrl_envs.datasets.tool_parts import SIMILAR, plain, programmed
 from mlrl_envs.datasets.tool_world import World
 from mlrl_envs.tasks import ToolTask
 
@@ -20,8 +20,7 @@ def _task(
     question: str,
     known: tuple[str, str],
     make: Callable[[], tuple[Files, list[float], float]],
-    tool: str,
-    text: str,
+    code: str,
 ) -> ToolTask:
     """Return a task whose files are drawn twice: for the team and as twins.
 
@@ -29,15 +28,11 @@ def _task(
         question: The question.
         known: What `researcher` and `solver` are told.
         make: Draws the files; returns them, the numbers that count, and the answer.
-        tool: The tool of the reference, `"python"` or `"calculator"`.
-        text: The program of the reference; an expression is written from the files.
+        code: The program of the reference.
     """
     files, needs, answer = make()
     twins, _, twin = make()
-    if tool == "calculator":
-        item = computed(text.format(*map(plain, needs)), tuple(needs), plain(answer))
-    else:
-        item = programmed(text, tuple(needs), plain(answer))
+    item = programmed(code, tuple(needs), plain(answer))
     return ToolTask(
         "",
         question,
@@ -81,19 +76,18 @@ def orders(world: World, level: int) -> ToolTask:
             f"Only orders in the state {state} count.",
         ),
         make,
-        "python",
         code,
     )
 
 
 def soundings(world: World, level: int) -> ToolTask:
     """Count the rows of a table that fulfil two or three conditions."""
-    bay, least, most = world.name(), world.number(30, 50), world.number(25, 45)
+    bay, least, most = world.name(), world.number(15, 55), world.number(40, 55)
     stations = [world.code("P") for _ in range(SIMILAR)]
     wanted = stations[0]
 
     def make() -> tuple[Files, list[float], float]:
-        placed = [station for station in stations for _ in range(20 + 8 * level)]
+        placed = [station for station in stations for _ in range(16 + 6 * level)]
         rows = [
             (number, station, world.number(11, 95), world.number(11, 60))
             for number, station in enumerate(world.shuffled(placed), start=1)
@@ -117,7 +111,6 @@ def soundings(world: World, level: int) -> ToolTask:
             f"A sounding is good if it has a depth of more than {least}{also}.",
         ),
         make,
-        "python",
         code,
     )
 
@@ -143,8 +136,13 @@ def tanks(world: World, level: int) -> ToolTask:
         lost = [float(spilled)] if level > 1 else []
         return files, [*needs, price, *lost], volume * price - (spilled if level > 1 else 0)
 
-    volume = "{} * {} * {}" if level < 3 else "({} * {} * {} + {} * {} * {})"
-    expression = f"{volume} * {{}}{' - {}' if level > 1 else ''}"
+    code = (
+        "import re\nvolume = 0\nfor line in open('tanks.txt'):\n"
+        f"    if line[5:10] in {wanted}:\n"
+        "        sizes = re.findall('[0-9.]+', line[10:])\n"
+        "        volume += float(sizes[0]) * float(sizes[1]) * float(sizes[2])\n"
+        f"print(volume * {price}{f' - {spilled}' if level > 1 else ''})"
+    )
     loss = f" From the worth of all, {spilled} crowns go off for the guard." if level > 1 else ""
     return _task(
         f"What is the {good} in the store worth, in crowns? The file tanks.txt has the sizes of "
@@ -154,8 +152,7 @@ def tanks(world: World, level: int) -> ToolTask:
             f"A cubic metre of {good} is worth {price} crowns.{loss}",
         ),
         make,
-        "calculator",
-        expression,
+        code,
     )
 
 
@@ -194,7 +191,6 @@ def wages(world: World, level: int) -> ToolTask:
             f"A row of hours.csv earns its hours times the rate of its worker.{extra}",
         ),
         make,
-        "python",
         code,
     )
 

@@ -103,7 +103,7 @@ def lights(facts):
     signals = [int(start)]
     for _ in range(night - 1):
         signals.append((signals[-1] * factor + shift) % modulus)
-    return sum(signals) if "sum" in facts.question else signals[-1]
+    return sum(signals) if "the sum of" in facts.question else signals[-1]
 
 
 def orders(facts):

@@ -24,7 +24,7 @@ def make_tasks(split, size, seed=0):
 
 
 TASKS, EVAL = make_tasks("train", 120), make_tasks("eval", 60)
-TASKS_SHA256 = "4e2dc13e4267846dfd7daf5e2975fca367d38594efc486e88a5cfdd7ea9dc8f1"
+TASKS_SHA256 = "ec2b20d255c17e8e2e154098b1ff6d88bf63d9c2fa35ab905586fe2d38e8e1b6"
 FINGERPRINT = (
     "from mlrl_envs.datasets.tools import *; import hashlib;"
     "tasks = GeneratedTasks((('eval', 60),), 0, tuple(KINDS), LEVELS)[:];"

@@ -16,15 +16,13 @@ NAMES = ("tools", "math")
 
 @lru_cache
 def make(name, options):
-    if name == "tools":  # the tasks that the episodes were written for
-        data = {"split": "all", "data_path": FOLDER / "tool_tasks.jsonl"}
-        return mlrl_envs.make("mlrl/tools-v1", **{**json.loads(options), **data})
-    return mlrl_envs.make("mlrl/math-v1", **json.loads(options))
+    return mlrl_envs.make(f"mlrl/{name}-v1", **json.loads(options))
 
 
 def reward(name, entry):
     """Return the sum of an episode, the mean over its agents."""
-    env = make(name, json.dumps({"split": entry["split"], **entry["options"]}))
+    data = {"data_path": str(FOLDER / entry["tasks"])} if "tasks" in entry else {}
+    env = make(name, json.dumps({"split": entry["split"], **data, **entry["options"]}))
     env.reset(options={"task_id": entry["task_id"]})
     return sum(fmean(env.step(turn)[1].values()) for turn in entry["turns"])
 
