@@ -78,6 +78,7 @@ def measure(
     options = {**plan.options, "split": plan.split, "reward": reward}
     options |= {"scorer": scorer} if scorer is not None else {}
     env: Any = mlrl_envs.make(env_id, **options)
+    rules = mlrl_envs.fingerprint(env)  # now, because files may change during a long measurement
     lines = corpora.honest_lines(env_id)
     report = mlrl_envs.audit(
         env,
@@ -92,7 +93,7 @@ def measure(
     found = {
         "options": options,
         "tasks_asked": tasks,
-        "fingerprint": mlrl_envs.fingerprint(env),
+        "fingerprint": rules,
         "versions": {"mlrl": metadata.version("mlrl"), "python": platform.python_version()},
         "groups": {
             "people": corpora.people_shares(env_id, options, SEED),
