@@ -9,6 +9,7 @@ same user (no `hidepid`); elsewhere all times are zero.
 # Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH208
 
+import contextlib
 import os
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ __all__ = ["ProcessTimes", "Times"]
 
 NANOSECONDS = 1e-9
 RUNNABLE = b"R"
+UNREADABLE = (OSError, ValueError, IndexError)  # it has ended, or the file has another form
 NOT_COUNTED = [b"0"] * 3  # also a thread that has not run yet
 
 
@@ -112,8 +114,9 @@ class ProcessTimes:
         """
         times = Times(now, {}, {})
         if self._proc >= 0:
-            for pid in self._children(os.readlink("self", dir_fd=self._proc)):
-                self._add(pid, times)
+            with contextlib.suppress(OSError):  # not a mount of procfs
+                for pid in self._children(os.readlink("self", dir_fd=self._proc)):
+                    self._add(pid, times)
         self._last = times
         return times
 
@@ -123,7 +126,7 @@ class ProcessTimes:
             fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
             ran = (int(fields[11]) + int(fields[12])) * self._tick  # utime and stime, see proc(5)
             tids = self._list(f"{pid}/task")
-        except OSError:
+        except UNREADABLE:
             return
         threads = {tid: self._thread(pid, tid, times.now) for tid in tids}
         times.ran[pid] = ran
@@ -136,14 +139,14 @@ class ProcessTimes:
         try:
             counts = self._read(f"{pid}/task/{tid}/schedstat")
             state = self._read(f"{pid}/task/{tid}/stat").rpartition(b")")[2].split()[0]
-        except OSError:
+            waited = int(counts.split()[1]) * NANOSECONDS
+        except UNREADABLE:
             return None
         if counts.split() == NOT_COUNTED:
             return None
         before = self._last.threads.get(pid, {}).get(tid)
         unchanged = before is not None and before.runnable and before.counts == counts
         since = before.since if before is not None and unchanged else now
-        waited = int(counts.split()[1]) * NANOSECONDS
         return ThreadTimes(counts, waited, since, state == RUNNABLE)
 
     def _children(self, pid: str) -> list[str]:

@@ -113,7 +113,15 @@ def test_a_thread_that_ended_while_its_process_waited_counts_what_was_left():
     assert at(2.0, "123").waited_since(at(1.0, "12")) == 0
 
 
-@pytest.mark.parametrize("counts", [b"0 0 0\n", None])
+def test_a_folder_that_is_not_procfs_shows_no_process(tmp_path):
+    table = ProcessTimes()
+    table.close()
+    table._proc = os.open(tmp_path, os.O_RDONLY)
+    assert table.read(1.0) == Times(1.0, {}, {})
+    table.close()
+
+
+@pytest.mark.parametrize("counts", [b"0 0 0\n", b"", None])
 def test_a_kernel_that_does_not_count_shows_no_waiting(counts, monkeypatch):
     read = ProcessTimes._read
 
