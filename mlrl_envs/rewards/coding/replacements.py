@@ -1,11 +1,11 @@
 """Replacements of a helper or a main function, as source code that runs in the candidate.
 
 Each replacement shows, by the pass rate of the changed program, one way in which an answer may
-add nothing. Those in `STUBS` answer without the helper's work. Those in `WRAPPERS` call the real
-helper: "empty" gives the empty value of its type, "agrees" one that equals everything and differs
-by nothing, "other" its answer to another input or a changed one; "repacks" withholds every answer
-that holds more than the arguments, "constant" answers that differ from the first. "hands_on"
-withholds the results of main that are not in its helper's answer.
+add nothing. `STUBS` answer without the helper's work. `WRAPPERS` call the real helper and withhold
+its answer unless it is trivial: "repacks" unless it merely holds the arguments, "constant" unless
+it is always the same and short. `PAIRS` replace main as well, and withhold its result unless the
+work is one-sided: "hands_on" unless the result is in the helper's answer, "wrong" unless wrong
+answers of the helper do not matter, or all lead to the same other result, as with a password.
 """
 
 from mlrl_envs.programs.assembly import replace_function
@@ -18,47 +18,13 @@ STUBS = {
     "first": "return [*args, *kwargs.values(), None][0]",
     "list": "return [*args, *kwargs.values()]",
 }
-# The body of the helper, or of main; `real` is the original function, `seen` a list that stays.
+# The body of the helper; `real` is the original function. Names of the tools below may be used,
+# and the lists `given`, `seen`, `asked`, `hits`, `calls`, `trial` and `junk`, which stay.
 WRAPPERS = {
-    "empty": """
-answer = real(*args, **kwargs)
-if is_iterator(answer):
-    return iter(())
-try:
-    return type(answer)()
-except Exception:
-    return None
-""",
-    "agrees": """
-answer = real(*args, **kwargs)
-kind = int if isinstance(answer, bool) or answer is None else type(answer)
-def yes(*_):
-    return True
-def no(*_):
-    return False
-def nothing(*_):
-    return 0
-names = {"__eq__": yes, "__ne__": no, "__le__": yes, "__ge__": yes, "__lt__": no, "__gt__": no,
-         "__sub__": nothing, "__rsub__": nothing, "__xor__": nothing, "__rxor__": nothing,
-         "__hash__": lambda self: hash(kind), "startswith": yes, "endswith": yes,
-         "__contains__": yes}
-try:
-    return type("Agreeable", (kind,), names)()
-except Exception:
-    return type("Agreeable", (), names)()
-""",
-    "other": """
-answer = keep(real(*args, **kwargs))
-seen.append(answer)
-kept, first = held(answer), held(seen[0])
-if not isinstance(answer, (bool, int, float, str, list, tuple, set, frozenset, dict, type(None))):
-    return answer if len(seen) % 2 else None
-return first if kept != first else change(kept)
-""",
     "constant": """
 answer = keep(real(*args, **kwargs))
 seen.append(held(answer))
-if same(seen[0], seen[-1]):
+if same(seen[0], seen[-1]) and len(repr(seen[-1])) < 10:
     return answer
 raise RuntimeError
 """,
@@ -66,25 +32,28 @@ raise RuntimeError
 given = [*args, *kwargs.values()]
 parts = [given, *[item for item in given if isinstance(item, (str, list, tuple, set, dict))]]
 parts += [list(item) for item in parts if isinstance(item, str)]
-parts += given if len(given) == 1 else []
 told = [plain(part) for part in parts]
 answer = keep(real(*args, **kwargs))
-if any(view in told for view in views(answer)):
+whole = plain(answer) in told + [plain(item) for item in given[:1]]
+if whole or told[0] in columns(answer) or any(view in told for _, view in views(answer)):
     return answer
 raise RuntimeError
 """,
 }
-HELPER_OF_MAIN = """
+# The bodies of the helper and of main.
+PAIRS = {
+    "hands_on": (
+        """
 asked.append(True)
 answer = keep(real(*args, **kwargs))
 told = [*args, *kwargs.values()]
 told += [p for v in told for p in (v if isinstance(v, (list, tuple)) else
          v.values() if isinstance(v, dict) else ())]
 if given and all(any(item is part or same(item, part) for part in told) for item in given):
-    seen.extend(views(answer))
+    seen.extend(views(answer, given))
 return answer
-"""
-HANDS_ON = """
+""",
+        """
 if given:
     return main(*args, **kwargs)
 given.extend([*args, *kwargs.values()])
@@ -96,17 +65,63 @@ finally:
     given.clear()
 if not asked:
     return result
-matching = [n for n, view in enumerate(seen) if view == plain(result)]
+right = plain(result)
+matching = {label for label, view in seen if view == right}
 hits.extend(matching)
 calls.append(result)
-if any(hits.count(n) > 0.6 * len(calls) for n in matching):
+if any(hits.count(label) > 0.6 * len(calls) for label in matching):
     return result
 raise RuntimeError
-"""
-# `plain` makes values comparable whatever their containers; `views` are the values that can be
-# taken out of an answer without work.
+""",
+    ),
+    "wrong": (
+        """
+wrong = trial.pop() if trial else None
+try:
+    answer = keep(real(*args, **kwargs))
+finally:
+    trial.extend([wrong] if wrong else [])
+kept = held(answer)
+if wrong:
+    return iter(wrong(kept, seen)) if answer is not kept else wrong(kept, seen)
+if len(seen) < 50 and not any(same(kept, other) for other in seen):
+    seen.append(copied(kept))
+return answer
+""",
+        """
+if given:
+    return main(*args, **kwargs)
+if len(junk) > 1:
+    raise RuntimeError
+given.append(True)
+again = copied((args, kwargs))
+start = time.process_time()
+try:
+    result = keep(main(*args, **kwargs))
+    patience = 0.02 + 3 * (time.process_time() - start)
+    calls.append((plain(result), again))
+    for right, again in (calls[-1], calls[0]):
+        found = []
+        for wrong in (changed, turned, foreign, latest):
+            trial[:] = [wrong]
+            found.append(outcome(patience, main, *copied(again)))
+            trial.clear()
+        for text in [text for text in found if text != ERROR] or found:
+            junk.extend([text] if text != right and text not in junk else [])
+finally:
+    given.clear()
+if len(junk) > 1:
+    raise RuntimeError
+return result
+""",
+    ),
+}
+# `plain` makes values comparable whatever their containers; `views` and `columns` are the values
+# that can be taken out of an answer without work. `changed`, `turned`, `foreign` and `latest` make
+# wrong answers of the same kind, the last two from answers to other inputs.
 _TOOLS = """
-import ast, itertools
+import ast, copy, itertools, json, numbers, signal, time
+ERROR = ["error"]
 class Kept:
     def __init__(self, iterator):
         self.items = list(itertools.islice(iterator, 200))
@@ -135,42 +150,85 @@ def plain(value, depth=5):
     if isinstance(value, (list, tuple, range)) and depth:
         return [plain(item, depth - 1) for item in value]
     return str(value) if depth == 5 else str(value).lstrip("-")
-def views(value, depth=3):
-    found = [plain(value)]
+def views(value, given=(), label="", depth=3):
     value = held(value)
-    parts = []
-    if isinstance(value, str) and value[:1] in ("[", "(", "{"):
-        try:
-            parts = [ast.literal_eval(value)]
-        except Exception:
-            pass
+    found, parts = [(label, plain(value))], {}
+    if isinstance(value, str):
+        parts = {"read": attempt(ast.literal_eval, value), "json": attempt(json.loads, value)}
     elif isinstance(value, dict):
-        parts = list(value.values())
-    elif isinstance(value, (list, tuple)):
-        found += [found[0][::-1], found[0][1:], found[0][:-1]]
         parts = value
-    elif callable(value) or hasattr(value, "__dict__"):
-        parts = [v for n, v in getattr(value, "__dict__", {}).items() if n[:1] != "_"]
-        try:
-            parts += [value()]
-        except Exception:
-            pass
+    elif isinstance(value, (list, tuple)):
+        shown = found[0][1]
+        found += [("-", shown[::-1]), ("1:", shown[1:]), (":1", shown[:-1])]
+        parts = dict(enumerate(value))
+    elif callable(value):
+        parts = {n: attempt(value, *call) for n, call in enumerate(((), given, given[::-1]))}
+    elif hasattr(value, "__dict__"):
+        parts = {n: getattr(value, n) for n in dir(value) if n[:1] != "_"}
     if depth and len(parts) <= 3:
-        found += [view for part in parts for view in views(part, depth - 1)
-                  if len(parts) < 3 or isinstance(view, list)]
+        found += [view for name, part in parts.items()
+                  for view in views(part, given, f"{label}.{name}", depth - 1)]
     return found
-def change(value):
+def attempt(function, *args):
+    try:
+        return function(*copied(args))
+    except Exception:
+        return None
+def columns(value):
+    rows = list(value.values()) if isinstance(value, dict) else held(value)
+    try:
+        return [plain(rows), *(plain(list(column)) for column in zip(*rows))]
+    except TypeError:
+        return [plain(rows)]
+def changed(value, seen=()):
     if value is None or isinstance(value, bool):
         return not value
-    if isinstance(value, (int, float)):
+    if isinstance(value, numbers.Number):
         return value + 1
-    if isinstance(value, (set, frozenset)):
-        return type(value)(sorted(value, key=repr)[::2])
     if isinstance(value, dict):
-        return dict(zip(value, change(list(value.values()))))
-    pairs = [value[n - n % 2] for n in range(len(value))]
-    changed = "".join(pairs) if isinstance(value, str) else type(value)(pairs)
-    return changed if changed != value else value[:0]
+        return {key: changed(item) for key, item in value.items()}
+    if isinstance(value, str):
+        return "".join(chr(ord(char) ^ 1) for char in value)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return remake(value, [changed(item) for item in value])
+    if callable(value):
+        return lambda *args, **kwargs: changed(value(*args, **kwargs))
+    return Changed(value)
+def remake(value, items):
+    return value._make(items) if hasattr(value, "_make") else type(value)(items)
+class Changed:
+    def __init__(self, value):
+        self.__value = value
+    def __getattr__(self, name):
+        return changed(getattr(self.__value, name))
+def turned(value, seen=()):
+    if isinstance(value, numbers.Number):
+        return -value
+    if isinstance(value, str):
+        return value[::-1]
+    if isinstance(value, dict):
+        return dict(zip(value, list(value.values())[::-1]))
+    return remake(value, list(value)[::2 if isinstance(value, (set, frozenset)) else -1])
+def foreign(value, seen):
+    return next((copied(other) for other in seen if not same(other, value)), None)
+def latest(value, seen):
+    return foreign(value, seen[::-1])
+def copied(value):
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value
+def stop(*_):
+    raise TimeoutError
+def outcome(patience, main, args, kwargs):
+    signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, patience)
+    try:
+        return plain(keep(main(*args, **kwargs)))
+    except BaseException:
+        return ERROR
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 """
 
 
@@ -186,14 +244,15 @@ def replace(source: str, main: str, helper: str, name: str) -> str | None:
     if name in STUBS:
         return replace_function(source, helper, _define(helper, STUBS[name]))
     if name in WRAPPERS:
-        code = _enclose(_define("changed", WRAPPERS[name]), "changed", helper)
+        code = _enclose(_define("changed_helper", WRAPPERS[name]), "changed_helper", helper)
         return replace_function(source, helper, code, keep_as=helper)
-    inner = f"{_define('changed', HELPER_OF_MAIN)}\n{_define('changed_main', HANDS_ON)}"
-    code = _enclose(inner, "changed, changed_main", f"{helper}, {main}")
+    of_helper, of_main = PAIRS[name]
+    inner = f"{_define('changed_helper', of_helper)}\n{_define('changed_main', of_main)}"
+    code = _enclose(inner, "changed_helper, changed_main", f"{helper}, {main}")
     return replace_function(source, main, code, keep_as=main)
 
 
-REPLACEMENTS = (*STUBS, *WRAPPERS, "hands_on")
+REPLACEMENTS = (*STUBS, *WRAPPERS, *PAIRS)
 
 
 def _define(name: str, body: str) -> str:
@@ -202,9 +261,8 @@ def _define(name: str, body: str) -> str:
 
 def _enclose(inner: str, changed: str, names: str) -> str:
     """Return code that keeps the originals and the tools out of the program's global names."""
-    body = _indent(
-        f"{_TOOLS}\ngiven, seen, asked, hits, calls = [], [], [], [], []\n{inner}\nreturn {changed}"
-    )
+    lists = "given, seen, asked, hits, calls, trial, junk = ([] for _ in range(7))"
+    body = _indent(f"{_TOOLS}\n{lists}\n{inner}\nreturn {changed}")
     return f"def _without(real, main=None):\n{body}\n{names} = _without({names})\ndel _without"
 
 
