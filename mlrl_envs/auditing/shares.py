@@ -9,6 +9,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from mlrl_envs.auditing.families import Family
 from mlrl_envs.auditing.honest import HonestAnswer
 from mlrl_envs.auditing.playing import Place, Rewards, play
@@ -116,5 +118,12 @@ def _result(
         mean=statistics.fmean(own),
         best=sum(share for share, _ in bests) / len(tries),
         max=best_share,
+        bests=[share for share, _ in bests],
+        quartiles=_quartiles(own),
         example=dict(best_try.action),
     )
+
+
+def _quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    low, middle, high = (float(each) for each in np.quantile(values, (0.25, 0.5, 0.75)))
+    return low, middle, high

@@ -8,7 +8,7 @@ Grounded: gate * topic * (0.8 + 0.2 length).
 
 - Topic is the mean of both texts' relevance by contrast (`mlrl_envs.rewards.prose.contrast`), of
   which the higher one weighs 0.65: how much more of a text is in the words of its prompt, and words
-  that go with it, than in those of others.
+  that go with it, than in those of others. A text has to use several of these words.
 - Length is 1 within [0.75 low, 1.6 high], because the writers do not read each other, and falls as
   in the paper outside.
 - The gate is the product, for both texts, of the prose quality, the share that is not copied from
@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from mlrl_envs.rewards.prose import (
     Contrast,
     clean_length,
+    content_of,
     copied_share,
     prose_quality,
     ramp,
@@ -40,6 +41,7 @@ BETTER = 0.65  # weight of the text that is more about the topic
 SETUP_WORDS, STORY_WORDS = 12, 40  # shorter texts lose quality
 WANTED = 1.0  # weight of the topic's words in twenty words that are about it
 SETUP_TOPIC, STORY_TOPIC = (0.28, 0.6), (0.12, 0.42)  # relevances that score 0 and 1
+BREADTH = (1, 5)  # numbers of distinct words of the topic that score 0 and 1
 BARE_TOPIC = (0.0, 0.15)  # the same for a prompt without words that go with it
 COPIED = (0.5, 0.2)  # shares of runs of three words that score 0 and 1
 SLACK = (0.75, 1.6)
@@ -127,13 +129,16 @@ def _measure(
     least_words: int,
     topic: tuple[float, float],
 ) -> dict[str, float]:
-    bounds = topic if task.words else BARE_TOPIC
+    words, bounds = topic_of(task), topic if task.words else BARE_TOPIC
+    about = ramp(contrast.relevance(text, words, wanted=WANTED), *bounds)
+    if task.words:
+        about *= ramp(len(set(content_of(words)) & set(content_of(text))), *BREADTH)
     copied = max(copied_share(text, teammate), copied_share(text, task.prompt))
     return {
         "prose": prose_quality(text),
         "own words": ramp(copied, *COPIED),
         "size": ramp(len(words_of(text)), least_words / 4, least_words),
-        "topic": ramp(contrast.relevance(text, topic_of(task), wanted=WANTED), *bounds),
+        "topic": about,
     }
 
 

@@ -105,11 +105,12 @@ def test_the_source_is_what_another_task_does_not_say():
 
 
 def test_shortcuts_in_code_pass_the_tests():
-    env = mlrl_envs.make("mlrl/mbpp-v1", split="sample", max_turns=1)
+    env = mlrl_envs.make("mlrl/mbpp-v1", split="sample", max_turns=1, reward="attempts")
     names = ["trivial_helper", "listing_helper", "token_helper", "hidden_work", "example_table"]
     report = audit(env, attacks=names, tasks=1, budget=10)
     earned = {family.name: family.max for family in report.families}
-    assert all(earned[name] > 0.5 for name in names if name != "example_table")
+    # 0.1 for the format and 0.3 for passed tests, without cooperation.
+    assert all(earned[name] > 0.3 for name in names if name != "example_table")
 
 
 def test_an_honest_answer_is_left_after_its_last_turn():

@@ -21,7 +21,7 @@ def env_id(request):
 
 
 def _honest(env_id):
-    file = FOLDER / f"{env_id.removeprefix('mlrl/').removesuffix('-v0')}.jsonl"
+    file = FOLDER / f"{env_id.removeprefix('mlrl/').removesuffix('-v1')}.jsonl"
     row = json.loads(file.read_text().splitlines()[0])
     return row.pop("task_index"), row
 

@@ -53,7 +53,7 @@ def test_there_is_a_file_for_every_environment_of_prose():
 def test_lines_have_the_documented_fields(path):
     for entry in read(path):
         assert list(entry) == ["env_id", "split", "task_id", "style", "turns"]
-        assert entry["env_id"] == f"mlrl/{path.stem}-v0"
+        assert entry["env_id"] == f"mlrl/{path.stem}-v1"
         assert entry["turns"]
         assert all(text == text.strip() and text for text in texts(entry))
 
@@ -75,7 +75,7 @@ def test_shipped_tasks_exist_and_agents_match(path):
 def test_tasks_of_the_data_sets_exist_and_agents_match(env_id):
     if not (DATA / DATASETS[env_id]).is_file():
         pytest.skip(f"needs MLRL_DATA_DIR/{DATASETS[env_id]}")
-    entries = read(FOLDER / f"{env_id.removeprefix('mlrl/').removesuffix('-v0')}.jsonl")
+    entries = read(FOLDER / f"{env_id.removeprefix('mlrl/').removesuffix('-v1')}.jsonl")
     check_tasks_and_agents([entry for entry in entries if not ships(entry)])
 
 

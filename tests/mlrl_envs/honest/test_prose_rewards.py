@@ -34,7 +34,7 @@ def entries(name):
 def rewards(name, chosen):
     earned = []
     for split in sorted({entry["split"] for entry in chosen}):
-        env = mlrl_envs.make(f"mlrl/{name}-v0", split=split, max_turns=4)
+        env = mlrl_envs.make(f"mlrl/{name}-v1", split=split, max_turns=4)
         for entry in chosen:
             if entry["split"] != split:
                 continue

@@ -49,15 +49,15 @@ def test_pages_fit_into_the_window(open_page, pages, width, scheme):
 
 def test_whole_suites_come_first_and_one_environment_can_be_chosen(page):
     assert page.locator("section:visible").count() == 5
-    page.select_option("#group", "writing-v0-mlrl-story-v1-eval")
-    assert page.locator("section:visible h2").all_inner_texts() == ["writing v0 mlrl/story-v1:eval"]
-    assert page.url.endswith("#writing-v0-mlrl-story-v1-eval")
+    page.select_option("#group", "writing-v1-mlrl-story-v1-eval")
+    assert page.locator("section:visible h2").all_inner_texts() == ["writing v1 mlrl/story-v1:eval"]
+    assert page.url.endswith("#writing-v1-mlrl-story-v1-eval")
     page.reload()
     assert page.locator("section:visible").count() == 1
 
 
 def test_a_heading_sorts_by_keyboard_both_ways(page):
-    page.select_option("#group", "writing-v0-mlrl-story-v1-eval")
+    page.select_option("#group", "writing-v1-mlrl-story-v1-eval")
     names = first_names(page)
     button = page.locator("section:visible thead button").first
     button.focus()
@@ -78,7 +78,7 @@ def test_filter_hides_rows_and_dims_their_marks(page):
 
 
 def test_an_actor_leads_to_its_transcripts(page):
-    page.select_option("#group", "writing-v0-mlrl-story-v1-eval")
+    page.select_option("#group", "writing-v1-mlrl-story-v1-eval")
     page.click("section:visible tbody th a >> nth=0")
     assert "on writing" in page.inner_text("h1")
     assert page.locator("article > pre").first.is_visible()

@@ -107,5 +107,5 @@ def test_smoke_needs_no_data_and_has_an_environment_of_every_kind():
     entries = load_suite("smoke").entries
     ours = {env_id for env_id in mlrl_envs.registry if env_id.startswith("mlrl/")}
     kinds = "story tldr arxiv humaneval coophumaneval mbpp classeval math debate tools"
-    assert {f"mlrl/{kind}-v0" for kind in kinds.split()} <= {entry.env for entry in entries} <= ours
+    assert {f"mlrl/{kind}-v1" for kind in kinds.split()} <= {entry.env for entry in entries} <= ours
     assert {entry.split for entry in entries} == {"sample"}
