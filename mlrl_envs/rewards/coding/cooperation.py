@@ -22,7 +22,7 @@ makes fail.
 import re
 from collections.abc import Sequence
 
-from mlrl_envs.rewards.coding.replacements import REPLACEMENTS, replace
+from mlrl_envs.programs.replacements import REPLACEMENTS, replace
 from mlrl_envs.rewards.coding.runs import FunctionRun, run_sources
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import ProgramRunner

@@ -2,8 +2,8 @@
 
 import pytest
 
+from mlrl_envs.programs.replacements import replace
 from mlrl_envs.rewards.coding.cooperation import cooperation_of
-from mlrl_envs.rewards.coding.replacements import replace
 from mlrl_envs.rewards.coding.runs import run_all, run_sources
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import Attempt

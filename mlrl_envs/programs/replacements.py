@@ -218,11 +218,13 @@ def copied(value):
         return copy.deepcopy(value)
     except Exception:
         return value
+class Stop(BaseException):
+    pass
 def stop(*_):
-    raise TimeoutError
+    raise Stop
 def outcome(patience, main, args, kwargs):
     signal.signal(signal.SIGVTALRM, stop)
-    signal.setitimer(signal.ITIMER_VIRTUAL, patience)
+    signal.setitimer(signal.ITIMER_VIRTUAL, patience, 0.01)  # again, if it was caught
     try:
         return plain(keep(main(*args, **kwargs)))
     except BaseException:
