@@ -214,7 +214,7 @@ half that was not used to choose thresholds counts; each is the summary of a pai
 elaboration, and its share that of what a summary alone can earn.
 
 A test fails if a reward or prompt changed after its audit, or if a page differs from its audit. To
-measure again:
+measure again (on one core ten minutes, and an hour for `judged`, where a model scores each text):
 
 ```bash
 MLRL_DATA_DIR=data python -m benchmarks.reward_cards --modes grounded,paper --resume
