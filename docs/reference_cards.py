@@ -171,7 +171,7 @@ def _attacks(families: Sequence[FamilyResult]) -> Iterator[str]:
 
 def _shown(text: str) -> str:
     """Return a text without characters that Markdown or XML cannot hold."""
-    return re.sub(r"[^\S\n]+|[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]", " ", text)
+    return re.sub(r"[^\S\n ]|[\x00-\x09\x0b-\x1f\x7f\ud800-\udfff]", " ", text)
 
 
 def _words(name: str) -> str:
@@ -205,8 +205,9 @@ search for exploits, honest answers that were written without knowledge of the r
 texts, and texts of models.
 
 The *ratio* is the worst exploit divided by the mean of the honest answers. Above {MAX_RATIO} the
-verdict is "{NOT_FOR_TRAINING}": a policy that is trained on this mode may learn the exploit. No
-preset does so, except those that repeat a published setting with `reward="paper"`."""
+verdict is "{NOT_FOR_TRAINING}": a policy that is trained on this mode may learn the exploit.
+Presets do not train on it, except `humaneval-paper`, which repeats a published setting, and `tiny`,
+a random model for trying the commands."""
 _MEASURING = """Rewards are shares of the reward range above an empty answer. The models are those
 of the [benchmark suites](benchmarks.md), small and mostly untrained. Of people's TL;DRs only the
 half that was not used to choose thresholds counts; each is the summary of a pair without an

@@ -27,6 +27,7 @@ __all__ = ["earned", "honest_lines", "model_lines", "people_shares"]
 ROOT = Path(__file__).resolve().parents[2]
 CORPORA = ROOT / "tests/mlrl_envs/honest"
 RESULTS = ROOT / "benchmarks/results"
+MAX_MODELS = 100
 NOT_MODELS = ("random", "reference")
 
 Line = Mapping[str, Any]
@@ -40,11 +41,11 @@ def honest_lines(env_id: str) -> list[Line]:
         for path in sorted(CORPORA.glob("*.jsonl"))
         for line in path.read_text("utf-8").splitlines()
     )
-    return [line for line in lines if _unversioned(line["env_id"]) == _unversioned(env_id)]
+    return [line for line in lines if "turns" in line and _is_version_of(line["env_id"], env_id)]
 
 
 def model_lines(env_id: str) -> list[Line]:
-    """Return the answers that models gave in the benchmark suites."""
+    """Return answers that models gave in the benchmark suites, at most 100 chosen by a hash."""
     found = []
     for path in sorted(RESULTS.glob("*/*.episodes.jsonl.gz")):
         if path.name.split(".")[0] in NOT_MODELS:
@@ -52,7 +53,7 @@ def model_lines(env_id: str) -> list[Line]:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             episodes = [json.loads(line) for line in file]
         found += [_as_line(each) for each in episodes if _names(each["entry"], env_id)]
-    return found
+    return sorted(found, key=lambda line: _hash(json.dumps(line)))[:MAX_MODELS]
 
 
 def earned(
@@ -116,12 +117,11 @@ def _tldr_lines(path: Path, env_id: str) -> Iterator[Line]:
     for text in path.read_text("utf-8").splitlines():
         row = json.loads(text)
         summary = row["completion"].strip()
-        digest = hashlib.sha256(row["prompt"].encode("utf-8", "surrogatepass")).hexdigest()
         if hashlib.sha256(summary.encode()).digest()[0] % 2:
             yield {
                 "env_id": env_id,
                 "split": "all",
-                "task_id": f"tldr/{digest[:12]}",
+                "task_id": f"tldr/{_hash(row['prompt'])[:12]}",
                 "turns": [{"summary": summary, "elaboration": ""}],
             }
 
@@ -133,8 +133,12 @@ def _as_line(episode: Mapping[str, Any]) -> Line:
 
 
 def _names(entry: str, env_id: str) -> bool:
-    return _unversioned(entry.partition(":")[0]) == _unversioned(env_id)
+    return _is_version_of(entry.partition(":")[0], env_id)
 
 
-def _unversioned(env_id: str) -> str:
-    return env_id.rpartition("-v")[0]
+def _is_version_of(one: str, other: str) -> bool:
+    return one.rpartition("-v")[0] == other.rpartition("-v")[0]
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

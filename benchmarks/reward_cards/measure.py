@@ -43,11 +43,11 @@ PLANS: Mapping[str, Plan] = {
     "mlrl/arxiv-v1": Plan(),
     "mlrl/debate-v1": Plan(),
     "mlrl/math-v1": Plan(),
-    "mlrl/tools-v1": Plan(tasks=3, options={"max_turns": 6}),
-    "mlrl/humaneval-v1": Plan(split="all", tasks=3),
-    "mlrl/coophumaneval-v1": Plan(split="all", tasks=3),
-    "mlrl/mbpp-v1": Plan(split="test", tasks=3),
-    "mlrl/classeval-v1": Plan(split="all", tasks=3),
+    "mlrl/tools-v1": Plan(tasks=4, options={"max_turns": 6}),
+    "mlrl/humaneval-v1": Plan(split="all", tasks=4),
+    "mlrl/coophumaneval-v1": Plan(split="all", tasks=4),
+    "mlrl/mbpp-v1": Plan(split="test", tasks=4),
+    "mlrl/classeval-v1": Plan(split="all", tasks=4),
 }
 
 
@@ -78,6 +78,7 @@ def measure(
     options = {**plan.options, "split": plan.split, "reward": reward}
     options |= {"scorer": scorer} if scorer is not None else {}
     env: Any = mlrl_envs.make(env_id, **options)
+    rules = mlrl_envs.fingerprint(env)  # now, because files may change during a long measurement
     lines = corpora.honest_lines(env_id)
     report = mlrl_envs.audit(
         env,
@@ -87,11 +88,12 @@ def measure(
         seed=SEED,
         progress=progress,
     )
-    report = replace(report, honest=corpora.earned(env_id, options, lines, SEED))
+    honest = corpora.earned(env_id, options, lines, SEED)
+    report = replace(report, honest=honest)
     found = {
         "options": options,
         "tasks_asked": tasks,
-        "fingerprint": mlrl_envs.fingerprint(env),
+        "fingerprint": rules,
         "versions": {"mlrl": metadata.version("mlrl"), "python": platform.python_version()},
         "groups": {
             "people": corpora.people_shares(env_id, options, SEED),

@@ -25,6 +25,7 @@ so does an argument for the other side in neutral words.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mlrl_envs.rewards.debate.argument import argument_parts, end_parts
 from mlrl_envs.rewards.prose import (
@@ -163,6 +164,7 @@ def fair_text(
     return prose_quality(text), ramp(copied_share(text, known), *COPIED)
 
 
+@lru_cache(maxsize=4096)
 def topic_of(task: DebateTask) -> str:
     """Return the words of a task's topic that are not in its proposition."""
     points = sorted((*task.pro_points, *task.con_points))

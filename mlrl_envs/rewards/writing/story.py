@@ -7,8 +7,9 @@ are not read: nonsense of the right lengths earns the full reward.
 Grounded: gate * topic * (0.8 + 0.2 length).
 
 - Topic is the mean of both texts' relevance by contrast (`mlrl_envs.rewards.prose.contrast`), of
-  which the higher one weighs 0.65: how much more of a text is in the words of its prompt, and words
-  that go with it, than in those of others. A text has to use several of these words.
+  which the higher one weighs 0.65: how much more of a text is in words that go with its prompt than
+  in those of others. Words of the prompt do not count, because any text can quote them; together
+  the texts need seven different words.
 - Length is 1 within [0.75 low, 1.6 high], because the writers do not read each other, and falls as
   in the paper outside.
 - The gate is the product, for both texts, of the prose quality, the share that is not copied from
@@ -28,6 +29,7 @@ from mlrl_envs.rewards.prose import (
     copied_share,
     prose_quality,
     ramp,
+    stem,
     words_of,
 )
 from mlrl_envs.rewards.turn_gain import pay_gain
@@ -40,8 +42,8 @@ LENGTH = 0.2
 BETTER = 0.65  # weight of the text that is more about the topic
 SETUP_WORDS, STORY_WORDS = 12, 40  # shorter texts lose quality
 WANTED = 1.0  # weight of the topic's words in twenty words that are about it
-SETUP_TOPIC, STORY_TOPIC = (0.28, 0.6), (0.12, 0.42)  # relevances that score 0 and 1
-BREADTH = (1, 5)  # numbers of distinct words of the topic that score 0 and 1
+SETUP_TOPIC, STORY_TOPIC = (0.15, 0.45), (0.05, 0.3)  # relevances that score 0 and 1
+BREADTH = (3, 7)  # numbers of different words of the topic, in both texts, that score 0 and 1
 BARE_TOPIC = (0.0, 0.15)  # the same for a prompt without words that go with it
 COPIED = (0.5, 0.2)  # shares of runs of three words that score 0 and 1
 SLACK = (0.75, 1.6)
@@ -57,8 +59,10 @@ def length_score(first: int, second: int, *, bounds: tuple[float, float]) -> flo
 
 
 def topic_of(task: StoryTask) -> str:
-    """Return the words that a story of this task may use: those of the prompt and around it."""
-    return " ".join((task.prompt.split(maxsplit=1)[-1], *task.words))
+    """Return the words around a prompt; those of the prompt itself are given and do not count."""
+    given = set(content_of(task.prompt)) if task.words else set()
+    words = words_of(" ".join(task.words or (task.prompt.split(maxsplit=1)[-1],)))
+    return " ".join(word for word in words if stem(word) not in given)
 
 
 def score_paper(attempt: Attempt[StoryTask], *, bounds: tuple[float, float], scale: float) -> Score:
@@ -104,6 +108,9 @@ def score_grounded(
     }
     topics = sorted((measures[one].pop("topic"), measures[two].pop("topic")))
     topic = BETTER * topics[1] + (1.0 - BETTER) * topics[0]
+    if task.words:
+        shared = set(content_of(topic_of(task))) & set(content_of(f"{setup} {story}"))
+        topic *= ramp(len(shared), *BREADTH)
     gate = math.prod(math.prod(each.values()) for each in measures.values())
     gate *= judged[one] * judged[two]
     earned = {
@@ -129,16 +136,13 @@ def _measure(
     least_words: int,
     topic: tuple[float, float],
 ) -> dict[str, float]:
-    words, bounds = topic_of(task), topic if task.words else BARE_TOPIC
-    about = ramp(contrast.relevance(text, words, wanted=WANTED), *bounds)
-    if task.words:
-        about *= ramp(len(set(content_of(words)) & set(content_of(text))), *BREADTH)
+    bounds = topic if task.words else BARE_TOPIC
     copied = max(copied_share(text, teammate), copied_share(text, task.prompt))
     return {
         "prose": prose_quality(text),
         "own words": ramp(copied, *COPIED),
         "size": ramp(len(words_of(text)), least_words / 4, least_words),
-        "topic": about,
+        "topic": ramp(contrast.relevance(text, topic_of(task), wanted=WANTED), *bounds),
     }
 
 

@@ -1,7 +1,7 @@
 """Grounded rewards of the honest programs: the half that was not used to choose any number.
 
-The halves are drawn by a hash of the line. The other half chose the full drop of cooperation and the
-weights.
+The halves are drawn by a hash of the line. The other half chose the full drop of cooperation and
+the weights.
 """
 
 import hashlib

@@ -176,15 +176,14 @@ def test_parallel_sessions_are_independent(sandbox):
 
 
 def test_a_hanging_session_does_not_delay_others(sandbox):
-    hung = Script((), (Call("python", "", "while True: pass"),), 1.0)
+    hung = Script((), (Call("python", "", "while True: pass"),), 2.0)
     fine = Script((), (Call("python", "", "1 + 1"),), 1.0)
     sandbox.play_many([fine, fine])
-    started = time.monotonic()
     waiting = threading.Thread(target=sandbox.play_many, args=([hung],))
     waiting.start()
     time.sleep(0.1)
     assert sandbox.play_many([fine] * 4) == [[sandbox.play_many([fine])[0][0]]] * 4
-    assert time.monotonic() - started < 0.9
+    assert waiting.is_alive()
     waiting.join()
 
 

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -28,11 +29,18 @@ def start(work, count):
     return children
 
 
-def look_after(seconds, work, count=1):
-    """Return the first and last times of children that run `work`."""
+def wait_for_state(children, state):
+    for child in children:
+        while state not in Path(f"/proc/{child}/stat").read_text().rpartition(")")[2]:
+            time.sleep(0.01)
+
+
+def look_after(seconds, work, count=1, state="R"):
+    """Return the first and last times of children that run `work`, from a state on."""
     children, table = start(work, count), ProcessTimes()
     try:
         time.sleep(0.1)
+        wait_for_state(children, state)
         first = only(table.read(time.monotonic()), children)
         time.sleep(seconds)
         last = only(table.read(time.monotonic()), children)
@@ -64,7 +72,7 @@ def test_a_running_process_runs_or_waits():
 
 
 def test_a_sleeping_process_neither_runs_nor_waits():
-    first, last = look_after(0.3, lambda: time.sleep(9))
+    first, last = look_after(0.3, lambda: time.sleep(60), state="S")
     assert last.ran_since(first) < 0.05
     assert last.waited_since(first) < 0.1
 
