@@ -90,6 +90,8 @@ def _build(kind: str, options: dict[str, Any]) -> TextScorer:
     for name in options:
         if name not in known:
             raise unknown_name(f"option of scorer {kind!r}", name, known)
+    if scorer_type is WeakestScorer and isinstance(options.get("scorers"), list | tuple):
+        options["scorers"] = [as_scorer(each) for each in options["scorers"]]
     try:
         scorer: TextScorer = scorer_type(**options)
     except TypeError as error:  # a required option is missing
