@@ -116,6 +116,18 @@ def test_a_lost_cell_ends_its_interpreter_and_nothing_else(sandbox, session, sou
     assert workers_of(sandbox) == before
 
 
+def test_a_worker_whose_cell_was_lost_is_used_again():
+    with Sandbox(workers=2, limits=LIMITS) as sandbox:
+        session = sandbox.session()
+        session.run("x = 1")
+        before = workers_of(sandbox)
+        for source in ("import os; os._exit(0)", "import os; os.write(3, b'garbage')"):
+            session.run(source)
+            assert session.run("x").status == "error"
+        assert len(before) == 1
+        assert workers_of(sandbox) == before
+
+
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
 def test_copies_continue_equally_and_independently(session, clone):
     session.run("x = [1]; import random")
