@@ -96,6 +96,11 @@ class Toy:
     acting: Callable[[Sequence[Picks], int], Sequence[int]] = _everybody
     best_pick: int | None = None
 
+    @property
+    def takes_turns(self) -> bool:
+        """Whether agents wait in some turns."""
+        return self.acting is not _everybody
+
 
 def pick_of(text: str) -> int:
     """Return 1 if the first character of a text has an even code point, otherwise 0."""
