@@ -40,6 +40,7 @@ class DemoConfig:
 
     Attributes:
         model: Initial model of both agents.
+        reward: Reward of the story; `"judged"` also reads the texts with SmolLM2-135M-Instruct.
         iterations: Number of training updates.
         tasks_per_iteration: Prompts per update.
         group_size: Completions per agent and prompt.
@@ -55,6 +56,7 @@ class DemoConfig:
     """
 
     model: str = "smollm2-135m-instruct"
+    reward: str = "judged"
     iterations: int = 18
     tasks_per_iteration: int = 4
     group_size: int = 6
@@ -109,6 +111,7 @@ def train(config: DemoConfig, run_dir: Path, *, resume: bool) -> bool:
     )
     result = mlrl_learners.train(
         env_id=STORY,
+        env_options={"reward": config.reward},
         learner=learner,
         iterations=config.iterations,
         run_dir=run_dir,

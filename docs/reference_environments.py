@@ -5,23 +5,20 @@ modules that score it, the fields of its options, and an episode played on its s
 the module leaves out are taken from the modules of its base classes.
 """
 
-import importlib
-import inspect
-import re
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reference_cards import card_summary
+from reference_docstrings import docstring_sections, formulas
 from reference_examples import EXAMPLES
-from reference_markdown import docstring_as_markdown, fenced, options_table, table
+from reference_markdown import fenced, options_table, table
 
 import mlrl_envs
 
 __all__ = ["docstring_sections", "environment_page", "environment_pages"]
 
-BEFORE_OPTIONS = ("Agents", "Observation", "Action", "Reward")
+BEFORE_OPTIONS = ("Agents", "Observation", "Action", "Reward", "Reads", "Cannot read")
 MODES = ("grounded", "paper")
-_SECTION = re.compile(r"^([A-Z][a-z]+(?: [a-z]+)*):\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 
 
 def environment_pages() -> dict[str, str]:
@@ -42,6 +39,7 @@ def environment_page(env_id: str) -> str:
     for name in BEFORE_OPTIONS:
         parts += [f"## {name}", sections[name]]
         parts += _scoring(env_id, sections[name]) if name == "Reward" else ()
+    parts += ["## Reward card", card_summary(env_id)]
     parts += ["## Options", options_table(type(env.family.config))]
     parts += ["## Data", sections["Data"]]
     parts += ["## Example", fenced(f"import mlrl_envs\n\n{sections['Example']}", "python")]
@@ -53,21 +51,6 @@ def environment_page(env_id: str) -> str:
     parts += ["## Version history", _as_list(sections["Version history"])]
     env.close()
     return "\n\n".join(parts) + "\n"
-
-
-def docstring_sections(env_id: str) -> tuple[str, Mapping[str, str]]:
-    """Return the introduction and the sections of an environment's docstring, without indents."""
-    env: Any = mlrl_envs.make(env_id, split="sample")
-    bases = [base for base in type(env.family).__mro__ if base.__module__ != "builtins"]
-    texts = [inspect.getdoc(inspect.getmodule(base)) or "" for base in bases]
-    sections: dict[str, str] = {}
-    for text in reversed(texts):
-        sections |= {name: textwrap.dedent(body).strip() for name, body in _found(text)}
-    return _SECTION.sub("", texts[0] + "\n").strip(), sections
-
-
-def _found(text: str) -> list[tuple[str, str]]:
-    return [(match[1], match[2]) for match in _SECTION.finditer(text + "\n")]
 
 
 def _as_list(versions: str) -> str:
@@ -83,16 +66,7 @@ def _scoring(env_id: str, reward: str) -> Iterator[str]:
     """Yield the parts of the reward in the example episode, and the docstrings of the formulas."""
     yield "What the episode below earns in its last turn, for each agent:"
     yield table(("mode", "lowest and highest", "agent", "components"), _earned(env_id))
-    for name in re.findall(r"`(mlrl_envs\.rewards\.[\w.]+)`", reward):
-        yield f"### {name}"
-        docstring = inspect.getdoc(importlib.import_module(name)) or ""
-        yield docstring_as_markdown("\n\n".join(map(_as_formula, docstring.split("\n\n"))))
-
-
-def _as_formula(paragraph: str) -> str:
-    """Fence a paragraph of equations; return any other unchanged."""
-    is_formula = all(re.match(r"\w+ += |\s+\S", line) for line in paragraph.split("\n"))
-    return fenced(paragraph) if is_formula and "=" in paragraph else paragraph
+    yield from formulas(reward)
 
 
 def _earned(env_id: str) -> Iterator[tuple[str, str, str, str]]:

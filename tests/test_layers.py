@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 # parts of one set never import each other.
 LAYERS = {
     "mlrl_envs": (
-        ("types", "errors", "spaces", "parsing"),
+        ("services", "types", "errors", "spaces", "parsing"),
         ("tasks", "sandbox"),
         ("config", "programs", "tools"),
         ({"datasets", "rewards", "feedback"},),

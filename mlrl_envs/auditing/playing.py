@@ -15,11 +15,12 @@ from mlrl_envs.errors import InfraError
 from mlrl_envs.shell.stepping import step_many
 from mlrl_envs.types import AgentID, StepResult, TextEnv
 
-__all__ = ["Place", "Rewards", "draw_places", "play", "start"]
+__all__ = ["Place", "Rewards", "draw_places", "play", "play_each", "start"]
 
 Rewards = tuple[float, ...]
 """Mean reward over agents of each turn of an episode."""
 
+_BATCH = 32
 _MAX_TURNS = 50  # for environments that do not say how long an episode is
 
 
@@ -77,6 +78,31 @@ def play(
     for episode in episodes:
         start(env, place)
         rewards += _play_batch([env], [episode], keep=keep)
+    return rewards
+
+
+def play_each(
+    env: TextEnv, episodes: Sequence[tuple[Place, Sequence[JointAction]]], *, keep: bool
+) -> list[Rewards]:
+    """Play one episode on each of several tasks, in batches, and return their rewards.
+
+    See `play` for `keep`.
+
+    Raises:
+        InfraError: If the infrastructure fails.
+    """
+    rewards: list[Rewards] = []
+    for first in range(0, len(episodes), _BATCH):
+        copies: list[TextEnv] = []
+        for place, _ in episodes[first : first + _BATCH]:
+            start(env, place)
+            copies += _copies(env, 1) or []
+        turns = [turns for _, turns in episodes[first : first + _BATCH]]
+        if len(copies) == len(turns):
+            rewards += _play_batch(copies, turns, keep=keep)
+        else:
+            for place, actions in episodes[first : first + _BATCH]:
+                rewards += play(env, place, [actions], keep=keep)
     return rewards
 
 

@@ -25,6 +25,8 @@ class FamilyResult:
         mean: Mean over tries.
         best: Mean over tasks of the best try; 0 for tasks to which the family does not apply.
         max: Best try of all.
+        bests: Best try of each task to which the family applies.
+        quartiles: Quartiles of the tries.
         example: The joint action of the best try.
     """
 
@@ -34,6 +36,8 @@ class FamilyResult:
     mean: float
     best: float
     max: float
+    bests: Sequence[float]
+    quartiles: tuple[float, float, float]
     example: JointAction
 
 

@@ -2,7 +2,8 @@
 
 A policy that is trained on a reward finds what a search finds, so that a reward is as good as its
 worst answer under a search. Half of the budget is shared by the families; the other half changes
-the best attacks found so far, see `mlrl_envs.auditing.mutations`.
+the best attacks found so far, see `mlrl_envs.auditing.mutations`. An attack that equals the honest
+answer to the task is left out, because it is no exploit.
 """
 
 import random
@@ -61,6 +62,7 @@ def attack_task(
         (family, action)
         for family in families
         for action in _draw(family, scene, share, random.Random(f"{seed}/{family.name}"))  # noqa: S311  must be deterministic
+        if family.knows_answer or not _is_honest(action, scene)
     ][:budget]
     tries = _played([(family.name, action) for family, action in drawn], play_many)
     open_to_all = {family.name for family in families if not family.knows_answer}
@@ -91,10 +93,23 @@ def _climb(pool: list[Try], scene: Scene, play_many: PlayMany, budget: int, seed
         for _ in range(count):
             child = mutate(rng.choice(best).action, rng.choice(known).action, scene, rng)
             children.append({agent: text[:_MAX_CHARS] for agent, text in child.items()})
-        played = _played([(CLIMBED, child) for child in children], play_many)
+        played = _played(
+            [(CLIMBED, child) for child in children if not _is_honest(child, scene)], play_many
+        )
+        if not played:
+            break
         tries += played
         best = _best([*best, *played])
     return tries
+
+
+def _is_honest(action: JointAction, scene: Scene) -> bool:
+    """Return whether texts are those of the honest answer, up to case and white space."""
+    answer = scene.answer
+    return answer is not None and all(
+        action.get(agent, "").casefold().split() == answer.get(agent, "").casefold().split()
+        for agent in scene.agents
+    )
 
 
 def _best(tries: Sequence[Try]) -> list[Try]:

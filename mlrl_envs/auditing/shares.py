@@ -9,9 +9,11 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from mlrl_envs.auditing.families import Family
 from mlrl_envs.auditing.honest import HonestAnswer
-from mlrl_envs.auditing.playing import Place, Rewards, play
+from mlrl_envs.auditing.playing import Place, Rewards, play_each
 from mlrl_envs.auditing.report import FamilyResult
 from mlrl_envs.auditing.search import CLIMBED, Try
 from mlrl_envs.types import TextEnv
@@ -51,10 +53,10 @@ def shares_of(
     Raises:
         InfraError: If the infrastructure fails.
     """
-    honest = [play(env, answer.place, [answer.turns], keep=False)[0] for answer in answers]
+    honest = play_each(env, [(answer.place, answer.turns) for answer in answers], keep=False)
     empty = dict.fromkeys(env.possible_agents, "")
-    floors = [play(env, place, [[empty]])[0] for place in places]
-    floors_of_honest = [play(env, answer.place, [[empty]])[0] for answer in answers]
+    floors = play_each(env, [(place, [empty]) for place in places], keep=True)
+    floors_of_honest = play_each(env, [(answer.place, [empty]) for answer in answers], keep=True)
     low, high = env.reward_range
     played = [*honest, *(one.rewards for of_task in tries for one in of_task)]
     pays_each_turn = any(sum(rewards) > high + _TOLERANCE for rewards in played)
@@ -116,5 +118,12 @@ def _result(
         mean=statistics.fmean(own),
         best=sum(share for share, _ in bests) / len(tries),
         max=best_share,
+        bests=[share for share, _ in bests],
+        quartiles=_quartiles(own),
         example=dict(best_try.action),
     )
+
+
+def _quartiles(values: Sequence[float]) -> tuple[float, float, float]:
+    low, middle, high = (float(each) for each in np.quantile(values, (0.25, 0.5, 0.75)))
+    return low, middle, high

@@ -3,12 +3,12 @@
 Every task has twin files of the same form with another answer, on which programs are checked.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from mlrl_envs.datasets.tool_archives import briefs, plain
+from mlrl_envs.datasets.tool_parts import SIMILAR, plain, programmed
 from mlrl_envs.datasets.tool_world import World
-from mlrl_envs.tasks import ToolEvidence, ToolTask
+from mlrl_envs.tasks import ToolTask
 
 __all__ = ["TABLE_KINDS"]
 
@@ -20,8 +20,7 @@ def _task(
     question: str,
     known: tuple[str, str],
     make: Callable[[], tuple[Files, list[float], float]],
-    tool: str,
-    text: str,
+    code: str,
 ) -> ToolTask:
     """Return a task whose files are drawn twice: for the team and as twins.
 
@@ -29,29 +28,23 @@ def _task(
         question: The question.
         known: What `researcher` and `solver` are told.
         make: Draws the files; returns them, the numbers that count, and the answer.
-        tool: The tool of the reference, `"python"` or `"calculator"`.
-        text: The program of the reference; an expression is written from the files.
+        code: The program of the reference.
     """
     files, needs, answer = make()
     twins, _, twin = make()
-    if tool == "calculator":
-        text = text.format(*map(plain, needs))
-    parameters = json.dumps({"code" if tool == "python" else "expression": text})
-    item = ToolEvidence(
-        "solver", tool, parameters, tuple(map(plain, needs)), plain(answer), plain(twin)
-    )
+    item = programmed(code, tuple(needs), plain(answer))
     return ToolTask(
         "",
         question,
-        briefs(*known),
-        evidence=(item,),
+        (("researcher", known[0]), ("solver", known[1])),
+        evidence=(replace(item, twin=plain(twin)),),
         answer=plain(answer),
         files=tuple(files.items()),
         twin_files=tuple(twins.items()),
     )
 
 
-def _table(header: str, rows: list[tuple[object, ...]]) -> str:
+def _table(header: str, rows: Sequence[tuple[object, ...]]) -> str:
     lines = [",".join(map(str, row)) for row in rows]
     return "\n".join([header, *lines]) + "\n"
 
@@ -59,16 +52,17 @@ def _table(header: str, rows: list[tuple[object, ...]]) -> str:
 def orders(world: World, level: int) -> ToolTask:
     """Sum one column of a table over the rows of one customer in one state."""
     house, states = world.name(), ("sent", "held", "returned")
-    customers = [world.code("C") for _ in range(4)]
-    wanted, state = customers[0], world.draws.pick(states)
+    customers = [world.code("C") for _ in range(SIMILAR + 1)]
+    wanted, state = customers[0], world.pick(states)
 
     def make() -> tuple[Files, list[float], float]:
-        rows: list[tuple[object, ...]] = []
-        for number in range(1, 20 * level + 16):
-            boxes = world.number(11, 95)
-            rows.append((number, world.draws.pick(customers), world.draws.pick(states), boxes))
-        rows.append((len(rows) + 1, wanted, state, world.number(11, 95)))
-        counted = [int(str(row[3])) for row in rows if row[1:3] == (wanted, state)]
+        cells = [(customer, kind) for customer in customers for kind in states]
+        placed = [cell for cell in cells for _ in range(world.integer(2, level + 2))]
+        rows = [
+            (number, *cell, world.number(11, 95))
+            for number, cell in enumerate(world.shuffled(placed), start=1)
+        ]
+        counted = [boxes for _, *cell, boxes in rows if cell == [wanted, state]]
         files = {"orders.csv": _table("order,customer,state,boxes", rows)}
         return files, [float(n) for n in counted], float(sum(counted))
 
@@ -82,31 +76,29 @@ def orders(world: World, level: int) -> ToolTask:
             f"Only orders in the state {state} count.",
         ),
         make,
-        "python",
         code,
     )
 
 
 def soundings(world: World, level: int) -> ToolTask:
     """Count the rows of a table that fulfil two or three conditions."""
-    bay, least, most = world.name(), world.number(30, 50), world.number(25, 45)
-    stations = [world.code("P") for _ in range(3)]
+    bay, least, most = world.name(), world.number(15, 55), world.number(40, 55)
+    stations = [world.code("P") for _ in range(SIMILAR)]
     wanted = stations[0]
 
     def make() -> tuple[Files, list[float], float]:
-        rows: list[tuple[object, ...]] = []
-        for number in range(1, 60 + 40 * level):
-            depth, wind = world.number(11, 95), world.number(11, 60)
-            rows.append((number, world.draws.pick(stations), depth, wind))
+        placed = [station for station in stations for _ in range(16 + 6 * level)]
+        rows = [
+            (number, station, world.number(11, 95), world.number(11, 60))
+            for number, station in enumerate(world.shuffled(placed), start=1)
+        ]
         counted = [
-            row
-            for row in rows
-            if row[1] == wanted
-            and int(str(row[2])) > least
-            and (level < 3 or int(str(row[3])) < most)
+            number
+            for number, station, depth, wind in rows
+            if station == wanted and depth > least and (level < 3 or wind < most)
         ]
         files = {"soundings.csv": _table("number,station,depth,wind", rows)}
-        return files, [float(str(row[0])) for row in counted], float(len(counted))
+        return files, [float(number) for number in counted], float(len(counted))
 
     test = f"r[1] == '{wanted}' and int(r[2]) > {least}"
     test += f" and int(r[3]) < {most}" if level > 2 else ""
@@ -119,7 +111,6 @@ def soundings(world: World, level: int) -> ToolTask:
             f"A sounding is good if it has a depth of more than {least}{also}.",
         ),
         make,
-        "python",
         code,
     )
 
@@ -127,7 +118,7 @@ def soundings(world: World, level: int) -> ToolTask:
 def tanks(world: World, level: int) -> ToolTask:
     """Compute the worth of the content of one tank, or of two, from their sizes in a file."""
     good, price = world.good(), world.number(11, 90)
-    codes = [world.code("T") for _ in range(6)]
+    codes = [world.code("T") for _ in range(SIMILAR + 1)]
     wanted = codes[: 1 if level < 3 else 2]
     spilled = world.number(11, 60)
 
@@ -145,8 +136,13 @@ def tanks(world: World, level: int) -> ToolTask:
         lost = [float(spilled)] if level > 1 else []
         return files, [*needs, price, *lost], volume * price - (spilled if level > 1 else 0)
 
-    volume = "{} * {} * {}" if level < 3 else "({} * {} * {} + {} * {} * {})"
-    expression = f"{volume} * {{}}{' - {}' if level > 1 else ''}"
+    code = (
+        "import re\nvolume = 0\nfor line in open('tanks.txt'):\n"
+        f"    if line[5:10] in {wanted}:\n"
+        "        sizes = re.findall('[0-9.]+', line[10:])\n"
+        "        volume += float(sizes[0]) * float(sizes[1]) * float(sizes[2])\n"
+        f"print(volume * {price}{f' - {spilled}' if level > 1 else ''})"
+    )
     loss = f" From the worth of all, {spilled} crowns go off for the guard." if level > 1 else ""
     return _task(
         f"What is the {good} in the store worth, in crowns? The file tanks.txt has the sizes of "
@@ -156,38 +152,28 @@ def tanks(world: World, level: int) -> ToolTask:
             f"A cubic metre of {good} is worth {price} crowns.{loss}",
         ),
         make,
-        "calculator",
-        expression,
+        code,
     )
 
 
 def wages(world: World, level: int) -> ToolTask:
     """Join two tables and sum hours times rate over the workers of one crew."""
     gang, bonus = world.name(), world.number(11, 60)
-    crews = [world.code("G") for _ in range(3)]
+    crews = [world.code("G") for _ in range(SIMILAR + 1)]
     workers = [world.name() for _ in range(5 + level)]
     wanted = crews[0]
 
     def make() -> tuple[Files, list[float], float]:
         rates = {worker: world.number(11, 40) for worker in workers}
-        rows: list[tuple[object, ...]] = []
-        needs: list[float] = []
-        total = 0
-        for _ in range(15 * level + 10):
-            worker, crew, hours = (
-                world.draws.pick(workers),
-                world.draws.pick(crews),
-                world.number(3, 60),
-            )
-            rows.append((worker, crew, hours))
-            if crew == wanted:
-                needs += [float(hours), float(rates[worker])]
-                total += hours * rates[worker] + (bonus if level > 1 else 0)
+        placed = [crew for crew in crews for _ in range(2 * level + 4)]
+        rows = [(world.pick(workers), crew, world.number(3, 60)) for crew in world.shuffled(placed)]
+        counted = [(hours, rates[worker]) for worker, crew, hours in rows if crew == wanted]
+        total = sum(hours * rate + (bonus if level > 1 else 0) for hours, rate in counted)
         files = {
             "hours.csv": _table("worker,crew,hours", rows),
             "rates.csv": _table("worker,rate", list(rates.items())),
         }
-        return files, needs, float(total)
+        return files, [float(n) for pair in counted for n in pair], float(total)
 
     code = (
         _SPLIT.format("rates.csv")
@@ -205,7 +191,6 @@ def wages(world: World, level: int) -> ToolTask:
             f"A row of hours.csv earns its hours times the rate of its worker.{extra}",
         ),
         make,
-        "python",
         code,
     )
 

@@ -6,9 +6,10 @@ training task occurs in a task of `eval`.
 """
 
 import hashlib
+import random
 from collections.abc import Sequence
-
-from mlrl_envs.datasets.draws import Draws
+from functools import lru_cache
+from typing import TypeVar
 
 __all__ = ["World", "belongs"]
 
@@ -22,6 +23,7 @@ _GOODS = (
     *("peat", "pepper", "pitch", "resin", "rope", "rye", "salt", "sand", "silk", "slate"),
     *("soap", "sugar", "tallow", "tar", "tea", "tiles", "tin", "wax", "wine", "wool"),
 )
+ItemT = TypeVar("ItemT")
 
 
 def belongs(value: str, split: str) -> bool:
@@ -33,33 +35,38 @@ def belongs(value: str, split: str) -> bool:
 class World:
     """The source of everything that varies between tasks.
 
+    Only `random()` is used of the generator, because Python guarantees no other of its sequences.
+
     Args:
-        key: The seed; equal keys give equal values.
+        key: The seed; equal keys give equal values in every process and every version of Python.
         split: The split that all values belong to.
     """
 
     def __init__(self, key: str, split: str) -> None:
-        self.draws = Draws(key)
+        seed = int.from_bytes(hashlib.sha256(key.encode()).digest(), "big")
+        self._draw = random.Random(seed).random  # noqa: S311  no secrets
         self._split = split
         self._used: set[str] = set()
 
+    def integer(self, low: int, high: int) -> int:
+        """Return any integer from `low` to `high`, both included."""
+        return low + int(self._draw() * (high - low + 1))
+
+    def pick(self, items: Sequence[ItemT]) -> ItemT:
+        """Return one of the items."""
+        return items[int(self._draw() * len(items))]
+
     def number(self, low: int, high: int) -> int:
         """Return an integer from `low` to `high` that belongs to the split."""
-        while True:
-            value = self.draws.integer(low, high)
-            if belongs(str(value), self._split):
-                return value
+        return self.pick(_numbers(low, high, self._split))
 
     def half(self, low: int, high: int) -> float:
-        """Return a number that ends in .5 and belongs to the split."""
+        """Return a number that ends in .5; its integer part belongs to the split."""
         return self.number(low, high) + 0.5
 
     def name(self) -> str:
         """Return an invented name that the task has not used yet."""
-        while True:
-            parts = (self.draws.pick(pool) for pool in (_STARTS, _MIDDLES, _ENDS))
-            if self._is_new(name := "".join(parts)):
-                return name
+        return self._new(_names(self._split))
 
     def person(self) -> str:
         """Return an invented full name."""
@@ -67,23 +74,41 @@ class World:
 
     def good(self) -> str:
         """Return a sort of goods that the task has not used yet."""
-        while not self._is_new(good := self.draws.pick(_GOODS)):
-            pass
-        return good
+        return self._new(_goods(self._split))
 
     def code(self, prefix: str) -> str:
         """Return a code such as KX-311 that the task has not used yet."""
-        while not self._is_new(code := f"{prefix}-{self.number(100, 999)}"):
-            pass
-        return code
+        return self._new(_codes(prefix, self._split))
 
-    def shuffled(self, items: Sequence[str]) -> list[str]:
+    def shuffled(self, items: Sequence[ItemT]) -> list[ItemT]:
         """Return the items in another order."""
         left = list(items)
-        return [left.pop(self.draws.integer(0, len(left) - 1)) for _ in items]
+        return [left.pop(self.integer(0, len(left) - 1)) for _ in items]
 
-    def _is_new(self, value: str) -> bool:
-        if value in self._used or not belongs(value, self._split):
-            return False
+    def _new(self, pool: Sequence[str]) -> str:
+        while (value := self.pick(pool)) in self._used:
+            pass
         self._used.add(value)
-        return True
+        return value
+
+
+@lru_cache(maxsize=4096)
+def _numbers(low: int, high: int, split: str) -> tuple[int, ...]:
+    return tuple(n for n in range(low, high + 1) if belongs(str(n), split))
+
+
+@lru_cache
+def _names(split: str) -> tuple[str, ...]:
+    names = (a + b + c for a in _STARTS for b in _MIDDLES for c in _ENDS)
+    return tuple(name for name in names if belongs(name, split))
+
+
+@lru_cache
+def _goods(split: str) -> tuple[str, ...]:
+    return tuple(good for good in _GOODS if belongs(good, split))
+
+
+@lru_cache
+def _codes(prefix: str, split: str) -> tuple[str, ...]:
+    codes = (f"{prefix}-{number}" for number in _numbers(100, 999, split))
+    return tuple(code for code in codes if belongs(code, split))

@@ -7,29 +7,32 @@ splits, see `tool_world`. Answers are computed, and stand in nothing that agents
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
+from typing import overload
 
 from mlrl_envs.datasets.sources import SAMPLE, DataSource, Row, load_split
 from mlrl_envs.datasets.tool_archives import ARCHIVE_KINDS
+from mlrl_envs.datasets.tool_lookups import LOOKUP_KINDS
 from mlrl_envs.datasets.tool_tables import TABLE_KINDS
 from mlrl_envs.datasets.tool_world import World, belongs
-from mlrl_envs.errors import InvalidArgumentError, InvalidDataError, unknown_name
+from mlrl_envs.errors import InvalidArgumentError, InvalidDataError
 from mlrl_envs.tasks import Document, ToolEvidence, ToolTask
 
 __all__ = [
     "KINDS",
     "LEVELS",
     "SIZES",
+    "GeneratedTasks",
     "load_corpus",
     "load_questions",
     "make_task",
-    "make_tasks",
     "parse_row",
 ]
 
-KINDS = {**ARCHIVE_KINDS, **TABLE_KINDS}
+KINDS = {**ARCHIVE_KINDS, **LOOKUP_KINDS, **TABLE_KINDS}
 LEVELS = (1, 2, 3)
 SIZES = {"train": 1000, "eval": 200, SAMPLE: 10}
 SMALL = 9  # smaller answers are too easy to guess
@@ -42,50 +45,71 @@ _ROWS = DataSource(
 )
 
 
-@lru_cache(maxsize=16)
-def make_tasks(
-    split: str, *, size: int, seed: int, kinds: Sequence[str], levels: Sequence[int]
-) -> tuple[ToolTask, ...]:
-    """Return the first generated tasks of a split.
+@dataclass(frozen=True)
+class GeneratedTasks(Sequence[ToolTask]):
+    """The generated tasks of one or more splits; each is made when it is first asked for.
 
-    Args:
-        split: `"train"`, `"eval"` or `"sample"`.
-        size: Number of tasks.
+    Attributes:
+        sizes: Splits and numbers of tasks.
         seed: Seed of the tasks.
         kinds: Some of `KINDS`, used in turn.
         levels: Some of `LEVELS`, used in turn.
-
-    Raises:
-        UnknownNameError: If there is no such split.
     """
-    if split not in SIZES:
-        raise unknown_name("split", split, list(SIZES))
-    variants = [(kind, level) for level in levels for kind in kinds]
-    found: list[ToolTask] = []
-    number = 0
-    while len(found) < size:
-        kind, level = variants[len(found) % len(variants)]
-        task = make_task(split, seed=seed, number=number, kind=kind, level=level)
-        number += 1
-        if task is not None:
-            found.append(task)
-    return tuple(found)
+
+    sizes: tuple[tuple[str, int], ...]
+    seed: int
+    kinds: tuple[str, ...]
+    levels: tuple[int, ...]
+
+    def __len__(self) -> int:
+        """Return the number of tasks."""
+        return sum(size for _, size in self.sizes)
+
+    @overload
+    def __getitem__(self, place: int) -> ToolTask: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[ToolTask, ...]: ...
+    def __getitem__(self, place: int | slice) -> ToolTask | tuple[ToolTask, ...]:
+        """Return a task by its place, or several."""
+        if isinstance(place, slice):
+            return tuple(self[number] for number in range(len(self))[place])
+        number = range(len(self))[place]
+        for split, size in self.sizes:  # noqa: B007  the split that the number falls into
+            if number < size:
+                break
+            number -= size
+        kind = self.kinds[number % len(self.kinds)]
+        level = self.levels[number // len(self.kinds) % len(self.levels)]
+        return make_task(split, seed=self.seed, number=number, kind=kind, level=level)
 
 
-def make_task(split: str, *, seed: int, number: int, kind: str, level: int) -> ToolTask | None:
-    """Return one task, or None if its answer is unfair or belongs to another split."""
+@lru_cache(maxsize=4096)
+def make_task(split: str, *, seed: int, number: int, kind: str, level: int) -> ToolTask:
+    """Return the generated task of a key.
+
+    Args:
+        split: `"train"`, `"eval"` or `"sample"`.
+        seed: Seed of the tasks.
+        number: Place of the task in its split.
+        kind: One of `KINDS`.
+        level: One of `LEVELS`.
+    """
     task_id = f"tools/{kind}/{level}/{split}/{seed}/{number}"
-    task = replace(KINDS[kind](World(task_id, split), level), task_id=task_id)
-    return task if _is_fair(task, split) else None
+    draws = (KINDS[kind](World(f"{task_id}/{draw}", split), level) for draw in count())
+    return replace(next(task for task in draws if _is_fair(task, split)), task_id=task_id)
 
 
 def _is_fair(task: ToolTask, split: str) -> bool:
-    told = [task.question, *dict(task.briefs).values(), *(d.text for d in task.documents)]
-    if not task.answer[0].isdigit():
+    """Return whether an answer belongs to the split, is hard to guess, and is not told."""
+    if task.rivals:
         return True
-    if float(task.answer) <= SMALL or any(item.twin == task.answer for item in task.evidence):
-        return False
-    return belongs(task.answer, split) and task.answer not in " ".join(told)
+    told = [task.question, *dict(task.briefs).values(), *(d.text for d in task.documents)]
+    return (
+        float(task.answer) > SMALL
+        and belongs(task.answer, split)
+        and task.answer not in " ".join(told)
+        and all(item.twin != task.answer for item in task.evidence)
+    )
 
 
 def load_questions(path: str) -> tuple[ToolTask, ...]:
@@ -98,9 +122,11 @@ def parse_row(row: Row) -> ToolTask:
     """Convert a row to a task; `files`, `twin_files`, `documents` and `rivals` may be missing.
 
     Raises:
-        InvalidDataError: If a field has the wrong type.
+        InvalidDataError: If a field has the wrong type, or no evidence is needed.
     """
     try:
+        if not row["evidence"]:
+            raise TypeError("evidence is empty")
         return ToolTask(
             task_id=str(row["task_id"]),
             question=str(row["question"]),

@@ -28,6 +28,14 @@ Reward:
 
     See `mlrl_envs.rewards.coding.classes`.
 
+Reads:
+    The results of the class in the test methods of the data set, and which methods are delivered,
+    by whom, and whether they are stubs.
+
+Cannot read:
+    Style and speed within the time limits. A body that hides that it is constant earns the tests
+    that expect this constant.
+
 Data:
     ClassEval, 100 rows, 84 of them certified, MIT. X. Du et al., "ClassEval: A Manually-Crafted
     Benchmark for Evaluating LLMs on Class-level Code Generation", arXiv:2308.01861. The reference

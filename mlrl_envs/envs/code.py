@@ -26,6 +26,15 @@ Reward:
     | `attempts` | -0.5 to 2 | tests, +1 if all pass, -0.5 if there is an error |
 
     See `mlrl_envs.rewards.coding.functions`.
+
+Reads:
+    The results of the program in the assertions that agents were not shown, and of changed programs
+    that lack the work of one agent.
+
+Cannot read:
+    The code itself: style and speed within the time limits. A main function that repeats the work
+    of its helper and compares the two by other means than `==`, and a whole answer in an encoding
+    that takes work to undo, pass for cooperation.
 """
 
 from collections.abc import Mapping, Sequence

@@ -28,6 +28,14 @@ Reward:
     See `mlrl_envs.rewards.debate.score`, `mlrl_envs.rewards.debate.argument` and
     `mlrl_envs.rewards.debate.judge`.
 
+Reads:
+    The words of the argument, of the key points of both sides and of other propositions, of the
+    proposition and of the opponent's last argument, and counts of word pairs in people's texts.
+
+Cannot read:
+    Whether an argument is true or follows, and an argument for the other side in neutral words.
+    `judged` adds what its scorer reads.
+
 Data:
     24 propositions written one by one and 2880 made from 40 topics, with key points for both sides
     that no agent reads. There are no reference answers.
@@ -51,7 +59,7 @@ from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.debate import contrast_tasks, load_debate
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.history import quote
-from mlrl_envs.envs.options import DataConfig
+from mlrl_envs.envs.options import PROSE_SCORER, DataConfig
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.models import Endpoint, as_endpoint
 from mlrl_envs.rewards.debate.judge import score_judged
@@ -100,6 +108,7 @@ class DebateConfig(DataConfig):
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
+    SCORER: ClassVar[object] = PROSE_SCORER
 
     max_turns: int = 3
     communication: str = "broadcast"
@@ -183,7 +192,9 @@ class DebateFamily(Family[DebateConfig, DebateTask]):
         prompts = [self.prompts(attempt.task) for attempt in attempts]
         if isinstance(config.judge, Endpoint):
             return score_judged(attempts, rules, prompts, config.judge)
-        judged = judge_texts(attempts, prompts, lambda task: task.proposition, self.scorer)
+        judged = judge_texts(
+            attempts, self.tasks, self.prompts, lambda task: task.proposition, self.scorer
+        )
         tasks = (*contrast_tasks(), *(self.tasks if config.path else ()))
         contrast = contrast_of(tuple(dict.fromkeys(topic_of(task) for task in tasks)))
         return [

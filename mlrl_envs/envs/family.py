@@ -53,7 +53,7 @@ class Family(ABC, Generic[ConfigT, TaskT]):
     feedback_heading: ClassVar[str] = "Feedback on the joint answer"
 
     config: ConfigT
-    tasks: tuple[TaskT, ...]
+    tasks: Sequence[TaskT]
 
     @classmethod
     def make_env(cls, **options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config
@@ -77,7 +77,7 @@ class Family(ABC, Generic[ConfigT, TaskT]):
 
     @classmethod
     @abstractmethod
-    def load_tasks(cls, config: ConfigT) -> tuple[TaskT, ...]:
+    def load_tasks(cls, config: ConfigT) -> Sequence[TaskT]:
         """Return the tasks of the split that the options name."""
 
     @property

@@ -26,6 +26,12 @@ Reward:
 
     See `mlrl_envs.rewards.math.score`.
 
+Reads:
+    The number that each answer gives; with `require_steps` also the numbers of its working.
+
+Cannot read:
+    The words of a working, and where a right number comes from if no steps are required.
+
 Data:
     With `source="procedural"` problems are generated from a seed (arithmetic, algebra, word
     problems, several steps; three levels) and no data set is needed. With `source="gsm8k"` they are

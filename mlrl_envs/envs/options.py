@@ -12,7 +12,10 @@ from mlrl_envs.models import Endpoint, as_endpoint
 from mlrl_envs.models.scorers import as_scorer
 from mlrl_envs.types import TextScorer
 
-__all__ = ["DataConfig", "FamilyConfig"]
+__all__ = ["PROSE_SCORER", "DataConfig", "FamilyConfig"]
+
+PROSE_SCORER = {"kind": "likelihood", "dtype": "bfloat16"}
+"""Scorer of `reward="judged"` in prose, if the caller names none."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +33,13 @@ class FamilyConfig:
             mapping with `base_url`, `model` and other fields of it.
         scorer: The model that scores texts with `reward="judged"`: a `TextScorer`, the name of a
             kind (`"likelihood"`), a mapping with `kind` and the options of that kind, or
-            `"module:function"`; see `mlrl_envs.models.scorers.as_scorer`.
+            `"module:function"`; see `mlrl_envs.models.scorers.as_scorer`. None uses the `SCORER`
+            of the family.
         communication: `"broadcast"` shows agents the answers of their teammates from turn 2 on.
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "paper")
+    SCORER: ClassVar[object] = None  # of reward="judged"
 
     split: str = "train"
     reward: str = "grounded"
@@ -73,18 +78,20 @@ class FamilyConfig:
             object.__setattr__(self, "expert", as_endpoint(self.expert))
 
     def _check_scorer(self) -> None:
-        if self.scorer is None:
-            if self.reward == "judged":
+        scorer: object = self.scorer
+        if self.reward != "judged":
+            if scorer is not None:
                 raise InvalidArgumentError(
-                    "reward 'judged' needs a text scorer: pass scorer='likelihood', "
-                    "scorer={'kind': ..., 'model': ...} or an object with score_many"
+                    f"a scorer is read by reward 'judged' only, got reward {self.reward!r} with one"
                 )
             return
-        if self.reward != "judged":
+        scorer = self.SCORER if scorer is None else scorer
+        if scorer is None:
             raise InvalidArgumentError(
-                f"a scorer is read by reward 'judged' only, got reward {self.reward!r} with one"
+                "reward 'judged' needs a text scorer: pass scorer='likelihood', "
+                "scorer={'kind': ..., 'model': ...} or an object with score_many"
             )
-        object.__setattr__(self, "scorer", as_scorer(self.scorer))
+        object.__setattr__(self, "scorer", as_scorer(scorer))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ Action:
 
 Reward:
     Both agents receive the same reward. An episode is solved from 0.75 on (`paper`: when the ratio
-    of the lengths lies in its interval). `judged` needs a text scorer (`scorer`).
+    of the lengths lies in its interval). `judged` reads a text scorer (`scorer`).
 
     | mode | range | reward of a turn |
     |---|---|---|
@@ -25,6 +25,14 @@ Reward:
     | `paper` | 0 to `scale` | `scale` · exp(-distance of the ratio of lengths to its interval) |
 
     See `mlrl_envs.rewards.writing.story`.
+
+Reads:
+    The words of both texts and of the prompt, words that go with this prompt and with sixteen
+    others, the texts' lengths, and counts of word pairs in people's texts.
+
+Cannot read:
+    Sense: sentences in another order earn the same, and fluent prose with words that go with the
+    prompt passes. `judged` adds what its scorer reads.
 
 Data:
     Twenty prompts written for this project: ten to train on, ten to evaluate on. `prompts` replaces
@@ -49,7 +57,7 @@ from typing import ClassVar
 from mlrl_envs.config import check_number
 from mlrl_envs.datasets.story import load_story
 from mlrl_envs.envs.family import Family
-from mlrl_envs.envs.options import FamilyConfig
+from mlrl_envs.envs.options import PROSE_SCORER, FamilyConfig
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.rewards.prose import contrast_of, judge_texts
 from mlrl_envs.rewards.writing.story import score_grounded, score_paper, topic_of
@@ -73,6 +81,7 @@ class StoryConfig(FamilyConfig):
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
+    SCORER: ClassVar[object] = PROSE_SCORER
 
     prompts: Sequence[str] | None = None
     min_ratio: float = 2.0
@@ -142,8 +151,9 @@ class StoryFamily(Family[StoryConfig, StoryTask]):
         bounds = (config.min_ratio, config.max_ratio)
         if config.reward == "paper":
             return [score_paper(attempt, bounds=bounds, scale=config.scale) for attempt in attempts]
-        prompts = [self.prompts(attempt.task) for attempt in attempts]
-        judged = judge_texts(attempts, prompts, lambda task: task.prompt, self.scorer)
+        judged = judge_texts(
+            attempts, self.tasks, self.prompts, lambda task: task.prompt, self.scorer
+        )
         topics = (topic_of(task) for task in (*load_story("all"), *self.tasks))
         contrast = contrast_of(tuple(topics))
         return [

@@ -27,6 +27,13 @@ Reward:
 
     See `mlrl_envs.rewards.tools.score`.
 
+Reads:
+    The tool calls and their results, and the answer of `solver`.
+
+Cannot read:
+    Text of agents beside calls and answer, and why a call was made: an agent that already knows a
+    result and makes the calls anyway earns the full reward.
+
 Data:
     Tasks are generated from a seed, ten kinds at three levels, with archives and files of invented
     names and numbers. `eval` shares no name, number and answer with the other splits. The reference
@@ -55,9 +62,9 @@ from mlrl_envs.datasets.tools import (
     KINDS,
     LEVELS,
     SIZES,
+    GeneratedTasks,
     load_corpus,
     load_questions,
-    make_tasks,
 )
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.options import DataConfig
@@ -130,23 +137,19 @@ class ToolsFamily(Family[ToolsConfig, ToolTask]):
     feedback_heading: ClassVar[str] = "Feedback on the last turn"
 
     @classmethod
-    def load_tasks(cls, config: ToolsConfig) -> tuple[ToolTask, ...]:
+    def load_tasks(cls, config: ToolsConfig) -> Sequence[ToolTask]:
         """Return the tasks of the split; read the documents as well, so that errors show now."""
         _documents_of(config)
         if config.path is not None and config.split != SAMPLE:
             return load_questions(config.path)
         if config.split not in (*SIZES, "all"):
             raise unknown_name("split", config.split, [*SIZES, "all"])
-        return tuple(
-            task
-            for part in (("train", "eval") if config.split == "all" else (config.split,))
-            for task in make_tasks(
-                part,
-                size=config.num_tasks or SIZES[part],
-                seed=config.task_seed,
-                kinds=tuple(config.kinds),
-                levels=tuple(config.levels),
-            )
+        parts = ("train", "eval") if config.split == "all" else (config.split,)
+        return GeneratedTasks(
+            tuple((part, config.num_tasks or SIZES[part]) for part in parts),
+            config.task_seed,
+            tuple(config.kinds),
+            tuple(config.levels),
         )
 
     @property

@@ -9,6 +9,15 @@ Observation:
 
 Action:
     The text, without a heading or comments.
+
+Reads:
+    The words of both texts, of the source and of sixteen other sources, runs of three words, the
+    texts' lengths, and counts of word pairs in people's texts.
+
+Cannot read:
+    Truth: "the dog bit the man" and "the man bit the dog" earn the same. Sense: a search over
+    frames filled with words of the source finds texts that pass. `judged` adds what its scorer
+    reads.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +26,7 @@ from typing import ClassVar
 
 from mlrl_envs.datasets.sources import SAMPLE
 from mlrl_envs.envs.family import Family
-from mlrl_envs.envs.options import DataConfig
+from mlrl_envs.envs.options import PROSE_SCORER, DataConfig
 from mlrl_envs.rewards.prose import Contrast, contrast_of, judge_texts
 from mlrl_envs.rewards.writing.grounded import WritingRules, score_grounded
 from mlrl_envs.rewards.writing.paper import MAX_REWARD, Levels, score_paper
@@ -32,6 +41,7 @@ class WritingConfig(DataConfig):
     """Options of retelling a source."""
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
+    SCORER: ClassVar[object] = PROSE_SCORER
 
 
 @dataclass(frozen=True)
@@ -84,8 +94,9 @@ class WritingFamily(Family[WritingConfig, WritingTask]):
         """Score attempts by their texts, with `judged` in one batch of the text scorer."""
         if self.config.reward == "paper":
             return [score_paper(attempt, levels=self.brief.levels) for attempt in attempts]
-        prompts = [self.prompts(attempt.task) for attempt in attempts]
-        judged = judge_texts(attempts, prompts, lambda task: task.source, self.scorer)
+        judged = judge_texts(
+            attempts, self.tasks, self.prompts, lambda task: task.source, self.scorer
+        )
         contrast = self.contrast()
         return [
             score_grounded(attempt, rules=self.brief.rules, contrast=contrast, judged=each)

@@ -25,7 +25,7 @@ from mlrl_envs.errors import ModelNotFoundError
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["SMOLLM2", "SMOLLM2_SHA256", "smollm2_folder"]
+__all__ = ["SMOLLM2", "SMOLLM2_SHA256", "check_smollm2", "smollm2_folder"]
 
 SMOLLM2 = "smollm2-135m-instruct"
 """Name of this model in configurations."""
@@ -54,7 +54,7 @@ def smollm2_folder(cache_dir: Path | None = None) -> Path:
             cache cannot be written.
     """
     root = cache_dir if cache_dir is not None else _default_cache_dir()
-    folder = root / f"{SMOLLM2}-{SMOLLM2_SHA256[:12]}-v{_FORMAT}"
+    folder = _folder(root)
     if folder.is_dir():
         return folder
     source = _find_gguf()
@@ -72,6 +72,20 @@ def smollm2_folder(cache_dir: Path | None = None) -> Path:
             "set MLRL_CACHE_DIR to a writable folder with 300 MB free"
         ) from error
     return folder
+
+
+def check_smollm2() -> None:
+    """Check that the model is installed, in microseconds and without reading it.
+
+    Raises:
+        ModelNotFoundError: If it has not been converted yet and a package is missing.
+    """
+    if not _folder(_default_cache_dir()).is_dir():
+        _find_gguf()
+
+
+def _folder(root: Path) -> Path:
+    return root / f"{SMOLLM2}-{SMOLLM2_SHA256[:12]}-v{_FORMAT}"
 
 
 def _default_cache_dir() -> Path:

@@ -10,8 +10,8 @@ methods of others without a body, as a repeated skeleton has them.
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mlrl_envs.parsing.syntax import parse_module
@@ -93,9 +93,11 @@ def merge(
         task: The class.
         owners: The methods of each coder.
         actions: The answers.
-        with_stubs: Whether stubs are inserted, too.
+        with_stubs: Whether stubs are inserted, too, and methods that call helpers of a teammate.
     """
     answers = {agent: read_answer(task, own, actions[agent]) for agent, own in owners.items()}
+    if not with_stubs:
+        answers = {agent: _without_borrowed(answer, answers) for agent, answer in answers.items()}
     methods: dict[str, FunctionNode] = {}
     helpers: dict[str, FunctionNode] = {}
     beside: list[ast.stmt] = []
@@ -107,6 +109,33 @@ def merge(
         return MergedClass(answers, None)
     source = splice(task.skeleton, task.class_name, methods, helpers, beside)
     return MergedClass(answers, source, "" if source else "nested too deeply")
+
+
+def _without_borrowed(answer: ClassAnswer, answers: Mapping[AgentID, ClassAnswer]) -> ClassAnswer:
+    """Return an answer in which methods that call helpers of other coders alone are stubs.
+
+    Coders do not see each other, so only one that leaves its work to another makes such calls.
+    """
+    theirs = {name for other in answers.values() for name in _helper_names(other)}
+    borrowed = theirs - _helper_names(answer)
+    stubs = {name: node for name, node in answer.methods.items() if _calls(node, borrowed)}
+    return replace(
+        answer,
+        methods={name: node for name, node in answer.methods.items() if name not in stubs},
+        stubs={**answer.stubs, **stubs},
+        helpers={k: node for k, node in answer.helpers.items() if not _calls(node, borrowed)},
+        beside=tuple(node for node in answer.beside if not _calls(node, borrowed)),
+    )
+
+
+def _helper_names(answer: ClassAnswer) -> set[str]:
+    defined = [node for node in answer.beside if not _is_import(node)]
+    return {*answer.helpers, *(name for node in defined for name in bound_names(node))}
+
+
+def _calls(statement: ast.stmt, names: Set[str]) -> bool:
+    called = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return any(getattr(f, "id", getattr(f, "attr", None)) in names for f in called)
 
 
 def read_answer(task: ClassTask, own: Sequence[str], text: str) -> ClassAnswer:

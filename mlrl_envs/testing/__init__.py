@@ -2,6 +2,6 @@
 
 from mlrl_envs.testing.contract import check_env
 from mlrl_envs.testing.junk import JUNK_TEXTS
-from mlrl_envs.testing.results import INFO_KEYS
+from mlrl_envs.testing.steps import INFO_KEYS
 
 __all__ = ["INFO_KEYS", "JUNK_TEXTS", "check_env"]

@@ -17,7 +17,7 @@ from gymnasium.spaces import Text
 from mlrl_envs.errors import ContractError, InfraError
 from mlrl_envs.shell.roster import acting_agents
 from mlrl_envs.testing.junk import JUNK_TEXTS
-from mlrl_envs.testing.results import (
+from mlrl_envs.testing.steps import (
     check_acting,
     check_infos,
     check_observations,

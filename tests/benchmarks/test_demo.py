@@ -6,6 +6,7 @@ from benchmarks.demo import DemoConfig, main, print_figures
 
 TINY = DemoConfig(
     model="tiny-random",
+    reward="grounded",
     iterations=2,
     tasks_per_iteration=1,
     group_size=2,

@@ -32,7 +32,8 @@ def pages(reference):
 def test_every_environment_has_a_page_with_all_its_parts(pages, env_id):
     page = pages[f"environments/{env_id.removeprefix('mlrl/')}.md"]
     headings = (
-        *("Agents", "Observation", "Action", "Reward", "Data", "Options"),
+        *("Agents", "Observation", "Action", "Reward", "Reads", "Cannot read", "Reward card"),
+        *("Data", "Options"),
         *("An episode", "Version history"),
     )
     assert all(f"\n## {heading}\n" in page for heading in headings)

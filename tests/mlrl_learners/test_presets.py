@@ -19,6 +19,7 @@ from mlrl_learners.registry import LearnerSpec, registry
 SMALL_OPTIONS = {"max_new_tokens": "4", "group_size": "2"}
 SMALL = [
     "--env.options.split", "sample",
+    "--env.options.reward", "grounded",
     "--learner.model", "tiny-random",
     "--train.iterations", "1",
     "--train.tasks_per_iteration", "1",
@@ -91,6 +92,13 @@ def test_a_preset_runs_one_iteration_with_a_tiny_model(name, tmp_path):
     assert result.iterations == 1
     lines = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["iteration"] for line in lines] == [1]
+
+
+@pytest.mark.parametrize("name", presets())
+def test_presets_of_prose_train_on_a_reward_that_reads_texts(name):
+    env = load_config(name).env
+    if env.id in ("mlrl/story-v1", "mlrl/tldr-v1", "mlrl/arxiv-v1", "mlrl/debate-v1"):
+        assert name == "tiny" or env.options["reward"] == "judged"
 
 
 @pytest.mark.parametrize("name", presets())

@@ -20,6 +20,7 @@ from mlrl_envs.models.scorers.likelihood import (
     RelevanceScorer,
 )
 from mlrl_envs.models.scorers.loading import ModelScorer
+from mlrl_envs.models.scorers.weakest import WeakestScorer
 from mlrl_envs.types import TextScorer, TextToScore
 
 __all__ = [
@@ -36,11 +37,12 @@ __all__ = [
     "SimilarityScorer",
     "TextScorer",
     "TextToScore",
+    "WeakestScorer",
     "as_scorer",
     "calibrate",
 ]
 
-SCORER_KINDS: dict[str, type[CachedScorer]] = {
+SCORER_KINDS: dict[str, type[Any]] = {
     "likelihood": LikelihoodScorer,
     "contrast": ContrastScorer,
     "relevance": RelevanceScorer,
@@ -48,6 +50,7 @@ SCORER_KINDS: dict[str, type[CachedScorer]] = {
     "endpoint": EndpointJudge,
     "entailment": EntailmentScorer,
     "similarity": SimilarityScorer,
+    "weakest": WeakestScorer,
 }
 
 
@@ -83,14 +86,17 @@ def _build(kind: str, options: dict[str, Any]) -> TextScorer:
     if kind not in SCORER_KINDS:
         raise unknown_name("scorer kind", kind, [*SCORER_KINDS, "module:function"])
     scorer_type = SCORER_KINDS[kind]
-    known = [each.name for each in fields(scorer_type)]  # type: ignore[arg-type]
+    known = [each.name for each in fields(scorer_type)]
     for name in options:
         if name not in known:
             raise unknown_name(f"option of scorer {kind!r}", name, known)
+    if scorer_type is WeakestScorer and isinstance(options.get("scorers"), list | tuple):
+        options["scorers"] = [as_scorer(each) for each in options["scorers"]]
     try:
-        return scorer_type(**options)
+        scorer: TextScorer = scorer_type(**options)
     except TypeError as error:  # a required option is missing
         raise InvalidArgumentError(f"scorer {kind!r}: {error}") from error
+    return scorer
 
 
 def _imported(reference: str, options: dict[str, Any]) -> TextScorer:

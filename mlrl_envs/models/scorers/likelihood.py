@@ -1,7 +1,7 @@
 """Text scorers that measure how probable a text is for a causal language model.
 
-- `LikelihoodScorer`: the mean log-probability of the tokens of the text, each sentence alone. Word
-  salad is improbable, whatever words it has.
+- `LikelihoodScorer`: the mean log-probability of a token in the least probable third of the text,
+  each sentence alone. Word salad is improbable, whatever words it has.
 - `ContrastScorer`: the same, minus that of the text with its words or sentences in another order.
   A list of keywords or of unrelated sentences has no order to lose.
 - `RelevanceScorer`: the gain of the mean log-probability from reading the source first, minus the
@@ -33,7 +33,8 @@ from mlrl_envs.types import TextToScore
 __all__ = ["ContrastScorer", "LikelihoodScorer", "RelevanceScorer"]
 
 MAX_TOKENS = 2048
-MAX_WORDS = 40
+MIN_WORDS, MAX_WORDS = 12, 40
+WORST = 1 / 3  # share of a text, its least probable sentences, that `LikelihoodScorer` counts
 
 
 @dataclass(frozen=True)
@@ -103,23 +104,31 @@ class _CalibratedScorer(ModelScorer):
 
 @dataclass(frozen=True)
 class LikelihoodScorer(_CalibratedScorer):
-    """Mean log-probability of the tokens of a text, calibrated.
+    """Mean log-probability of a token in the least probable third of a text, calibrated.
 
-    Each sentence is scored alone, in pieces of at most 40 words. A model that reads the text before
-    a sentence predicts repeated words and phrases well, so that templates and repetitions would
-    score above human texts. Reads `text` only.
+    Sentences are scored alone, in pieces of about 12 to 40 words: a model that reads the text
+    before a sentence predicts repeated words and phrases well, so that templates and repetitions
+    would score above human texts. The least probable pieces count, up to a third of the tokens: a
+    fluent sentence must not pay for word salad beside it. Reads `text` only.
     """
 
-    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.8, -6.0)}
+    VERSION: ClassVar[int] = 2
+    CALIBRATIONS: ClassVar[Mapping[str, Calibration]] = {SMOLLM2: Calibration(-6.7, -6.15)}
 
     def raw(self, batch: Sequence[TextToScore]) -> list[float]:
-        """Return the mean log-probability of a token of each text, in nats."""
+        """Return the mean log-probability of a token in the worst third of each text, in nats."""
         loaded = self.load()
         pieces = [_pieces(each.text) for each in batch]
-        distinct = list(dict.fromkeys(piece for found in pieces for piece in found))
-        lengths = {piece: len(loaded.ids(piece)) for piece in distinct}
-        means = dict(zip(distinct, self.log_probs([("", each) for each in distinct]), strict=True))
-        return [_weighted(found, means, lengths) for found in pieces]
+        lengths = [[len(loaded.ids(piece)) for piece in found] for found in pieces]
+        # On a CPU a text is a batch of its own, so that its score does not depend on others, even
+        # in bfloat16; a GPU needs large batches.
+        together = [pieces] if loaded.device.type != "cpu" else [[found] for found in pieces]
+        means = iter(
+            mean
+            for group in together
+            for mean in self.log_probs([("", piece) for found in group for piece in found])
+        )
+        return [_worst([(next(means), length) for length in found]) for found in lengths]
 
 
 @dataclass(frozen=True)
@@ -202,22 +211,35 @@ class RelevanceScorer(_CalibratedScorer):
 
 
 def _pieces(text: str) -> list[str]:
-    """Return the sentences of a text, long ones in pieces of at most `MAX_WORDS` words."""
+    """Return the sentences of a text, in pieces of about 12 to 40 words.
+
+    Short sentences are joined, because the first tokens of a piece are improbable in any text.
+    """
     found: list[str] = []
+    words: list[str] = []
     for sentence in re.split(r"(?<=[.!?])\s+|\n+", text):
-        words = sentence.split()
-        starts = range(0, len(words), MAX_WORDS)
-        found += [" ".join(words[start : start + MAX_WORDS]) for start in starts]
+        words += sentence.split()
+        if len(words) >= MIN_WORDS:
+            starts = range(0, len(words), MAX_WORDS)
+            found += [" ".join(words[start : start + MAX_WORDS]) for start in starts]
+            words = []
+    rest = " ".join(words)
+    if rest and found and len(found[-1].split()) + len(words) <= MAX_WORDS:
+        found[-1] += f" {rest}"
+    elif rest:
+        found.append(rest)
     return found
 
 
-def _weighted(
-    pieces: Sequence[str], means: Mapping[str, float], lengths: Mapping[str, int]
-) -> float:
-    total = sum(lengths[piece] for piece in pieces)
-    if not total:
-        return -math.inf
-    return math.fsum(means[each] * lengths[each] for each in pieces if lengths[each]) / total
+def _worst(pieces: Sequence[tuple[float, int]]) -> float:
+    """Return the mean of the lowest third of the tokens, from the mean and length of each piece."""
+    total = left = WORST * sum(length for _, length in pieces)
+    found = 0.0
+    for mean, length in sorted(pieces):
+        counted = min(length, left)
+        found += mean * counted if counted else 0.0
+        left -= counted
+    return found / total if total else -math.inf
 
 
 def _check_count(name: str, value: object) -> None:

@@ -17,7 +17,12 @@ from typing import Any, ClassVar, Literal
 from mlrl_envs.config import check_choice
 from mlrl_envs.errors import InvalidArgumentError, MissingPackageError, MlrlError, ScorerError
 from mlrl_envs.models.scorers.base import CachedScorer
-from mlrl_envs.models.smollm2 import SMOLLM2, SMOLLM2_SHA256, smollm2_folder
+from mlrl_envs.models.smollm2 import (
+    SMOLLM2,
+    SMOLLM2_SHA256,
+    check_smollm2,
+    smollm2_folder,
+)
 
 __all__ = ["LoadedModel", "ModelScorer"]
 
@@ -90,6 +95,7 @@ class ModelScorer(CachedScorer):
         Raises:
             InvalidArgumentError: If a value has the wrong type or is outside its range.
             MissingPackageError: If torch or transformers is not installed.
+            ModelNotFoundError: If the model is `"smollm2-135m-instruct"` and not installed.
         """
         for name in ("model", "device"):
             value = getattr(self, name)
@@ -103,6 +109,8 @@ class ModelScorer(CachedScorer):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidArgumentError(f"{name} must be an int of at least 1, got {value!r}")
         _check_packages()
+        if self.model == SMOLLM2:
+            check_smollm2()
 
     def load(self) -> LoadedModel:
         """Return the model, loaded at the first call of the process.

@@ -7,7 +7,6 @@ see copies of pieces. A text must pass all of them.
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.types import TextScorer, TextToScore
@@ -20,27 +19,25 @@ class WeakestScorer:
     """The minimum of the scores of several scorers.
 
     Attributes:
-        scorers: At least one scorer, in any form that `as_scorer` accepts.
+        scorers: At least one scorer. `as_scorer` builds them from their descriptions.
     """
 
-    scorers: Sequence[Any]
+    scorers: Sequence[TextScorer]
 
     def __post_init__(self) -> None:
-        """Build the scorers.
+        """Check that there is a scorer.
 
         Raises:
-            InvalidArgumentError: If there is none, or one of them is invalid.
+            InvalidArgumentError: If there is none.
         """
-        from mlrl_envs.models.scorers import as_scorer  # that module lists this class
-
         if not isinstance(self.scorers, list | tuple) or not self.scorers:
             raise InvalidArgumentError(f"scorers must be a list of scorers, got {self.scorers!r}")
-        object.__setattr__(self, "scorers", tuple(as_scorer(each) for each in self.scorers))
+        object.__setattr__(self, "scorers", tuple(self.scorers))
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 hash of the fingerprints of the scorers."""
-        found = " ".join(each.fingerprint for each in self._parts())
+        found = " ".join(each.fingerprint for each in self.scorers)
         return hashlib.sha256(f"weakest {found}".encode()).hexdigest()
 
     def score_many(self, batch: Sequence[TextToScore]) -> list[float]:
@@ -49,8 +46,5 @@ class WeakestScorer:
         Raises:
             InfraError: If one of the scorers fails.
         """
-        found = [each.score_many(batch) for each in self._parts()]
+        found = [each.score_many(batch) for each in self.scorers]
         return [min(scores) for scores in zip(*found, strict=True)]
-
-    def _parts(self) -> tuple[TextScorer, ...]:
-        return tuple(self.scorers)

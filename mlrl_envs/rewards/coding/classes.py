@@ -7,10 +7,12 @@ below by 0.
 
 Grounded, in [0, 1]: tests x (0.9 + 0.1 x methods delivered / methods) - 0.5 x overlap, at least 0.
 With k of n test methods passed, of which the unchanged skeleton passes k0, tests = (k - k0) /
-(n - k0), so that tests that pass without any work are not paid. A stub is neither delivered nor
-run; it is a body that does nothing, or the same for all arguments, although the reference does
-more. Overlap is the share of the methods that were written by a coder to whom they were not
-assigned; a repeated signature without a body is no overlap.
+(n - k0), so that tests that pass without any work are not paid; at most 0.1 + methods delivered /
+methods, so that a class which one coder completes at run time is not paid in full. A stub is
+neither delivered nor run; it is a body that does nothing, or the same for all arguments, although
+the reference does more, or that calls a helper which only a teammate wrote. Overlap is the share of
+the methods that were written by a coder to whom they were not assigned; a repeated signature
+without a body is no overlap.
 
 k of n counts the test methods of the data set; docstring examples run first in the same program and
 are used for feedback only. `solved` requires all tests and all methods. Not detected: a body that
@@ -36,6 +38,7 @@ __all__ = ["Owners", "score_grounded", "score_paper"]
 
 Owners = Mapping[AgentID, Sequence[str]]
 TESTS, DELIVERED, OVERLAP = 0.9, 0.1, 0.5
+SLACK = 0.1
 PARSED, PASSED = 2.0, 4.0
 PATIENCE = 30.0  # time limit in seconds if the reference needs several for one test
 
@@ -171,12 +174,14 @@ def _read_outcome(task: ClassTask, merged: MergedClass, outcome: "Outcome") -> C
 def _grounded(attempt: Attempt[ClassTask], run: ClassRun, free: int) -> Score:
     answers = run.merged.answers
     needed = [method.name for method in attempt.task.methods if method.work != "nothing"]
-    delivered = sum(name in answer.methods for answer in answers.values() for name in needed)
+    found = sum(name in answer.methods for answer in answers.values() for name in needed)
+    delivered = found / max(len(needed), 1)
     strays = {name for answer in answers.values() for name in answer.strays}
     gained = max(run.passed - free, 0) / max(run.total - free, 1)
+    gained = min(gained, delivered + SLACK)
     parts = {
         "tests": TESTS * gained,
-        "delivered": DELIVERED * gained * delivered / max(len(needed), 1),
+        "delivered": DELIVERED * gained * delivered,
     }
     overlap = OVERLAP * len(strays) / len(attempt.task.methods)
     parts["overlap"] = 0.0 - min(overlap, sum(parts.values()))

@@ -1,29 +1,28 @@
 """Dependence of the pass rate on cooperation, measured by running changed programs.
 
 Contrast decides: each changed program lacks the work of one agent. The helper is replaced by a
-trivial one (None, the empty value of its type, the first argument, the list of the arguments, an
-object that equals everything) or a foreign one (its answer to another input, or its answer only
-where that merely repacks the arguments); or main is paid only for results that it finds in the
-helper's answer. The highest pass rate of these programs is what the team can do without
-cooperation. A drop of 0.3 of the pass rate is paid in full, so that tests that pass by chance do
-not punish honest work.
+trivial one (None, the first argument, the list of the arguments), or its answer is withheld unless
+it merely holds the arguments, or is a short constant. Main is paid only for results that it finds
+in the helper's answer, or that wrong answers of the helper would not change, or would all change
+to one and the same value, as a password does. The highest pass rate of these programs, without the
+tests that a constant passes, is what the team can do without cooperation. A drop of 0.3 is paid in
+full, so that tests that pass by chance do not punish honest work.
 
 If only the first argument serves as well, the helper works and is read, but main repeats its work,
-as agents who do not see each other do: at most 0.35 of the component is paid.
-
-A helper with the same answer to every input provides knowledge, but does no work: it earns at most
-0.75 of the component, and nothing if every test fails once its answer is changed, as with a
-password. A program that inspects its interpreter earns nothing, because it could find out which
+as agents who do not see each other do: at most 0.35 of the component is paid. A program that
+inspects its interpreter, ends its process or waits earns nothing, because it could find out which
 helper it runs with.
 
-Not detected: a main function that repeats its helper's work and compares the answers by other means
-than `==`; a complete answer in an encoding that takes work to undo.
+Not detected: a main function that repeats its helper's work, and answers in different ways if the
+helper's answer is wrong; a complete answer in an encoding that takes work to undo. Not paid: a
+main function whose wrong results are all the same, such as a search that a wrong position only
+makes fail.
 """
 
 import re
 from collections.abc import Sequence
 
-from mlrl_envs.rewards.coding.replacements import REPLACEMENTS, replace
+from mlrl_envs.programs.replacements import REPLACEMENTS, replace
 from mlrl_envs.rewards.coding.runs import FunctionRun, run_sources
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import ProgramRunner
@@ -31,7 +30,6 @@ from mlrl_envs.types import ProgramRunner
 __all__ = ["cooperation_of"]
 
 FULL_DROP = 0.3
-CONSTANT = 0.75
 SPARE = 0.35
 # The replacements that most often pass run first, the others only if something is left to earn.
 FIRST = ("none", "list", "hands_on")
@@ -39,7 +37,7 @@ STAGES = (FIRST, tuple(name for name in REPLACEMENTS if name not in FIRST))
 _INSPECTS = re.compile(
     r"\b(globals|locals|vars)\(|\b(_getframe|_current_frames|settrace|setprofile)\b"
     r"|__(code|closure|globals|defaults|qualname|traceback|subclasses|builtins|import)__"
-    r"|\b(import|from) (inspect|gc|builtins)\b"
+    r"|\b(import|from) (inspect|gc|builtins|signal)\b|\b(_exit|abort|kill|sleep)\b"
 )
 
 
@@ -71,7 +69,7 @@ def cooperation_of(
         ]
         counts = run_sources([(tasks[key[0]], source) for key, _, source in jobs], sandbox)
         for (key, name, _), (_, passed) in zip(jobs, counts, strict=True):
-            rates[key][name] = passed / runs[key[0]].all_passed
+            rates[key][name] = runs[key[0]].relative(passed)
     earned = [0.0] * len(runs)
     for (index, _), known in rates.items():
         num_helpers = len(runs[index].program.answers) - 1
@@ -93,13 +91,10 @@ def _changed(task: CodeTask, run: FunctionRun, helper: str, name: str) -> str | 
 
 def _share(rates: dict[str, float]) -> float:
     """Return the share that is paid, given the relative pass rates of the changed programs."""
-    constant = rates.get("constant") == 1.0
-    if constant and rates["other"] == 0.0:
-        return 0.0
-    needed = {name: rate for name, rate in rates.items() if name != "constant"}
+    # Most predicates are true of most inputs, without being constant.
+    needed = {name: rate for name, rate in rates.items() if name != "constant" or rate == 1.0}
     used = {name: rate for name, rate in needed.items() if name != "first"}
-    best = max(_paid(needed), SPARE * _paid(used))
-    return best * CONSTANT if constant else best
+    return max(_paid(needed), SPARE * _paid(used))
 
 
 def _paid(rates: dict[str, float]) -> float:

@@ -1,9 +1,9 @@
 """Execution of joint actions that write functions: the pass rate k/n and the public results.
 
 k of n counts the assertions of the data set, each time one runs. Examples that agents are shown run
-first in the same program. The earned rate, which the grounded reward pays, leaves them out, and
-what a constant passes as well. They do count where a program is compared with changed versions of
-itself.
+first in the same program. The earned rate, which the grounded reward pays, leaves them out; they
+do count where a program is compared with changed versions of itself. Both leave out what a constant
+passes.
 """
 
 import ast
@@ -38,6 +38,7 @@ class FunctionRun:
             all assertions if every one was shown.
         free: How many of these the best constant passes.
         all_passed: Number of assertions that passed, shown ones included.
+        all_free: How many of all assertions that constant passes.
         solved: Whether all assertions passed.
         erred: Whether the program does not load, or raises or crashes in an assertion.
         public: The public tests that were run.
@@ -50,6 +51,7 @@ class FunctionRun:
     unseen: tuple[int, int] = (0, 1)
     free: int = 0
     all_passed: int = 0
+    all_free: int = 0
     solved: bool = False
     erred: bool = True
     public: tuple[PublicResult, ...] = ()
@@ -61,6 +63,14 @@ class FunctionRun:
         passed, total = self.unseen
         free = self.free if self.free < total else 0
         return max(passed - free, 0) / (total - free)
+
+    def relative(self, passed: int) -> float:
+        """Return the number of assertions that a changed program passed, relative to this run.
+
+        Those that a constant passes do not count; at least 0.
+        """
+        free = self.all_free if self.all_free < self.all_passed else 0
+        return max(passed - free, 0) / (self.all_passed - free)
 
 
 def run_all(
@@ -124,11 +134,13 @@ def subtract_constants(
         for task in wanted.values()
         for value in _constants(task.public_tests)
     ]
-    best: dict[str, int] = {}
-    for (task, _), (passed, _) in zip(sources, run_sources(sources, sandbox), strict=True):
-        best[task.task_id] = max(passed, best.get(task.task_id, 0))
+    best: dict[str, tuple[int, int]] = {}
+    for (task, _), counts in zip(sources, run_sources(sources, sandbox), strict=True):
+        best[task.task_id] = max(counts, best.get(task.task_id, (0, 0)))
+    free = [best.get(task.task_id, (0, 0)) for task in tasks]
     return [
-        replace(run, free=best.get(task.task_id, 0)) for task, run in zip(tasks, runs, strict=True)
+        replace(run, free=unseen, all_free=every)
+        for run, (unseen, every) in zip(runs, free, strict=True)
     ]
 
 

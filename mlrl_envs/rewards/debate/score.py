@@ -11,7 +11,7 @@ Grounded: gate * topic * (0.6 + 0.4 side).
 - Topic is the relevance by contrast (`mlrl_envs.rewards.prose.contrast`): how much more of the
   argument is in words of the key points of this proposition than of others. Words of the
   proposition itself are given and do not count; words of the opponent's last argument do, as far as
-  that one was on the topic.
+  that one was on the topic. It has to use several of these words.
 - Side falls as the key points of the other side outweigh one's own. What the opponent said last
   does not count against, so that it can be quoted, denied or conceded.
 
@@ -25,6 +25,7 @@ so does an argument for the other side in neutral words.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mlrl_envs.rewards.debate.argument import argument_parts, end_parts
 from mlrl_envs.rewards.prose import (
@@ -52,10 +53,11 @@ __all__ = [
 
 PRO, CON = "pro", "con"
 SIDE = 0.4
-LEAST_WORDS = 30
+LEAST_WORDS = 45
 MAX_SOURCE_CHARS = 4000  # longer sources are truncated
 WANTED = 1.5  # weight of the points' words in twenty words that are about them
-TOPIC = (0.12, 0.36)  # relevances that score 0 and 1
+TOPIC = (0.1, 0.3)  # relevances that score 0 and 1
+BREADTH = (1, 5)  # numbers of distinct words of the topic that score 0 and 1
 LEANING = (-1.0, -0.1)  # balances of key points at which `side` is 0 and 1
 COPIED = (0.5, 0.2)
 GOOD = 0.75
@@ -162,6 +164,7 @@ def fair_text(
     return prose_quality(text), ramp(copied_share(text, known), *COPIED)
 
 
+@lru_cache(maxsize=4096)
 def topic_of(task: DebateTask) -> str:
     """Return the words of a task's topic that are not in its proposition."""
     points = sorted((*task.pro_points, *task.con_points))
@@ -183,7 +186,8 @@ def _topic(
         answered = contrast.relevance(attempt.actions[agent], f"{topic} {heard}", wanted=WANTED)
         on_topic = ramp(contrast.relevance(heard, topic, wanted=WANTED), *TOPIC)
         found += on_topic * max(answered - found, 0.0) / 2.0
-    return ramp(found, *TOPIC)
+    shared = set(content_of(f"{topic} {heard}")) & set(content_of(attempt.actions[agent]))
+    return ramp(found, *TOPIC) * ramp(len(shared), *BREADTH)
 
 
 def _side(attempt: Attempt[DebateTask], agent: AgentID, rules: DebateRules) -> float:

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from mlrl_envs.parsing.numbers import read_number
-
-__all__ = ["Equation", "equations", "is_backed", "shows_steps"]
+__all__ = ["Equation", "equations", "is_backed", "numbers_in", "shows_steps", "without_numbers"]
 
 MAX_EQUATIONS = 100  # only the last ones are parsed; bounds the time
 MAX_NUMBERS = 300
@@ -34,6 +32,7 @@ _BEFORE = re.compile(r"[-+*/x\u00d7\u00f7\u00b7^)%]\s*\Z|[\w.,]\Z")  # a longer 
 _PLAIN = str.maketrans({"x": "*", "\u00d7": "*", "\u00b7": "*", "\u00f7": "/", "$": "", ",": ""})
 _STEP_WORDS = re.compile(r"(?i)\b(?:steps?|first|then|next|finally|therefore|because|so)\b")
 _ANY_NUMBER = re.compile(rf"{_NUMBER}|(?<![0-9])\.[0-9]+")
+_WHOLE = re.compile(rf"(?<![\w./]){_NUMBER}(?![\w/%]|\.[0-9])")
 _OPERATIONS: dict[type, Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -49,14 +48,18 @@ class Equation:
     Attributes:
         text: The source text.
         operands: The numbers on the left side, without signs.
-        result: The number on the right side.
+        written: The numbers on the right side, without signs; two of a fraction.
+        result: The value of the right side.
         is_true: Whether both sides are equal up to rounding.
+        is_final: Whether the right side is one number, not another calculation.
     """
 
     text: str
     operands: tuple[Fraction, ...]
+    written: tuple[Fraction, ...]
     result: Fraction
     is_true: bool
+    is_final: bool
 
 
 def shows_steps(text: str) -> bool:
@@ -65,7 +68,11 @@ def shows_steps(text: str) -> bool:
 
 
 def equations(text: str) -> list[Equation]:
-    """Return the last calculations of a text, in order."""
+    """Return the last calculations of a text that have a number as the result, in order."""
+    return [equation for equation in _equalities(text) if equation.is_final]
+
+
+def _equalities(text: str) -> list[Equation]:
     sides = text.replace("\u2212", "-").rsplit("=", MAX_EQUATIONS)
     found = [_equation(left[-WINDOW:], right[:WINDOW]) for left, right in pairwise(sides)]
     return [equation for equation in found if equation is not None]
@@ -79,15 +86,15 @@ def is_backed(text: str, answer: Fraction, question: str) -> bool:
     of the numbers that it is made from must be in the question or follow itself, and none may be
     equal to it. Signs are ignored.
     """
-    known = set(_numbers(question)) | {number / 100 for number in _numbers(question)}
-    for equation in equations(text):
+    known = set(numbers_in(question)) | {number / 100 for number in numbers_in(question)}
+    for equation in _equalities(text):
         result = abs(equation.result)
         if equation.is_true and _follows(result, [equation.operands], known):
-            if _is_close(result, abs(answer)):
+            if equation.is_final and _is_close(result, abs(answer)):
                 return True
-            known |= {result, *map(Fraction, _parts(result))}
+            known |= {result, *equation.written}
     before: list[Fraction] = []
-    for number in _numbers(text):
+    for number in numbers_in(text):
         if _follows(number, _ways(before[-NEARBY:], number), known):
             if _is_close(number, abs(answer)):
                 return True
@@ -100,14 +107,18 @@ def _follows(number: Fraction, ways: Sequence[tuple[Fraction, ...]], known: set[
     return any(known.intersection(way) and number not in way for way in ways)
 
 
-def _parts(number: Fraction) -> tuple[int, ...]:
-    return () if number.denominator == 1 else (number.numerator, number.denominator)
+def without_numbers(text: str, question: str) -> str:
+    """Return a text without the numbers of a question; those in fractions stay."""
+    known = set(numbers_in(question))
+    return _WHOLE.sub(
+        lambda found: "" if known.issuperset(numbers_in(found[0])) else found[0], text
+    )
 
 
-def _numbers(text: str) -> list[Fraction]:
+def numbers_in(text: str) -> list[Fraction]:
     """Return the last numbers of a text, without signs."""
     found = [number for number in _ANY_NUMBER.findall(text) if len(number) <= MAX_DIGITS]
-    return [Fraction(number.replace(",", "")) for number in found[-MAX_NUMBERS:]]
+    return list(_exact(found[-MAX_NUMBERS:]))
 
 
 def _ways(before: Sequence[Fraction], number: Fraction) -> list[tuple[Fraction, ...]]:
@@ -129,22 +140,28 @@ def _is_close(value: Fraction, stated: Fraction) -> bool:
 
 
 def _equation(left: str, right: str) -> Equation | None:
-    match, result = _SUM.search(left), _RESULT.match(right)
-    if match is None or result is None or _BEFORE.search(left[: match.start()]):
+    match, final = _SUM.search(left), _RESULT.match(right)
+    if match is None or _BEFORE.search(left[: match.start()]):
         return None
-    numbers = re.findall(_NUMBER, match.group())
-    value = _evaluate(match.group().translate(_PLAIN).strip())
-    stated = read_number(result["value"].replace(" ", ""))
-    if value is None or stated is None or any(len(number) > MAX_DIGITS for number in numbers):
+    said = (final["value"] if final else right).strip()
+    if final is None and not _SUM.match(said):
+        return None
+    value, stated = _evaluate(match.group()), _evaluate(said)
+    operands, written = re.findall(_NUMBER, match.group()), re.findall(_NUMBER, said)
+    if value is None or stated is None or max(map(len, operands + written)) > MAX_DIGITS:
         return None
     is_true = abs(value - stated) <= max(Fraction(1, 100), abs(value) / 200)
-    text = f"{match.group().strip()} = {result['value'].strip()}"
-    return Equation(text, tuple(Fraction(n.replace(",", "")) for n in numbers), stated, is_true)
+    text = f"{match.group().strip()} = {said}"
+    return Equation(text, _exact(operands), _exact(written), stated, is_true, final is not None)
+
+
+def _exact(numbers: Sequence[str]) -> tuple[Fraction, ...]:
+    return tuple(Fraction(number.replace(",", "")) for number in numbers)
 
 
 def _evaluate(expression: str) -> Fraction | None:
     try:
-        return _value_of(ast.parse(expression, mode="eval").body)
+        return _value_of(ast.parse(expression.translate(_PLAIN).strip(), mode="eval").body)
     except (SyntaxError, ZeroDivisionError, KeyError):
         return None
 

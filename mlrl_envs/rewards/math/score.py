@@ -23,7 +23,13 @@ from fractions import Fraction
 from statistics import fmean
 
 from mlrl_envs.parsing.numbers import NumericAnswer, find_answer, read_number, same_answer
-from mlrl_envs.rewards.math.equations import equations, is_backed, shows_steps
+from mlrl_envs.rewards.math.equations import (
+    equations,
+    is_backed,
+    numbers_in,
+    shows_steps,
+    without_numbers,
+)
 from mlrl_envs.rewards.prose import copied_share
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import MathTask
@@ -102,10 +108,13 @@ def _wanted(task: MathTask) -> Fraction:
 
 
 def _own_answer(task: MathTask, text: str) -> NumericAnswer | None:
+    """Return the answer of a text; without a mark, a number of the question is none."""
     answer = find_answer(text)
-    if answer is None or answer.marked or copied_share(text, task.question) < COPIED:
+    if answer is None or answer.marked or answer.value not in numbers_in(task.question):
         return answer
-    return None  # the last number of a copied question
+    if _wanted(task) not in numbers_in(task.question):  # text about the answer, such as a check
+        return find_answer(without_numbers(text, task.question))
+    return None if copied_share(text, task.question) >= COPIED else answer
 
 
 def _worth(
@@ -126,7 +135,7 @@ def _worth(
 
 def _was_shown(attempt: Attempt[MathTask], agent: AgentID, answer: NumericAnswer) -> bool:
     return any(
-        same_answer(find_answer(text), answer.value)
+        same_answer(_own_answer(attempt.task, text), answer.value)
         for turn in attempt.turns
         for other, text in turn.actions.items()
         if other != agent

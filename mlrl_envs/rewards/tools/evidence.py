@@ -1,19 +1,16 @@
-"""Evidence of tool calls: which calls show required information, and whether an answer is right.
+"""Evidence of tool calls: which calls show required information.
 
 A lookup is shown by a search that finds the document. A computed number is shown by the result of
 any tool, if no call had written it before, and if either the calls so far wrote all numbers that it
-is computed from, or the same program shows the twin's number on the twin files.
+is computed from, or the same calls show the twin's number on the twin files.
 """
 
-import ast
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlrl_envs.parsing.numbers import find_answer, read_number, same_answer
-from mlrl_envs.parsing.text import parse_code
 from mlrl_envs.tasks import ToolEvidence, ToolTask
+from mlrl_envs.tools.answers import DIGITS, NUMBER, exact
 from mlrl_envs.tools.calls import ToolCall
 from mlrl_envs.tools.toolbox import Result, arguments_of, in_workspace
 from mlrl_envs.types import AgentID, ProgramRunner
@@ -21,14 +18,10 @@ from mlrl_envs.types import AgentID, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Call
 
-__all__ = ["CHANGING", "EvidenceCase", "MadeCall", "find_evidence", "is_right"]
+__all__ = ["CHANGING", "EvidenceCase", "MadeCall", "find_evidence"]
 
 CHANGING = ("python", "write_file", "delete_file")  # tools that change the state of a session
-MAX_ANSWER_CHARS = 200
-MAX_VALUES = 12  # of a longer result only the last numbers count, or it could list guesses
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
-_WRITTEN = re.compile(r"\d+(?:\.\d+)?")
-_CHOICE = re.compile(r"(?i)\bor\b|\|")
+MAX_VALUES = 12  # of a longer result the first and the last numbers count; it could list guesses
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +58,6 @@ class EvidenceCase:
     shown: frozenset[int]
 
 
-def is_right(answer: str | None, task: ToolTask) -> bool:
-    """Return whether an answer gives the wanted number, or the wanted name and no other name."""
-    if answer is None or len(answer) > MAX_ANSWER_CHARS:
-        return False
-    if task.answer.lstrip("-")[:1].isdigit():
-        wanted = read_number(task.answer)
-        return wanted is not None and same_answer(find_answer(answer), wanted)
-    is_one = not any(_names(answer, rival) for rival in task.rivals)
-    return is_one and _names(answer, task.answer) and not _CHOICE.search(answer)
-
-
 def find_evidence(
     cases: Sequence[EvidenceCase], seconds: float, sandbox: ProgramRunner
 ) -> list[frozenset[int]]:
@@ -94,9 +76,10 @@ def find_evidence(
             for which, item in enumerate(case.task.evidence):
                 if which in found[number] or not _shows(made, item, calls):
                     continue
-                if item.tool == "search" or _is_built(item, calls):
+                written = set().union(*map(_written, calls))
+                if item.tool == "search" or written.issuperset(map(exact, item.needs)):
                     found[number].add(which)
-                elif item.twin and made.call.name == "python":
+                elif item.twin and made.call.name in ("python", "read_file"):
                     on_twins.append((number, place, which))
     replies = _play_on_twins([(cases[n], place) for n, place, _ in on_twins], seconds, sandbox)
     for (number, _, which), text in zip(on_twins, replies, strict=True):
@@ -112,19 +95,14 @@ def _shows(made: MadeCall, item: ToolEvidence, calls: Sequence[ToolCall]) -> boo
     if item.tool == "search":
         return made.call.name == "search" and f"[{item.shows}]" in made.result.text
     return _shows_value(made.result.text, item.shows) and not any(
-        _token(item.shows) in _written(call) for call in calls
+        exact(item.shows) in _written(call) for call in calls
     )
-
-
-def _is_built(item: ToolEvidence, calls: Sequence[ToolCall]) -> bool:
-    """Return whether the calls wrote all numbers that the item is computed from."""
-    return set(map(_token, item.needs)) <= set().union(*map(_written, calls))
 
 
 def _play_on_twins(
     cases: Sequence[tuple[EvidenceCase, int]], seconds: float, sandbox: ProgramRunner
 ) -> list[str]:
-    """Return what the program of each case and place shows on the twin files."""
+    """Return what the call of each case and place shows on the twin files."""
     from mlrl_envs.sandbox import Call, Script
 
     scripts = []
@@ -132,8 +110,7 @@ def _play_on_twins(
         files = tuple(Call("write", path, text) for path, text in case.task.twin_files)
         steps = tuple(
             in_workspace(made.agent, made.call)
-            for made in case.made[: place + 1]
-            if made.result.status in ("ok", "error") and made.call.name in CHANGING
+            for made in (*_changing(case.made[:place]), case.made[place])
         )
         before = (*files, *case.history[len(case.task.files) :], *steps[:-1])
         scripts.append(Script(before, steps[-1:], seconds))
@@ -141,24 +118,17 @@ def _play_on_twins(
     return [reply.text if reply.status == "ok" else "" for (reply,) in played]
 
 
+def _changing(made: Sequence[MadeCall]) -> list[MadeCall]:
+    """Return the calls that may have changed the state of the session."""
+    return [m for m in made if m.result.status in ("ok", "error") and m.call.name in CHANGING]
+
+
 def _shows_value(text: str, wanted: str) -> bool:
-    values = _NUMBER.findall(text)[-MAX_VALUES:]
-    return _token(wanted) in map(_token, values)
+    values = NUMBER.findall(text)
+    return exact(wanted) in map(exact, values[:MAX_VALUES] + values[-MAX_VALUES:])
 
 
 def _written(call: ToolCall) -> set[str]:
-    """Return the numbers in a call; comments of programs do not count."""
+    """Return the numbers in a call."""
     text = "\n".join(arguments_of(call).values())
-    tree = parse_code(text).tree if call.name == "python" else None
-    return set(map(_token, _WRITTEN.findall(ast.unparse(tree) if tree else text)))
-
-
-def _token(number: str) -> str:
-    try:
-        return f"{float(number.replace(',', '')):.9g}"
-    except ValueError:
-        return number
-
-
-def _names(answer: str, name: str) -> bool:
-    return re.search(rf"\b{re.escape(name.casefold())}\b", answer.casefold()) is not None
+    return set(map(exact, DIGITS.findall(text) + NUMBER.findall(text)))

@@ -8,7 +8,7 @@ used| / |required| + 0.2 (1 - turn / max_turns) c, with c = 1 if it is right and
 
 Grounded, in [0, 1]: economy * (0.2 e + 0.2 c g + 0.6 c g e).
 
-- c is 1 if the answer of this turn is right; g halves with every earlier wrong answer.
+- c is 1 if the answer of this turn is right; g falls to a quarter with every earlier wrong answer.
 - e is the share of the task's evidence that calls have shown so far, see `evidence`.
 - Economy falls by 0.05 for each call that fails and by 0.02 for each other call beyond the number
   of items shown, down to 0.4.
@@ -27,10 +27,10 @@ from mlrl_envs.rewards.tools.evidence import (
     EvidenceCase,
     MadeCall,
     find_evidence,
-    is_right,
 )
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.tasks import Document, ToolTask
+from mlrl_envs.tools.answers import is_right
 from mlrl_envs.tools.calls import Message, ToolCall, read_message
 from mlrl_envs.tools.search import Index
 from mlrl_envs.tools.toolbox import Request, Result, in_workspace, run_requests
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["made_calls", "score_grounded", "score_paper"]
 
 ANSWER, GROUNDS, EVIDENCE = 0.2, 0.6, 0.2
+TRUST = 0.25  # after a wrong answer; trying four names in turn earns less than half of a solution
 IDLE_COST, FAULT_COST, LEAST_ECONOMY = 0.02, 0.05, 0.4
 REQUIRED, OTHER, UNKNOWN, MALFORMED = 0.3, -0.1, -0.2, -0.1
 REFUSED = Result("refused", "not made: over the number of calls of a turn")
@@ -168,7 +169,7 @@ def _grounded(
 ) -> Score:
     right = is_right(played.messages[rules.speaker].answer, attempt.task)
     share = len(shown) / len(attempt.task.evidence)
-    trust = 0.5 ** _wrong_before(attempt, rules)
+    trust = TRUST ** _wrong_before(attempt, rules)
     economy = _economy((*_calls_before(attempt), *played.made), len(shown))
     parts = {
         "answer": ANSWER * right * trust * economy,

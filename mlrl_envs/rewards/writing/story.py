@@ -7,8 +7,9 @@ are not read: nonsense of the right lengths earns the full reward.
 Grounded: gate * topic * (0.8 + 0.2 length).
 
 - Topic is the mean of both texts' relevance by contrast (`mlrl_envs.rewards.prose.contrast`), of
-  which the higher one weighs 0.65: how much more of a text is in the words of its prompt, and words
-  that go with it, than in those of others.
+  which the higher one weighs 0.65: how much more of a text is in words that go with its prompt than
+  in those of others. Words of the prompt do not count, because any text can quote them; together
+  the texts need seven different words.
 - Length is 1 within [0.75 low, 1.6 high], because the writers do not read each other, and falls as
   in the paper outside.
 - The gate is the product, for both texts, of the prose quality, the share that is not copied from
@@ -24,9 +25,11 @@ from collections.abc import Mapping
 from mlrl_envs.rewards.prose import (
     Contrast,
     clean_length,
+    content_of,
     copied_share,
     prose_quality,
     ramp,
+    stem,
     words_of,
 )
 from mlrl_envs.rewards.turn_gain import pay_gain
@@ -39,7 +42,8 @@ LENGTH = 0.2
 BETTER = 0.65  # weight of the text that is more about the topic
 SETUP_WORDS, STORY_WORDS = 12, 40  # shorter texts lose quality
 WANTED = 1.0  # weight of the topic's words in twenty words that are about it
-SETUP_TOPIC, STORY_TOPIC = (0.28, 0.6), (0.12, 0.42)  # relevances that score 0 and 1
+SETUP_TOPIC, STORY_TOPIC = (0.15, 0.45), (0.05, 0.3)  # relevances that score 0 and 1
+BREADTH = (3, 7)  # numbers of different words of the topic, in both texts, that score 0 and 1
 BARE_TOPIC = (0.0, 0.15)  # the same for a prompt without words that go with it
 COPIED = (0.5, 0.2)  # shares of runs of three words that score 0 and 1
 SLACK = (0.75, 1.6)
@@ -55,8 +59,10 @@ def length_score(first: int, second: int, *, bounds: tuple[float, float]) -> flo
 
 
 def topic_of(task: StoryTask) -> str:
-    """Return the words that a story of this task may use: those of the prompt and around it."""
-    return " ".join((task.prompt.split(maxsplit=1)[-1], *task.words))
+    """Return the words around a prompt; those of the prompt itself are given and do not count."""
+    given = set(content_of(task.prompt)) if task.words else set()
+    words = words_of(" ".join(task.words or (task.prompt.split(maxsplit=1)[-1],)))
+    return " ".join(word for word in words if stem(word) not in given)
 
 
 def score_paper(attempt: Attempt[StoryTask], *, bounds: tuple[float, float], scale: float) -> Score:
@@ -102,6 +108,9 @@ def score_grounded(
     }
     topics = sorted((measures[one].pop("topic"), measures[two].pop("topic")))
     topic = BETTER * topics[1] + (1.0 - BETTER) * topics[0]
+    if task.words:
+        shared = set(content_of(topic_of(task))) & set(content_of(f"{setup} {story}"))
+        topic *= ramp(len(shared), *BREADTH)
     gate = math.prod(math.prod(each.values()) for each in measures.values())
     gate *= judged[one] * judged[two]
     earned = {

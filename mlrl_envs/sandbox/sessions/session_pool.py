@@ -184,12 +184,12 @@ class SessionPool:
     def _take(self, history: tuple[Call, ...]) -> SessionHandle:
         """Return the free worker that has played the longest part of a history.
 
-        If no worker has played a part of it, return a new worker, or the one that was unused for
-        the longest time if the pool is at its size.
+        If no worker has played a part of it, return one whose workspace is of no use to any
+        session because a cell was lost in it, or a new worker, or, if the pool is at its size, the
+        one that was unused for the longest time.
         """
-        keys = _keys(history)
         with self._lock:
-            for key in reversed(keys):
+            for key in (*reversed(_keys(history)), None):
                 for worker in self._free:
                     if worker.key == key:
                         self._free.remove(worker)

@@ -2,24 +2,32 @@
 
 Own time is the time in which the processes of a program run or sleep. Time in which one of them is
 ready to run but waits for a processor does not count, so load on the machine cannot make a program
-exceed its limits. On an idle machine own time is wall time. It is never less than the processor
-time, and never more than the wall time:
+exceed its limits. On an idle machine own time is wall time.
 
-    own = min(wall, max(processor time, wall - waiting time))
+    own = min(wall, max(processor time, wall - waiting time, wall * share / SLACK))
 
-The bound by processor time keeps a program from gaining time with threads that wait for each other.
+The last two bounds keep a program from gaining time. It cannot wait for its own threads, because
+their processor time counts. It can wait for other programs more than necessary, by giving the
+processor away as soon as it gets it (`sched_yield`). `share` is therefore the part of a processor
+that a trusted process gets, measured with short trials while the program waits: a program that
+computes gets the same part, and one that gets much less has not used what was there.
 """
 
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from mlrl_envs.sandbox.worker.placement import ANY_CORE, Core, running_on
 from mlrl_envs.sandbox.worker.process_times import Times
 
 __all__ = ["LEAST_PAUSE", "POLL_SECONDS", "OverloadError", "OwnTime", "RequestDeadline"]
 
 POLL_SECONDS = 0.1  # longest time between two looks
 LEAST_PAUSE = 0.01  # own time may stand still just below a limit
+TRIAL_EVERY = 1.0  # seconds of waiting from one trial to the next
+TRIAL_SECONDS = 0.02  # processor time of a trial: several time slices of the scheduler
+LONGEST_TRIAL = 1.0
+SLACK = 4.0  # a trial is one more competitor, and load changes between trials
 
 
 class OverloadError(Exception):
@@ -31,19 +39,13 @@ class Period(NamedTuple):
 
     Attributes:
         start: Its start, as a value of `time.monotonic`.
-        before: Times at the last look before its start; waiting counts from here.
-        after: Times at the first look after its start; processor time counts from here.
+        ran: Processor time before the first look after its start.
+        waited: Waiting time before the last look before its start.
     """
 
     start: float
-    before: Times
-    after: Times
-
-    def own(self, times: Times) -> float:
-        """Return its own time up to a look."""
-        wall = times.now - self.start
-        waited = times.waited_since(self.before)
-        return min(wall, max(times.ran_since(self.after), wall - waited))
+    ran: float
+    waited: float
 
 
 class OwnTime:
@@ -52,53 +54,104 @@ class OwnTime:
     Args:
         read: Returns the times of the processes of the run at a given moment.
         start: Start of the run, as a value of `time.monotonic`.
+        core: Core that the processes of the run are bound to.
     """
 
-    def __init__(self, read: Callable[[float], Times], start: float) -> None:
+    def __init__(self, read: Callable[[float], Times], start: float, core: Core = ANY_CORE) -> None:
         self._read = read
-        self._start = start
-        self._run: Period | None = None
+        self._core = core
+        self._run = Period(start, 0.0, 0.0)
         self._step: Period | None = None
         self._last: Times | None = None
+        self._ran = self._waited = 0.0
+        self._waited_at_trial = 0.0
+        self._trial_ran = self._trial_wall = 0.0
 
     def look(self, now: float, step: float) -> tuple[float, float]:
         """Return the own time of the run and of the current step, in seconds.
 
         It must be called several times during a step, because waiting is only seen from one look to
-        the next.
+        the next. It makes a trial if the program has waited for long since the last one.
 
         Args:
             now: Value of `time.monotonic`.
             step: Start of the current step.
         """
-        times = self._read(now)
-        before, self._last = self._last or times, times
-        if self._run is None:
-            self._run = Period(self._start, times, times)
+        waited_before = self._waited
+        self._update(now)
         if self._step is None or self._step.start != step:
-            self._step = Period(step, before, times)
-        return self._run.own(times), self._step.own(times)
+            self._step = Period(step, self._ran, waited_before)
+        used = self._own(self._run), self._own(self._step)
+        # The program may end during the trial, so the next look counts its time, if there is one.
+        if self._waited - self._waited_at_trial >= TRIAL_EVERY:
+            self._try_out()
+        return used
 
     def wall(self) -> float:
         """Return the seconds from the start of the run to the last look."""
-        return self._last.now - self._start if self._last is not None else 0.0
+        return self._last.now - self._run.start if self._last is not None else 0.0
 
     def waited(self) -> float:
         """Return the seconds that the processes waited, from the first to the last look."""
-        if self._run is None or self._last is None:
-            return 0.0
-        return self._last.waited_since(self._run.before)
+        return self._waited
+
+    def is_overload(self, seconds: float) -> bool:
+        """Return whether a process that computes would have run for less than `seconds` so far.
+
+        It makes a trial. What the program did has no influence on the answer.
+        """
+        self._try_out()
+        return self.wall() * self._share() < seconds
 
     def overload_text(self) -> str:
         """Return the message for a run that is given up because of load on the machine."""
-        ran = 0.0
-        if self._run is not None and self._last is not None:
-            ran = self._last.ran_since(self._run.after)
         return (
-            f"the machine is overloaded: in {self.wall():.1f} s a program ran for {ran:.1f} s and "
-            f"waited {self.waited():.1f} s for a processor; run fewer processes on this machine, "
-            "lower `workers`, or raise `Limits.max_stretch`"
+            f"the machine is overloaded: in {self.wall():.1f} s a program ran for "
+            f"{self._ran:.1f} s and waited {self._waited:.1f} s for a processor, and a process "
+            f"that computes gets {self._share():.0%} of one; run fewer processes on this "
+            "machine, lower `workers`, or raise `Limits.max_stretch`"
         )
+
+    def _own(self, period: Period) -> float:
+        assert self._last is not None  # noqa: S101  for mypy
+        wall = self._last.now - period.start
+        waited, ran = self._waited - period.waited, self._ran - period.ran
+        return min(wall, max(ran, wall - waited, wall * self._share() / SLACK))
+
+    def _update(self, now: float) -> None:
+        times = self._read(now)
+        last = self._last or times
+        self._ran += times.ran_since(last)
+        self._waited += times.waited_since(last)
+        # The kernel's lists of children are not always complete, so earlier entries are kept.
+        self._last = Times(now, {**last.ran, **times.ran}, {**last.threads, **times.threads})
+
+    def _try_out(self) -> None:
+        """Compute for a moment on the core of the program, and note how long it took.
+
+        Processor time of the program's processes counts as the trial's own, so that they cannot
+        make the machine look overloaded.
+        """
+        ran_before, start = self._ran, time.monotonic()
+        with running_on(self._core):
+            used = spend(TRIAL_SECONDS)
+        now = time.monotonic()
+        self._update(now)
+        self._trial_ran += used + self._ran - ran_before
+        self._trial_wall += now - start
+        self._waited_at_trial = self._waited
+
+    def _share(self) -> float:
+        """Return the part of a processor that trials got; 0 if there was none."""
+        return min(1.0, self._trial_ran / self._trial_wall) if self._trial_wall else 0.0
+
+
+def spend(seconds: float) -> float:
+    """Use processor time for at most `LONGEST_TRIAL` on the clock, and return the time used."""
+    begun, latest = time.process_time(), time.monotonic() + LONGEST_TRIAL
+    while (used := time.process_time() - begun) < seconds and time.monotonic() < latest:
+        pass
+    return used
 
 
 class RequestDeadline:
@@ -131,7 +184,9 @@ class RequestDeadline:
         if used >= self._seconds:
             raise TimeoutError
         if self._own.wall() >= self._longest:
-            raise OverloadError(self._own.overload_text())
+            if self._own.is_overload(self._seconds):
+                raise OverloadError(self._own.overload_text())
+            raise TimeoutError
         pause = max(LEAST_PAUSE, min(self._seconds - used, POLL_SECONDS))
         self._next_look = now + pause
         return pause

@@ -93,10 +93,9 @@ class WorkerHandle:
         """Run one program under the given limits and return its outcome.
 
         Raises:
-            WorkerLostError: If the worker dies or does not answer in time.
+            WorkerLostError: If the worker dies, cannot fork, or does not answer in time.
             InvalidArgumentError: If the program's helpers raise an exception.
             OverloadedError: If the machine was too busy to run the program.
-            InfraError: If the worker cannot fork a process.
         """
         job = {
             "source": program.source,
@@ -119,7 +118,7 @@ class WorkerHandle:
         if "overloaded" in fields:
             raise OverloadedError(str(fields["overloaded"]))
         if "infra" in fields:
-            raise InfraError(str(fields["infra"]))
+            raise WorkerLostError(str(fields["infra"]))
         fields["tests"] = tuple(TestRecord(*record) for record in fields["tests"])
         return Outcome(**fields, assurance=program.assurance)
 

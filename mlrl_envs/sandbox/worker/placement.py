@@ -7,11 +7,12 @@ of the supervisor; at the start of each program the other processes move to that
 
 import contextlib
 import os
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from mlrl_envs.sandbox.jail.syscalls import library
 
-__all__ = ["ANY_CORE", "Affinity", "Core", "current_core"]
+__all__ = ["ANY_CORE", "Affinity", "Core", "current_core", "running_on"]
 
 Core: TypeAlias = bytes  # two bytes, big-endian
 ANY_CORE: Core = b"\xff\xff"
@@ -20,6 +21,22 @@ ANY_CORE: Core = b"\xff\xff"
 def current_core() -> Core:
     """Return the core that this process runs on, `ANY_CORE` if the system does not say."""
     return _getcpu().to_bytes(2, "big") if _getcpu is not None else ANY_CORE
+
+
+@contextlib.contextmanager
+def running_on(core: Core) -> Iterator[None]:
+    """Bind this process to a core in the body; a refusal is ignored."""
+    if core == ANY_CORE:
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, {int.from_bytes(core, "big")})
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, allowed)
 
 
 class Affinity:

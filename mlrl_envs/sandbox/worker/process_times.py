@@ -9,6 +9,7 @@ same user (no `hidepid`); elsewhere all times are zero.
 # Workers do not import pathlib, to keep their processes small.
 # ruff: noqa: PTH208
 
+import contextlib
 import os
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ __all__ = ["ProcessTimes", "Times"]
 
 NANOSECONDS = 1e-9
 RUNNABLE = b"R"
+UNREADABLE = (OSError, ValueError, IndexError)  # it has ended, or the file has another form
+NOT_COUNTED = [b"0"] * 3  # also a thread that has not run yet
 
 
 class ThreadTimes(NamedTuple):
@@ -59,19 +62,27 @@ class Times(NamedTuple):
         many threads at once. A thread that has been runnable without getting a processor since the
         last look counts as waiting, although the kernel adds this time only when it runs again.
         """
-        total = 0.0
-        for pid, threads in self.threads.items():
-            earlier = before.threads.get(pid, {})
-            waits = [
-                self.wait_of(thread) - (before.wait_of(earlier[tid]) if tid in earlier else 0.0)
-                for tid, thread in threads.items()
-            ]
-            total += max(0.0, *waits) if waits else 0.0
-        return total
+        return sum(self._waited_of(pid, before) for pid in self.threads)
+
+    def _waited_of(self, pid: str, before: "Times") -> float:
+        threads, earlier = self.threads[pid], before.threads.get(pid, {})
+        waits = [
+            self.wait_of(thread) - (before.wait_of(earlier[tid]) if tid in earlier else 0.0)
+            for tid, thread in threads.items()
+        ]
+        if not earlier.keys() <= threads.keys() and is_runnable(earlier) and is_runnable(threads):
+            # The kernel forgets how long a thread waited when it ends.
+            waits.append(self.now - before.now - self.ran[pid] + before.ran[pid])
+        return max(waits, default=0.0)
 
     def wait_of(self, thread: ThreadTimes) -> float:
         """Return the seconds that one of the threads has waited until now."""
         return thread.waited + (self.now - thread.since if thread.runnable else 0.0)
+
+
+def is_runnable(threads: dict[str, ThreadTimes]) -> bool:
+    """Return whether a process with these threads runs or waits."""
+    return any(thread.runnable for thread in threads.values())
 
 
 class ProcessTimes:
@@ -103,8 +114,9 @@ class ProcessTimes:
         """
         times = Times(now, {}, {})
         if self._proc >= 0:
-            for pid in self._children(os.readlink("self", dir_fd=self._proc)):
-                self._add(pid, times)
+            with contextlib.suppress(OSError):  # not a mount of procfs
+                for pid in self._children(os.readlink("self", dir_fd=self._proc)):
+                    self._add(pid, times)
         self._last = times
         return times
 
@@ -113,20 +125,28 @@ class ProcessTimes:
         try:
             fields = self._read(f"{pid}/stat").rpartition(b")")[2].split()
             ran = (int(fields[11]) + int(fields[12])) * self._tick  # utime and stime, see proc(5)
-            threads = {tid: self._thread(pid, tid, times.now) for tid in self._list(f"{pid}/task")}
-        except OSError:
+            tids = self._list(f"{pid}/task")
+        except UNREADABLE:
             return
-        times.ran[pid], times.threads[pid] = ran, threads
+        threads = {tid: self._thread(pid, tid, times.now) for tid in tids}
+        times.ran[pid] = ran
+        times.threads[pid] = {tid: each for tid, each in threads.items() if each is not None}
         for child in self._children(pid):
             self._add(child, times)
 
-    def _thread(self, pid: str, tid: str, now: float) -> ThreadTimes:
-        counts = self._read(f"{pid}/task/{tid}/schedstat")
-        state = self._read(f"{pid}/task/{tid}/stat").rpartition(b")")[2].split()[0]
+    def _thread(self, pid: str, tid: str, now: float) -> ThreadTimes | None:
+        """Return the times of a thread; None if it has ended, or the kernel does not count."""
+        try:
+            counts = self._read(f"{pid}/task/{tid}/schedstat")
+            state = self._read(f"{pid}/task/{tid}/stat").rpartition(b")")[2].split()[0]
+            waited = int(counts.split()[1]) * NANOSECONDS
+        except UNREADABLE:
+            return None
+        if counts.split() == NOT_COUNTED:
+            return None
         before = self._last.threads.get(pid, {}).get(tid)
         unchanged = before is not None and before.runnable and before.counts == counts
         since = before.since if before is not None and unchanged else now
-        waited = int(counts.split()[1]) * NANOSECONDS
         return ThreadTimes(counts, waited, since, state == RUNNABLE)
 
     def _children(self, pid: str) -> list[str]:

@@ -121,7 +121,7 @@ class Supervisor:
             self._start_judge(job, [judge_end.fileno(), done], core, stateless=stateless)
             judge_end.close()
             os.close(done)
-            own = OwnTime(self._times.read, started)
+            own = OwnTime(self._times.read, started, core)
             expired = self._wait(watch, own, allowed)
             judge_exit = self._end_judge(watch, expired, stateless=stateless)
             candidate_exit = zygote.end_child(self._candidates, OWN_SLOT)
@@ -174,8 +174,8 @@ class Supervisor:
     def _wait(self, watch: int, own: OwnTime, allowed: JobLimits) -> str:
         """Wait until the judge has finished; return the limit that expired, "" if none did.
 
-        `OVERLOAD` expires if the run takes `max_stretch` times its limit on the clock because its
-        processes wait for a processor.
+        `OVERLOAD` expires if the run takes `max_stretch` times its limit on the clock, and a
+        process that computes would not have reached the limit in this time.
         """
         watched = [watch, self._owner.fileno()]
         pause = min(allowed.wall_seconds, allowed.load_seconds, allowed.test_seconds, POLL_SECONDS)
@@ -196,7 +196,8 @@ class Supervisor:
             if left[expired] <= 0 and same_step:
                 return expired
             if own.wall() >= allowed.max_stretch * allowed.wall_seconds:
-                return OVERLOAD
+                overload = own.is_overload(allowed.wall_seconds)
+                return OVERLOAD if overload else "wall_seconds"
             pause = max(LEAST_PAUSE, min(left[expired], POLL_SECONDS))
 
     def _fork_zygote(

@@ -1,12 +1,11 @@
 """A corridor for two: agents must step to the side that the house rule names.
 
-Both agents read the rule and answer at the same time; the first "left" or "right" counts.
+Both agents read the rule and answer at the same time; the answer is one word.
 
 Version history:
     v0: first version.
 """
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -16,7 +15,7 @@ from mlrl_envs.errors import unknown_name
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, Turn
 
 ENV_ID = "me/my-env-v0"
-ASK = "You meet your teammate in a corridor. To which side do you step? Answer left or right."
+ASK = "You meet your teammate in a corridor. To which side do you step? Say left or right."
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class MyEnv:
         return dict.fromkeys(self.agents, task.side)
 
     def _score(self, attempt: Attempt[Rule]) -> Score:
-        sides = {a: _first_side(attempt.actions[a]) == attempt.task.side for a in self.agents}
+        sides = {a: attempt.actions[a].strip().lower() == attempt.task.side for a in self.agents}
         solved = all(sides.values())
         return Score(
             {a: {"side": 0.5 * sides[a], "together": 0.5 * solved} for a in self.agents}, solved
@@ -78,8 +77,3 @@ def parallel_env(
     if split not in SPLITS:
         raise unknown_name("split", split, SPLITS)
     return TextParallelEnv(MyEnv(SPLITS[split], max_turns), env_id=ENV_ID, render_mode=render_mode)
-
-
-def _first_side(text: str) -> str:
-    found = re.search(r"\b(left|right)\b", text.lower())
-    return found[1] if found else ""

@@ -90,6 +90,14 @@ def test_a_strict_reward_is_not():
     assert report.honest_low == 0.0
 
 
+def test_an_attack_that_equals_the_honest_answer_is_no_exploit():
+    env = Essay(lambda _, text: float(text.split() == ["Yes"]))
+    env.reference_actions = lambda: {"writer": "Yes"}
+    report = mlrl_envs.audit(env, budget=60, tasks=3)
+    others = next(family for family in report.families if family.name == "stitched")
+    assert (report.worst.best, report.honest_mean, others.tries) == (0.0, 1.0, 3)
+
+
 def test_rewards_are_shares_above_an_empty_answer():
     report = audit(half_for_anything)
     assert report.worst.best == 0.0
@@ -142,6 +150,14 @@ def test_an_attack_is_kept_in_later_turns():
 def test_turns_that_pay_by_themselves_count_with_the_best_one():
     report = audit(counts_words, turns=3)
     assert report.worst.max == pytest.approx(1.0)
+
+
+def test_a_family_keeps_its_best_tries_and_quartiles():
+    for family in audit(counts_words).families:
+        assert len(family.bests) <= 3
+        assert sum(family.bests) / 3 == pytest.approx(family.best)
+        assert max(family.bests) == family.max
+        assert sorted(family.quartiles) == list(family.quartiles)
 
 
 def test_chosen_attacks_are_the_only_ones():

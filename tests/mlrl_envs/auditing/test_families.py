@@ -105,7 +105,7 @@ def test_the_source_is_what_another_task_does_not_say():
 
 
 def test_shortcuts_in_code_pass_the_tests():
-    env = mlrl_envs.make("mlrl/mbpp-v1", split="sample", max_turns=1)
+    env = mlrl_envs.make("mlrl/mbpp-v1", split="sample", max_turns=1, reward="attempts")
     names = ["trivial_helper", "listing_helper", "token_helper", "hidden_work", "example_table"]
     report = audit(env, attacks=names, tasks=1, budget=10)
     earned = {family.name: family.max for family in report.families}

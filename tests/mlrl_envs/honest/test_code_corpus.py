@@ -78,13 +78,14 @@ def has_data(row):
 
 
 @functools.cache
-def env_for(env_id, split, options):
-    return mlrl_envs.make(env_id, split=split, **json.loads(options))
+def env_for(env_id, split, options, tasks):
+    data = {"data_path": str(HERE / tasks)} if tasks else {}
+    return mlrl_envs.make(env_id, split=split, **json.loads(options), **data)
 
 
 def reset(row):
     """The environment of a row at its task, and the first observations."""
-    env = env_for(row["env_id"], row["split"], json.dumps(row["options"]))
+    env = env_for(row["env_id"], row["split"], json.dumps(row["options"]), row.get("tasks"))
     return env, env.reset(options={"task_id": row["task_id"]})[0]
 
 
@@ -112,11 +113,12 @@ def test_the_files_hold_what_they_promise(name):
     assert len(rows) >= least_rows
     assert len({(row["env_id"], row["task_id"]) for row in rows}) >= least_tasks
     assert {row["env_id"] for row in rows} == set(env_ids)
-    assert sum(row["split"] == "sample" for row in rows) * 3 >= len(rows)
+    # Data sets that are not in the repository are not needed for a third of the lines.
+    assert sum(row["split"] == "sample" or "tasks" in row for row in rows) * 3 >= len(rows)
     labels = [(row["env_id"], row["task_id"], row["style"]) for row in rows]
     assert len(set(labels)) == len(labels)
     for row in rows:
-        assert set(row) - {"beside"} == KEYS
+        assert set(row) - {"beside", "tasks"} == KEYS
         assert row["turns"]
         assert all(text.strip() for turn in row["turns"] for text in turn.values())
 
@@ -239,7 +241,7 @@ def test_episodes_with_tools_end_with_the_answer():
         assert len(turns) >= 2
         assert not any("<answer>" in text for turn in turns for text in turn.values())
         (answer,) = re.findall(r"<answer>(.*?)</answer>", last["solver"])
-        assert env.task.answer in answer.replace(",", ""), label(row)
+        assert env.task.answer.replace(",", "") in answer.replace(",", ""), label(row)
         for turn in row["turns"]:
             for text in turn.values():
                 calls = [json.loads(call) for call in CALL.findall(text)]

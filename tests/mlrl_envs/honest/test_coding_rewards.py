@@ -1,7 +1,7 @@
 """Grounded rewards of the honest programs: the half that was not used to choose any number.
 
-The halves are drawn by a hash of the line. The other half chose the full drop of cooperation, the
-share of constants and the weights.
+The halves are drawn by a hash of the line. The other half chose the full drop of cooperation and
+the weights.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ def _earned(row, envs):
 
 
 @pytest.mark.parametrize(
-    ("name", "least_mean", "least_share"), [("coding", 0.8, 0.85), ("classeval", 0.95, 0.95)]
+    ("name", "least_mean", "least_share"), [("coding", 0.85, 0.9), ("classeval", 0.95, 0.95)]
 )
 def test_honest_programs_are_paid(name, least_mean, least_share):
     envs = {}

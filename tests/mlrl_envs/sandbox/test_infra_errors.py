@@ -25,6 +25,20 @@ def test_a_program_whose_workers_are_all_killed_gets_no_verdict(sandbox, monkeyp
     assert not sandbox._all
 
 
+def test_a_worker_that_cannot_fork_is_replaced(sandbox, monkeypatch):
+    answers, receive = [{"infra": "a process could not be forked"}], WorkerHandle._receive
+
+    def receive_later(worker, seconds):
+        fields = receive(worker, seconds)
+        return answers.pop() if answers and "status" in fields else fields
+
+    monkeypatch.setattr(WorkerHandle, "_receive", receive_later)
+    assert sandbox.run(RIGHT).status == "passed"
+    answers += [{"infra": "a process could not be forked"}] * 2
+    with pytest.raises(InfraError, match=r"lost repeatedly: a process could not be forked"):
+        sandbox.run(RIGHT)
+
+
 def test_an_overloaded_machine_is_tried_again_before_it_is_an_error(sandbox, monkeypatch):
     calls, run = [], WorkerHandle.run
 

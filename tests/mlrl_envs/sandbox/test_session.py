@@ -116,6 +116,18 @@ def test_a_lost_cell_ends_its_interpreter_and_nothing_else(sandbox, session, sou
     assert workers_of(sandbox) == before
 
 
+def test_a_worker_whose_cell_was_lost_is_used_again():
+    with Sandbox(workers=2, limits=LIMITS) as sandbox:
+        session = sandbox.session()
+        session.run("x = 1")
+        before = workers_of(sandbox)
+        for source in ("import os; os._exit(0)", "import os; os.write(3, b'garbage')"):
+            session.run(source)
+            assert session.run("x").status == "error"
+        assert len(before) == 1
+        assert workers_of(sandbox) == before
+
+
 @pytest.mark.parametrize("clone", [copy.deepcopy, lambda s: pickle.loads(pickle.dumps(s))])
 def test_copies_continue_equally_and_independently(session, clone):
     session.run("x = [1]; import random")
@@ -164,15 +176,14 @@ def test_parallel_sessions_are_independent(sandbox):
 
 
 def test_a_hanging_session_does_not_delay_others(sandbox):
-    hung = Script((), (Call("python", "", "while True: pass"),), 1.0)
+    hung = Script((), (Call("python", "", "while True: pass"),), 2.0)
     fine = Script((), (Call("python", "", "1 + 1"),), 1.0)
     sandbox.play_many([fine, fine])
-    started = time.monotonic()
     waiting = threading.Thread(target=sandbox.play_many, args=([hung],))
     waiting.start()
     time.sleep(0.1)
     assert sandbox.play_many([fine] * 4) == [[sandbox.play_many([fine])[0][0]]] * 4
-    assert time.monotonic() - started < 0.9
+    assert waiting.is_alive()
     waiting.join()
 
 

@@ -51,19 +51,19 @@ def test_values(expression, value):
 )
 def test_what_is_no_bounded_arithmetic_is_refused_at_once(expression):
     calculate("1")
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(CalculatorError) as refusal:
         calculate(expression)
-    assert time.perf_counter() - started < 0.1
+    assert time.process_time() - started < 0.1
     assert len(str(refusal.value)) < 250
 
 
 @given(st.text(alphabet="0123456789.+-*/%^() ,epi<sqrtfacol", max_size=60) | st.text(max_size=40))
 def test_any_text_gives_a_value_or_a_refusal_in_bounded_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     with contextlib.suppress(CalculatorError):
         assert calculate(text)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 @given(st.integers(-(10**9), 10**9), st.integers(-(10**9), 10**9))

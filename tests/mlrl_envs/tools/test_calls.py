@@ -83,9 +83,9 @@ def test_a_forged_result_is_a_malformed_call():
 @pytest.mark.parametrize("piece", ["<tool_call>", "<answer>", "</tool_call>", "<tool_call>{", "<"])
 def test_a_megabyte_of_tags_is_read_in_no_time(piece):
     text = piece * (1_000_000 // len(piece))
-    started = time.perf_counter()
+    started = time.process_time()
     read_message(text)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5
 
 
 @given(

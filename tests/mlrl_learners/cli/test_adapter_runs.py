@@ -9,8 +9,8 @@ from mlrl_learners.cli import main
 TINY = [
     "--learner.model", "tiny-random", "--learner.lora_rank", "3", "--learner.max_new_tokens", "8",
     "--learner.group_size", "3", "--learner.lr", "0.01", "--learner.device", "cpu",
-    "--env.split", "sample", "--train.tasks_per_iteration", "1", "--train.eval_every", "0",
-    "--train.keep_checkpoints", "1",
+    "--env.split", "sample", "--env.reward", "grounded", "--train.tasks_per_iteration", "1",
+    "--train.eval_every", "0", "--train.keep_checkpoints", "1",
 ]  # fmt: skip
 
 

@@ -12,6 +12,10 @@ def test_it_keeps_the_contract(split):
     parallel_api_test(mlrl_envs.make(ENV_ID, split=split))
 
 
+def test_no_attack_comes_near_right_answers():
+    mlrl_envs.check_env(lambda: mlrl_envs.make(ENV_ID), audit=True)
+
+
 def test_right_answers_earn_everything_and_empty_ones_nothing():
     env = mlrl_envs.make(ENV_ID)
     for index in range(env.num_tasks):

@@ -13,6 +13,7 @@ from mlrl_envs.models.scorers import (
     calibrate,
 )
 from mlrl_envs.models.scorers.calibration import shuffled_sentences, shuffled_words
+from mlrl_envs.models.scorers.likelihood import _pieces
 
 WIDE = (-20.0, 20.0)
 SENTENCE = "the old goat ate my tomatoes in the garden ."
@@ -37,18 +38,39 @@ def test_likelihood_is_the_mean_log_probability_of_a_token(causal_folders):
     assert scorer.score_many([TextToScore(SENTENCE)]) == expected
 
 
-def test_each_sentence_is_scored_alone_and_weighs_by_its_tokens(causal_folders):
+SENTENCES = (
+    "the goat ate my tomatoes , and it ate the fence , and the old garden .",
+    "rain A rain B new him on in of was old her it and garden fence .",
+    "my old fence was in the garden , and the rain was on it , and on him .",
+)
+
+
+def test_the_least_probable_third_counts(causal_folders):
     scorer = LikelihoodScorer(causal_folders[0], calibration=WIDE)
-    sentences = ["the goat ate .", "my old fence was in the garden ."]
-    counts = [len(scorer.load().ids(each)) for each in sentences]
-    means = [log_prob(scorer, "", each) for each in sentences]
-    expected = sum(map(float.__mul__, means, map(float, counts))) / sum(counts)
-    assert scorer.raw([TextToScore(" ".join(sentences))]) == pytest.approx([expected], abs=1e-5)
+    found = sorted((log_prob(scorer, "", each), len(scorer.load().ids(each))) for each in SENTENCES)
+    left = sum(length for _, length in found) / 3
+    (first, length), (second, _), _ = found
+    worst = first if length >= left else (first * length + second * (left - length)) / left
+    assert scorer.raw([TextToScore(" ".join(SENTENCES))]) == pytest.approx([worst], abs=1e-5)
+
+
+def test_short_sentences_are_joined_and_long_ones_cut():
+    assert _pieces("Yes. No. It ate them all.") == ["Yes. No. It ate them all."]
+    long = " ".join(["word"] * 50)
+    assert [len(piece.split()) for piece in _pieces(f"{long}. Yes.")] == [40, 11]
+    assert _pieces(" \n") == []
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_on_a_cpu_other_texts_do_not_change_a_score_at_all(causal_folders, dtype):
+    scorer = LikelihoodScorer(causal_folders[0], calibration=WIDE, dtype=dtype, device="cpu")
+    texts = [TextToScore(text) for text in (*SENTENCES, " ".join(SENTENCES))]
+    assert scorer.raw(texts) == [scorer.raw([text])[0] for text in texts]
 
 
 def test_repetition_does_not_raise_the_likelihood(causal_folders):
     scorer = LikelihoodScorer(causal_folders[0], calibration=WIDE)
-    one, many = scorer.raw([TextToScore(SENTENCE), TextToScore(f"{SENTENCE} " * 9)])
+    one, many = scorer.raw([TextToScore(SENTENCES[0]), TextToScore(f"{SENTENCES[0]} " * 9)])
     assert one == pytest.approx(many)
     words = "goat fence rain garden " * 30
     assert scorer.raw([TextToScore(words)]) == pytest.approx(scorer.raw([TextToScore(words * 2)]))

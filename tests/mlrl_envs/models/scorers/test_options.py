@@ -5,7 +5,7 @@ import pytest
 
 import mlrl_envs
 from mlrl_envs.envs.options import FamilyConfig
-from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
+from mlrl_envs.errors import InfraError, InvalidArgumentError, ScorerError, UnknownNameError
 from mlrl_envs.models.scorers import SCORER_KINDS, CachedScorer, TextToScore, as_scorer
 from mlrl_envs.models.scorers.base import MAX_CACHED, ScoreCache
 
@@ -137,3 +137,40 @@ def test_cache_is_bounded_and_drops_the_oldest():
         cache.get(0)
     assert [cache.get(number) for number in range(3)] == [0.0, None, 0.2]
     assert len(cache) == 2 < MAX_CACHED
+
+
+@dataclass(frozen=True)
+class Fails(CachedScorer):
+    """Fails as a model does that runs out of memory."""
+
+    max_chars: int = 1000
+
+    def compute(self, batch):
+        raise ScorerError("out of memory")
+
+
+def test_the_weakest_score_counts(by_length):
+    scorer = as_scorer({"kind": "weakest", "scorers": [{"kind": "length", "full": 4}, HERE]})
+    texts = [TextToScore("a"), TextToScore("abcd")]
+    assert scorer.score_many(texts) == [0.25, 0.5]
+    assert as_scorer(scorer) is scorer
+    assert pickle.loads(pickle.dumps(as_scorer(ByLength(3)))) == ByLength(3)
+
+
+def test_the_weakest_has_the_fingerprints_of_all(by_length):
+    def weakest(*scorers):
+        return as_scorer({"kind": "weakest", "scorers": list(scorers)}).fingerprint
+
+    assert weakest("length", HERE) == weakest(ByLength(), HERE)
+    assert len({weakest("length"), weakest("length", HERE), weakest(ByLength(3), HERE)}) == 3
+
+
+def test_a_failure_of_one_scorer_is_one_of_the_weakest():
+    with pytest.raises(InfraError, match="out of memory"):
+        as_scorer({"kind": "weakest", "scorers": [HERE, Fails()]}).score_many([TextToScore("a")])
+
+
+@pytest.mark.parametrize("scorers", [[], "likelihood", None])
+def test_the_weakest_needs_a_list_of_scorers(scorers):
+    with pytest.raises(InvalidArgumentError, match="list of scorers"):
+        as_scorer({"kind": "weakest", "scorers": scorers})

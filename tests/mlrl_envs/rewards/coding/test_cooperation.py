@@ -2,8 +2,9 @@
 
 import pytest
 
+from mlrl_envs.programs.replacements import replace
 from mlrl_envs.rewards.coding.cooperation import cooperation_of
-from mlrl_envs.rewards.coding.runs import run_all
+from mlrl_envs.rewards.coding.runs import run_all, run_sources
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import Attempt
 
@@ -14,7 +15,7 @@ TASK = CodeTask(
     prelude="",
     helper_names=(),
     public_tests=(),
-    hidden_tests="assert f([3, 1, 2], 5) == 8\nassert f([4, 9], 2) == 11\nassert f([5], 0) == 5",
+    hidden_tests="assert f([3, 1, 2], 5) == 8\nassert f([4, 9], 3) == 12\nassert f([5], 0) == 5",
     num_hidden_tests=3,
 )
 AUX = "def aux(xs, n):\n    return max(xs) + 0"
@@ -82,7 +83,7 @@ def test_work_for_show_is_worth_nothing(fake_sandbox, aux, body):
 @pytest.mark.parametrize(
     ("body", "batches"),
     [
-        ("return aux(xs, n) + n", [1, 3, 6]),
+        ("return aux(xs, n) + n", [1, 3, 4]),
         ("return [aux(xs, n), max(xs)][1] + n", [1, 3]),
         ("return aux(xs, n) + n + 0 * len(globals())", [1]),
     ],
@@ -92,15 +93,63 @@ def test_the_rest_runs_only_if_something_is_left_to_earn(fake_sandbox, body, bat
     assert [size for size in fake_sandbox.batches if size] == batches
 
 
-TABLE = "def aux(*_):\n    return {5: 5, 2: 2, 0: 0}"
+@pytest.mark.parametrize("short", ["7", "'mellon'", "True", "[1, 2]"])
+def test_a_table_is_paid_and_a_short_constant_is_not(fake_sandbox, short):
+    table = "def aux(*_):\n    return {5: 5, 3: 3, 0: 0}"
+    assert _share(fake_sandbox, table, _main("return max(xs) + aux()[n]")) == 1.0
+    aux = f"def aux(*_):\n    return {short}"
+    body = f"return max(xs) + n if aux() == {short} else None"
+    assert _share(fake_sandbox, aux, _main(body)) == 0.0
+    assert (
+        _share(fake_sandbox, "def aux(*_):\n    return 0", _main("return max(xs) + n + aux()")) == 0
+    )
 
 
-def test_a_constant_earns_less_and_a_password_nothing(fake_sandbox):
-    table = _share(fake_sandbox, TABLE, _main("return max(xs) + aux()[n]"))
-    assert table == pytest.approx(0.75)
-    checked = "if aux() != 'mellon':\n    return None\nreturn max(xs) + n"
-    aux = "def aux(*_):\n    return 'mellon'"
-    assert _share(fake_sandbox, aux, _main(checked)) == 0.0
+CHECKS = {
+    "text": "str(aux(xs, n)) == repr(token)",
+    "hash": "hash(aux(xs, n)) == hash(token)",
+    "difference": "not aux(xs, n) - token",
+    "identity": "bool(aux(xs, n) - token) is False",
+    "set": "{aux(xs, n)} == {token}",
+    "key": "token in {aux(xs, n): 0}",
+}
+
+
+@pytest.mark.parametrize("otherwise", ["None", "0", "[]", "{}[0]", "exit()"])
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_password_that_depends_on_the_arguments_is_worth_nothing(name, otherwise, fake_sandbox):
+    body = (
+        f"token = len(xs) * 7 + n\nif {CHECKS[name]}:\n    return max(xs) + n\nreturn {otherwise}"
+    )
+    assert _share(fake_sandbox, "def aux(xs, n):\n    return len(xs) * 7 + n", _main(body)) == 0.0
+
+
+def test_a_password_that_waits_is_worth_nothing(fake_sandbox):
+    waiting = "while str(aux(xs, n)) != str(len(xs) * 70):\n    n += 0\nreturn max(xs) + n"
+    (attempt,) = [
+        Attempt(
+            TASK, (), {"aux": "def aux(xs, n):\n    return len(xs) * 70", "main": _main(waiting)}
+        )
+    ]
+    (run,) = run_all([attempt], [{"aux": "aux", "main": "f"}], fake_sandbox)
+    source = replace(run.program.source, "f", "aux", "wrong")
+    assert run_sources([(TASK, source)], fake_sandbox) == [(3, 3)]
+
+
+HIDDEN = {
+    "thrice": ("[max(xs) + n] * 3", "aux(xs, n)[1]"),
+    "text": ("repr(max(xs) + n)", "int(aux(xs, n))"),
+    "json": ("'[' + str(max(xs) + n) + ', true]'", "__import__('json').loads(aux(xs, n))[0]"),
+    "function": ("lambda ys, k: max(ys) + k", "aux(xs, n)(xs, n)"),
+    "method": ("type('R', (), {'run': lambda self: max(xs) + n})()", "aux(xs, n).run()"),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_a_complete_answer_in_a_wrapping_is_worth_nothing(name, fake_sandbox):
+    answer, value = HIDDEN[name]
+    aux = f"def aux(xs, n):\n    return {answer}"
+    assert _share(fake_sandbox, aux, _main(f"r = {value}\nreturn r")) == 0.0
 
 
 HELPERS = {

@@ -102,7 +102,7 @@ def test_published_levels_of_a_single_agent(main, passed, reward):
     assert score.reward("main") == pytest.approx(reward, abs=1e-9)
 
 
-NOTHING = [0] * 6
+NOTHING = [0] * 4
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,11 @@ NOTHING = [0] * 6
         (AUX, USED, [4, 3, 0, 0, *NOTHING], (0.1, 0.3, 0.4)),
         (AUX, USED, [4, 4, 0, 0], (0.1, 0.3, 0.0)),
         (AUX, USED, [4, 0, 0, 4], (0.1, 0.3, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 4, 0, 0], (0.1, 0.3, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 0, 4, 0], (0.1, 0.3, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 1, 4, 0], (0.1, 0.3, 0.45)),
+        (AUX, USED, [4, 0, 0, 0, 4, 0, 0, 0], (0.1, 0.3, 0.21)),
+        (AUX, USED, [4, 0, 0, 0, 0, 4, 0, 0], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 3, 0, 0], (0.1, 0.3, 0.6)),
+        (AUX, USED, [4, 0, 0, 0, 0, 0, 4, 0], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 4], (0.1, 0.3, 0.0)),
         (AUX, USED, [2, 0, 0, 0, *NOTHING], (0.1, 0.15, 0.3)),
         (AUX, USED, [0], (0.1, 0.0, 0.0)),
         ("", UNCALLED, [4], (0.0, 0.3, 0.0)),
@@ -170,6 +172,12 @@ def test_tests_that_a_constant_passes_are_not_paid():
     assert score.components["main"]["tests"] == pytest.approx(0.9 * (3 - 2) / (4 - 2))
 
 
+def test_tests_that_a_constant_passes_do_not_count_in_the_drop():
+    attempt = Attempt(TASK, (), {"aux": AUX, "main": USED})
+    (score,) = score_grounded([attempt], [TEAM], Scripted(4, 2, 2, 2, 3, 2, 2, 2, free=2))
+    assert score.components["main"]["cooperation"] == pytest.approx(0.6)
+
+
 def test_several_helpers_share_what_cooperation_pays():
     functions = {"aux_1": "aux_1", "aux_2": "aux_2", "main": "f"}
     actions = {
@@ -212,13 +220,13 @@ def test_solved_is_decided_by_hidden_tests_alone():
 
 
 def test_two_more_batches_pay_for_all_programs_without_cooperation():
-    sandbox = Scripted(*[4] * 2, *[0] * 18)
+    sandbox = Scripted(*[4] * 2, *[0] * 14)
     batches = []
     original = sandbox.run_many
     sandbox.run_many = lambda programs: batches.append(len(programs)) or original(programs)
     attempts = [Attempt(TASK, (), {"aux": AUX, "main": USED})] * 2
     score_grounded(attempts, [TEAM] * 2, sandbox)
-    assert batches == [2, 5, 6, 12]  # the second are constants, run once a task
+    assert batches == [2, 5, 6, 8]  # the second are constants, run once a task
 
 
 def test_paper_mode_runs_each_program_once():

@@ -101,6 +101,54 @@ def test_grounded_vote(texts, reward, solved):
     assert score.solved is solved
 
 
+ALGEBRA = MathTask("a", "Solve for x: 3x + 5 = 77", "24", "77 - 5 = 72\n72 / 3 = 24")
+
+
+def first_reward(text, task=ALGEBRA):
+    attempt = Attempt(task, (), {"solver": text, "verifier": text})
+    return score_grounded(attempt, MathRules()).reward("solver")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 24",
+        "x = 24\n\nCheck: 3 * 24 + 5 = 77",
+        "x = 24\n3 * 24 + 5 = 77 \u2713",
+        "x = 24\nSubstituting back, 3 * 24 + 5 = 77, as required.",
+        "3x = 72\nx = 24\nPlugging in: 3(24) + 5 = 77",
+        "24.\n\n(3*24+5 = 77)",
+        "x = 24. To verify, 3 * 24 + 5 = 77.",
+        "The first 5 go away, 3 times the rest: 24 each of 3.",
+        "\\[x = \\frac{72}{3} = 24\\]",
+    ],
+)
+def test_an_unmarked_answer_counts_beside_numbers_of_the_question(text):
+    assert first_reward(text) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("x = 1, x = 24", "x = 24, x = 1", "x = 1; x = 24", "x = 1 or x = 24"),
+        *("24, 25, 26", "23 and 24", "23 24 25", "24 (or 25)", "from 24 to 25"),
+        "23, 24\nso 77",
+        "Answer: 21\nAnswer: 22\nAnswer: 23\nAnswer: 24",
+        "Answer: 24, 25",
+        "77",
+        "Solve for x: 3x + 5 = 77",
+    ],
+)
+def test_a_list_of_candidates_is_no_answer(text):
+    assert first_reward(text) == pytest.approx(0.0)
+
+
+def test_a_number_of_the_question_may_be_the_answer():
+    task = MathTask("q", "Ann has 7 of the 12 eggs, Ben 5. How many does Ann have?", "7", "")
+    assert first_reward("12 - 5 = 7", task) == pytest.approx(1.0)
+    assert first_reward(task.question + " 7", task) == pytest.approx(0.0)
+
+
 @pytest.mark.parametrize(
     ("numbers", "winner"),
     [([5, 6, 6], 6), ([5, 6], 5), ([6, 5], 6), ([None, 5, 6], 5), ([1, 2, 3, 3, 2], 2), ([], None)],

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.rewards.tools.checks import ToolRules
-from mlrl_envs.rewards.tools.evidence import is_right
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
 from mlrl_envs.sandbox import Reply
 from mlrl_envs.tasks import Document, ToolEvidence, ToolTask
@@ -140,11 +139,11 @@ def test_grounded_episode_is_worth_its_best_turn():
     assert total((SEARCH, ""), (SEARCH, ""), (SEARCH, "")) == pytest.approx(0.1)
 
 
-def test_wrong_answers_halve_what_a_right_one_is_worth():
-    assert total((SEARCH, SUM + WRONG), ("", RIGHT)) == pytest.approx(0.8 * 0.5 + 0.2)
-    assert total(("", WRONG), ("", WRONG), ("", RIGHT)) == pytest.approx(0.2 * 0.25)
+def test_a_wrong_answer_leaves_a_quarter_of_what_a_right_one_is_worth():
+    assert total((SEARCH, SUM + WRONG), ("", RIGHT)) == pytest.approx(0.8 * 0.25 + 0.2)
+    assert total(("", WRONG), ("", WRONG), ("", RIGHT)) == pytest.approx(0.2 * 0.0625)
     both = "<answer>1</answer><answer>75</answer>"
-    assert total((SEARCH, SUM + both), ("", RIGHT)) == pytest.approx(0.8 * 0.5 + 0.2)
+    assert total((SEARCH, SUM + both), ("", RIGHT)) == pytest.approx(0.8 * 0.25 + 0.2)
 
 
 def calculations(*expressions):
@@ -170,29 +169,6 @@ def test_a_turn_is_scored_again_to_the_same_score():
     actions = {"researcher": SEARCH + OTHER, "solver": SUM + BAD}
     attempts = [Attempt(TASK, (), actions)] * 3
     assert len({repr(score) for score in score_grounded(attempts, RULES, Echo())}) == 1
-
-
-@pytest.mark.parametrize(
-    ("answer", "wanted", "right"),
-    [
-        ("75", "75", True),
-        ("75.0 kg", "75", True),
-        ("The cargo weighs 75 kg.", "75", True),
-        ("1,250.5", "1250.5", True),
-        ("75 or 74", "75", False),
-        ("", "75", False),
-        (None, "75", False),
-        ("7" * 300, "75", False),
-        ("ilse marn.", "Ilse Marn", True),
-        ("The master was Ilse Marn of Molen.", "Ilse Marn", True),
-        ("Ilse Marn, Emil Berg", "Ilse Marn", False),
-        ("Ilse Marn or Otto Kern", "Ilse Marn", False),
-        ("Marn", "Ilse Marn", False),
-        ("\ud800", "Ilse Marn", False),
-    ],
-)
-def test_right_answers(answer, wanted, right):
-    assert is_right(answer, replace(TASK, answer=wanted, rivals=("Emil Berg",))) is right
 
 
 class Files(Echo):
@@ -228,7 +204,7 @@ ROWS = replace(
         ("print(75, open('data.csv'))", "75", "61", False),
         ("print(76 - 1)", "75", "75", False),
         ("print(30 + 45)", "75", "75", True),
-        ("print(35 + 40)  # 30 45", "75", "75", False),
+        ("print(35 + 40)", "75", "75", False),
     ],
 )
 def test_a_program_is_evidence_by_its_numbers_or_on_twin_files(code, text, twin, held):

@@ -39,7 +39,7 @@ def _processes_below(root):
     return found
 
 
-def _eventually(holds, seconds=5.0):
+def _eventually(holds, seconds=60.0):
     deadline = time.monotonic() + seconds
     while not holds() and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -28,11 +29,18 @@ def start(work, count):
     return children
 
 
-def look_after(seconds, work, count=1):
-    """Return the first and last times of children that run `work`."""
+def wait_for_state(children, state):
+    for child in children:
+        while state not in Path(f"/proc/{child}/stat").read_text().rpartition(")")[2]:
+            time.sleep(0.01)
+
+
+def look_after(seconds, work, count=1, state="R"):
+    """Return the first and last times of children that run `work`, from a state on."""
     children, table = start(work, count), ProcessTimes()
     try:
         time.sleep(0.1)
+        wait_for_state(children, state)
         first = only(table.read(time.monotonic()), children)
         time.sleep(seconds)
         last = only(table.read(time.monotonic()), children)
@@ -64,7 +72,7 @@ def test_a_running_process_runs_or_waits():
 
 
 def test_a_sleeping_process_neither_runs_nor_waits():
-    first, last = look_after(0.3, lambda: time.sleep(9))
+    first, last = look_after(0.3, lambda: time.sleep(60), state="S")
     assert last.ran_since(first) < 0.05
     assert last.waited_since(first) < 0.1
 
@@ -101,3 +109,39 @@ def test_of_each_process_only_the_longest_wait_counts():
     threads = {str(n): ThreadTimes(b"", float(n), 0.0, runnable=False) for n in range(4)}
     later = Times(9.0, {"7": 0.0}, {"7": threads})
     assert later.waited_since(Times(1.0, {}, {})) == 3.0
+
+
+def test_a_thread_that_ended_while_its_process_waited_counts_what_was_left():
+    def at(now, names, runnable=True):
+        one = ThreadTimes(b"5 5 5", 0.0, now, runnable)
+        return Times(now, {"7": now / 10}, {"7": dict.fromkeys(names, one)})
+
+    assert at(2.0, "13").waited_since(at(1.0, "12")) == pytest.approx(0.9)
+    assert at(2.0, "13", runnable=False).waited_since(at(1.0, "12")) == 0
+    assert at(2.0, "123").waited_since(at(1.0, "12")) == 0
+
+
+def test_a_folder_that_is_not_procfs_shows_no_process(tmp_path):
+    table = ProcessTimes()
+    table.close()
+    table._proc = os.open(tmp_path, os.O_RDONLY)
+    assert table.read(1.0) == Times(1.0, {}, {})
+    table.close()
+
+
+@pytest.mark.parametrize("counts", [b"0 0 0\n", b"", None])
+def test_a_kernel_that_does_not_count_shows_no_waiting(counts, monkeypatch):
+    read = ProcessTimes._read
+
+    def read_other(table, path):
+        if not path.endswith("schedstat"):
+            return read(table, path)
+        if counts is None:
+            raise FileNotFoundError(path)
+        return counts
+
+    monkeypatch.setattr(ProcessTimes, "_read", read_other)
+    first, last = look_after(0.3, spin)
+    assert last.waited_since(first) == 0
+    assert last.ran_since(first) >= 0
+    assert not any(last.threads.values())

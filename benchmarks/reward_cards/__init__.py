@@ -1,0 +1,1 @@
+"""Reward cards: audits of the built-in environments, stored in `benchmarks/audits`."""

@@ -1,0 +1,167 @@
+"""Audits of the built-in environments, one JSON file for each environment and mode."""
+
+import json
+import platform
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from benchmarks.reward_cards import corpora
+from mlrl_envs.auditing.report import AuditReport
+
+__all__ = ["AUDITS", "PLANS", "Plan", "audit_path", "is_current", "measure", "stale_lines"]
+
+AUDITS = Path(__file__).resolve().parents[1] / "audits"
+COMMAND = "python -m benchmarks.reward_cards"
+SEED = 0
+_NUMBERS = re.compile(r"\[\s+([-+.,\de\s]+?)\s+\]")
+EXAMPLE_CHARS = 400  # of the answers of the best try that are kept
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How an environment is audited.
+
+    Attributes:
+        split: The split whose tasks are attacked.
+        tasks: Number of attacked tasks; fewer where a try runs programs.
+        options: Options of the environment.
+    """
+
+    split: str = "train"
+    tasks: int = 8
+    options: Mapping[str, Any] = field(default_factory=lambda: {"max_turns": 1})
+
+
+PLANS: Mapping[str, Plan] = {
+    "mlrl/story-v1": Plan(),
+    "mlrl/tldr-v1": Plan(),
+    "mlrl/arxiv-v1": Plan(),
+    "mlrl/debate-v1": Plan(),
+    "mlrl/math-v1": Plan(),
+    "mlrl/tools-v1": Plan(tasks=4, options={"max_turns": 6}),
+    "mlrl/humaneval-v1": Plan(split="all", tasks=4),
+    "mlrl/coophumaneval-v1": Plan(split="all", tasks=4),
+    "mlrl/mbpp-v1": Plan(split="test", tasks=4),
+    "mlrl/classeval-v1": Plan(split="all", tasks=4),
+}
+
+
+def measure(
+    env_id: str,
+    reward: str,
+    *,
+    scorer: Any = None,  # noqa: ANN401  any description of a text scorer
+    budget: int,
+    tasks: int,
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Audit an environment, play the other answers, and write the file.
+
+    Args:
+        env_id: An id in `PLANS`.
+        reward: Mode of the reward.
+        scorer: Description of the text scorer for `judged`, as JSON values.
+        budget: Maximum number of tries per task.
+        tasks: Maximum number of attacked tasks.
+        progress: Called with the number of tries after each batch.
+
+    Raises:
+        DataNotFoundError: If the data set is not found.
+        InfraError: If the infrastructure fails.
+    """
+    plan = PLANS[env_id]
+    options = {**plan.options, "split": plan.split, "reward": reward}
+    options |= {"scorer": scorer} if scorer is not None else {}
+    env: Any = mlrl_envs.make(env_id, **options)
+    rules = mlrl_envs.fingerprint(env)  # now, because files may change during a long measurement
+    lines = corpora.honest_lines(env_id)
+    report = mlrl_envs.audit(
+        env,
+        budget=budget,
+        tasks=tasks,
+        honest=corpora.fitting(env, lines) or None,
+        seed=SEED,
+        progress=progress,
+    )
+    honest = corpora.earned(env_id, options, lines, SEED)
+    report = replace(report, honest=honest)
+    found = {
+        "options": options,
+        "tasks_asked": tasks,
+        "fingerprint": rules,
+        "versions": {"mlrl": metadata.version("mlrl"), "python": platform.python_version()},
+        "groups": {
+            "people": corpora.people_shares(env_id, options, SEED),
+            "models": corpora.earned(env_id, options, corpora.model_lines(env_id), SEED),
+        },
+        "audit": _audit_json(report),
+    }
+    env.close()
+    _write(audit_path(env_id, reward), found)
+    return found
+
+
+def audit_path(env_id: str, reward: str) -> Path:
+    """Return the file of an environment and a mode."""
+    return AUDITS / f"{env_id.removeprefix('mlrl/')}.{reward}.json"
+
+
+def is_current(env_id: str, reward: str, *, budget: int, tasks: int) -> bool:
+    """Return whether a file exists with these settings, for the reward as it is now."""
+    path = audit_path(env_id, reward)
+    if not path.exists():
+        return False
+    found = json.loads(path.read_text("utf-8"))
+    settings = found["audit"]["budget"], found["tasks_asked"]
+    return settings == (budget, tasks) and stale_line(path) is None
+
+
+def stale_lines() -> list[str]:
+    """Return a line for each stored audit of a reward that has changed since."""
+    return [line for path in sorted(AUDITS.glob("*.json")) if (line := stale_line(path))]
+
+
+def stale_line(path: Path) -> str | None:
+    """Return what is wrong with a stored audit and the command that measures again, or None."""
+    found = json.loads(path.read_text("utf-8"))
+    env_id, reward = found["audit"]["env_id"], found["options"]["reward"]
+    if env_id not in mlrl_envs.registry:
+        return f"{path.name}: {env_id} is not registered; remove the file"
+    # The hash covers rules and the scorer, not the data, so that the sample will do.
+    env = mlrl_envs.make(env_id, **{**found["options"], "split": "sample"})
+    if mlrl_envs.fingerprint(env)["scorer"] == found["fingerprint"]["scorer"]:
+        return None
+    again = f"{COMMAND} {env_id} --modes {reward}"
+    return f"{env_id}: its reward or prompts changed after the audit of {reward!r}; run {again}"
+
+
+def _audit_json(report: AuditReport) -> dict[str, Any]:
+    """Return the report with rounded numbers, and examples of the worst family only."""
+    audit: dict[str, Any] = _rounded(report.to_json())
+    for family in audit["families"]:
+        shown = family["example"] if family["name"] == report.worst.name else {}
+        family["example"] = {agent: text[:EXAMPLE_CHARS] for agent, text in shown.items()}
+    return audit
+
+
+def _rounded(value: Any) -> Any:  # noqa: ANN401  JSON values
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, Mapping):
+        return {key: _rounded(each) for key, each in value.items()}
+    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def _write(path: Path, found: Mapping[str, Any]) -> None:
+    """Write a file atomically, each list of numbers on one line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    text = json.dumps(_rounded(found), indent=1)
+    text = _NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
+    partial.write_text(text + "\n", "utf-8")
+    partial.replace(path)

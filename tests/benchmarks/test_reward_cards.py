@@ -1,0 +1,108 @@
+"""Reward cards are current, and presets train on no reward that its card calls exploitable."""
+
+import importlib
+import json
+
+import pytest
+
+import mlrl_envs
+from benchmarks.reward_cards import __main__ as command
+from benchmarks.reward_cards import measure, pages
+from mlrl_envs.errors import InfraError, UnknownNameError
+from mlrl_learners.config.presets import PRESETS
+from mlrl_learners.config.run import load_config
+
+# One repeats a published setting, one trains a random model in seconds.
+EXEMPT = {"humaneval-paper", "tiny"}
+AUDITS = sorted(measure.AUDITS.glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def cards():
+    pages.expected_pages()  # finds the module in docs
+    return importlib.import_module("reference_cards")
+
+
+def trained_on(name):
+    """Return the environment and the mode of the reward that a preset trains on."""
+    env = load_config(name).env
+    return env.id, dict(env.options).get("reward", "grounded")
+
+
+PRESET_NAMES = sorted(path.stem for path in PRESETS.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", AUDITS, ids=lambda path: path.stem)
+def test_no_reward_has_changed_since_its_audit(path):
+    try:
+        assert measure.stale_line(path) is None
+    except InfraError as error:  # the model of a text scorer is not installed
+        pytest.skip(str(error))
+
+
+def test_the_pages_are_what_the_audits_give():
+    assert pages.stale_pages() == []
+
+
+def test_every_environment_and_every_mode_that_presets_train_on_is_audited():
+    wanted = {(env_id, "grounded") for env_id in measure.PLANS} | set(map(trained_on, PRESET_NAMES))
+    missing = [place for place in sorted(wanted) if not measure.audit_path(*place).exists()]
+    assert not missing, f"run python -m benchmarks.reward_cards for {missing}"
+    assert set(measure.PLANS) == {name for name in mlrl_envs.registry if name.startswith("mlrl/")}
+
+
+@pytest.mark.parametrize("name", sorted(set(PRESET_NAMES) - EXEMPT))
+def test_presets_train_on_no_reward_that_is_not_for_training(name, cards):
+    path = measure.audit_path(*trained_on(name))
+    assert cards.is_for_training(json.loads(path.read_text("utf-8"))), cards.NOT_FOR_TRAINING
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder of audits, and a short plan of an environment without data."""
+    monkeypatch.setattr(measure, "AUDITS", tmp_path)
+    plan = measure.Plan(split="sample", options={"max_turns": 1})
+    monkeypatch.setitem(measure.PLANS, "mlrl/story-v1", plan)
+    monkeypatch.setattr(command, "write_pages", lambda: None)
+    return tmp_path
+
+
+def test_an_audit_is_measured_once_and_again_after_a_change(folder, capsys):
+    words = ["mlrl/story-v1", "--budget", "25", "--tasks", "1", "--resume"]
+    assert command.main(words) == 0
+    assert "mlrl/story-v1 grounded: honest" in capsys.readouterr().out
+    path = folder / "story-v1.grounded.json"
+    found = json.loads(path.read_text("utf-8"))
+    assert len(found["audit"]["honest"]) > 40
+    assert found["groups"]["models"]
+    assert command.main(words) == 0
+    assert capsys.readouterr().out == ""
+
+    found["fingerprint"]["scorer"] = "of another reward"
+    path.write_text(json.dumps(found))
+    line = measure.stale_line(path)
+    assert measure.stale_lines() == [line]
+    assert line.startswith("mlrl/story-v1: its reward or prompts changed")
+    assert line.endswith("run python -m benchmarks.reward_cards mlrl/story-v1 --modes grounded")
+    assert command.main(words) == 0
+    assert measure.stale_lines() == []
+
+
+def test_an_unknown_environment_is_named():
+    with pytest.raises(UnknownNameError, match="story-v1"):
+        command.main(["mlrl/stori-v1"])
+
+
+def test_a_changed_page_is_named_and_written_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(pages, "expected_pages", lambda: {"reward_cards/one.md": "one\n"})
+    monkeypatch.setattr(pages, "DOCS", tmp_path)
+    (tmp_path / "reward_cards").mkdir()
+    (tmp_path / "reward_cards/old.md").write_text("of an audit that is gone\n")
+    lines = pages.stale_pages()
+    assert [line.split()[0] for line in lines] == [
+        "docs/reward_cards/old.md",
+        "docs/reward_cards/one.md",
+    ]
+    assert lines[0].endswith("run python -m benchmarks.reward_cards --cards-only")
+    pages.write_pages()
+    assert pages.stale_pages() == []
