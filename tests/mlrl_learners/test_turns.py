@@ -176,6 +176,7 @@ def test_the_monitor_shows_waiting(tmp_path):
     ).rollouts
     record = json.loads(json.dumps(rollout_record(rollout)))
     assert "Wait" not in json.dumps(record)
+    assert summarise(record).best == pytest.approx(1.5)  # the mean over both agents
     entry = IndexEntry("0-0", 1, summarise(record))
     opened = OpenedEpisode("run", Query(), entry, 0, levels(record, []), None, None)
     page = episode_page(opened)
