@@ -40,8 +40,9 @@ def checked_actions(
     """
     if not isinstance(actions, Mapping):
         raise InvalidActionError(f"actions must map agents to texts, got {type(actions).__name__}")
+    known = set(agents)
     for agent in actions:
-        if agent not in agents:
+        if agent not in known:
             raise InvalidActionError(str(unknown_name("agent", agent, agents)))
     for agent in acting:
         if agent not in actions:

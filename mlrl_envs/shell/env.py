@@ -184,12 +184,12 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         turns = (*self._turns, turn)
         roster = roster_of(self.family, self._current_task(), turns)
         self._turns, self._roster = turns, roster
-        paid = turn.score.components
+        paid, done, cut = turn.score.components, set(roster.terminated), set(roster.truncated)
         return (
             self._observations(),
             {agent: turn.score.reward(agent) if agent in paid else 0.0 for agent in roster.told},
-            {agent: agent in roster.terminated for agent in roster.told},
-            {agent: agent in roster.truncated for agent in roster.told},
+            {agent: agent in done for agent in roster.told},
+            {agent: agent in cut for agent in roster.told},
             self._infos(),
         )
 
@@ -263,7 +263,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
 
     def _infos(self) -> dict[AgentID, Info]:
         task = self._current_task()
-        acting = self._roster.acting
+        acting = set(self._roster.acting)
         return {
             agent: info_of(task, self._turns, agent, acts=agent in acting)
             for agent in self._roster.told

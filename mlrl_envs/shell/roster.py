@@ -18,6 +18,9 @@ OPTIONAL_METHODS = ("acting", "left", "deal", "reference_at")
 """Methods of a task family that need not exist."""
 
 
+ENDINGS = frozenset(("terminated", "truncated"))
+
+
 @dataclass(frozen=True, slots=True)
 class Roster:
     """Agents of an episode after some turns, each tuple in the order of the family's agents.
@@ -51,7 +54,8 @@ def roster_of(family: TaskFamily[Any], task: Task, turns: Sequence[Turn]) -> Ros
     """Return the agents of an episode after `turns`.
 
     Raises:
-        ContractError: If nobody acts while the episode goes on, or an agent acts that is not in it.
+        ContractError: If nobody acts while the episode goes on, an agent acts that is not in it, or
+            one leaves in another way than `"terminated"` or `"truncated"`.
     """
     before = _left(family, task, turns[:-1]) if turns else {}
     told = tuple(agent for agent in family.agents if agent not in before)
@@ -59,11 +63,9 @@ def roster_of(family: TaskFamily[Any], task: Task, turns: Sequence[Turn]) -> Ros
     if is_solved:
         return Roster(told, terminated=told)
     gone = _left(family, task, turns) if turns else {}
-    is_cut = len(turns) >= family.max_turns
+    others = "truncated" if len(turns) >= family.max_turns else ""
     terminated = tuple(agent for agent in told if gone.get(agent) == "terminated")
-    truncated = tuple(
-        agent for agent in told if agent not in terminated and (is_cut or agent in gone)
-    )
+    truncated = tuple(agent for agent in told if gone.get(agent, others) == "truncated")
     there = Roster(told, terminated, truncated)
     if not there.agents:
         return there
@@ -90,7 +92,14 @@ def deal_task(family: TaskFamily[Any], task: Task, seed: int) -> Task:
 
 def _left(family: TaskFamily[Any], task: Task, turns: Sequence[Turn]) -> Mapping[AgentID, str]:
     rule = getattr(family, "left", None)
-    return {} if rule is None else rule(task, turns)
+    if rule is None:
+        return {}
+    gone: Mapping[AgentID, str] = rule(task, turns)
+    if not set(gone.values()) <= ENDINGS:
+        raise ContractError(
+            f"agents are terminated or truncated when they leave, and left says {dict(gone)}"
+        )
+    return gone
 
 
 def _acting(
@@ -99,10 +108,10 @@ def _acting(
     rule = getattr(family, "acting", None)
     if rule is None:
         return there
-    named = rule(task, turns)
-    if not named or not set(named) <= set(there):
+    named = set(rule(task, turns))
+    if not named or not named <= set(there):
         raise ContractError(
             f"after turn {len(turns)} of task {task.task_id!r} some of {list(there)} must act, "
-            f"and acting names {list(named)}"
+            f"and acting names {sorted(named)}"
         )
     return tuple(agent for agent in there if agent in named)

@@ -66,7 +66,8 @@ def freeze(branch: Branch) -> Node:
 
 def staying_agents(branch: Branch, step: EnvStep) -> tuple[AgentID, ...]:
     """Return the agents that have not left the episode after a step."""
-    return tuple(agent for agent in branch.staying if agent not in step.left)
+    left = step.left
+    return tuple(agent for agent in branch.staying if agent not in left)
 
 
 def _next_observations(branch: Branch, number: int) -> dict[AgentID, str]:

@@ -116,10 +116,11 @@ def acting_observations(
     Raises:
         ContractError: If there are agents in the episode and none of them acts.
     """
+    there = set(agents)
     found = {
         agent: text
         for agent, text in observations.items()
-        if agent in agents and infos.get(agent, {}).get("acts", True)
+        if agent in there and infos.get(agent, {}).get("acts", True)
     }
     if agents and not found:
         raise ContractError(f"none of {', '.join(agents)} acts, although the episode goes on")

@@ -245,6 +245,65 @@ def test_a_family_that_names_nobody_or_somebody_who_left_is_told_so(family, name
         mlrl_envs.check_env(lambda: make(family))
 
 
+class Bored(Cards):
+    def left(self, task, turns):
+        return {"third": "bored"} if turns else {}
+
+
+def test_a_family_whose_agents_leave_in_another_way_is_told_so():
+    with pytest.raises(ContractError, match=r"left says .*'third': 'bored'"):
+        mlrl_envs.check_env(lambda: make(Bored()))
+
+
+def test_a_step_takes_time_linear_in_the_agents():
+    """Nothing in the shell looks at pairs of agents."""
+    lookups = {}
+    for size in (100, 200):
+        names = [Counted(f"agent_{number}") for number in range(size)]
+        env = make(Crowd(tuple(names)))
+        env.reset(seed=0)
+        Counted.compared = 0
+        env.step(dict.fromkeys(names[::2], "hello"))
+        lookups[size] = Counted.compared
+    assert lookups[200] < 2.5 * lookups[100] + 100
+
+
+class Counted(str):
+    """A name that counts comparisons."""
+
+    compared = 0
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+
+@dataclass(frozen=True)
+class Crowd(Cards):
+    """Many agents, of which every other one acts."""
+
+    names: tuple[str, ...] = ()
+    agents: ClassVar = property(lambda self: self.names)
+
+    def __init__(self, names):
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "tasks", (Deck("deck/0"),))
+
+    def acting(self, task, turns):
+        return self.names[::2]
+
+    def left(self, task, turns):
+        return {}
+
+    def observe(self, task, turns, agent):
+        return "a crowd"
+
+    def _score(self, attempt):
+        return Score({}, solved=False)
+
+
 class Listens(TextParallelEnv):
     """Takes the action of an agent that waits into account."""
 
