@@ -132,11 +132,6 @@ class JointStep:
     next_observations: Mapping[AgentID, str] = field(default_factory=dict)
     next_waiting: Mapping[AgentID, str] = field(default_factory=dict)
 
-    @property
-    def next_seen(self) -> Mapping[AgentID, str]:
-        """Next observations of all agents, those that wait included, if there is no child."""
-        return _seen(self.next_observations, self.next_waiting)
-
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -157,11 +152,6 @@ class Node:
     completions: Mapping[AgentID, tuple[Completion, ...]]
     steps: tuple[JointStep, ...]
     waiting: Mapping[AgentID, str] = field(default_factory=dict)
-
-    @property
-    def seen(self) -> Mapping[AgentID, str]:
-        """Observations of all agents, those that wait included."""
-        return _seen(self.observations, self.waiting)
 
     def walk(self) -> Iterator["Node"]:
         """Yield this node and every node below it, parents first."""
@@ -316,8 +306,3 @@ class Learner(Actor, Protocol):
     def load(self, path: Path) -> None:
         """Restore what `save` wrote."""
         ...
-
-
-def _seen(acting: Mapping[AgentID, str], waiting: Mapping[AgentID, str]) -> Mapping[AgentID, str]:
-    told = {agent: text for agent, text in waiting.items() if text}
-    return {**acting, **told} if told else acting

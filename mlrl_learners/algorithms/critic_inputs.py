@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.functional.presence import next_seen, seen
 from mlrl_learners.policies import ChatFormat
 from mlrl_learners.policies.critic import Critic
 from mlrl_learners.types import AgentID, Completion, Rollout
@@ -89,13 +90,13 @@ class CriticInputs:
             behind_limit = bootstrap and rollout.artificial_limit
             for node in rollout.root.walk():
                 for agent, completions in node.completions.items():
-                    yield self.key(agent, node.seen), completions
+                    yield self.key(agent, seen(node)), completions
                 for step in node.steps:
                     if step.truncated and not behind_limit:
                         # Critics are not trained on observations after the end of an episode.
                         continue
                     for agent in step.next_observations:
-                        yield self.key(agent, step.next_seen), ()
+                        yield self.key(agent, next_seen(step)), ()
 
     def _prompt(self, key: Key, completions: Sequence[Completion]) -> Prompt:
         reader, text = key

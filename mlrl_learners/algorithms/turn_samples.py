@@ -12,6 +12,7 @@ from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_update import AnswerSample
 from mlrl_learners.functional.credit import credited_values
 from mlrl_learners.functional.gae import TurnGae, chain_baselines
+from mlrl_learners.functional.presence import seen
 from mlrl_learners.functional.reach import weighted_nodes
 from mlrl_learners.functional.returns import mean_by_sample
 from mlrl_learners.types import AgentID, Node, Rollout
@@ -77,8 +78,8 @@ def _node_samples(
     config: PolicyGradientConfig,
 ) -> Iterator[TurnSample]:
     """Yield one agent's samples at a node, from the advantage of each joint action."""
-    prompt = estimates.prompt(agent, node.seen)
-    value = estimates.value(agent, node.seen)
+    prompt = estimates.prompt(agent, seen(node))
+    value = estimates.value(agent, seen(node))
     credited = credited_values(node, agent, advantages, config.credit)
     for completion, credit, advantage in zip(
         node.completions[agent],

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from mlrl_learners.figures.means import mean
-from mlrl_learners.functional.credit import waits_after
+from mlrl_learners.functional.presence import next_seen, seen, waits_after
 from mlrl_learners.functional.reach import count_continuing, other_rollouts_means, share_futures
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
@@ -80,7 +80,7 @@ class TurnGae:
             waiting_baseline: Expected future after a joint action after which the agent waits,
                 independent of the actions at this node; not used without `baseline`.
         """
-        here = self.value(agent, node.seen)
+        here = self.value(agent, seen(node))
         baselines = None if baseline is None else (baseline, waiting_baseline)
         return [expected - here for expected in self._expected(node, agent, baselines)]
 
@@ -151,7 +151,7 @@ class TurnGae:
         expected = mean(self._expected(child, agent, baselines), default=0.0)
         if agent not in child.observations:
             return _Future(expected, 0.0)
-        value = self.value(agent, child.seen)
+        value = self.value(agent, seen(child))
         return _Future(value, expected - value)
 
     def _cut(self, step: JointStep, agent: AgentID, sibling: "_Future") -> "_Future":
@@ -170,7 +170,7 @@ class TurnGae:
             return sibling
         if agent not in step.next_observations:
             return _Future(0.0, 0.0)
-        value = self.value(agent, step.next_seen)
+        value = self.value(agent, next_seen(step))
         return _Future(value, 0.0 if step.truncated else sibling.advantage)
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from mlrl_learners.errors import NumericsError
 from mlrl_learners.figures.means import mean
-from mlrl_learners.functional.credit import Credit, continues_for, credited_values
+from mlrl_learners.functional.credit import Credit, credited_values
+from mlrl_learners.functional.presence import continues_for
 from mlrl_learners.functional.reach import (
     TurnWeights,
     count_continuing,

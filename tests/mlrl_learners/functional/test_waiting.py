@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_learners.functional.credit import continues_for, outcome_rewards
+from mlrl_learners.functional.credit import outcome_rewards
 from mlrl_learners.functional.gae import TurnGae, chain_baselines
+from mlrl_learners.functional.presence import continues_for, next_seen, seen
 from mlrl_learners.functional.returns import joint_returns, rollout_groups, sample_returns
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
@@ -192,7 +193,7 @@ def test_discounts_count_turns_of_the_episode():
 
 def test_critics_of_all_agents_see_who_waits_too():
     node = alternating()
-    assert node.seen == {"a": "a reads", "b": "a reads"}
-    assert node.steps[1].next_seen == {"b": "b reads", "a": "b reads"}
+    assert seen(node) == {"a": "a reads", "b": "a reads"}
+    assert next_seen(node.steps[1]) == {"b": "b reads", "a": "b reads"}
     silent = dataclasses.replace(node, waiting={"b": ""})  # the environment told b nothing
-    assert silent.seen == {"a": "a reads"}
+    assert seen(silent) == {"a": "a reads"}
