@@ -2,12 +2,13 @@
 
 Sources are bags of stemmed content words, weighted by how few of the sources contain a word (1 for
 the rarest). A text is read in pieces of about twenty words. The margin of a piece is the weight of
-its words in its own source minus the mean weight in other sources of the split; relevance is the
-mean of the margins, each at most 1 after division by the wanted weight. One text for all sources
-has margins near 0, and a single sentence about the source counts for one piece only.
+its words in its own source, minus the weight in the source of the split that it fits best, as far
+as that one is above what words have in common by chance. Relevance is the mean of the margins, each
+at most 1 after division by the wanted weight. One text for all sources has margins near 0, a
+single sentence about the source counts for one piece only, and sentences about other tasks count
+against.
 """
 
-import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +21,8 @@ from mlrl_envs.rewards.prose.words import content_of, stem, words_of
 __all__ = ["Contrast", "coherence", "contrast_of", "coverage"]
 
 MAX_SOURCES = 400  # a larger split is thinned out evenly
-OTHERS = 16  # sources that a text is compared with
+ALIKE = 0.5  # share of common words from which two sources count as one
+CHANCE = 1.0  # weight that a piece about something else may have in a source
 PIECE = 20  # words
 NEAR = 12  # content words of a source that are next to each other
 
@@ -34,12 +36,15 @@ class Contrast:
 
     def __init__(self, sources: Sequence[str]) -> None:
         kept = sources[:: max(1, math.ceil(len(sources) / MAX_SOURCES))]
-        self._ranked = sorted({text: _digest(text) for text in kept}.items(), key=lambda x: x[1])
-        known = Counter(word for text, _ in self._ranked for word in set(content_of(text)))
-        size = len(self._ranked) + 1
+        bags = {source: frozenset(content_of(source)) for source in kept}
+        self._places: dict[str, list[str]] = {}
+        for source, bag in bags.items():
+            for word in bag:
+                self._places.setdefault(word, []).append(source)
+        size = len(bags) + 1
         self._weights = {
-            word: math.log(size / (count + 0.5)) / math.log(size / 0.5)
-            for word, count in known.items()
+            word: math.log(size / (len(places) + 0.5)) / math.log(size / 0.5)
+            for word, places in self._places.items()
         }
 
     def relevance(self, text: str, source: str, *, wanted: float) -> float:
@@ -48,29 +53,29 @@ class Contrast:
         Args:
             text: The text of an agent.
             source: Its source; need not be one of the sources of the split.
-            wanted: Weight of a piece's words in the source, above the mean of the others, from
-                which the piece is about it.
+            wanted: Margin from which a piece is about its source.
         """
-        bags = [frozenset(content_of(other)) for other in self._others(source)]
         own = frozenset(content_of(source))
+        alike = self._alike(own)
         margins = [
-            self._weight(piece, own) - fmean(self._weight(piece, bag) for bag in bags)
-            if bags
-            else self._weight(piece, own)
+            math.fsum(self._weights.get(word, 1.0) for word in piece & own)
+            - max(self._best_other(piece, alike) - CHANCE, 0.0)
             for piece in _pieces(text)
         ]
         # Negative margins count, so that luck with one piece does not add up for a fixed text.
         return max(0.0, fmean(min(max(margin / wanted, -1.0), 1.0) for margin in margins))
 
-    def _others(self, source: str) -> list[str]:
-        # Neighbours in the order of hashes: drawn once for each source, independent of the text.
-        place = _digest(source)
-        after = [text for text, digest in self._ranked if digest > place]
-        before = [text for text, digest in self._ranked if digest < place]
-        return (after + before)[:OTHERS]
+    def _alike(self, own: frozenset[str]) -> set[str]:
+        """Return the sources that share most of their words with this one, itself included."""
+        shared = Counter(place for word in own for place in self._places.get(word, ()))
+        return {place for place, count in shared.items() if count > ALIKE * len(own)}
 
-    def _weight(self, piece: frozenset[str], bag: frozenset[str]) -> float:
-        return math.fsum(self._weights.get(word, 1.0) for word in piece & bag)
+    def _best_other(self, piece: frozenset[str], left_out: set[str]) -> float:
+        weights: dict[str, float] = {}
+        for word in sorted(piece):
+            for place in self._places.get(word, ()):
+                weights[place] = weights.get(place, 0.0) + self._weights[word]
+        return max((weights[place] for place in weights.keys() - left_out), default=0.0)
 
 
 @lru_cache(maxsize=8)
@@ -115,7 +120,3 @@ def _pieces(text: str) -> list[frozenset[str]]:
     count = max(1, round(len(words) / PIECE))
     bounds = [number * len(words) // count for number in range(count + 1)]
     return [frozenset(map(stem, words[start:end])) for start, end in pairwise(bounds)]
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
