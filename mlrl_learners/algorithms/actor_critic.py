@@ -69,9 +69,10 @@ class ActorCriticConfig(CriticConfig):
     """Options of the actor-critic methods.
 
     Attributes:
-        gamma: Discount factor per turn, in [0, 1].
-        gae_lambda: Mixing of n-step advantages, from 0 (one-step temporal differences) to 1 (whole
-            returns); lambda of GAE (arXiv 1506.02438).
+        gamma: Discount factor per turn of the episode, turns in which an agent waits included, in
+            [0, 1].
+        gae_lambda: Mixing of n-step advantages over an agent's own decisions, from 0 (one-step
+            temporal differences) to 1 (whole returns); lambda of GAE (arXiv 1506.02438).
         bootstrap_truncated: Adds the critic's value of the next observation where an artificial
             turn limit ends the episode (arXiv 1712.00378); the environment must declare its limit
             artificial (`metadata["artificial_limit"]`), any other limit ends the task.
