@@ -1,0 +1,1 @@
+"""Games for agents that take turns, compete, or talk; one file for each game."""

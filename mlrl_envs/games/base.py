@@ -1,0 +1,185 @@
+"""Base class of games, and the reading of moves from text.
+
+A game is a set of pure functions over frozen states. All chance is drawn from the seed that `start`
+gets and is part of the state, so that an episode is a function of its seed and its moves.
+`mlrl_envs.games.family.GameFamily` turns a game into a text environment.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from random import Random
+from typing import Generic, TypeVar
+
+from mlrl_envs.types import AgentID
+
+__all__ = [
+    "MAX_READ_CHARS",
+    "PLAYERS",
+    "Game",
+    "Script",
+    "named_move",
+    "pick",
+    "player_names",
+    "tagged",
+]
+
+StateT = TypeVar("StateT", bound=Hashable)
+Script = Callable[[StateT, AgentID, Random], str]
+"""A scripted player: the canonical move of an agent in a state in which it acts."""
+
+MAX_READ_CHARS = 10_000
+"""Longer answers are read from their last 10,000 characters."""
+
+_TAG = re.compile(r"<move>(.*?)</move>", re.IGNORECASE | re.DOTALL)
+
+
+def player_names(count: int) -> tuple[AgentID, ...]:
+    """Return `("player_0", "player_1", ...)`."""
+    return tuple(f"player_{number}" for number in range(count))
+
+
+PLAYERS = player_names(2)
+
+
+class Game(ABC, Generic[StateT]):
+    """The rules of a game as pure functions; a subclass is a frozen dataclass of its options.
+
+    States are frozen, hashable and picklable. A state is over when `acting` is empty. Moves are
+    short canonical texts; where agents talk freely, a subclass redefines `read`.
+    """
+
+    @property
+    @abstractmethod
+    def agents(self) -> tuple[AgentID, ...]:
+        """Names of the agents, in a fixed order."""
+
+    @property
+    @abstractmethod
+    def reward_range(self) -> tuple[float, float]:
+        """Lowest and highest change of an agent's return by one call of `play`."""
+
+    @property
+    @abstractmethod
+    def max_moves(self) -> int:
+        """Maximum number of calls of `play` in a game, at least 1."""
+
+    @abstractmethod
+    def rules(self, agent: AgentID) -> str:
+        """Return the rules as `agent` reads them, in a few sentences."""
+
+    @abstractmethod
+    def start(self, seed: int) -> StateT:
+        """Return the first state, with all chance drawn from `seed`."""
+
+    @abstractmethod
+    def acting(self, state: StateT) -> tuple[AgentID, ...]:
+        """Return the agents that move next, in the order of `agents`; () when the game is over."""
+
+    @abstractmethod
+    def legal(self, state: StateT, agent: AgentID) -> tuple[str, ...]:
+        """Return the moves of an agent that acts, at least one.
+
+        Where agents talk freely, the moves are examples of what they may say.
+        """
+
+    @abstractmethod
+    def play(self, state: StateT, moves: Mapping[AgentID, str]) -> StateT:
+        """Return the state after a move of every agent that acts."""
+
+    @abstractmethod
+    def returns(self, state: StateT) -> Mapping[AgentID, float]:
+        """Return what every agent has earned since the start."""
+
+    @abstractmethod
+    def view(self, state: StateT, agent: AgentID) -> str:
+        """Return what `agent` may know of a state, as text.
+
+        Two states in which an agent acts have the same view exactly if it cannot tell them apart.
+        """
+
+    def read(self, state: StateT, agent: AgentID, text: str) -> str | None:
+        """Return the move that an answer names, or None if it names none or more than one."""
+        return named_move(text, self.legal(state, agent))
+
+    def request(self, state: StateT, agent: AgentID) -> str:
+        """Return the request to move, the last paragraph of an observation."""
+        moves = ", ".join(self.legal(state, agent))
+        return f"Moves: {moves}\nAnswer with one of them: <move>...</move>"
+
+    def forfeit(self, state: StateT, losers: Sequence[AgentID]) -> Mapping[AgentID, float]:  # noqa: ARG002  for games whose stakes differ
+        """Return the last rewards of a game that ends because `losers` named no legal move.
+
+        By default losers get the lowest reward of `reward_range`, others nothing.
+        """
+        low, _ = self.reward_range
+        return {agent: low if agent in losers else 0.0 for agent in self.agents}
+
+    def left(self, state: StateT) -> tuple[AgentID, ...]:  # noqa: ARG002  everybody stays
+        """Return the agents that have left before the end and earn nothing more."""
+        return ()
+
+    def solved(self, state: StateT) -> bool:  # noqa: ARG002  nothing to solve
+        """Return whether the task of a cooperative game is done; the episode ends then."""
+        return False
+
+    @property
+    def scripts(self) -> Mapping[str, Script[StateT]]:
+        """Scripted players by name, from random to the best, which comes last."""
+        return {"random": self.random_move}
+
+    def random_move(self, state: StateT, agent: AgentID, rng: Random) -> str:
+        """Return a uniformly drawn legal move; a scripted player."""
+        return pick(self.legal(state, agent), rng)
+
+
+def pick(moves: Sequence[str], rng: Random) -> str:
+    """Return one of `moves`, equal in all versions of Python for a seed."""
+    return moves[int(rng.random() * len(moves))]
+
+
+def tagged(move: str) -> str:
+    """Return the answer that names a move."""
+    return f"<move>{move}</move>"
+
+
+def named_move(text: str, legal: Sequence[str]) -> str | None:
+    """Return the legal move that an answer names, or None.
+
+    The content of `<move>...</move>` counts, without it the last line that is not empty. A move is
+    named by its words, in any case, with any spaces and punctuation around them. Several tags must
+    name the same move. A name that is part of a longer name that is there does not count.
+
+    Args:
+        text: Any text.
+        legal: The legal moves.
+    """
+    text = text[-MAX_READ_CHARS:]
+    tags = _TAG.findall(text)
+    if not tags:
+        lines = [line for line in text.splitlines() if line.strip()]
+        tags = lines[-1:]
+    found = {_named(tag, legal) for tag in tags}
+    return found.pop() if len(found) == 1 else None
+
+
+def _named(line: str, legal: Sequence[str]) -> str | None:
+    line = _simplified(line)
+    for move in legal:
+        if _simplified(move) == line.strip(" .!:;,\"'`*"):
+            return move
+    spans = [
+        (match.start(), match.end(), move)
+        for move in legal
+        for match in re.finditer(rf"(?<!\w){re.escape(_simplified(move))}(?!\w)", line)
+    ]
+    named = {
+        move
+        for start, end, move in spans
+        if not any(a <= start and end <= b and (a, b) != (start, end) for a, b, _ in spans)
+    }
+    return named.pop() if len(named) == 1 else None
+
+
+def _simplified(text: str) -> str:
+    return " ".join(text.lower().split())
