@@ -31,7 +31,8 @@ Script = Callable[[StateT, AgentID, Random], str]
 MAX_READ_CHARS = 10_000
 """Longer answers are read from their last 10,000 characters."""
 
-_TAG = re.compile(r"<move>(.*?)</move>", re.IGNORECASE | re.DOTALL)
+# A tag holds no other tag, so that the time is linear in the length of the text.
+_TAG = re.compile(r"<move>([^<]*)</move>", re.IGNORECASE)
 
 
 def player_names(count: int) -> tuple[AgentID, ...]:
@@ -97,6 +98,13 @@ class Game(ABC, Generic[StateT]):
 
         Two states in which an agent acts have the same view exactly if it cannot tell them apart.
         """
+
+    def roots(self) -> Sequence[tuple[float, StateT]] | None:
+        """Return all first states with their probabilities, or None if there are too many.
+
+        Exact measures (`mlrl_envs.games.measures`) enumerate a game from here.
+        """
+        return None
 
     def read(self, state: StateT, agent: AgentID, text: str) -> str | None:
         """Return the move that an answer names, or None if it names none or more than one."""
