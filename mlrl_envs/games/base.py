@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from random import Random
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from mlrl_envs.types import AgentID
 
@@ -48,7 +48,12 @@ class Game(ABC, Generic[StateT]):
 
     States are frozen, hashable and picklable. A state is over when `acting` is empty. Moves are
     short canonical texts; where agents talk freely, a subclass redefines `read`.
+
+    Attributes:
+        zero_sum: Whether the returns of all agents always sum to 0.
     """
+
+    zero_sum: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -118,10 +123,15 @@ class Game(ABC, Generic[StateT]):
     def forfeit(self, state: StateT, losers: Sequence[AgentID]) -> Mapping[AgentID, float]:  # noqa: ARG002  for games whose stakes differ
         """Return the last rewards of a game that ends because `losers` named no legal move.
 
-        By default losers get the lowest reward of `reward_range`, others nothing.
+        By default losers get the lowest reward of `reward_range`. The others get nothing, or share
+        what the losers lost if the game is `zero_sum`; it is a draw if all lose.
         """
         low, _ = self.reward_range
-        return {agent: low if agent in losers else 0.0 for agent in self.agents}
+        winners = [agent for agent in self.agents if agent not in losers]
+        if self.zero_sum and not winners:
+            return dict.fromkeys(self.agents, 0.0)
+        share = -low * len(losers) / len(winners) if self.zero_sum else 0.0
+        return {agent: low if agent in losers else share for agent in self.agents}
 
     def left(self, state: StateT) -> tuple[AgentID, ...]:  # noqa: ARG002  everybody stays
         """Return the agents that have left before the end and earn nothing more."""

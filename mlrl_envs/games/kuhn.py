@@ -66,6 +66,8 @@ class KuhnState:
 class Kuhn(Game[KuhnState]):
     """The rules of Kuhn poker."""
 
+    zero_sum: ClassVar[bool] = True
+
     @property
     def agents(self) -> tuple[AgentID, ...]:
         """`player_0` moves first."""

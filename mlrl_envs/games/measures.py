@@ -1,8 +1,8 @@
-"""Exact measures of policies in games: NashConv, values, optimal play, welfare, equality.
+"""Exact values, best responses and NashConv of policies in games with few states.
 
 A policy gives the probabilities of moves for every information set, that is for every agent and
-every view in which it acts. Games with few states are enumerated once and cached; several agents
-may act at the same time. Agents must have perfect recall: a view tells all that was known before.
+every view in which it acts. Games are enumerated once and cached; several agents may act at the
+same time. Agents must have perfect recall: a view tells all that was known before.
 
     NashConv = sum over agents of (value of a best response - value of the policy)
 
@@ -11,82 +11,37 @@ half of it (Lanctot et al., "A Unified Game-Theoretic Approach to Multiagent Rei
 Learning", 2017).
 """
 
-import functools
 import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from random import Random
 from typing import Any
 
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.games.base import Game, Script
+from mlrl_envs.games.base import Game
+from mlrl_envs.games.enumeration import InformationSet, Layers, Node, layers_of
 from mlrl_envs.types import AgentID
 
 __all__ = [
-    "InformationSet",
     "Policy",
     "best_response_value",
-    "equality",
+    "checked_policy",
     "expected_returns",
-    "information_sets",
-    "mean_returns",
     "nash_conv",
     "uniform_policy",
-    "welfare",
+    "value_against",
 ]
-
-InformationSet = tuple[AgentID, str]
-"""An agent and what it sees: `game.view(state, agent)`."""
 
 Policy = Mapping[InformationSet, Mapping[str, float]]
 """Probabilities of moves, for each information set; moves that are left out have probability 0."""
 
-MAX_NODES = 2_000_000
 TOLERANCE = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A state in the enumeration of a game.
-
-    Attributes:
-        state: The state.
-        keys: The information set of each agent that acts.
-        legal: Their moves.
-        children: The joint moves, and the place of the state after each in the next layer.
-        returns: The returns, in the order of the agents; of interest at the end.
-    """
-
-    state: Any
-    keys: tuple[InformationSet, ...]
-    legal: tuple[tuple[str, ...], ...]
-    children: tuple[tuple[tuple[str, ...], int], ...]
-    returns: tuple[float, ...]
-
-
-_Layers = tuple[tuple[_Node, ...], ...]
-
-
-def information_sets(game: Game[Any]) -> dict[InformationSet, Any]:
-    """Return all information sets, each with one of its states.
-
-    Raises:
-        InvalidArgumentError: If the game has too many states to enumerate.
-    """
-    layers = _layers_of(game)
-    found: dict[InformationSet, Any] = {}
-    for node in itertools.chain.from_iterable(layers):
-        for key in node.keys:
-            found.setdefault(key, node.state)
-    return found
 
 
 def uniform_policy(game: Game[Any]) -> Policy:
     """Return the policy that plays every legal move equally often."""
     policy = {}
-    for node in itertools.chain.from_iterable(_layers_of(game)):
+    for node in itertools.chain.from_iterable(layers_of(game)):
         for key, legal in zip(node.keys, node.legal, strict=True):
             policy[key] = dict.fromkeys(legal, 1 / len(legal))
     return policy
@@ -99,8 +54,8 @@ def expected_returns(game: Game[Any], policy: Policy) -> dict[AgentID, float]:
         InvalidArgumentError: If the policy lacks an information set, or its probabilities are not
             numbers from 0 to 1 with the sum 1; or if the game has too many states to enumerate.
     """
-    layers = _layers_of(game)
-    table = _checked(layers, policy)
+    layers = layers_of(game)
+    table = checked_policy(layers, policy)
     return {
         agent: _values(game, layers, table, index, best=False)
         for index, agent in enumerate(game.agents)
@@ -113,8 +68,10 @@ def best_response_value(game: Game[Any], policy: Policy, agent: AgentID) -> floa
     Raises:
         InvalidArgumentError: See `expected_returns`.
     """
-    layers = _layers_of(game)
-    return _values(game, layers, _checked(layers, policy), game.agents.index(agent), best=True)
+    layers = layers_of(game)
+    return _values(
+        game, layers, checked_policy(layers, policy), game.agents.index(agent), best=True
+    )
 
 
 def nash_conv(game: Game[Any], policy: Policy) -> float:
@@ -127,81 +84,23 @@ def nash_conv(game: Game[Any], policy: Policy) -> float:
     return math.fsum(best_response_value(game, policy, agent) - values[agent] for agent in values)
 
 
-def mean_returns(
-    game: Game[Any], players: Mapping[AgentID, Script[Any]], seeds: Iterable[int]
-) -> dict[AgentID, float]:
-    """Return the mean return of scripted players over one game for each seed."""
-    totals: defaultdict[AgentID, list[float]] = defaultdict(list)
-    for seed in seeds:
-        state, rng = game.start(seed), Random(seed)  # noqa: S311  no secret
-        while acting := game.acting(state):
-            state = game.play(state, {agent: players[agent](state, agent, rng) for agent in acting})
-        for agent, value in game.returns(state).items():
-            totals[agent].append(value)
-    return {agent: math.fsum(values) / len(values) for agent, values in totals.items()}
-
-
-def welfare(returns: Mapping[AgentID, float]) -> float:
-    """Return the mean return over agents."""
-    return math.fsum(returns.values()) / len(returns)
-
-
-def equality(returns: Mapping[AgentID, float]) -> float:
-    """Return 1 minus the Gini coefficient of returns of at least 0: 1 if all earn the same.
-
-    Returns of which all are 0 are equal.
+def value_against(game: Game[Any], policy: Policy, agent: AgentID, opponents: Policy) -> float:
+    """Return the expected return of `agent` by `policy` while the others play by `opponents`.
 
     Raises:
-        InvalidArgumentError: If a return is negative, for which the coefficient is not defined.
+        InvalidArgumentError: See `expected_returns`.
     """
-    values = list(returns.values())
-    if min(values) < 0:
-        raise InvalidArgumentError(f"equality needs returns of at least 0, got {min(values)}")
-    total = math.fsum(values)
-    if total == 0:
-        return 1.0
-    gaps = math.fsum(abs(a - b) for a in values for b in values)
-    return 1 - gaps / (2 * len(values) * total)
+    own = {key: row for key, row in policy.items() if key[0] == agent}
+    return expected_returns(game, {**opponents, **own})[agent]
 
 
-@functools.lru_cache(maxsize=8)
-def _layers_of(game: Game[Any]) -> _Layers:
-    """Enumerate the states of a game by the number of moves; equal states share a node."""
-    roots = game.roots()
-    if roots is None:
-        raise InvalidArgumentError(f"{game!r} has too many states to enumerate")
-    layers = []
-    places = {state: number for number, (_, state) in enumerate(roots)}
-    total = 0
-    while places:
-        total += len(places)
-        if total > MAX_NODES:
-            raise InvalidArgumentError(f"{game!r} has more than {MAX_NODES} states")
-        following: dict[Any, int] = {}
-        layers.append(tuple(_node_of(game, state, following) for state in places))
-        places = following
-    return tuple(layers)
+def checked_policy(layers: Layers, policy: Policy) -> dict[InformationSet, dict[str, float]]:
+    """Return the probabilities of all legal moves.
 
-
-def _node_of(game: Game[Any], state: Any, following: dict[Any, int]) -> _Node:  # noqa: ANN401  a state
-    acting = game.acting(state)
-    legal = tuple(game.legal(state, agent) for agent in acting)
-    children = []
-    for moves in itertools.product(*legal) if acting else ():
-        child = game.play(state, dict(zip(acting, moves, strict=True)))
-        children.append((moves, following.setdefault(child, len(following))))
-    earned = game.returns(state)
-    return _Node(
-        state,
-        tuple((agent, game.view(state, agent)) for agent in acting),
-        legal,
-        tuple(children),
-        tuple(earned[agent] for agent in game.agents),
-    )
-
-
-def _checked(layers: _Layers, policy: Policy) -> dict[InformationSet, dict[str, float]]:
-    """Return the probabilities of all legal moves."""
+    Raises:
+        InvalidArgumentError: If the policy lacks an information set, or its probabilities are not
+            numbers from 0 to 1 with the sum 1.
+    """
     table: dict[InformationSet, dict[str, float]] = {}
     for node in itertools.chain.from_iterable(layers):
         for key, legal in zip(node.keys, node.legal, strict=True):
@@ -221,7 +120,7 @@ def _checked(layers: _Layers, policy: Policy) -> dict[InformationSet, dict[str, 
 
 def _values(
     game: Game[Any],
-    layers: _Layers,
+    layers: Layers,
     table: Mapping[InformationSet, Mapping[str, float]],
     index: int,
     *,
@@ -250,7 +149,7 @@ def _values(
 
 def _reach(
     game: Game[Any],
-    layers: _Layers,
+    layers: Layers,
     table: Mapping[InformationSet, Mapping[str, float]],
     agent: AgentID,
 ) -> list[list[float]]:
@@ -266,7 +165,7 @@ def _reach(
 
 
 def _probability(
-    node: _Node,
+    node: Node,
     moves: Sequence[str],
     table: Mapping[InformationSet, Mapping[str, float]],
     agent: AgentID,
@@ -278,7 +177,7 @@ def _probability(
 
 
 def _outcomes(
-    node: _Node,
+    node: Node,
     table: Mapping[InformationSet, Mapping[str, float]],
     agent: AgentID,
     choice: Mapping[InformationSet, str],
@@ -293,7 +192,7 @@ def _outcomes(
 
 
 def _best_moves(
-    layer: Sequence[_Node],
+    layer: Sequence[Node],
     reach: Sequence[float],
     table: Mapping[InformationSet, Mapping[str, float]],
     agent: AgentID,

@@ -5,15 +5,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.games.enumeration import information_sets
 from mlrl_envs.games.kuhn import Kuhn, KuhnFamily, KuhnState, nash_policy
 from mlrl_envs.games.measures import (
     best_response_value,
     expected_returns,
-    information_sets,
-    mean_returns,
     nash_conv,
     uniform_policy,
 )
+from mlrl_envs.games.outcomes import mean_returns
 
 GAME = Kuhn()
 # Payoffs of player_0 by the whole course of a game: 1 or 2 chips, or the sign of the showdown.
