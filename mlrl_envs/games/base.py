@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from random import Random
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from mlrl_envs.types import AgentID
 
@@ -31,7 +31,8 @@ Script = Callable[[StateT, AgentID, Random], str]
 MAX_READ_CHARS = 10_000
 """Longer answers are read from their last 10,000 characters."""
 
-_TAG = re.compile(r"<move>(.*?)</move>", re.IGNORECASE | re.DOTALL)
+# A tag holds no other tag, so that the time is linear in the length of the text.
+_TAG = re.compile(r"<move>([^<]*)</move>", re.IGNORECASE)
 
 
 def player_names(count: int) -> tuple[AgentID, ...]:
@@ -47,7 +48,12 @@ class Game(ABC, Generic[StateT]):
 
     States are frozen, hashable and picklable. A state is over when `acting` is empty. Moves are
     short canonical texts; where agents talk freely, a subclass redefines `read`.
+
+    Attributes:
+        zero_sum: Whether the returns of all agents always sum to 0.
     """
+
+    zero_sum: ClassVar[bool] = False
 
     @property
     @abstractmethod
@@ -98,6 +104,13 @@ class Game(ABC, Generic[StateT]):
         Two states in which an agent acts have the same view exactly if it cannot tell them apart.
         """
 
+    def roots(self) -> Sequence[tuple[float, StateT]] | None:
+        """Return all first states with their probabilities, or None if there are too many.
+
+        Exact measures (`mlrl_envs.games.measures`) enumerate a game from here.
+        """
+        return None
+
     def read(self, state: StateT, agent: AgentID, text: str) -> str | None:
         """Return the move that an answer names, or None if it names none or more than one."""
         return named_move(text, self.legal(state, agent))
@@ -110,10 +123,15 @@ class Game(ABC, Generic[StateT]):
     def forfeit(self, state: StateT, losers: Sequence[AgentID]) -> Mapping[AgentID, float]:  # noqa: ARG002  for games whose stakes differ
         """Return the last rewards of a game that ends because `losers` named no legal move.
 
-        By default losers get the lowest reward of `reward_range`, others nothing.
+        By default losers get the lowest reward of `reward_range`. The others get nothing, or share
+        what the losers lost if the game is `zero_sum`; it is a draw if all lose.
         """
         low, _ = self.reward_range
-        return {agent: low if agent in losers else 0.0 for agent in self.agents}
+        winners = [agent for agent in self.agents if agent not in losers]
+        if self.zero_sum and not winners:
+            return dict.fromkeys(self.agents, 0.0)
+        share = -low * len(losers) / len(winners) if self.zero_sum else 0.0
+        return {agent: low if agent in losers else share for agent in self.agents}
 
     def left(self, state: StateT) -> tuple[AgentID, ...]:  # noqa: ARG002  everybody stays
         """Return the agents that have left before the end and earn nothing more."""
