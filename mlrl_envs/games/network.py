@@ -79,7 +79,8 @@ from mlrl_envs.types import AgentID
 __all__ = ["Network", "NetworkConfig", "NetworkFamily", "parallel_env"]
 
 MIN_AGENTS, MAX_AGENTS = 4, 100
-_MESSAGE = re.compile(r"<move>(.*?)</move>", re.IGNORECASE | re.DOTALL)
+_MESSAGE = re.compile(r"<move>([^<]*)</move>", re.IGNORECASE)
+_NUMBER = re.compile(r"(?<![\w.-])[1-9][0-9]{2}(?![\w-])", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,8 @@ class Network(Game[NetworkState]):
         )
         labels = tuple(shuffled(VALUES, rng)[: self.size])
         values = tuple(VALUES[below(len(VALUES), rng)] for _ in range(self.size))
-        return NetworkState(self.problem, graph, labels, values, rounds)
+        num_colours = 1 + max(map(len, graph))
+        return NetworkState(self.problem, graph, labels, values, rounds, num_colours)
 
     def acting(self, state: NetworkState) -> tuple[AgentID, ...]:
         """Return all agents, and none after the answers."""
@@ -182,9 +184,12 @@ class Network(Game[NetworkState]):
 
     def read(self, state: NetworkState, agent: AgentID, text: str) -> str | None:
         """Return a message in one line, or the answer that a text names."""
-        if len(state.messages) == state.rounds:
-            return super().read(state, agent, text)
         tagged = _MESSAGE.findall(text[-MAX_READ_CHARS:])
+        if len(state.messages) == state.rounds:
+            if self.problem != "consensus":
+                return super().read(state, agent, text)
+            named = set(_NUMBER.findall(tagged[-1] if tagged else text[-MAX_READ_CHARS:]))
+            return named.pop() if len(named) == 1 else None
         said = tagged[-1] if tagged else text[:MAX_READ_CHARS]
         return " ".join(said.split())[: self.max_chars]
 
@@ -225,7 +230,8 @@ class Network(Game[NetworkState]):
         """Return the request for the next message or for the answer."""
         played = len(state.messages)
         if played < state.rounds:
-            return f"Round {played + 1} of {state.rounds}: send your neighbours a short message."
+            round_ = f"Round {played + 1} of {state.rounds}"
+            return f"{round_}: send your neighbours a short message: <move>...</move>"
         if state.problem == "consensus":
             return "Now answer with a number: <move>...</move>"
         return f"Now answer with one of {', '.join(self.legal(state, agent))}: <move>...</move>"

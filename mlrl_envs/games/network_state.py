@@ -61,6 +61,7 @@ class NetworkState:
         labels: The number by which others know a node.
         values: The number that a node knows; used by consensus.
         rounds: Number of rounds of messages before the answers.
+        num_colours: One more than the largest number of neighbours, which always suffices.
         messages: For each round played, the message of each node.
         answers: The answer of each node; empty before the end.
     """
@@ -70,13 +71,9 @@ class NetworkState:
     labels: tuple[int, ...]
     values: tuple[int, ...]
     rounds: int
+    num_colours: int
     messages: tuple[tuple[str, ...], ...] = ()
     answers: tuple[str, ...] = ()
-
-    @property
-    def num_colours(self) -> int:
-        """One more than the largest number of neighbours, which always suffices."""
-        return 1 + max(map(len, self.graph))
 
 
 def node_of(agent: AgentID) -> int:

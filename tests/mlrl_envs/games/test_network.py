@@ -180,7 +180,15 @@ def test_local_scripts_read_only_what_their_node_knows(problem):
                 for texts in state.messages
             )
             labels = tuple(v if o in near else v + 1000 for o, v in enumerate(state.labels))
-            twin = type(state)(problem, state.graph, labels, state.values, state.rounds, changed)
+            twin = type(state)(
+                problem,
+                state.graph,
+                labels,
+                state.values,
+                state.rounds,
+                state.num_colours,
+                changed,
+            )
             said = SCRIPTS["local"](state, agent, rng)
             assert SCRIPTS["local"](twin, agent, rng) == said
             assert game.view(twin, agent) == game.view(state, agent)
