@@ -190,6 +190,20 @@ class TextScorer(Protocol):
 class TaskFamily(Protocol[TaskT]):
     """A family of tasks as pure functions, wrapped by `mlrl_envs.shell.env.TextParallelEnv`.
 
+    Optional methods, for families whose agents do not all act in every turn until the end:
+
+    - `acting(task, turns) -> Collection[AgentID]`: agents that act next, at least one; not called
+      after the end
+    - `left(task, turns) -> Mapping[AgentID, str]`: agents that have left the episode, each with
+      `"terminated"` or `"truncated"`; an agent that has left is in every later result, too
+    - `deal(task, seed) -> Task`: the task of an episode, with what chance draws from the seed
+    - `reference_at(task, turns) -> Mapping[AgentID, str] | None`: correct actions of the agents
+      that act next; by default `reference(task)`
+
+    The actions of an attempt and of a turn are those of the agents that acted. A score may leave
+    out agents without a reward, and may pay agents that wait. `competitive = True` declares that no
+    joint action is best for all agents, so that reference actions need not solve the task.
+
     Attributes:
         agents: Names of the agents, in a fixed order.
         tasks: Every task of the chosen split.
@@ -240,7 +254,8 @@ class TextEnv(Protocol):
     Attributes:
         metadata: Contains at least `"name"`, the id.
         possible_agents: Every agent, in a fixed order.
-        agents: The agents that act next; empty outside an episode.
+        agents: The agents still in the episode; empty outside one. All of them act next, except
+            those with a false `infos[agent]["acts"]`.
         state_space: Space of `state()`.
         num_tasks: Number of tasks in this split.
         max_turns: Maximum number of joint actions in an episode.
@@ -254,49 +269,38 @@ class TextEnv(Protocol):
     @property
     def agents(self) -> list[AgentID]:
         """See the attributes above."""
-        ...
 
     @property
     def num_tasks(self) -> int:
         """See the attributes above."""
-        ...
 
     @property
     def max_turns(self) -> int:
         """See the attributes above."""
-        ...
 
     @property
     def reward_range(self) -> tuple[float, float]:
         """See the attributes above."""
-        ...
 
     def observation_space(self, agent: AgentID) -> "UnicodeText":
         """Return the space of the observations of `agent`."""
-        ...
 
     def action_space(self, agent: AgentID) -> "UnicodeText":
         """Return the space of the actions of `agent`."""
-        ...
 
     def reset(
         self, seed: int | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[AgentID, str], dict[AgentID, Info]]:
         """Start an episode and return observations and infos."""
-        ...
 
     def step(self, actions: Mapping[AgentID, str]) -> StepResult:
-        """Play one joint action and return observations, rewards, ends and infos."""
-        ...
+        """Play the actions of the agents that act; return observations, rewards, ends, infos."""
 
     def reference_actions(self) -> dict[AgentID, str] | None:
-        """Return a correct joint action for the current task, or None."""
-        ...
+        """Return correct actions of the agents that act, or None."""
 
     def state(self) -> str:
         """Return the joint observation."""
-        ...
 
     def close(self) -> None:
         """Release resources; may be called twice."""
-        ...

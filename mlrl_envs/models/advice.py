@@ -1,10 +1,10 @@
 """Task families whose scores carry the suggestions of an expert model.
 
-The expert is asked once for each agent while a joint action is scored, and only if another turn
-follows. Its answer is stored in the diagnostics of the score, so that observations stay pure
-functions of the turns. The prompt contains only what the agent itself may read: its observation,
-its answer and the public diagnostics. All requests of a batch are sent in parallel. The feedback
-mode `expert_edits` shows the stored answer.
+The expert is asked once for each agent that acted while a joint action is scored, and only if
+another turn follows. Its answer is stored in the diagnostics of the score, so that observations
+stay pure functions of the turns. The prompt contains only what the agent itself may read: its
+observation, its answer and the public diagnostics. All requests of a batch are sent in parallel.
+The feedback mode `expert_edits` shows the stored answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from typing import Any
 from mlrl_envs.feedback import diagnostics
 from mlrl_envs.feedback.expert_edits import EXPERT
 from mlrl_envs.parsing.text import shorten
+from mlrl_envs.shell.roster import OPTIONAL_METHODS
 from mlrl_envs.types import (
     AgentID,
     Attempt,
@@ -98,7 +99,7 @@ class AdvisedFamily:
             (index, agent)
             for index, (attempt, score) in enumerate(zip(attempts, scores, strict=True))
             if not score.solved and len(attempt.turns) + 1 < self.max_turns
-            for agent in self.agents
+            for agent in attempt.actions
         ]
         answers = self.expert.chat_many(
             [self._conversation(attempts[index], scores[index], agent) for index, agent in asked]
@@ -110,6 +111,11 @@ class AdvisedFamily:
     def reference(self, task: Task) -> Mapping[AgentID, str] | None:
         """Return the correct joint action of the wrapped family."""
         return self.family.reference(task)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  a method
+        if name in OPTIONAL_METHODS:
+            return getattr(self.family, name)
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
 
     def _conversation(self, attempt: Attempt[Any], score: Score, agent: AgentID) -> Messages:
         turn = Turn(attempt.actions, score)

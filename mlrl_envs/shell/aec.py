@@ -1,9 +1,11 @@
-"""AEC view of a parallel environment: agents act one after another and are scored together.
+"""AEC view of a parallel environment: the agents of a turn act one after another.
 
-It is PettingZoo's conversion with two changes: observations have the `dtype` that `api_test`
-requires, and each joint action is a new dict.
+`agent_selection` goes over the agents that act; an agent that waits is not selected. The joint
+action is played when the last of them has acted. Agents that have left take PettingZoo's dead step.
+Observations have the `dtype` that PettingZoo's `api_test` requires.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +13,7 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.conversions import parallel_to_aec_wrapper
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
+from mlrl_envs.shell.roster import acting_agents
 from mlrl_envs.types import AgentID, TextEnv
 
 __all__ = ["TextObservation", "to_aec"]
@@ -29,10 +32,46 @@ def to_aec(env: TextEnv) -> AECEnv[AgentID, str, str]:
 
 
 class _AecView(parallel_to_aec_wrapper):  # type: ignore[misc]  # PettingZoo is untyped
+    agent_selection: AgentID
+
+    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
+        self._observations, self.infos = self.env.reset(seed=seed, options=options)
+        self.agents = list(self.env.agents)
+        self.rewards = dict.fromkeys(self.agents, 0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self._skip_agent_selection = None
+        self._begin_turn()
+
     def observe(self, agent: AgentID) -> TextObservation:
-        return TextObservation(super().observe(agent))
+        return TextObservation(self._observations[agent])
 
     def step(self, action: str | None) -> None:
+        agent: AgentID = self.agent_selection
+        if self.terminations[agent] or self.truncations[agent]:
+            self._was_dead_step(action)
+            return
+        self._actions[agent] = action
+        self._cumulative_rewards[agent] = 0
+        self._clear_rewards()
+        if self._queue:
+            self.agent_selection = self._queue.pop(0)
+        else:
+            self._play()
+
+    def _play(self) -> None:
+        result = self.env.step(self._actions)
+        self._observations, rewards, terminations, truncations, infos = result
+        self.rewards, self.infos = dict(rewards), dict(infos)
+        self.terminations, self.truncations = dict(terminations), dict(truncations)
+        self._accumulate_rewards()
+        self._begin_turn()
+        self._deads_step_first()
+
+    def _begin_turn(self) -> None:
         # A new dict for each turn, because `env` may keep the one that it was given.
-        self._actions: dict[AgentID, str | None] = dict(self._actions)
-        super().step(action)
+        self._actions: dict[AgentID, str | None] = {}
+        self._queue = list(acting_agents(self.env.agents, self.infos))
+        if self._queue:
+            self.agent_selection = self._queue.pop(0)

@@ -29,19 +29,25 @@ def checked_index(index: object, num_tasks: int) -> int:
 
 
 def checked_actions(
-    actions: Mapping[AgentID, str], agents: Sequence[AgentID]
+    actions: Mapping[AgentID, str], acting: Sequence[AgentID], agents: Sequence[AgentID]
 ) -> dict[AgentID, str]:
-    """Return a joint action of plain `str` values, in the order of `agents`."""
+    """Return the actions of the agents that act as plain `str` values, in the order of `acting`.
+
+    Args:
+        actions: The joint action; actions of agents that do not act are ignored.
+        acting: The agents that act.
+        agents: Every agent of the environment.
+    """
     if not isinstance(actions, Mapping):
         raise InvalidActionError(f"actions must map agents to texts, got {type(actions).__name__}")
     for agent in actions:
         if agent not in agents:
             raise InvalidActionError(str(unknown_name("agent", agent, agents)))
-    for agent in agents:
+    for agent in acting:
         if agent not in actions:
-            raise InvalidActionError(f"no action for agent {agent!r}; need {', '.join(agents)}")
+            raise InvalidActionError(f"no action for agent {agent!r}; need {', '.join(acting)}")
         if not isinstance(actions[agent], str):
             kind = type(actions[agent]).__name__
             raise InvalidActionError(f"the action of {agent!r} must be a str, got {kind}")
     # AEC views pass subclasses of str, and callers any order of agents.
-    return {agent: str.__str__(actions[agent]) for agent in agents}
+    return {agent: str.__str__(actions[agent]) for agent in acting}

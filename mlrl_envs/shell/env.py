@@ -1,7 +1,9 @@
 """PettingZoo wrapper of a task family: seeding, turn counting and the five dicts of `step`.
 
 The state is the task, the turns played and a random generator, so that environments are cheap to
-copy, to pickle and to step as a batch. Prompts, rewards and feedback belong to the family.
+copy, to pickle and to step as a batch. Prompts, rewards, feedback, and who acts when, belong to the
+family. An agent that waits gets an observation and is not asked for an action; see
+`mlrl_envs.shell.roster`.
 """
 
 import copy
@@ -17,6 +19,7 @@ from mlrl_envs.errors import ResetNeededError, unknown_name
 from mlrl_envs.parsing.text import printable
 from mlrl_envs.shell.arguments import checked_actions, checked_index, checked_seed
 from mlrl_envs.shell.infos import info_of
+from mlrl_envs.shell.roster import NOBODY, Roster, deal_task, roster_of
 from mlrl_envs.shell.runner import choose_sandbox
 from mlrl_envs.shell.transcript import transcript
 from mlrl_envs.spaces import UnicodeText
@@ -66,6 +69,8 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             "render_modes": ["ansi", "human"],
             "is_parallelizable": True,
         }
+        if getattr(family, "competitive", False):
+            self.metadata["competitive"] = True
         self.possible_agents: list[AgentID] = list(family.agents)
         self.state_space = UnicodeText(max_length=10_000_000)
         self._spaces = {
@@ -74,11 +79,17 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         self._np_random: np.random.Generator | None = None
         self._task: Task | None = None
         self._turns: tuple[Turn, ...] = ()
+        self._roster: Roster = NOBODY  # follows from the task and the turns
 
     @property
     def agents(self) -> list[AgentID]:
-        """Agents that act next: all of them during an episode, none outside one."""
-        return list(self.possible_agents) if self._task is not None and not self._over else []
+        """Agents still in the episode; none outside one."""
+        return list(self._roster.agents)
+
+    @property
+    def acting(self) -> tuple[AgentID, ...]:
+        """Agents that are asked at the next step; the others of `agents` wait."""
+        return self._roster.acting
 
     @property
     def num_tasks(self) -> int:
@@ -97,7 +108,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
 
     @property
     def task(self) -> Task:
-        """The current task; it contains data that agents must not see."""
+        """The current task, with its chance; it contains data that agents must not see."""
         return self._current_task()
 
     @property
@@ -119,7 +130,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         """Start an episode.
 
         Args:
-            seed: Restarts the random draw of tasks; None continues the current one.
+            seed: Restarts the random draw of tasks and of the chance in them; None continues it.
             options: `{"task_index": i}` or `{"task_id": "..."}` chooses the task; other keys are
                 ignored, as PettingZoo requires.
 
@@ -131,22 +142,29 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         """
         if seed is not None or self._np_random is None:
             self._np_random = np.random.default_rng(checked_seed(seed))
-        self._task = self.family.tasks[self._choose_task(dict(options or {}))]
+        # Drawn before the task, so that a task has the same chance however it was chosen.
+        chance = int(self._np_random.integers(2**63)) if hasattr(self.family, "deal") else 0
+        task = self.family.tasks[self._choose_task(dict(options or {}))]
+        self._task = deal_task(self.family, task, chance)
         self._turns = ()
+        self._roster = roster_of(self.family, self._task, ())
         return self._observations(), self._infos()
 
     def step(self, actions: Mapping[AgentID, str]) -> StepResult:
         """Play one joint action.
 
         Args:
-            actions: One text for each agent. Any text is valid; poor ones score low.
+            actions: One text for each agent in `acting`; actions of others are ignored. Any text is
+                valid; poor ones score low.
 
         Returns:
-            Observations, rewards, terminations, truncations and infos, by agent.
+            Observations, rewards, terminations, truncations and infos of the agents that were in
+            the episode before this step.
 
         Raises:
             ResetNeededError: If no episode is running.
-            InvalidActionError: If an agent is missing or unknown, or an action is not a `str`.
+            InvalidActionError: If an agent that acts is missing, an agent is unknown, or an action
+                is not a `str`.
             InfraError: If the sandbox or a request to a model fails; the environment is unchanged.
         """
         attempt = self.attempt(actions)
@@ -156,32 +174,38 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
     def attempt(self, actions: Mapping[AgentID, str]) -> Attempt[Any]:
         """Check a joint action and return it as an attempt to be scored; the state is unchanged."""
         task = self._current_task()
-        if self._over:
+        if not self._roster.agents:
             raise ResetNeededError("the episode is over: call reset before step")
-        return Attempt(task, self._turns, checked_actions(actions, self.possible_agents))
+        checked = checked_actions(actions, self._roster.acting, self.possible_agents)
+        return Attempt(task, self._turns, checked)
 
     def advance(self, turn: Turn) -> StepResult:
         """Append a scored turn and return the result of `step`."""
-        self._turns = (*self._turns, turn)
-        truncated = self._over and not turn.score.solved
-        agents = self.possible_agents
+        turns = (*self._turns, turn)
+        roster = roster_of(self.family, self._current_task(), turns)
+        self._turns, self._roster = turns, roster
+        paid = turn.score.components
         return (
             self._observations(),
-            {agent: turn.score.reward(agent) for agent in agents},
-            dict.fromkeys(agents, turn.score.solved),
-            dict.fromkeys(agents, truncated),
+            {agent: turn.score.reward(agent) if agent in paid else 0.0 for agent in roster.told},
+            {agent: agent in roster.terminated for agent in roster.told},
+            {agent: agent in roster.truncated for agent in roster.told},
             self._infos(),
         )
 
     def reference_actions(self) -> dict[AgentID, str] | None:
-        """Return a correct joint action for the current task, or None if the data has none."""
-        reference = self.family.reference(self._current_task())
+        """Return a correct action of each agent that acts, or None if the data has none."""
+        task = self._current_task()
+        if hasattr(self.family, "reference_at"):
+            reference = self.family.reference_at(task, self._turns)
+        else:
+            reference = self.family.reference(task)
         return None if reference is None else dict(reference)
 
     def state(self) -> str:
         """Return the joint observation, for critics that see what all agents see."""
         observations = self._observations()
-        return "\n\n".join(f"[{agent}]\n{observations[agent]}" for agent in self.possible_agents)
+        return "\n\n".join(f"[{agent}]\n{text}" for agent, text in observations.items())
 
     def render(self) -> str | None:
         """Return the episode so far as a transcript (`ansi`), or print it (`human`)."""
@@ -207,11 +231,6 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         clone._spaces = copy.deepcopy(self._spaces, memo)  # noqa: SLF001  a copy of this object
         clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  a copy of this object
         return clone
-
-    @property
-    def _over(self) -> bool:
-        solved = bool(self._turns) and self._turns[-1].score.solved
-        return solved or len(self._turns) >= self.family.max_turns
 
     def _current_task(self) -> Task:
         if self._task is None:
@@ -239,9 +258,13 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         task = self._current_task()
         return {
             agent: printable(self.family.observe(task, self._turns, agent))
-            for agent in self.possible_agents
+            for agent in self._roster.told
         }
 
     def _infos(self) -> dict[AgentID, Info]:
         task = self._current_task()
-        return {agent: info_of(task, self._turns, agent) for agent in self.possible_agents}
+        acting = self._roster.acting
+        return {
+            agent: info_of(task, self._turns, agent, acts=agent in acting)
+            for agent in self._roster.told
+        }

@@ -10,13 +10,21 @@ __all__ = ["info_of"]
 _ATOMS = frozenset((str, float, bool, int, type(None)))
 
 
-def info_of(task: Task, turns: Sequence[Turn], agent: AgentID) -> Info:
-    """Return the info of `agent` after `turns`, as new objects that the caller may change."""
+def info_of(task: Task, turns: Sequence[Turn], agent: AgentID, *, acts: bool) -> Info:
+    """Return the info of `agent` after `turns`, as new objects that the caller may change.
+
+    Args:
+        task: The task of the episode.
+        turns: The turns played so far.
+        agent: The agent.
+        acts: Whether the agent is asked at the next step.
+    """
     last = turns[-1].score if turns else None
     return {
         "task_id": task.task_id,
         "turn": len(turns),
-        "components": dict(last.components[agent]) if last else {},
+        "acts": acts,
+        "components": dict(last.components.get(agent, {})) if last else {},
         "solved": last.solved if last else False,
         "diagnostics": _copied(last.diagnostics.get(agent, {})) if last else {},
     }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlrl_envs.parsing.text import printable
+from mlrl_envs.shell.roster import roster_of
 from mlrl_envs.types import AgentID, Task, TaskFamily, Turn
 
 __all__ = ["transcript"]
@@ -21,18 +22,26 @@ def transcript(env_id: str, family: TaskFamily[Any], task: Task, turns: Sequence
     lines = [f"{env_id}  task {task.task_id}"]
     for number, turn in enumerate(turns):
         lines.append(f"--- turn {number + 1} of {family.max_turns}")
-        for agent in family.agents:
-            lines += [f"[{agent} reads]", family.observe(task, turns[:number], agent)]
-            lines += [f"[{agent} writes]", turn.actions[agent]]
+        for agent in roster_of(family, task, turns[:number]).agents:
+            if agent in turn.actions:
+                lines += [f"[{agent} reads]", family.observe(task, turns[:number], agent)]
+                lines += [f"[{agent} writes]", turn.actions[agent]]
+            else:
+                lines.append(f"[{agent} waits]")
             lines.append(f"[{agent} earns] {_earned(turn, agent)}")
-    solved = bool(turns) and turns[-1].score.solved
-    if not solved and len(turns) < family.max_turns:
+    roster = roster_of(family, task, turns)
+    if roster.agents:
         lines.append(f"--- turn {len(turns) + 1} of {family.max_turns}, to be played")
-        for agent in family.agents:
-            lines += [f"[{agent} reads]", family.observe(task, turns, agent)]
+        for agent in roster.agents:
+            if agent in roster.acting:
+                lines += [f"[{agent} reads]", family.observe(task, turns, agent)]
+            else:
+                lines.append(f"[{agent} waits]")
     return printable("\n".join(lines))
 
 
 def _earned(turn: Turn, agent: AgentID) -> str:
+    if agent not in turn.score.components:
+        return "0.000"
     parts = ", ".join(f"{k} {v:.3f}" for k, v in turn.score.components[agent].items())
     return f"{turn.score.reward(agent):.3f} ({parts})"

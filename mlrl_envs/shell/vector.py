@@ -51,8 +51,16 @@ class VectorEnv:
 
     @property
     def agents(self) -> list[list[AgentID]]:
-        """For each environment, the agents that act next."""
+        """For each environment, the agents still in its episode."""
         return [list(env.agents) for env in self.envs]
+
+    @property
+    def acting(self) -> list[tuple[AgentID, ...]]:
+        """For each environment, the agents that are asked at its next step.
+
+        All agents of an environment without an attribute `acting` act.
+        """
+        return [tuple(getattr(env, "acting", env.agents)) for env in self.envs]
 
     def reset(
         self, seed: Seeds = None, options: Options = None

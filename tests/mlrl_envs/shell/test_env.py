@@ -25,6 +25,7 @@ def test_reset_gives_every_agent_an_observation_and_an_info(story_env):
     assert infos["setup"] == {
         "task_id": infos["story"]["task_id"],
         "turn": 0,
+        "acts": True,
         "components": {},
         "solved": False,
         "diagnostics": {},

@@ -8,7 +8,7 @@ CHECK = {"name": "length", "passed": True, "ratio": 0.5, "details": ("a", ["b", 
 
 def info(diagnostics):
     score = Score({"writer": {"length": 1.0}}, solved=True, diagnostics={"writer": diagnostics})
-    return info_of(Task("story/1"), (Turn({"writer": "text"}, score),), "writer")
+    return info_of(Task("story/1"), (Turn({"writer": "text"}, score),), "writer", acts=False)
 
 
 def test_diagnostics_come_as_plain_dicts_and_lists():
