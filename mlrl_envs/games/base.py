@@ -14,10 +14,12 @@ from typing import ClassVar, Generic, TypeVar
 from mlrl_envs.types import AgentID
 
 __all__ = [
+    "MAX_MESSAGE_CHARS",
     "MAX_READ_CHARS",
     "PLAYERS",
     "Game",
     "Script",
+    "message_of",
     "named_move",
     "pick",
     "player_names",
@@ -30,6 +32,9 @@ Script = Callable[[StateT, AgentID, Random], str]
 
 MAX_READ_CHARS = 10_000
 """Longer answers are read from their last 10,000 characters."""
+
+MAX_MESSAGE_CHARS = 200
+"""Longer messages to other agents are cut."""
 
 # A tag holds no other tag, so that the time is linear in the length of the text.
 _TAG = re.compile(r"<move>([^<]*)</move>", re.IGNORECASE)
@@ -141,6 +146,10 @@ class Game(ABC, Generic[StateT]):
         """Return whether the task of a cooperative game is done; the episode ends then."""
         return False
 
+    def figures(self, state: StateT) -> Mapping[str, float]:  # noqa: ARG002  none
+        """Return measures of a game that is over, such as its score, besides the returns."""
+        return {}
+
     @property
     def scripts(self) -> Mapping[str, Script[StateT]]:
         """Scripted players by name, from random to the best, which comes last."""
@@ -154,6 +163,18 @@ class Game(ABC, Generic[StateT]):
 def pick(moves: Sequence[str], rng: Random) -> str:
     """Return one of `moves`, equal in all versions of Python for a seed."""
     return moves[int(rng.random() * len(moves))]
+
+
+def message_of(text: str) -> str:
+    """Return what an answer says to other agents, as one line of at most 200 characters.
+
+    The content of the last `<move>...</move>` counts, without it the whole text. Characters that
+    are not printable become spaces. Any text is a message; an empty one is silence.
+    """
+    tags = _TAG.findall(text[-MAX_READ_CHARS:])
+    said = tags[-1] if tags else text[:MAX_READ_CHARS]
+    shown = "".join(char if char.isprintable() else " " for char in said)
+    return " ".join(shown.split())[:MAX_MESSAGE_CHARS].strip()
 
 
 def tagged(move: str) -> str:

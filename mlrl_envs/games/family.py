@@ -240,6 +240,10 @@ class GameFamily(Generic[ConfigT]):
             for agent in self.acting(task, turns)
         }
 
+    def figures(self, task: GameTask, turns: Sequence[Turn]) -> Mapping[str, float]:
+        """Return the measures of a game that is over."""
+        return self.game.figures(self.position(task, turns).state)
+
     def _asked(self, position: Position) -> tuple[AgentID, ...]:
         if position.forfeited or self.game.solved(position.state):
             return ()

@@ -15,11 +15,12 @@ import itertools
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from random import Random
 from typing import Any
 
-from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.games.base import Game
-from mlrl_envs.games.enumeration import InformationSet, Layers, Node, layers_of
+from mlrl_envs.games.enumeration import InformationSet, Layers, Node, information_sets, layers_of
 from mlrl_envs.types import AgentID
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "checked_policy",
     "expected_returns",
     "nash_conv",
+    "scripted_policy",
     "uniform_policy",
     "value_against",
 ]
@@ -82,6 +84,22 @@ def nash_conv(game: Game[Any], policy: Policy) -> float:
     """
     values = expected_returns(game, policy)
     return math.fsum(best_response_value(game, policy, agent) - values[agent] for agent in values)
+
+
+def scripted_policy(game: Game[Any], script: str) -> Policy:
+    """Return the policy of a scripted player that draws no random numbers.
+
+    Raises:
+        UnknownNameError: If the game has no such script.
+        InvalidArgumentError: If the game has too many states to enumerate.
+    """
+    if script not in game.scripts:
+        raise unknown_name("script", script, game.scripts)
+    choose = game.scripts[script]
+    return {
+        key: {choose(state, key[0], Random(0)): 1.0}  # noqa: S311  no secret
+        for key, state in information_sets(game).items()
+    }
 
 
 def value_against(game: Game[Any], policy: Policy, agent: AgentID, opponents: Policy) -> float:
