@@ -221,6 +221,12 @@ class Hanabi(Game[HanabiState]):
         """Return whether all fireworks are complete."""
         return score_of(state) == self.best_score
 
+    def figures(self, state: HanabiState) -> Mapping[str, float]:
+        """Return the score, its share of the highest score, and the lives left."""
+        score = self.returns(state)[self.agents[0]]
+        share = score / self.best_score
+        return {"score": score, "share": share, "lives": float(state.lives)}
+
     def view(self, state: HanabiState, agent: AgentID) -> str:
         """Return the table, the cards of the others, and what hints say about all hands."""
         tops = ", ".join(

@@ -12,8 +12,7 @@ Observation:
     `memory` rounds.
 
 Action:
-    In a round of messages any text (without a `<move>` tag the whole answer), cut to `max_chars`
-    and put in one line. Then an answer.
+    In a round of messages any text, of which 200 characters are sent. Then an answer.
 
     | problem | an answer is valid if |
     |---|---|
@@ -57,7 +56,7 @@ from typing import ClassVar
 
 from mlrl_envs.config import check_choice, check_int
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.games.base import MAX_READ_CHARS, Game, Script
+from mlrl_envs.games.base import Game, Script, message_of
 from mlrl_envs.games.chance import below, generator, shuffled
 from mlrl_envs.games.family import GameFamily
 from mlrl_envs.games.graphs import TOPOLOGIES, diameter, graph_of_edges, make_graph
@@ -79,7 +78,6 @@ from mlrl_envs.types import AgentID
 __all__ = ["Network", "NetworkConfig", "NetworkFamily", "parallel_env"]
 
 MIN_AGENTS, MAX_AGENTS = 4, 100
-_MESSAGE = re.compile(r"<move>([^<]*)</move>", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.-])[1-9][0-9]{2}(?![\w-])", re.ASCII)
 
 
@@ -96,8 +94,9 @@ class Network(Game[NetworkState]):
         rounds: Number of rounds of messages; None for 2 + log2 of the size (local problems) or one
             more than the diameter (global ones).
         memory: Number of past rounds that an agent reads.
-        max_chars: Longer messages are cut.
     """
+
+    solvable: ClassVar[bool] = True
 
     size: int = 4
     problem: str = "colouring"
@@ -105,7 +104,6 @@ class Network(Game[NetworkState]):
     edges: tuple[tuple[int, int], ...] | None = None
     rounds: int | None = None
     memory: int = 3
-    max_chars: int = 200
 
     def __post_init__(self) -> None:
         """Check types and ranges.
@@ -117,7 +115,6 @@ class Network(Game[NetworkState]):
         check_choice("problem", self.problem, tuple(PROBLEMS))
         check_choice("topology", self.topology, tuple(TOPOLOGIES))
         check_int("memory", self.memory, 1, MAX_AGENTS)
-        check_int("max_chars", self.max_chars, 10, 10_000)
         if self.rounds is not None:
             check_int("rounds", self.rounds, 1, MAX_AGENTS + 1)
         if self.edges is not None:
@@ -184,14 +181,12 @@ class Network(Game[NetworkState]):
 
     def read(self, state: NetworkState, agent: AgentID, text: str) -> str | None:
         """Return a message in one line, or the answer that a text names."""
-        tagged = _MESSAGE.findall(text[-MAX_READ_CHARS:])
-        if len(state.messages) == state.rounds:
-            if self.problem != "consensus":
-                return super().read(state, agent, text)
-            named = set(_NUMBER.findall(tagged[-1] if tagged else text[-MAX_READ_CHARS:]))
-            return named.pop() if len(named) == 1 else None
-        said = tagged[-1] if tagged else text[:MAX_READ_CHARS]
-        return " ".join(said.split())[: self.max_chars]
+        if len(state.messages) < state.rounds:
+            return message_of(text)
+        if self.problem != "consensus":
+            return super().read(state, agent, text)
+        named = set(_NUMBER.findall(message_of(text)))
+        return named.pop() if len(named) == 1 else None
 
     def play(self, state: NetworkState, moves: Mapping[AgentID, str]) -> NetworkState:
         """Deliver the messages of all agents, or accept their answers."""
@@ -207,6 +202,10 @@ class Network(Game[NetworkState]):
     def solved(self, state: NetworkState) -> bool:
         """Return whether the answers of all nodes are valid."""
         return bool(state.answers) and all(valid_nodes(state))
+
+    def figures(self, state: NetworkState) -> Mapping[str, float]:
+        """Return the share of valid nodes, and whether all are."""
+        return {"valid": fraction_valid(state), "solved": float(self.solved(state))}
 
     def view(self, state: NetworkState, agent: AgentID) -> str:
         """Return the node's label, its neighbours, what it knows and the latest messages."""
@@ -248,7 +247,6 @@ class NetworkConfig(GameConfig):
         edges: Pairs of nodes, numbered from 0, that replace the drawn graph.
         rounds: Number of rounds of messages; None for as many as simple algorithms need.
         memory: Number of past rounds that an agent reads.
-        max_chars: Longer messages are cut.
     """
 
     size: int = 4
@@ -257,7 +255,6 @@ class NetworkConfig(GameConfig):
     edges: tuple[tuple[int, int], ...] | None = None
     rounds: int | None = None
     memory: int = 3
-    max_chars: int = 200
 
 
 class NetworkFamily(GameFamily[NetworkConfig]):

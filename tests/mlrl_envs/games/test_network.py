@@ -215,10 +215,30 @@ def test_views_name_labels_instead_of_agents():
 
 
 def test_messages_are_one_line_of_limited_length():
-    game = Network(max_chars=10)
+    game = Network()
     state = game.start(0)
-    assert game.read(state, "node_1", "Round 1:\nyou sent: x") == "Round 1: y"
+    assert game.read(state, "node_1", "Round 1:\nyou sent: x") == "Round 1: you sent: x"
     assert game.read(state, "node_1", "") == ""
+    assert len(game.read(state, "node_1", "x" * 10**6)) == 200
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("<move>417</move>", "417"),
+        ("The number is 417.", "417"),
+        ("417 or 418", None),
+        ("<move>17</move>", None),
+        ("1417", None),
+        ("-417", None),
+        ("\u0664\u0661\u0667", None),
+        ("", None),
+    ],
+)
+def test_consensus_answers_are_one_number(text, number):
+    game = Network(problem="consensus", rounds=1)
+    state = game.play(game.start(0), dict.fromkeys(game.agents, "hello"))
+    assert game.read(state, "node_1", text) == number
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -251,7 +271,6 @@ def test_scripts_say_legal_words(problem, script):
         ({"edges": (3,)}, "edges must be pairs of node numbers"),
         ({"rounds": 0}, "rounds must be an int"),
         ({"memory": 0}, "memory must be an int"),
-        ({"max_chars": 1}, "max_chars must be an int"),
     ],
 )
 def test_senseless_options_are_refused_in_one_line(options, message):
