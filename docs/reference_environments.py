@@ -16,11 +16,14 @@ from reference_examples import EXAMPLES
 from reference_markdown import docstring_as_markdown, fenced, options_table, table
 
 import mlrl_envs
+from mlrl_envs.registration import BUILT_IN_GAMES
 
 __all__ = ["docstring_sections", "environment_page", "environment_pages"]
 
 BEFORE_OPTIONS = ("Agents", "Observation", "Action", "Reward")
 MODES = ("grounded", "paper")
+_BY_HAND = "The answers are written by hand; the tasks are those of the sample."
+_BEST_SCRIPT = "The best script plays all agents."
 _SECTION = re.compile(r"^([A-Z][a-z]+(?: [a-z]+)*):\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 
 
@@ -37,17 +40,18 @@ def environment_pages() -> dict[str, str]:
 def environment_page(env_id: str) -> str:
     """Return the page of an environment in Markdown."""
     intro, sections = docstring_sections(env_id)
-    env: Any = mlrl_envs.make(env_id, split="sample", max_turns=2, render_mode="ansi")
+    env = _example_env(env_id)
     parts = [f"# {env_id}", intro]
     for name in BEFORE_OPTIONS:
         parts += [f"## {name}", sections[name]]
         parts += _scoring(env_id, sections[name]) if name == "Reward" else ()
     parts += ["## Options", options_table(type(env.family.config))]
     parts += ["## Data", sections["Data"]]
+    parts += ["## Measures", sections["Measures"]] if "Measures" in sections else ()
     parts += ["## Example", fenced(f"import mlrl_envs\n\n{sections['Example']}", "python")]
     parts += [
         "## An episode",
-        "The answers are written by hand; the tasks are those of the sample.",
+        _BEST_SCRIPT if env_id in BUILT_IN_GAMES else _BY_HAND,
     ]
     parts += [fenced(_play(env, EXAMPLES.get(env_id, ())))]
     parts += ["## Version history", _as_list(sections["Version history"])]
@@ -96,10 +100,8 @@ def _as_formula(paragraph: str) -> str:
 
 
 def _earned(env_id: str) -> Iterator[tuple[str, str, str, str]]:
-    for mode in MODES:
-        env: Any = mlrl_envs.make(
-            env_id, split="sample", max_turns=2, reward=mode, render_mode="ansi"
-        )
+    for mode in ("payoff",) if env_id in BUILT_IN_GAMES else MODES:
+        env = _example_env(env_id) if mode == "payoff" else _example_env(env_id, reward=mode)
         low, high = env.reward_range
         _play(env, EXAMPLES.get(env_id, ()))
         score = env.turns[-1].score
@@ -107,6 +109,12 @@ def _earned(env_id: str) -> Iterator[tuple[str, str, str, str]]:
             parts = ", ".join(f"{k} {v:.3f}" for k, v in score.components[agent].items())
             yield mode, f"{low:g} to {high:g}", agent, parts
         env.close()
+
+
+def _example_env(env_id: str, **options: str) -> Any:  # noqa: ANN401 - a built-in one
+    """Make the environment of the example episode: two turns, or a whole game."""
+    limits = {} if env_id in BUILT_IN_GAMES else {"max_turns": 2}
+    return mlrl_envs.make(env_id, split="sample", render_mode="ansi", **limits, **options)
 
 
 def _play(env: Any, first: tuple[Mapping[str, str], ...]) -> str:  # noqa: ANN401 - a built-in one

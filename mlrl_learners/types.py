@@ -116,8 +116,10 @@ class JointStep:
         terminated: Whether the task ended here.
         truncated: Whether the turn limit was reached here.
         child: Next node; None if the episode ended or the rollout does not continue from here.
-        next_observations: Next observation of each agent if there is no child; empty if the task
-            ended.
+        next_observations: Next observation of each agent that acts in the next turn if there is no
+            child; empty if the task ended.
+        next_waiting: Next observation of each agent that waits in the next turn if there is no
+            child.
     """
 
     samples: Mapping[AgentID, int]
@@ -128,23 +130,38 @@ class JointStep:
     truncated: bool
     child: "Node | None" = None
     next_observations: Mapping[AgentID, str] = field(default_factory=dict)
+    next_waiting: Mapping[AgentID, str] = field(default_factory=dict)
+
+    @property
+    def next_seen(self) -> Mapping[AgentID, str]:
+        """Next observations of all agents, those that wait included, if there is no child."""
+        return _seen(self.next_observations, self.next_waiting)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """Decision point: one prompt per agent, G completions of it, and joint actions of these.
+    """Decision point: one prompt per acting agent, G completions of it, and joint actions of these.
+
+    An agent of the episode acts here, waits here (and acts in a later turn), or has left.
 
     Attributes:
         turn: Index of the turn, 0 at the root.
-        observations: Observation of each agent.
-        completions: The G samples of each agent for its prompt.
+        observations: Observation of each agent that acts.
+        completions: The G samples of each agent that acts for its prompt.
         steps: The played joint actions.
+        waiting: Observation of each agent that waits; empty if the environment gave none.
     """
 
     turn: int
     observations: Mapping[AgentID, str]
     completions: Mapping[AgentID, tuple[Completion, ...]]
     steps: tuple[JointStep, ...]
+    waiting: Mapping[AgentID, str] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> Mapping[AgentID, str]:
+        """Observations of all agents, those that wait included."""
+        return _seen(self.observations, self.waiting)
 
     def walk(self) -> Iterator["Node"]:
         """Yield this node and every node below it, parents first."""
@@ -173,7 +190,10 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeTurn:
-    """One turn of an episode, by agent."""
+    """One turn of an episode, by agent.
+
+    Agents with a completion acted. Agents with a reward and without a completion waited.
+    """
 
     observations: Mapping[AgentID, str]
     completions: Mapping[AgentID, Completion]
@@ -251,7 +271,8 @@ class Actor(Protocol):
         """Answer many joint observations in one batch.
 
         Args:
-            observations: Joint observations, each a mapping of agents to texts.
+            observations: Joint observations, each a mapping of the agents that act to texts; agents
+                that wait or have left are not part of it.
             num_samples: Number of answers of each agent to each observation.
             explore: Sample if true, answer greedily if false.
 
@@ -295,3 +316,8 @@ class Learner(Actor, Protocol):
     def load(self, path: Path) -> None:
         """Restore what `save` wrote."""
         ...
+
+
+def _seen(acting: Mapping[AgentID, str], waiting: Mapping[AgentID, str]) -> Mapping[AgentID, str]:
+    told = {agent: text for agent, text in waiting.items() if text}
+    return {**acting, **told} if told else acting

@@ -56,9 +56,11 @@ class Game(ABC, Generic[StateT]):
 
     Attributes:
         zero_sum: Whether the returns of all agents always sum to 0.
+        solvable: Whether the best script always solves the game, see `solved`.
     """
 
     zero_sum: ClassVar[bool] = False
+    solvable: ClassVar[bool] = False
 
     @property
     @abstractmethod

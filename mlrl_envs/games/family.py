@@ -20,7 +20,7 @@ from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Turn
 
 __all__ = ["GameConfig", "GameEnv", "GameFamily", "GameTask", "Position"]
 
-OVER = "The game is over."
+OVER = "The episode is over."
 MAX_POSITIONS = 20_000
 
 
@@ -143,6 +143,11 @@ class GameFamily(Generic[ConfigT]):
         low, high = self.game.reward_range
         return low - (0.0 if self.config.illegal == "lose" else self.config.illegal_penalty), high
 
+    @property
+    def competitive(self) -> bool:
+        """Whether reference actions need not solve the task."""
+        return not self.game.solvable
+
     def position(self, task: GameTask, turns: Sequence[Turn]) -> Position:
         """Return the position after `turns`; recent positions are cached."""
         latest = _latest.get("asked for")
@@ -184,10 +189,10 @@ class GameFamily(Generic[ConfigT]):
         if note:
             parts.append(note)
         asked = self._asked(position)
-        if agent in asked:
-            parts.append(self.game.request(position.state, agent))
-        elif not asked:
+        if not asked or len(turns) >= self.max_turns:
             parts.append(OVER)
+        elif agent in asked:
+            parts.append(self.game.request(position.state, agent))
         return "\n\n".join(parts)
 
     def prompt(self, state: Any, agent: AgentID) -> str:  # noqa: ANN401  a state of the game

@@ -1,7 +1,7 @@
 """Prompts of critics, and the values that critics return for them.
 
-Critics are evaluated at every observation of a rollout, and at the observations that would have
-followed where a chain or an artificial turn limit stopped.
+Critics are evaluated at every observation of a rollout at which their agent acts, and at the
+observations that would have followed where a chain or an artificial turn limit stopped.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +33,12 @@ Prompt = tuple[int, ...]
 
 
 def joint_observation(observations: Mapping[AgentID, str], agents: Sequence[AgentID]) -> str:
-    """Return the observations of all present agents as one text, in the order of `agents`."""
+    """Return the observations of all agents in the episode as one text, in the order of `agents`.
+
+    Args:
+        observations: Observations of the agents that act or wait.
+        agents: Every agent.
+    """
     present = [agent for agent in agents if agent in observations]
     return "\n\n".join(f"[{agent}]\n{observations[agent]}" for agent in present)
 
@@ -83,13 +88,13 @@ class CriticInputs:
             behind_limit = bootstrap and rollout.artificial_limit
             for node in rollout.root.walk():
                 for agent, completions in node.completions.items():
-                    yield self.key(agent, node.observations), completions
+                    yield self.key(agent, node.seen), completions
                 for step in node.steps:
                     if step.truncated and not behind_limit:
                         # Critics are not trained on observations after the end of an episode.
                         continue
                     for agent in step.next_observations:
-                        yield self.key(agent, step.next_observations), ()
+                        yield self.key(agent, step.next_seen), ()
 
     def _prompt(self, key: Key, completions: Sequence[Completion]) -> Prompt:
         reader, text = key

@@ -47,16 +47,23 @@ def turn_samples(
         agents: The trained agents.
     """
     baselines: dict[AgentID, list[dict[int, float]]] = {}
+    waiting_baselines: dict[AgentID, list[dict[int, float]]] = {}
     if config.turn_weights == "reach":
-        baselines = {agent: chain_baselines(rollouts, estimators, agent) for agent in agents}
+        baselines, waiting_baselines = (
+            {a: chain_baselines(rollouts, estimators, a, waiting=waiting) for a in agents}
+            for waiting in (False, True)
+        )
     samples: list[TurnSample] = []
     for number, (rollout, gae) in enumerate(zip(rollouts, estimators, strict=True)):
         for node, weight in weighted_nodes(rollout.root, config.turn_weights):
             for agent in (each for each in node.completions if each in agents):
-                baseline = None
+                baseline, waiting_baseline = None, 0.0
                 if config.turn_weights == "reach":
                     baseline = baselines[agent][number].get(node.turn, 0.0)
-                advantages = gae.joint_advantages(node, agent, baseline)
+                    waiting_baseline = waiting_baselines[agent][number].get(node.turn, 0.0)
+                advantages = gae.joint_advantages(
+                    node, agent, baseline, waiting_baseline=waiting_baseline
+                )
                 samples += _node_samples(node, agent, advantages, weight, estimates, config)
     return samples
 
@@ -70,8 +77,8 @@ def _node_samples(
     config: PolicyGradientConfig,
 ) -> Iterator[TurnSample]:
     """Yield one agent's samples at a node, from the advantage of each joint action."""
-    prompt = estimates.prompt(agent, node.observations)
-    value = estimates.value(agent, node.observations)
+    prompt = estimates.prompt(agent, node.seen)
+    value = estimates.value(agent, node.seen)
     credited = credited_values(node, agent, advantages, config.credit)
     for completion, credit, advantage in zip(
         node.completions[agent],

@@ -17,7 +17,14 @@ from typing import Literal
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
-__all__ = ["Credit", "continues_for", "credited_values", "outcome_rewards", "with_rewards"]
+__all__ = [
+    "Credit",
+    "continues_for",
+    "credited_values",
+    "outcome_rewards",
+    "waits_after",
+    "with_rewards",
+]
 
 Credit = Literal["shared", "outcome", "difference", "leave_one_out"]
 
@@ -61,14 +68,19 @@ def credited_values(
 def continues_for(step: JointStep, agent: AgentID) -> bool:
     """Return whether the episode continues for an agent after a joint action.
 
-    Joint actions that a chain did not continue from count as well. An agent without an observation
-    in the next turn has left the episode.
+    Joint actions that a chain did not continue from count as well. An agent that neither acts nor
+    waits in the next turn has left the episode.
     """
     if step.child is not None:
-        return agent in step.child.observations
+        return agent in step.child.observations or agent in step.child.waiting
     if step.terminated or step.truncated:
         return False
-    return not step.next_observations or agent in step.next_observations
+    return not step.next_observations or agent in {**step.next_observations, **step.next_waiting}
+
+
+def waits_after(step: JointStep, agent: AgentID) -> bool:
+    """Return whether an agent waits in the turn after a joint action."""
+    return agent in (step.next_waiting if step.child is None else step.child.waiting)
 
 
 def outcome_rewards(rollout: Rollout) -> Rollout:

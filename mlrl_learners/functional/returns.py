@@ -78,8 +78,9 @@ def joint_returns(
 
     Args:
         node: Node of the joint actions.
-        agent: Agent whose rewards are summed; after it has left, they are 0.
-        gamma: Discount factor per turn, in [0, 1].
+        agent: Agent whose rewards are summed, those that arrive while it waits included; after it
+            has left, they are 0.
+        gamma: Discount factor per turn of the episode, in [0, 1].
         baseline: Expected future of a joint action, independent of the actions at this node; None
             credits the future in a chain to all joint actions after which the episode continues.
     """

@@ -1,9 +1,11 @@
 """Collection of rollout trees for training and of single episodes for evaluation.
 
-Works with any PettingZoo parallel environment whose observations and actions are text. All nodes of
-a tree level are answered as one batch, and all their joint actions are scored as one batch. With
-several processes, each environment is stepped in one of them and its results are sent to all, which
-saves work and avoids time limits that differ between processes.
+Works with any PettingZoo parallel environment whose observations and actions are text. Only agents
+that act are asked (see `mlrl_learners.play.steps.acting_observations`); an agent of the episode
+that does not act and has neither terminated nor been truncated waits. All nodes of a tree level are
+answered as one batch, and all their joint actions are scored as one batch. With several processes,
+each environment is stepped in one of them and its results are sent to all, which saves work and
+avoids time limits that differ between processes.
 
 Failing infrastructure never gives a reward: the episode becomes a `FailedEpisode`.
 """
@@ -11,12 +13,13 @@ Failing infrastructure never gives a reward: the episode becomes a `FailedEpisod
 import copy
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.play.branches import Branch, freeze, grow, staying_agents
 from mlrl_learners.play.steps import (
     EnvReset,
     EnvStep,
@@ -36,8 +39,6 @@ from mlrl_learners.types import (
     EpisodeTurn,
     FailedEpisode,
     JointMode,
-    JointStep,
-    Node,
     Rollout,
     RolloutConfig,
     Spectator,
@@ -57,25 +58,6 @@ class RolloutBatch:
 
     rollouts: tuple[Rollout, ...]
     failures: tuple[FailedEpisode, ...]
-
-
-@dataclass(slots=True)
-class _Branch:
-    """A node under construction: an environment before its next joint action.
-
-    Attributes:
-        env: The environment; None if another process steps it.
-        tree: Index of the rollout.
-    """
-
-    env: Any
-    tree: int
-    turn: int
-    observations: Mapping[AgentID, str]
-    completions: Mapping[AgentID, list[Completion]] = field(default_factory=dict)
-    actions: list[dict[AgentID, int]] = field(default_factory=list)
-    results: list[EnvStep] = field(default_factory=list)
-    children: "dict[int, _Branch]" = field(default_factory=dict)
 
 
 def collect_rollouts(
@@ -108,7 +90,9 @@ def collect_rollouts(
     task_ids |= {tree: each.task_id for tree, each in resets.items()}
     ours = share([1.0] * len(envs))
     roots = [
-        _Branch(envs[tree] if tree in ours else None, tree, 0, each.observations)
+        Branch(
+            envs[tree] if tree in ours else None, tree, 0, each.observations, each.told, each.agents
+        )
         for tree, each in resets.items()
     ]
     draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
@@ -117,13 +101,13 @@ def collect_rollouts(
         _answer(level, actor, config)
         errors |= _play(level)
         level = [branch for branch in level if branch.tree not in errors]
-        level = [child for branch in level for child in _grow(branch, config, draws[branch.tree])]
+        level = [child for branch in level for child in grow(branch, config, draws[branch.tree])]
     rollouts = [
         Rollout(
             env_id,
             task_ids[i],
             resets[i].agents,
-            _freeze(root),
+            freeze(root),
             seeds[i],
             has_artificial_limit(envs[i]),
         )
@@ -186,7 +170,7 @@ def play_episodes(
     ]
 
 
-def _answer(level: Sequence[_Branch], actor: Actor, config: RolloutConfig) -> None:
+def _answer(level: Sequence[Branch], actor: Actor, config: RolloutConfig) -> None:
     answers = actor.act(
         [branch.observations for branch in level], num_samples=config.num_samples, explore=True
     )
@@ -204,7 +188,7 @@ def _joint_actions(
     return [dict(zip(completions, combination, strict=True)) for combination in combined]
 
 
-def _play(level: Sequence[_Branch]) -> dict[int, InfraError]:
+def _play(level: Sequence[Branch]) -> dict[int, InfraError]:
     """Play every joint action of every branch on a copy of its environment, as one batch.
 
     Returns:
@@ -221,15 +205,20 @@ def _play(level: Sequence[_Branch]) -> dict[int, InfraError]:
             errors[branch.tree] = step
             continue
         if step.agents:
-            branch.children[len(branch.results)] = _Branch(
-                env_of.get(number), branch.tree, branch.turn + 1, step.next_observations
+            branch.children[len(branch.results)] = Branch(
+                env_of.get(number),
+                branch.tree,
+                branch.turn + 1,
+                step.next_observations,
+                step.observations,
+                staying_agents(branch, step),
             )
         branch.results.append(step)
     return errors
 
 
 def _step_copies(
-    actions: Sequence[tuple[_Branch, Mapping[AgentID, int]]],
+    actions: Sequence[tuple[Branch, Mapping[AgentID, int]]],
 ) -> tuple[list[Any], list[EnvStep] | list[EnvStep | InfraError]]:
     """Play joint actions on copies of environments; return the copies and the results."""
     texts = [
@@ -242,42 +231,6 @@ def _step_copies(
     except InfraError:  # some of the copies may have been stepped already
         envs = [copy.deepcopy(branch.env) for branch, _ in actions]
         return envs, [step_alone(*pair) for pair in zip(envs, texts, strict=True)]
-
-
-def _grow(branch: _Branch, config: RolloutConfig, draw: Random) -> list[_Branch]:
-    """Keep the children that the rollout continues from, and return them."""
-    if config.branching == "chain" and branch.children:
-        number = draw.choice(sorted(branch.children))
-        branch.children = {number: branch.children[number]}
-    return list(branch.children.values())
-
-
-def _freeze(branch: _Branch) -> Node:
-    steps = tuple(
-        JointStep(
-            samples=samples,
-            rewards=dict(step.rewards),
-            components=step.components,
-            infos=step.infos,
-            terminated=step.terminated,
-            truncated=step.truncated,
-            child=_freeze(branch.children[number]) if number in branch.children else None,
-            next_observations=_next_observations(branch, number),
-        )
-        for number, (samples, step) in enumerate(zip(branch.actions, branch.results, strict=True))
-    )
-    completions = {agent: tuple(samples) for agent, samples in branch.completions.items()}
-    return Node(branch.turn, branch.observations, completions, steps)
-
-
-def _next_observations(branch: _Branch, number: int) -> dict[AgentID, str]:
-    """Return the next observations of a joint action without a child, for the critics."""
-    if number in branch.children:
-        return {}
-    step = branch.results[number]
-    return {
-        agent: text for agent, text in step.observations.items() if not step.terminations.get(agent)
-    }
 
 
 def _turn(

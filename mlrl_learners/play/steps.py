@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import mlrl_envs
-from mlrl_envs.errors import InfraError
+from mlrl_envs.errors import ContractError, InfraError
 from mlrl_learners.processes.work_sharing import gather, spread
 from mlrl_learners.types import AgentID
 
 __all__ = [
     "EnvReset",
     "EnvStep",
+    "acting_observations",
     "has_artificial_limit",
     "raise_error",
     "reset_everywhere",
@@ -36,11 +37,13 @@ class EnvReset:
         task_id: Id of the task; empty if the environment does not give one.
         agents: Every agent that may act in the episode, in the first turn or later.
         observations: Observations of the agents that act in the first turn.
+        told: Observations of all agents that the environment returned one for.
     """
 
     task_id: str
     agents: tuple[AgentID, ...]
     observations: Mapping[AgentID, str]
+    told: Mapping[AgentID, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class EnvStep:
         terminations: Whether the task ended, for each agent.
         truncations: Whether the turn limit was reached, for each agent.
         infos: Info of each agent.
-        agents: Agents that act in the next turn; empty at the end of the episode.
+        agents: Agents that are still in the episode; empty at its end.
     """
 
     observations: Mapping[AgentID, str]
@@ -65,8 +68,18 @@ class EnvStep:
 
     @property
     def next_observations(self) -> dict[AgentID, str]:
-        """Observations of the agents that act in the next turn."""
-        return {agent: text for agent, text in self.observations.items() if agent in self.agents}
+        """Observations of the agents that act in the next turn.
+
+        Raises:
+            ContractError: If the episode goes on and nobody acts.
+        """
+        return acting_observations(self.agents, self.observations, self.infos)
+
+    @property
+    def left(self) -> frozenset[AgentID]:
+        """Agents that left the episode in this turn."""
+        ends = (self.terminations, self.truncations)
+        return frozenset(agent for each in ends for agent, end in each.items() if end)
 
     @property
     def components(self) -> dict[AgentID, Mapping[str, float]]:
@@ -86,6 +99,31 @@ class EnvStep:
         """Whether the episode ended for every agent, for at least one by the turn limit."""
         over = all(self.truncations[agent] or end for agent, end in self.terminations.items())
         return over and any(self.truncations.values())
+
+
+def acting_observations(
+    agents: Sequence[AgentID], observations: Mapping[AgentID, str], infos: Infos
+) -> dict[AgentID, str]:
+    """Return the observations of the agents that act in the next turn.
+
+    An agent without the key `acts` in its info acts.
+
+    Args:
+        agents: Agents that are still in the episode.
+        observations: Observations that the environment returned.
+        infos: Infos that the environment returned.
+
+    Raises:
+        ContractError: If there are agents in the episode and none of them acts.
+    """
+    found = {
+        agent: text
+        for agent, text in observations.items()
+        if agent in agents and infos.get(agent, {}).get("acts", True)
+    }
+    if agents and not found:
+        raise ContractError(f"none of {', '.join(agents)} acts, although the episode goes on")
+    return found
 
 
 def has_artificial_limit(env: Any) -> bool:  # noqa: ANN401 - any PettingZoo parallel environment
@@ -170,4 +208,5 @@ def _reset(
         return error
     names = (str(info["task_id"]) for info in infos.values() if "task_id" in info)
     agents = dict.fromkeys([*(getattr(env, "possible_agents", None) or ()), *observations])
-    return EnvReset(next(names, ""), tuple(agents), dict(observations))
+    acting = acting_observations(tuple(observations), observations, infos)
+    return EnvReset(next(names, ""), tuple(agents), acting, dict(observations))

@@ -107,7 +107,7 @@ def test_references_play_to_the_end(make_family, play_texts):
         total = {a: sum(t.score.components[a]["payoff"] for t in turns) for a in family.agents}
         expected = family.game.returns(family.position(task, turns).state)
         assert all(abs(total[agent] - expected[agent]) < 1e-9 for agent in family.agents)
-        assert all("game is over" in family.observe(task, turns, a) for a in family.agents)
+        assert all("episode is over" in family.observe(task, turns, a) for a in family.agents)
 
 
 @pytest.mark.parametrize("illegal", ["random", "lose", "retry"])
