@@ -146,7 +146,7 @@ class GameFamily(Generic[ConfigT]):
     @property
     def competitive(self) -> bool:
         """Whether reference actions need not solve the task."""
-        return not self.game.solvable
+        return not self.game.solvable or self.max_turns < self.game.max_moves
 
     def position(self, task: GameTask, turns: Sequence[Turn]) -> Position:
         """Return the position after `turns`; recent positions are cached."""

@@ -23,6 +23,9 @@ Scripts:
     `random`; `convention` (plays cards that are surely playable, hints playable cards, discards
     what is useless or oldest; honest); `open` (sees its own cards; an estimate of the best score).
 
+Measures:
+    The score, its share of the highest score, and the lives left.
+
 Data:
     The deck is shuffled by the seed: ranks 1, 1, 1, 2, 2, 3, 3, 4, 4, 5 of every colour. Rules and
     the small variant after N. Bard et al., "The Hanabi Challenge", arXiv:1902.00506.
@@ -31,7 +34,7 @@ Version history:
     v0: First version.
 
 Example:
-    env = mlrl_envs.make("mlrl/hanabi-v0", players=3, variant="small")
+    env = mlrl_envs.make("mlrl/hanabi-v0", num_agents=3, variant="small")
     observations, infos = env.reset(seed=0)
     observations, rewards, *_ = env.step({"player_0": "<move>play 1</move>"})
 """
@@ -75,7 +78,7 @@ class Hanabi(Game[HanabiState]):
     """The rules of Hanabi.
 
     Attributes:
-        players: Number of players, 2 to 5.
+        num_agents: Number of players, 2 to 5.
         variant: `"full"`, or `"small"` with 2 colours, 2 cards in a hand, 3 hint tokens and 1 life.
         colours: Number of colours, 1 to 5; None for that of the variant.
         ranks: Number of ranks, 1 to 5; None for that of the variant.
@@ -85,7 +88,7 @@ class Hanabi(Game[HanabiState]):
         keep_score: Whether the score is kept when the last life is lost.
     """
 
-    players: int = 2
+    num_agents: int = 2
     variant: str = "full"
     colours: int | None = None
     ranks: int | None = None
@@ -100,12 +103,12 @@ class Hanabi(Game[HanabiState]):
         Raises:
             InvalidArgumentError: If a value is outside its range or the deck is too small.
         """
-        check_int("players", self.players, 2, 5)
+        check_int("num_agents", self.num_agents, 2, 5)
         check_choice("variant", self.variant, tuple(VARIANTS))
         if not isinstance(self.keep_score, bool):
             raise InvalidArgumentError(f"keep_score must be a bool, got {self.keep_score!r}")
         colours, ranks, hand, hints, lives = VARIANTS[self.variant]
-        hand = hand or (5 if self.players <= 3 else 4)
+        hand = hand or (5 if self.num_agents <= 3 else 4)
         for name, default, high in (
             ("colours", colours, 5),
             ("ranks", ranks, 5),
@@ -116,17 +119,17 @@ class Hanabi(Game[HanabiState]):
             value = getattr(self, name)
             check_int(name, default if value is None else value, 1, high)
             object.__setattr__(self, name, default if value is None else value)
-        deck, dealt = len(self._cards), self.players * self._hand
+        deck, dealt = len(self._cards), self.num_agents * self._hand
         if deck <= dealt:
             raise InvalidArgumentError(
-                f"the deck of {deck} cards is too small for {self.players} hands of {self._hand}: "
-                "use more colours or ranks, fewer players or smaller hands"
+                f"the deck of {deck} cards is too small for {self.num_agents} hands of "
+                f"{self._hand}: use more colours or ranks, fewer players or smaller hands"
             )
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
         """`player_0`, `player_1` and so on."""
-        return player_names(self.players)
+        return player_names(self.num_agents)
 
     @property
     def best_score(self) -> int:
@@ -141,7 +144,7 @@ class Hanabi(Game[HanabiState]):
     @property
     def max_moves(self) -> int:
         """Largest number of moves: each card leaves a hand once, each token is spent once."""
-        moved = len(self._cards) - self.players * self._hand + self.players
+        moved = len(self._cards) - self.num_agents * self._hand + self.num_agents
         return 2 * moved + int(self.hints or 0) + int(self.colours or 0)
 
     @property
@@ -168,8 +171,8 @@ class Hanabi(Game[HanabiState]):
         """Return the aim, the moves and when the game ends."""
         lost = "" if self.keep_score else " with score 0"
         return (
-            f"Hanabi: you are {agent} of {self.players} players. Together build a firework of each "
-            f"colour, rank 1 to {self.ranks} in order. You see all hands but your own. Play a card "
+            f"Hanabi: you are {agent} of {self.num_agents} players. Together build a firework of "
+            f"each colour, rank 1 to {self.ranks} in order. You see all hands but your own. Play a card "
             "(a wrong one costs a life), discard one (wins back a hint token), or spend a token to "
             f"tell a player all cards of a colour or rank. Without lives the game ends{lost}."
         )
@@ -179,13 +182,13 @@ class Hanabi(Game[HanabiState]):
         deck = tuple(shuffled(self._cards, generator(seed)))
         hands = tuple(
             tuple(range(player * self._hand, (player + 1) * self._hand))
-            for player in range(self.players)
+            for player in range(self.num_agents)
         )
         colours = COLOURS[: self.colours]
         return HanabiState(
             deck=deck,
             hands=hands,
-            drawn=self.players * self._hand,
+            drawn=self.num_agents * self._hand,
             fireworks=(0,) * len(colours),
             colours=colours,
             ranks=int(self.ranks or 0),
@@ -197,7 +200,7 @@ class Hanabi(Game[HanabiState]):
 
     def acting(self, state: HanabiState) -> tuple[AgentID, ...]:
         """Return the player whose turn it is."""
-        return () if is_over(state) else (self.agents[state.turn % self.players],)
+        return () if is_over(state) else (self.agents[state.turn % self.num_agents],)
 
     def legal(self, state: HanabiState, agent: AgentID) -> tuple[str, ...]:
         """Return plays, discards if a token is spent, and hints if one is left."""
@@ -205,7 +208,7 @@ class Hanabi(Game[HanabiState]):
 
     def play(self, state: HanabiState, moves: Mapping[AgentID, str]) -> HanabiState:
         """Make the move of the player whose turn it is."""
-        player = state.turn % self.players
+        player = state.turn % self.num_agents
         move = moves[self.agents[player]]
         word, *rest = move.split()
         if word == "hint":
@@ -242,9 +245,9 @@ class Hanabi(Game[HanabiState]):
                 for slot, card in enumerate(state.hands[number], start=1)
             ]
             lines.append(f"{'Your hand' if name == agent else name}: {'; '.join(cards)}")
-        first = max(0, state.turn - self.players)
+        first = max(0, state.turn - self.num_agents)
         for turn, told in enumerate(state.told[first:], start=first):
-            name = self.agents[turn % self.players]
+            name = self.agents[turn % self.num_agents]
             lines.append(f"{'You' if name == agent else name}: {told}")
         return "\n".join(lines)
 
@@ -275,7 +278,7 @@ class HanabiConfig(GameConfig):
     """Options of Hanabi.
 
     Attributes:
-        players: Number of players, 2 to 5.
+        num_agents: Number of players, 2 to 5.
         variant: `"full"`, or `"small"` with 2 colours, 2 cards in a hand, 3 hint tokens and 1 life.
         colours: Number of colours, 1 to 5; None for that of the variant.
         ranks: Number of ranks, 1 to 5; None for that of the variant.
@@ -285,7 +288,7 @@ class HanabiConfig(GameConfig):
         keep_score: Whether the score is kept when the last life is lost.
     """
 
-    players: int = 2
+    num_agents: int = 2
     variant: str = "full"
     colours: int | None = None
     ranks: int | None = None

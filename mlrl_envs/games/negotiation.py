@@ -85,14 +85,14 @@ class Negotiation(Game[NegotiationState]):
     """The rules of a negotiation.
 
     Attributes:
-        players: Number of agents, 2 to 4.
+        num_agents: Number of agents, 2 to 4.
         rounds: Number of rounds, 1 to 10.
         talk: Whether all send a message before each demand.
     """
 
     solvable: ClassVar[bool] = True
 
-    players: int = 2
+    num_agents: int = 2
     rounds: int = 3
     talk: bool = True
 
@@ -102,7 +102,7 @@ class Negotiation(Game[NegotiationState]):
         Raises:
             InvalidArgumentError: If a value is outside its range.
         """
-        check_int("players", self.players, 2, 4)
+        check_int("num_agents", self.num_agents, 2, 4)
         check_int("rounds", self.rounds, 1, 10)
         if not isinstance(self.talk, bool):
             raise InvalidArgumentError(f"talk must be a bool, got {self.talk!r}")
@@ -110,7 +110,7 @@ class Negotiation(Game[NegotiationState]):
     @property
     def agents(self) -> tuple[AgentID, ...]:
         """`player_0`, `player_1` and so on."""
-        return player_names(self.players)
+        return player_names(self.num_agents)
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -147,7 +147,7 @@ class Negotiation(Game[NegotiationState]):
         rng = generator(seed)
         counts = draw_counts(rng)
         return NegotiationState(
-            counts, draw_values(counts, self.players, rng), self.rounds, self.talk
+            counts, draw_values(counts, self.num_agents, rng), self.rounds, self.talk
         )
 
     def acting(self, state: NegotiationState) -> tuple[AgentID, ...]:
@@ -185,7 +185,7 @@ class Negotiation(Game[NegotiationState]):
 
     def returns(self, state: NegotiationState) -> Mapping[AgentID, float]:
         """Return the worth of each agent's items over that of all items; 0 without a deal."""
-        deal = state.deal or ((0,) * len(ITEMS),) * self.players
+        deal = state.deal or ((0,) * len(ITEMS),) * self.num_agents
         worths = map(worth, deal, state.values)
         return {agent: won / TOTAL for agent, won in zip(self.agents, worths, strict=True)}
 
@@ -196,7 +196,7 @@ class Negotiation(Game[NegotiationState]):
     def figures(self, state: NegotiationState) -> Mapping[str, float]:
         """Return the measures of the deal, and the share of truthful claims if there are any."""
         found = {"deal": float(state.deal is not None), "welfare": welfare(self.returns(state))}
-        nothing = ((0,) * len(ITEMS),) * self.players
+        nothing = ((0,) * len(ITEMS),) * self.num_agents
         deal = state.deal or nothing
         found["efficiency"] = efficiency(deal, state.counts, state.values)
         found["pareto"] = float(is_pareto(deal, state.counts, state.values))
@@ -245,12 +245,12 @@ class NegotiationConfig(GameConfig):
     """Options of a negotiation.
 
     Attributes:
-        players: Number of agents, 2 to 4.
+        num_agents: Number of agents, 2 to 4.
         rounds: Number of rounds, 1 to 10.
         talk: Whether all send a message before each demand.
     """
 
-    players: int = 2
+    num_agents: int = 2
     rounds: int = 3
     talk: bool = True
 

@@ -4,8 +4,8 @@ All agents send a message to their neighbours at the same time, for several roun
 at the same time.
 
 Agents:
-    `node_1` to `node_<size>`, 4 to 100. In the graph they have random numbers, so that the name of
-    an agent does not tell its place.
+    `node_1` to `node_<num_agents>`, 4 to 100. In the graph they have random numbers, so that the
+    name of an agent does not tell its place.
 
 Observation:
     The problem, the node's number and those of its neighbours, and the messages of the last
@@ -29,6 +29,9 @@ Scripts:
     `random`, `silent` (the first legal word), `local` (greedy by number, or flooding; honest),
     `central` (reads the whole graph, always right).
 
+Measures:
+    The share of valid nodes, and whether all are valid.
+
 Data:
     Graphs are drawn from the seed: `small-world` (Newman and Watts), `scale-free` (Barabasi and
     Albert), `geometric` (nearest points of a square), or given by `edges`. After F. Grötschla et
@@ -40,7 +43,7 @@ Version history:
     v0: First version.
 
 Example:
-    env = mlrl_envs.make("mlrl/network-v0", size=8, problem="leader")
+    env = mlrl_envs.make("mlrl/network-v0", num_agents=8, problem="leader")
     observations, infos = env.reset(seed=0)
     while env.agents:
         actions = {agent: "I am here" for agent in env.agents}
@@ -86,7 +89,7 @@ class Network(Game[NetworkState]):
     """A problem on a connected graph, with an agent for each node.
 
     Attributes:
-        size: Number of agents, 4 to 100.
+        num_agents: Number of agents, 4 to 100.
         problem: A key of `PROBLEMS`.
         topology: The kind of graph drawn from the seed: `"small-world"`, `"scale-free"` or
             `"geometric"`.
@@ -98,7 +101,7 @@ class Network(Game[NetworkState]):
 
     solvable: ClassVar[bool] = True
 
-    size: int = 4
+    num_agents: int = 4
     problem: str = "colouring"
     topology: str = "small-world"
     edges: tuple[tuple[int, int], ...] | None = None
@@ -111,7 +114,7 @@ class Network(Game[NetworkState]):
         Raises:
             InvalidArgumentError: If a value is outside its range or the graph is not connected.
         """
-        check_int("size", self.size, MIN_AGENTS, MAX_AGENTS)
+        check_int("num_agents", self.num_agents, MIN_AGENTS, MAX_AGENTS)
         check_choice("problem", self.problem, tuple(PROBLEMS))
         check_choice("topology", self.topology, tuple(TOPOLOGIES))
         check_int("memory", self.memory, 1, MAX_AGENTS)
@@ -119,12 +122,12 @@ class Network(Game[NetworkState]):
             check_int("rounds", self.rounds, 1, MAX_AGENTS + 1)
         if self.edges is not None:
             object.__setattr__(self, "edges", _checked_edges(self.edges))
-            graph_of_edges(self.size, self.edges)
+            graph_of_edges(self.num_agents, self.edges)
 
     @cached_property
     def agents(self) -> tuple[AgentID, ...]:
-        """`node_1` to `node_<size>`."""
-        return tuple(f"node_{number}" for number in range(1, self.size + 1))
+        """`node_1` to `node_<num_agents>`."""
+        return tuple(f"node_{number}" for number in range(1, self.num_agents + 1))
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -134,7 +137,7 @@ class Network(Game[NetworkState]):
     @property
     def max_moves(self) -> int:
         """Largest number of rounds, with that of the answers."""
-        longest = self.size if self.problem in GLOBAL else self._local_rounds
+        longest = self.num_agents if self.problem in GLOBAL else self._local_rounds
         return 1 + (self.rounds or longest)
 
     @property
@@ -151,19 +154,19 @@ class Network(Game[NetworkState]):
 
     @property
     def _local_rounds(self) -> int:
-        return 2 + math.ceil(math.log2(self.size))
+        return 2 + math.ceil(math.log2(self.num_agents))
 
     def start(self, seed: int) -> NetworkState:
         """Draw the graph, the labels and the values."""
         rng = generator(seed)
-        graph = make_graph(self.topology, self.size, rng)
+        graph = make_graph(self.topology, self.num_agents, rng)
         if self.edges is not None:
-            graph = graph_of_edges(self.size, self.edges)
+            graph = graph_of_edges(self.num_agents, self.edges)
         rounds = self.rounds or (
             1 + diameter(graph) if self.problem in GLOBAL else self._local_rounds
         )
-        labels = tuple(shuffled(VALUES, rng)[: self.size])
-        values = tuple(VALUES[below(len(VALUES), rng)] for _ in range(self.size))
+        labels = tuple(shuffled(VALUES, rng)[: self.num_agents])
+        values = tuple(VALUES[below(len(VALUES), rng)] for _ in range(self.num_agents))
         num_colours = 1 + max(map(len, graph))
         return NetworkState(self.problem, graph, labels, values, rounds, num_colours)
 
@@ -241,7 +244,7 @@ class NetworkConfig(GameConfig):
     """Options of network problems; those of the graph are described in `Network`.
 
     Attributes:
-        size: Number of agents, 4 to 100.
+        num_agents: Number of agents, 4 to 100.
         problem: `"colouring"`, `"cover"`, `"matching"`, `"leader"` or `"consensus"`.
         topology: The kind of graph: `"small-world"`, `"scale-free"` or `"geometric"`.
         edges: Pairs of nodes, numbered from 0, that replace the drawn graph.
@@ -249,7 +252,7 @@ class NetworkConfig(GameConfig):
         memory: Number of past rounds that an agent reads.
     """
 
-    size: int = 4
+    num_agents: int = 4
     problem: str = "colouring"
     topology: str = "small-world"
     edges: tuple[tuple[int, int], ...] | None = None

@@ -91,7 +91,9 @@ def random_states(game, seed):
 def test_moves_agree_with_a_second_implementation(game):
     for seed in range(15):
         state, rng = game.start(seed), random.Random(seed)
-        table = Table(state.deck, game.players, game.hand_size, game.hints, game.lives, game.ranks)
+        table = Table(
+            state.deck, game.num_agents, game.hand_size, game.hints, game.lives, game.ranks
+        )
         while acting := game.acting(state):
             assert acting == (game.agents[table.player],)
             assert not table.over()
@@ -214,7 +216,7 @@ def test_rewards_and_lengths_stay_in_their_bounds(game):
 
 
 @pytest.mark.parametrize(
-    ("options", "least"), [({}, 17), ({"players": 5}, 14), ({"variant": "small"}, 5)]
+    ("options", "least"), [({}, 17), ({"num_agents": 5}, 14), ({"variant": "small"}, 5)]
 )
 def test_scripts_are_ordered_from_random_to_open(options, least):
     game, means = Hanabi(**options), {}
@@ -244,10 +246,10 @@ def test_convention_players_lose_no_life():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"players": 6}, "players must be an int from 2 to 5, got 6"),
-        ({"players": 1}, "players must be an int from 2 to 5, got 1"),
-        ({"players": 5, "colours": 1}, "the deck of 10 cards is too small for 5 hands of 4"),
-        ({"players": 2, "colours": 1, "hand_size": 5}, "the deck of 10 cards is too small"),
+        ({"num_agents": 6}, "num_agents must be an int from 2 to 5, got 6"),
+        ({"num_agents": 1}, "num_agents must be an int from 2 to 5, got 1"),
+        ({"num_agents": 5, "colours": 1}, "the deck of 10 cards is too small for 5 hands of 4"),
+        ({"num_agents": 2, "colours": 1, "hand_size": 5}, "the deck of 10 cards is too small"),
         ({"variant": "tiny"}, "variant"),
         ({"hand_size": 0}, "hand_size must be an int"),
         ({"hints": 9}, "hints must be an int"),

@@ -101,7 +101,7 @@ def test_values_follow_their_rules(players):
 def test_games_agree_with_a_second_implementation(game):
     for seed in range(30):
         rng, state = random.Random(seed), game.start(seed)
-        stock, over, paid = list(state.counts), False, [0.0] * game.players
+        stock, over, paid = list(state.counts), False, [0.0] * game.num_agents
         for _ in range(game.rounds):
             if game.talk:
                 state = game.play(state, dict.fromkeys(game.agents, "hello"))
@@ -215,8 +215,8 @@ def test_demands_fit_up_to_the_number_of_items():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"players": 1}, "players must be an int from 2 to 4, got 1"),
-        ({"players": 5}, "players must be an int from 2 to 4, got 5"),
+        ({"num_agents": 1}, "num_agents must be an int from 2 to 4, got 1"),
+        ({"num_agents": 5}, "num_agents must be an int from 2 to 4, got 5"),
         ({"rounds": 0}, "rounds must be an int from 1 to 10, got 0"),
         ({"talk": "yes"}, "talk must be a bool, got 'yes'"),
     ],

@@ -31,7 +31,7 @@ def play(game, seed, script):
 @pytest.mark.parametrize("size", [*SIZES, 100])
 def test_graphs_are_connected_simple_and_measured_as_networkx_does(topology, size):
     for seed in range(10):
-        graph = Network(size=size, topology=topology).start(seed).graph
+        graph = Network(num_agents=size, topology=topology).start(seed).graph
         other = to_networkx(graph)
         assert len(graph) == len(other) == size
         assert networkx.is_connected(other)
@@ -44,7 +44,7 @@ def test_graphs_are_connected_simple_and_measured_as_networkx_does(topology, siz
 @pytest.mark.parametrize("topology", TOPOLOGIES)
 def test_number_of_edges_grows_no_faster_than_the_number_of_nodes(topology):
     for seed in range(20):
-        graph = Network(size=100, topology=topology).start(seed).graph
+        graph = Network(num_agents=100, topology=topology).start(seed).graph
         assert sum(map(len, graph)) / 2 <= 300
 
 
@@ -77,7 +77,7 @@ def is_solution(state):
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_all_nodes_are_valid_exactly_when_networkx_finds_a_solution(problem):
     for seed, topology in itertools.product(range(6), TOPOLOGIES):
-        game = Network(size=4, problem=problem, topology=topology, rounds=1)
+        game = Network(num_agents=4, problem=problem, topology=topology, rounds=1)
         waiting = game.play(game.start(seed), dict.fromkeys(game.agents, "hello"))
         options = [game.legal(waiting, agent) for agent in game.agents]
         if problem == "consensus":
@@ -110,7 +110,7 @@ def valid_one_by_one(state):
 @pytest.mark.parametrize("size", SIZES)
 def test_valid_nodes_of_random_answers(problem, size):
     for seed in range(20):
-        state = play(Network(size=size, problem=problem, rounds=1), seed, "random")
+        state = play(Network(num_agents=size, problem=problem, rounds=1), seed, "random")
         assert valid_nodes(state) == valid_one_by_one(state)
 
 
@@ -136,14 +136,14 @@ def test_consensus_counts_the_largest_group_that_names_a_known_number():
 @pytest.mark.parametrize("size", SIZES)
 def test_central_knowledge_is_always_right(problem, topology, size):
     for seed in range(5):
-        state = play(Network(size=size, problem=problem, topology=topology), seed, "central")
+        state = play(Network(num_agents=size, problem=problem, topology=topology), seed, "central")
         assert fraction_valid(state) == 1.0
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_scripts_are_ordered_from_silent_to_local(problem):
     def mean(script):
-        games = [Network(size=16, problem=problem)] * 10
+        games = [Network(num_agents=16, problem=problem)] * 10
         return sum(fraction_valid(play(g, seed, script)) for seed, g in enumerate(games)) / 10
 
     assert mean("local") >= 0.9
@@ -169,7 +169,7 @@ def test_flooding_needs_as_many_rounds_as_the_diameter():
 @pytest.mark.parametrize("problem", LOCAL)
 def test_local_scripts_read_only_what_their_node_knows(problem):
     # Far nodes may change everything about themselves: the next word stays the same.
-    game = Network(size=16, problem=problem, topology="geometric")
+    game = Network(num_agents=16, problem=problem, topology="geometric")
     state, rng = game.start(3), random.Random(0)
     for _ in range(3):
         for agent in game.agents:
@@ -197,7 +197,7 @@ def test_local_scripts_read_only_what_their_node_knows(problem):
 
 
 def test_messages_reach_neighbours_only():
-    game = Network(size=16, topology="geometric")
+    game = Network(num_agents=16, topology="geometric")
     state = game.start(1)
     state = game.play(state, {agent: f"from {agent}!" for agent in game.agents})
     for agent in game.agents:
@@ -207,7 +207,7 @@ def test_messages_reach_neighbours_only():
 
 
 def test_views_name_labels_instead_of_agents():
-    game = Network(size=16)
+    game = Network(num_agents=16)
     state = game.start(0)
     for agent in game.agents:
         assert "node_" not in game.view(state, agent) + game.request(state, agent)
@@ -244,7 +244,7 @@ def test_consensus_answers_are_one_number(text, number):
 @pytest.mark.parametrize("script", SCRIPTS)
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_scripts_say_legal_words(problem, script):
-    game = Network(size=8, problem=problem)
+    game = Network(num_agents=8, problem=problem)
     state, rng = game.start(2), random.Random(2)
     while acting := game.acting(state):
         moves = {agent: SCRIPTS[script](state, agent, rng) for agent in acting}
@@ -257,8 +257,8 @@ def test_scripts_say_legal_words(problem, script):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"size": 3}, "size must be an int from 4 to 100, got 3"),
-        ({"size": 101}, "size must be an int from 4 to 100, got 101"),
+        ({"num_agents": 3}, "num_agents must be an int from 4 to 100, got 3"),
+        ({"num_agents": 101}, "num_agents must be an int from 4 to 100, got 101"),
         ({"problem": "colour"}, "did you mean 'colouring'"),
         ({"topology": "smallworld"}, "did you mean 'small-world'"),
         ({"edges": ((0, 1), (2, 3))}, "the graph is not connected: no path from node 0 to node 2"),
