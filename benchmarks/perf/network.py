@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     before = hardware()
     curves = {problem: _curve(problem, arguments) for problem in PROBLEMS}
     medians = {
-        f"agents, {problem}": {size: row["median"] / 1000 for size, row in curve.items()}
+        f"agents, {problem}": {float(size): row["median"] / 1000 for size, row in curve.items()}
         for problem, curve in curves.items()
     }
     draw(medians, arguments.picture)
