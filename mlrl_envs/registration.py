@@ -54,7 +54,9 @@ BUILT_IN_TASKS = {
     "mlrl/tools-v1": "mlrl_envs.envs.tools:parallel_env",
 }
 BUILT_IN_GAMES = {
+    "mlrl/connect-four-v0": "mlrl_envs.games.connect_four:parallel_env",
     "mlrl/kuhn-v0": "mlrl_envs.games.kuhn:parallel_env",
+    "mlrl/liars-dice-v0": "mlrl_envs.games.liars_dice:parallel_env",
     "mlrl/matrix-v0": "mlrl_envs.games.matrix:parallel_env",
     "mlrl/nim-v0": "mlrl_envs.games.nim:parallel_env",
     "mlrl/public-goods-v0": "mlrl_envs.games.public_goods:parallel_env",
