@@ -47,6 +47,7 @@ def environment_page(env_id: str) -> str:
         parts += _scoring(env_id, sections[name]) if name == "Reward" else ()
     parts += ["## Options", options_table(type(env.family.config))]
     parts += ["## Data", sections["Data"]]
+    parts += ["## Scripts", sections["Scripts"]] if "Scripts" in sections else ()
     parts += ["## Measures", sections["Measures"]] if "Measures" in sections else ()
     parts += ["## Example", fenced(f"import mlrl_envs\n\n{sections['Example']}", "python")]
     parts += [

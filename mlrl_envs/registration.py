@@ -55,11 +55,15 @@ BUILT_IN_TASKS = {
 }
 BUILT_IN_GAMES = {
     "mlrl/connect-four-v0": "mlrl_envs.games.connect_four:parallel_env",
+    "mlrl/hanabi-v0": "mlrl_envs.games.hanabi:parallel_env",
     "mlrl/kuhn-v0": "mlrl_envs.games.kuhn:parallel_env",
     "mlrl/liars-dice-v0": "mlrl_envs.games.liars_dice:parallel_env",
     "mlrl/matrix-v0": "mlrl_envs.games.matrix:parallel_env",
+    "mlrl/negotiation-v0": "mlrl_envs.games.negotiation:parallel_env",
+    "mlrl/network-v0": "mlrl_envs.games.network:parallel_env",
     "mlrl/nim-v0": "mlrl_envs.games.nim:parallel_env",
     "mlrl/public-goods-v0": "mlrl_envs.games.public_goods:parallel_env",
+    "mlrl/puzzle-v0": "mlrl_envs.games.puzzle:parallel_env",
     "mlrl/tictactoe-v0": "mlrl_envs.games.tictactoe:parallel_env",
 }
 BUILT_IN = {**BUILT_IN_TASKS, **BUILT_IN_GAMES}

@@ -44,6 +44,9 @@ class Position:
 # A turn as agents played it: (agent, kind, move), where kind is "move", "retry" or "lose".
 _Step = tuple[tuple[AgentID, str, str], ...]
 _positions: dict[tuple[Game[Any], int, tuple[_Step, ...]], Position] = {}
+# All agents of a step ask for the same position: found without a hash of all turns, the time of a
+# step is linear in the number of agents.
+_latest: dict[str, tuple[Sequence[Turn], GameTask, Game[Any], Position]] = {}
 
 
 class GameEnv(TextParallelEnv):
@@ -143,10 +146,18 @@ class GameFamily(Generic[ConfigT]):
     @property
     def competitive(self) -> bool:
         """Whether reference actions need not solve the task."""
-        return not self.game.solvable
+        return not self.game.solvable or self.max_turns < self.game.max_moves
 
     def position(self, task: GameTask, turns: Sequence[Turn]) -> Position:
         """Return the position after `turns`; recent positions are cached."""
+        latest = _latest.get("asked for")
+        if latest and latest[0] is turns and latest[1] is task and latest[2] is self.game:
+            return latest[3]
+        position = self._position(task, turns)
+        _latest["asked for"] = (turns, task, self.game, position)
+        return position
+
+    def _position(self, task: GameTask, turns: Sequence[Turn]) -> Position:
         steps = tuple(_step_of(turn) for turn in turns)
         played = len(steps)
         while played and (self.game, task.seed, steps[:played]) not in _positions:
@@ -241,8 +252,11 @@ class GameFamily(Generic[ConfigT]):
     def _asked(self, position: Position) -> tuple[AgentID, ...]:
         if position.forfeited or self.game.solved(position.state):
             return ()
+        acting = self.game.acting(position.state)
+        if not position.pending:
+            return acting
         moved = dict(position.pending)
-        return tuple(agent for agent in self.game.acting(position.state) if agent not in moved)
+        return tuple(agent for agent in acting if agent not in moved)
 
     def _score(self, attempt: Attempt[GameTask]) -> Score:
         task, turns = attempt.task, attempt.turns

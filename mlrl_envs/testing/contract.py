@@ -139,10 +139,9 @@ def _check_views(make_env: MakeEnv, seed: int) -> None:
 
 
 def _check_references(env: TextEnv, infos: Infos) -> None:
-    """Play the reference actions: one turn, or to the end where agents take turns."""
-    takes_turns = _waits(env, infos)
+    """Play the reference actions to the end; of one-turn references the first turn solves."""
     told, turn = list(env.agents), 0
-    while env.agents and (takes_turns or not turn):
+    while env.agents:
         references = env.reference_actions()
         require(references is not None, "all turns of a task have reference actions", turn)
         keys = set(references or {})

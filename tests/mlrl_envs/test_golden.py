@@ -51,6 +51,14 @@ VARIANTS = {
 GAME_VARIANTS = {
     "mlrl/connect-four-v0": [{"rows": 4, "columns": 4, "connect": 3}, {"opening_moves": 2}],
     "mlrl/liars-dice-v0": [{}, {"num_players": 3, "dice": 2, "faces": 4}],
+    "mlrl/hanabi-v0": [{"variant": "small", "num_agents": 3}, {"illegal": "lose"}],
+    "mlrl/negotiation-v0": [{}, {"num_agents": 3, "talk": False}],
+    "mlrl/network-v0": [
+        *({"problem": name, "rounds": 2} for name in ("colouring", "cover", "matching")),
+        *({"problem": name, "topology": "geometric"} for name in ("leader", "consensus")),
+        {"num_agents": 8, "topology": "scale-free", "rounds": 1},
+    ],
+    "mlrl/puzzle-v0": [{}, {"kind": "sokoban", "boxes": 2}],
     "mlrl/kuhn-v0": [{}, {"illegal": "retry"}, {"illegal": "lose"}],
     "mlrl/matrix-v0": [
         {},
