@@ -54,8 +54,10 @@ BUILT_IN_TASKS = {
     "mlrl/tools-v1": "mlrl_envs.envs.tools:parallel_env",
 }
 BUILT_IN_GAMES = {
+    "mlrl/connect-four-v0": "mlrl_envs.games.connect_four:parallel_env",
     "mlrl/hanabi-v0": "mlrl_envs.games.hanabi:parallel_env",
     "mlrl/kuhn-v0": "mlrl_envs.games.kuhn:parallel_env",
+    "mlrl/liars-dice-v0": "mlrl_envs.games.liars_dice:parallel_env",
     "mlrl/matrix-v0": "mlrl_envs.games.matrix:parallel_env",
     "mlrl/negotiation-v0": "mlrl_envs.games.negotiation:parallel_env",
     "mlrl/network-v0": "mlrl_envs.games.network:parallel_env",

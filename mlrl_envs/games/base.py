@@ -26,6 +26,7 @@ __all__ = [
     "tagged",
 ]
 
+ItemT = TypeVar("ItemT")
 StateT = TypeVar("StateT", bound=Hashable)
 Script = Callable[[StateT, AgentID, Random], str]
 """A scripted player: the canonical move of an agent in a state in which it acts."""
@@ -162,7 +163,7 @@ class Game(ABC, Generic[StateT]):
         return pick(self.legal(state, agent), rng)
 
 
-def pick(moves: Sequence[str], rng: Random) -> str:
+def pick(moves: Sequence[ItemT], rng: Random) -> ItemT:
     """Return one of `moves`, equal in all versions of Python for a seed."""
     return moves[int(rng.random() * len(moves))]
 

@@ -9,7 +9,7 @@ from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.games.base import Game
 from mlrl_envs.types import AgentID
 
-__all__ = ["InformationSet", "Layers", "Node", "information_sets", "layers_of"]
+__all__ = ["InformationSet", "Node", "Tree", "information_sets", "tree_of"]
 
 InformationSet = tuple[AgentID, str]
 """An agent and what it sees: `game.view(state, agent)`."""
@@ -19,25 +19,39 @@ MAX_NODES = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state in the enumeration of a game.
+    """A state of an enumerated game.
 
     Attributes:
         state: The state.
-        keys: The information set of each agent that acts.
-        legal: Their moves.
-        children: The joint moves, and the place of the state after each in the next layer.
-        returns: The returns, in the order of the agents; of interest at the end.
+        sets: The information set of each agent that acts, as places in `Tree.keys`.
+        children: The moves of those agents, as places in `Tree.legal`, and the place of the next
+            state in the next layer. With one agent, children are in the order of its moves.
+        returns: The returns, in the order of the agents.
     """
 
     state: Any
-    keys: tuple[InformationSet, ...]
-    legal: tuple[tuple[str, ...], ...]
-    children: tuple[tuple[tuple[str, ...], int], ...]
+    sets: tuple[int, ...]
+    children: tuple[tuple[tuple[int, ...], int], ...]
     returns: tuple[float, ...]
 
 
-Layers = tuple[tuple[Node, ...], ...]
-"""The states of a game by the number of moves before them."""
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """All states of a game.
+
+    Attributes:
+        chances: Probabilities of the states in the first layer.
+        layers: The states by the number of moves before them; equal states share a node.
+        keys: The information sets.
+        seats: The place of the agent of each information set.
+        legal: The moves in each information set.
+    """
+
+    chances: tuple[float, ...]
+    layers: tuple[tuple[Node, ...], ...]
+    keys: tuple[InformationSet, ...]
+    seats: tuple[int, ...]
+    legal: tuple[tuple[str, ...], ...]
 
 
 def information_sets(game: Game[Any]) -> dict[InformationSet, Any]:
@@ -46,17 +60,17 @@ def information_sets(game: Game[Any]) -> dict[InformationSet, Any]:
     Raises:
         InvalidArgumentError: If the game has too many states to enumerate.
     """
-    layers = layers_of(game)
-    found: dict[InformationSet, Any] = {}
-    for node in itertools.chain.from_iterable(layers):
-        for key in node.keys:
-            found.setdefault(key, node.state)
-    return found
+    tree = tree_of(game)
+    found: dict[int, Any] = {}
+    for node in itertools.chain.from_iterable(tree.layers):
+        for number in node.sets:
+            found.setdefault(number, node.state)
+    return {tree.keys[number]: state for number, state in found.items()}
 
 
 @functools.lru_cache(maxsize=8)
-def layers_of(game: Game[Any]) -> Layers:
-    """Return the states of a game by the number of moves; equal states share a node.
+def tree_of(game: Game[Any]) -> Tree:
+    """Enumerate a game; the last eight games are cached.
 
     Raises:
         InvalidArgumentError: If the game has too many states to enumerate.
@@ -65,6 +79,7 @@ def layers_of(game: Game[Any]) -> Layers:
     if roots is None:
         raise InvalidArgumentError(f"{game!r} has too many states to enumerate")
     layers = []
+    sets: dict[InformationSet, tuple[int, tuple[str, ...]]] = {}
     places = {state: number for number, (_, state) in enumerate(roots)}
     total = 0
     while places:
@@ -72,23 +87,42 @@ def layers_of(game: Game[Any]) -> Layers:
         if total > MAX_NODES:
             raise InvalidArgumentError(f"{game!r} has more than {MAX_NODES} states")
         following: dict[Any, int] = {}
-        layers.append(tuple(_node_of(game, state, following) for state in places))
+        layers.append(tuple(_node_of(game, state, sets, following) for state in places))
         places = following
-    return tuple(layers)
-
-
-def _node_of(game: Game[Any], state: Any, following: dict[Any, int]) -> Node:  # noqa: ANN401  a state
-    acting = game.acting(state)
-    legal = tuple(game.legal(state, agent) for agent in acting)
-    children = []
-    for moves in itertools.product(*legal) if acting else ():
-        child = game.play(state, dict(zip(acting, moves, strict=True)))
-        children.append((moves, following.setdefault(child, len(following))))
-    earned = game.returns(state)
-    return Node(
-        state,
-        tuple((agent, game.view(state, agent)) for agent in acting),
-        legal,
-        tuple(children),
-        tuple(earned[agent] for agent in game.agents),
+    return Tree(
+        tuple(chance for chance, _ in roots),
+        tuple(layers),
+        tuple(sets),
+        tuple(game.agents.index(agent) for agent, _ in sets),
+        tuple(legal for _, legal in sets.values()),
     )
+
+
+def _node_of(
+    game: Game[Any],
+    state: Any,  # noqa: ANN401  a state of the game
+    sets: dict[InformationSet, tuple[int, tuple[str, ...]]],
+    following: dict[Any, int],
+) -> Node:
+    """Return the node of a state; add its information sets and the states after it."""
+    acting = game.acting(state)
+    earned = game.returns(state)
+    returns = tuple(earned[agent] for agent in game.agents)
+    if not acting:
+        return Node(state, (), (), returns)
+    numbers, options = [], []
+    for agent in acting:
+        key = (agent, game.view(state, agent))
+        if key not in sets:
+            sets[key] = len(sets), game.legal(state, agent)
+        number, legal = sets[key]
+        numbers.append(number)
+        options.append(legal)
+    children = []
+    for choice in itertools.product(*(range(len(legal)) for legal in options)):
+        moves = {
+            agent: legal[place] for agent, legal, place in zip(acting, options, choice, strict=True)
+        }
+        child = game.play(state, moves)
+        children.append((choice, following.setdefault(child, len(following))))
+    return Node(state, tuple(numbers), tuple(children), returns)

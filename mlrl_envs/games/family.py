@@ -14,64 +14,21 @@ from mlrl_envs.config import SHELL_OPTIONS, build_config
 from mlrl_envs.datasets.draws import Draws
 from mlrl_envs.errors import unknown_name
 from mlrl_envs.games.base import Game, tagged
+from mlrl_envs.games.env import GameEnv
 from mlrl_envs.games.options import GameConfig, GameTask, make_tasks
-from mlrl_envs.shell.env import TextParallelEnv
+from mlrl_envs.games.position import Position, Step, note_of, step_of
 from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Turn
 
-__all__ = ["GameConfig", "GameEnv", "GameFamily", "GameTask", "Position"]
+__all__ = ["GameConfig", "GameFamily", "GameTask"]
 
 OVER = "The episode is over."
 MAX_POSITIONS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A state of a game within a turn.
-
-    Attributes:
-        state: The state of the game.
-        pending: Moves of agents that have moved while others are asked a second time.
-        retried: Agents that are asked a second time.
-        forfeited: Whether the game was ended by an illegal move.
-    """
-
-    state: Any
-    pending: tuple[tuple[AgentID, str], ...] = ()
-    retried: tuple[AgentID, ...] = ()
-    forfeited: bool = False
-
-
-# A turn as agents played it: (agent, kind, move), where kind is "move", "retry" or "lose".
-_Step = tuple[tuple[AgentID, str, str], ...]
-_positions: dict[tuple[Game[Any], int, tuple[_Step, ...]], Position] = {}
+_positions: dict[tuple[Game[Any], int, tuple[Step, ...]], Position] = {}
 # All agents of a step ask for the same position: found without a hash of all turns, the time of a
 # step is linear in the number of agents.
 _latest: dict[str, tuple[Sequence[Turn], GameTask, Game[Any], Position]] = {}
-
-
-class GameEnv(TextParallelEnv):
-    """A text environment of a game, with its legal actions and scripted players."""
-
-    family: "GameFamily[Any]"
-
-    def legal_actions(self, agent: AgentID) -> tuple[str, ...]:
-        """Return the legal actions of `agent`, as texts for `step`; () if it does not act."""
-        task: Any = self._current_task()
-        return self.family.legal_actions(task, self._turns, agent)
-
-    def scripted_action(self, agent: AgentID, script: str, seed: int = 0) -> str:
-        """Return the action of a scripted player for an agent that acts.
-
-        Args:
-            agent: The agent.
-            script: Name of the script.
-            seed: Seed of random scripts.
-
-        Raises:
-            UnknownNameError: If the game has no such script.
-        """
-        task: Any = self._current_task()
-        return self.family.scripted_action(task, self._turns, agent, script=script, seed=seed)
 
 
 ConfigT = TypeVar("ConfigT", bound=GameConfig)
@@ -151,14 +108,16 @@ class GameFamily(Generic[ConfigT]):
     def position(self, task: GameTask, turns: Sequence[Turn]) -> Position:
         """Return the position after `turns`; recent positions are cached."""
         latest = _latest.get("asked for")
-        if latest and latest[0] is turns and latest[1] is task and latest[2] is self.game:
+        # A tuple of turns never changes, a list might.
+        same = latest and latest[0] is turns and latest[1] is task and latest[2] is self.game
+        if latest and same and isinstance(turns, tuple):
             return latest[3]
         position = self._position(task, turns)
         _latest["asked for"] = (turns, task, self.game, position)
         return position
 
     def _position(self, task: GameTask, turns: Sequence[Turn]) -> Position:
-        steps = tuple(_step_of(turn) for turn in turns)
+        steps = tuple(step_of(turn) for turn in turns)
         played = len(steps)
         while played and (self.game, task.seed, steps[:played]) not in _positions:
             played -= 1
@@ -185,7 +144,7 @@ class GameFamily(Generic[ConfigT]):
         """Return the rules, what `agent` may know, and the request to move if it acts."""
         position = self.position(task, turns)
         parts = [self.game.rules(agent), self.game.view(position.state, agent)]
-        note = _note(turns, agent)
+        note = note_of(turns, agent)
         if note:
             parts.append(note)
         asked = self._asked(position)
@@ -296,7 +255,7 @@ class GameFamily(Generic[ConfigT]):
         draws = Draws(f"{self.env_id}/illegal/{task.seed}/{turn}/{agent}")
         return "move", draws.pick(self.game.legal(position.state, agent)), False
 
-    def _after(self, position: Position, step: _Step) -> Position:
+    def _after(self, position: Position, step: Step) -> Position:
         if any(kind == "lose" for _, kind, _ in step):
             return Position(position.state, forfeited=True)
         moved = tuple((agent, move) for agent, kind, move in step if kind == "move")
@@ -306,30 +265,7 @@ class GameFamily(Generic[ConfigT]):
             return Position(position.state, pending, retried)
         return Position(self.game.play(position.state, dict(pending)))
 
-    def _remember(self, task: GameTask, steps: tuple[_Step, ...], position: Position) -> None:
+    def _remember(self, task: GameTask, steps: tuple[Step, ...], position: Position) -> None:
         if len(_positions) >= MAX_POSITIONS:
             _positions.clear()
         _positions[self.game, task.seed, steps] = position
-
-
-def _step_of(turn: Turn) -> _Step:
-    diagnostics = turn.score.diagnostics
-    return tuple(
-        (agent, str(diagnostics[agent]["kind"]), str(diagnostics[agent]["move"]))
-        for agent in turn.actions
-        if agent in diagnostics
-    )
-
-
-def _note(turns: Sequence[Turn], agent: AgentID) -> str:
-    """Return what happened to the last answer of an agent, if it named no legal move."""
-    last = next((turn for turn in reversed(turns) if agent in turn.actions), None)
-    found = last.score.diagnostics.get(agent) if last else None
-    if not found or found["legal"]:
-        return ""
-    fate = {
-        "move": f"{found['move']} was played for you.",
-        "lose": "You lost.",
-        "retry": "Try again.",
-    }
-    return f"Your last answer named no legal move. {fate[str(found['kind'])]}"

@@ -13,22 +13,22 @@ Learning", 2017).
 
 import itertools
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.games.base import Game
-from mlrl_envs.games.enumeration import InformationSet, Layers, Node, information_sets, layers_of
+from mlrl_envs.games.enumeration import InformationSet, Node, Tree, information_sets, tree_of
 from mlrl_envs.types import AgentID
 
 __all__ = [
     "Policy",
     "best_response_value",
-    "checked_policy",
     "expected_returns",
     "nash_conv",
+    "policy_rows",
     "scripted_policy",
     "uniform_policy",
     "value_against",
@@ -37,16 +37,23 @@ __all__ = [
 Policy = Mapping[InformationSet, Mapping[str, float]]
 """Probabilities of moves, for each information set; moves that are left out have probability 0."""
 
+Rows = Sequence[Sequence[float]]
+"""Probabilities of moves by the places of information sets and moves in a `Tree`."""
+
 TOLERANCE = 1e-6
 
 
 def uniform_policy(game: Game[Any]) -> Policy:
-    """Return the policy that plays every legal move equally often."""
-    policy = {}
-    for node in itertools.chain.from_iterable(layers_of(game)):
-        for key, legal in zip(node.keys, node.legal, strict=True):
-            policy[key] = dict.fromkeys(legal, 1 / len(legal))
-    return policy
+    """Return the policy that plays every legal move equally often.
+
+    Raises:
+        InvalidArgumentError: If the game has too many states to enumerate.
+    """
+    tree = tree_of(game)
+    return {
+        key: dict.fromkeys(legal, 1 / len(legal))
+        for key, legal in zip(tree.keys, tree.legal, strict=True)
+    }
 
 
 def expected_returns(game: Game[Any], policy: Policy) -> dict[AgentID, float]:
@@ -56,12 +63,9 @@ def expected_returns(game: Game[Any], policy: Policy) -> dict[AgentID, float]:
         InvalidArgumentError: If the policy lacks an information set, or its probabilities are not
             numbers from 0 to 1 with the sum 1; or if the game has too many states to enumerate.
     """
-    layers = layers_of(game)
-    table = checked_policy(layers, policy)
-    return {
-        agent: _values(game, layers, table, index, best=False)
-        for index, agent in enumerate(game.agents)
-    }
+    tree = tree_of(game)
+    rows = policy_rows(tree, policy)
+    return {agent: _value(tree, rows, seat) for seat, agent in enumerate(game.agents)}
 
 
 def best_response_value(game: Game[Any], policy: Policy, agent: AgentID) -> float:
@@ -70,10 +74,8 @@ def best_response_value(game: Game[Any], policy: Policy, agent: AgentID) -> floa
     Raises:
         InvalidArgumentError: See `expected_returns`.
     """
-    layers = layers_of(game)
-    return _values(
-        game, layers, checked_policy(layers, policy), game.agents.index(agent), best=True
-    )
+    tree = tree_of(game)
+    return _best_value(tree, policy_rows(tree, policy), game.agents.index(agent))
 
 
 def nash_conv(game: Game[Any], policy: Policy) -> float:
@@ -82,8 +84,11 @@ def nash_conv(game: Game[Any], policy: Policy) -> float:
     Raises:
         InvalidArgumentError: See `expected_returns`.
     """
-    values = expected_returns(game, policy)
-    return math.fsum(best_response_value(game, policy, agent) - values[agent] for agent in values)
+    tree = tree_of(game)
+    rows = policy_rows(tree, policy)
+    return math.fsum(
+        _best_value(tree, rows, seat) - _value(tree, rows, seat) for seat in range(len(game.agents))
+    )
 
 
 def scripted_policy(game: Game[Any], script: str) -> Policy:
@@ -112,118 +117,99 @@ def value_against(game: Game[Any], policy: Policy, agent: AgentID, opponents: Po
     return expected_returns(game, {**opponents, **own})[agent]
 
 
-def checked_policy(layers: Layers, policy: Policy) -> dict[InformationSet, dict[str, float]]:
-    """Return the probabilities of all legal moves.
+def policy_rows(tree: Tree, policy: Policy) -> Rows:
+    """Return the probabilities of the legal moves of every information set, in order.
 
     Raises:
         InvalidArgumentError: If the policy lacks an information set, or its probabilities are not
             numbers from 0 to 1 with the sum 1.
     """
-    table: dict[InformationSet, dict[str, float]] = {}
-    for node in itertools.chain.from_iterable(layers):
-        for key, legal in zip(node.keys, node.legal, strict=True):
-            if key in table:
-                continue
-            if key not in policy:
-                raise InvalidArgumentError(f"the policy lacks the information set {key!r}")
-            row = {move: float(policy[key].get(move, 0.0)) for move in legal}
-            # A NaN fails both comparisons.
-            if not all(0 <= p <= 1 + TOLERANCE for p in row.values()) or not (
-                abs(math.fsum(row.values()) - 1) <= TOLERANCE
-            ):
-                raise InvalidArgumentError(f"probabilities at {key!r} must sum to 1, got {row}")
-            table[key] = row
-    return table
+    rows = []
+    for key, legal in zip(tree.keys, tree.legal, strict=True):
+        if key not in policy:
+            raise InvalidArgumentError(f"the policy lacks the information set {key!r}")
+        row = [float(policy[key].get(move, 0.0)) for move in legal]
+        # A NaN fails both comparisons.
+        is_inside = all(0 <= chance <= 1 + TOLERANCE for chance in row)
+        if not (is_inside and abs(math.fsum(row) - 1) <= TOLERANCE):
+            raise InvalidArgumentError(f"probabilities at {key!r} must sum to 1, got {row}")
+        rows.append(row)
+    return rows
 
 
-def _values(
-    game: Game[Any],
-    layers: Layers,
-    table: Mapping[InformationSet, Mapping[str, float]],
-    index: int,
-    *,
-    best: bool,
-) -> float:
-    """Return the value of an agent, by the policy or with its own best response.
+def _value(tree: Tree, rows: Rows, seat: int) -> float:
+    """Return the expected return of the agent in `seat`."""
+    later: list[float] = []
+    for layer in reversed(tree.layers):
+        later = _backed_up(layer, rows, seat, later)
+    return math.fsum(map(operator.mul, tree.chances, later))
+
+
+def _best_value(tree: Tree, rows: Rows, seat: int) -> float:
+    """Return the expected return of a best response of the agent in `seat`.
 
     The best move of an information set maximises the sum of values over its states, weighted with
     the probability that chance and the other agents lead there.
     """
-    agent = game.agents[index]
-    reach = _reach(game, layers, table, agent)
-    values: list[float] = []
-    for depth in reversed(range(len(layers))):
-        layer, later = layers[depth], values
-        choice = _best_moves(layer, reach[depth], table, agent, later) if best else {}
-        values = [
-            math.fsum(p * later[child] for p, child in _outcomes(node, table, agent, choice))
-            if node.children
-            else node.returns[index]
-            for node in layer
-        ]
-    roots = game.roots() or ()
-    return math.fsum(p * value for (p, _), value in zip(roots, values, strict=True))
+    ones = [
+        [1.0] * len(row) if other == seat else row
+        for other, row in zip(tree.seats, rows, strict=True)
+    ]
+    reach = [list(tree.chances)]
+    for layer, following in itertools.pairwise(tree.layers):
+        chances = [0.0] * len(following)
+        for node, chance in zip(layer, reach[-1], strict=True):
+            for p, (_, child) in zip(_chances(node, ones), node.children, strict=True):
+                chances[child] += chance * p
+        reach.append(chances)
+    rows = list(rows)
+    later: list[float] = []
+    for layer, chances in zip(reversed(tree.layers), reversed(reach), strict=True):
+        for number, gains in _gains(tree, layer, chances, ones, seat, later).items():
+            best = max(range(len(gains)), key=gains.__getitem__)
+            rows[number] = [float(place == best) for place in range(len(gains))]
+        later = _backed_up(layer, rows, seat, later)
+    return math.fsum(map(operator.mul, tree.chances, later))
 
 
-def _reach(
-    game: Game[Any],
-    layers: Layers,
-    table: Mapping[InformationSet, Mapping[str, float]],
-    agent: AgentID,
-) -> list[list[float]]:
-    """Return how probably chance and the agents other than `agent` lead to each state."""
-    reach = [[p for p, _ in game.roots() or ()]]
-    for depth, layer in enumerate(layers[:-1]):
-        following = [0.0] * len(layers[depth + 1])
-        for node, probability in zip(layer, reach[depth], strict=True):
-            for moves, child in node.children:
-                following[child] += probability * _probability(node, moves, table, agent)
-        reach.append(following)
-    return reach
-
-
-def _probability(
-    node: Node,
-    moves: Sequence[str],
-    table: Mapping[InformationSet, Mapping[str, float]],
-    agent: AgentID,
-) -> float:
-    """Return the probability that the agents other than `agent` make these moves."""
-    return math.prod(
-        table[key][move] for key, move in zip(node.keys, moves, strict=True) if key[0] != agent
-    )
-
-
-def _outcomes(
-    node: Node,
-    table: Mapping[InformationSet, Mapping[str, float]],
-    agent: AgentID,
-    choice: Mapping[InformationSet, str],
-) -> Iterable[tuple[float, int]]:
-    """Yield the children with their probabilities; `agent` plays `choice`, else the policy."""
-    for moves, child in node.children:
-        p = _probability(node, moves, table, agent)
-        for key, move in zip(node.keys, moves, strict=True):
-            if key[0] == agent:
-                p *= float(choice[key] == move) if key in choice else table[key][move]
-        yield p, child
-
-
-def _best_moves(
+def _gains(
+    tree: Tree,
     layer: Sequence[Node],
-    reach: Sequence[float],
-    table: Mapping[InformationSet, Mapping[str, float]],
-    agent: AgentID,
+    chances: Sequence[float],
+    ones: Rows,
+    seat: int,
     later: Sequence[float],
-) -> dict[InformationSet, str]:
-    """Return the best move of `agent` in each of its information sets of a layer."""
-    sums: defaultdict[InformationSet, defaultdict[str, float]] = defaultdict(
-        lambda: defaultdict(float)
-    )
-    for node, probability in zip(layer, reach, strict=True):
-        for place, key in enumerate(node.keys):
-            if key[0] == agent:
-                for moves, child in node.children:
-                    weight = probability * _probability(node, moves, table, agent)
-                    sums[key][moves[place]] += weight * later[child]
-    return {key: max(row, key=row.__getitem__) for key, row in sums.items()}
+) -> dict[int, list[float]]:
+    """Return what each move is worth in the information sets of the agent in `seat`."""
+    gains: dict[int, list[float]] = {}
+    for node, chance in zip(layer, chances, strict=True):
+        for place, number in enumerate(node.sets):
+            if tree.seats[number] == seat:
+                row = gains.setdefault(number, [0.0] * len(tree.legal[number]))
+                for p, (moves, child) in zip(_chances(node, ones), node.children, strict=True):
+                    row[moves[place]] += chance * p * later[child]
+    return gains
+
+
+def _backed_up(layer: Sequence[Node], rows: Rows, seat: int, later: Sequence[float]) -> list[float]:
+    """Return the values of the states of a layer from those of the next."""
+    return [
+        math.fsum(
+            p * later[child]
+            for p, (_, child) in zip(_chances(node, rows), node.children, strict=True)
+        )
+        if node.children
+        else node.returns[seat]
+        for node in layer
+    ]
+
+
+def _chances(node: Node, rows: Rows) -> Sequence[float]:
+    """Return the probabilities of the children of a state."""
+    if len(node.sets) == 1:
+        return rows[node.sets[0]]
+    chosen = [rows[number] for number in node.sets]
+    return [
+        math.prod(row[place] for row, place in zip(chosen, moves, strict=True))
+        for moves, _ in node.children
+    ]

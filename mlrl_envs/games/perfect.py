@@ -5,8 +5,8 @@ from typing import Any
 
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.games.base import Game
-from mlrl_envs.games.enumeration import InformationSet, layers_of
-from mlrl_envs.games.measures import Policy, checked_policy
+from mlrl_envs.games.enumeration import InformationSet, tree_of
+from mlrl_envs.games.measures import Policy, policy_rows
 
 __all__ = ["optimal_moves", "optimal_play", "perfect_policy"]
 
@@ -20,25 +20,27 @@ def optimal_moves(game: Game[Any]) -> dict[InformationSet, tuple[str, ...]]:
         InvalidArgumentError: If the game has too many states, is not a zero-sum game of two
             players, or some state has several agents that act.
     """
-    layers = layers_of(game)
+    tree = tree_of(game)
     if not game.zero_sum or len(game.agents) != 2:
         raise InvalidArgumentError(f"{game!r} is not a zero-sum game of two players")
     found: dict[InformationSet, tuple[str, ...]] = {}
     later: list[float] = []
-    for layer in reversed(layers):
+    for layer in reversed(tree.layers):
         values = []
         for node in layer:
             if not node.children:
                 values.append(node.returns[0])
                 continue
-            if len(node.keys) != 1:
+            if len(node.sets) != 1:
                 raise InvalidArgumentError(f"several agents act in {node.state!r}")
-            sign = 1 if node.keys[0][0] == game.agents[0] else -1
-            best = max(sign * later[child] for _, child in node.children)
-            found[node.keys[0]] = tuple(
-                moves[0]
-                for moves, child in node.children
-                if abs(sign * later[child] - best) <= TOLERANCE
+            (number,) = node.sets
+            sign = 1 if tree.seats[number] == 0 else -1
+            signed = [sign * later[child] for _, child in node.children]
+            best = max(signed)
+            found[tree.keys[number]] = tuple(
+                move
+                for move, value in zip(tree.legal[number], signed, strict=True)
+                if value >= best - TOLERANCE
             )
             values.append(sign * best)
         later = values
@@ -65,11 +67,11 @@ def optimal_play(game: Game[Any], policy: Policy) -> dict[str, float]:
     Raises:
         InvalidArgumentError: See `optimal_moves` and `expected_returns`.
     """
-    table = checked_policy(layers_of(game), policy)
+    tree, optimal = tree_of(game), optimal_moves(game)
     rows = [
-        (table[key], moves)
-        for key, moves in optimal_moves(game).items()
-        if len(moves) < len(table[key])
+        (dict(zip(legal, row, strict=True)), optimal[key])
+        for key, legal, row in zip(tree.keys, tree.legal, policy_rows(tree, policy), strict=True)
+        if len(optimal[key]) < len(legal)
     ]
     chances = [math.fsum(row[move] for move in moves) for row, moves in rows]
     perfect = [

@@ -19,7 +19,7 @@ from typing import Any
 
 from torch import Tensor
 
-from mlrl_learners.algorithms.critic_inputs import ValueEstimates
+from mlrl_learners.algorithms.critic_inputs import ValueEstimates, check_no_waiting
 from mlrl_learners.algorithms.critics import CriticConfig, TeamCritics
 from mlrl_learners.algorithms.policy_update import (
     Stats,
@@ -141,9 +141,12 @@ class ActorCritic(Team):
 
         Raises:
             NumericsError: If a reward, loss or gradient is not finite.
+            ConfigError: If an agent waits and `bootstrap_truncated` is set.
         """
         check_rewards(rollouts)
         config = self.config
+        if config.bootstrap_truncated:
+            check_no_waiting(rollouts)
         rewarded = self.reward_terms.apply(rollouts)
         # V_old(h): all epochs use the values from before the update.
         estimates = self.critics.estimate(rewarded, bootstrap=config.bootstrap_truncated)

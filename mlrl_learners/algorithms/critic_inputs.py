@@ -20,6 +20,7 @@ __all__ = [
     "Key",
     "Prompt",
     "ValueEstimates",
+    "check_no_waiting",
     "critic_format",
     "joint_observation",
 ]
@@ -147,3 +148,19 @@ def critic_format(critic: Critic, limit: int | None, system_prompt: str | None) 
             "max_prompt_tokens, or set a critic_model that reads longer prompts"
         )
     return chat
+
+
+def check_no_waiting(rollouts: Sequence[Rollout]) -> None:
+    """Check that critics are trained on whatever an agent may read at an artificial turn limit.
+
+    Raises:
+        ConfigError: If an agent waits in a rollout.
+    """
+    for rollout in rollouts:
+        for node in rollout.root.walk():
+            if node.waiting:
+                raise ConfigError(
+                    f"bootstrap_truncated takes agents that all act in every turn, and in turn "
+                    f"{node.turn} of task {rollout.task_id!r} {', '.join(node.waiting)} waited: no "
+                    "critic learns from what an agent sees while it waits; leave it out"
+                )

@@ -92,10 +92,10 @@ def _turn_pairs(
 def _pairs_of(
     turns: Sequence[JointTurn], agent: AgentID, num_pairs: int, own_answers: bool
 ) -> list[TurnPair]:
-    """Return the pairs at a decision point that one agent's return ranks."""
-    paid = [turn for turn in turns if agent in turn.earned_by]
+    """Return the pairs at a decision point that the return of one agent that acts ranks."""
+    paid = [turn for turn in turns if agent in turn.earned_by and agent in turn.actions]
     if own_answers:
-        paid = _merged([turn for turn in paid if agent in turn.actions], agent)
+        paid = _merged(paid, agent)
     return _turn_pairs(paid, lambda turn: turn.earned_by[agent], num_pairs, agent)
 
 

@@ -185,13 +185,14 @@ class Marlhf:
     def rescored(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
         """Return the rollouts with the score of each joint answer as its reward.
 
-        All agents have the same score, or one each if their rewards have been seen to differ.
+        All agents have the same score, or, if their rewards have been seen to differ, each agent
+        that acts has its own and those that wait have 0.
         """
         asked: dict[tuple[int, AgentID | None], str] = {}
         for rollout in rollouts:
             for node in rollout.root.walk():
                 for step in node.steps:
-                    for agent in step.rewards if self._has_own_rewards else (None,):
+                    for agent in step.samples if self._has_own_rewards else (None,):
                         asked[id(step), agent] = self._text(node, step, agent)
         scores = self.reward_model.scores(list(asked.values()))
         if self.config.normalize_rewards:
@@ -199,7 +200,7 @@ class Marlhf:
         score_of = dict(zip(asked, scores, strict=True))
 
         def score(_: Node, step: JointStep, agent: AgentID) -> float:
-            return score_of[id(step), agent if self._has_own_rewards else None]
+            return score_of.get((id(step), agent if self._has_own_rewards else None), 0.0)
 
         return [with_rewards(rollout, score) for rollout in rollouts]
 

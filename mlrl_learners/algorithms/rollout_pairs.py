@@ -123,14 +123,15 @@ def ranked_steps(
         gamma: Discount factor per turn, in [0, 1].
         num_pairs: Largest number of pairs per decision point (and agent, with `by_agent`), at
             least 1.
-        by_agent: Rank by the return of each rewarded agent in turn instead of by the mean over the
-            team.
+        by_agent: Rank by the return of each agent that acts in turn instead of by the mean over
+            the team.
     """
     for rollout in rollouts:
         for node in rollout.root.walk():
             if by_agent:
-                for agent, own in _returns(node, rollout.agents, gamma).items():
-                    yield from _step_pairs(node, own, num_pairs, agent)
+                returns = _returns(node, rollout.agents, gamma)
+                for agent in (each for each in returns if each in node.completions):
+                    yield from _step_pairs(node, returns[agent], num_pairs, agent)
             else:
                 team = _team_returns(node, rollout.agents, gamma)
                 yield from _step_pairs(node, team, num_pairs)

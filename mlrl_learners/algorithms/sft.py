@@ -172,11 +172,11 @@ class Sft(OfflineTeam):
         answers = {who: node.completions[who][sample] for who, sample in step.samples.items()}
         if self.config.predict != "observations":
             yield TokenRow(answers[agent].prompt_ids, answers[agent].token_ids)
-        after = step.child.observations if step.child else step.next_observations
-        if self.config.predict != "actions" and agent in after:
+        if self.config.predict != "actions":
             texts = {who: answer.text for who, answer in answers.items()}
             question = _question(self.agents, node.observations[agent], texts)
-            yield self.row_of_text(agent, question, after[agent], end=True)
+            for text in _next_reads(step, agent):
+                yield self.row_of_text(agent, question, text, end=True)
 
     def _update_policy(self, name: str, rows: Sequence[TokenRow]) -> dict[str, float]:
         policy, optimizer = self.policies[name], self.optimizers[name]
@@ -221,6 +221,16 @@ def _question(agents: Sequence[AgentID], observation: str, actions: Mapping[Agen
     """Return the prompt for predicting the next observation, which contains all answers."""
     answers = [f"[{agent}]\n{actions[agent]}" for agent in agents if agent in actions]
     return "\n\n".join([observation, *answers, "What is read next?"])
+
+
+def _next_reads(step: JointStep, agent: AgentID) -> Iterator[str]:
+    """Yield what an agent reads when it next acts after a joint step, in every branch."""
+    after = step.child.observations if step.child else step.next_observations
+    if agent in after:
+        yield after[agent]
+    elif step.child:
+        for following in step.child.steps:
+            yield from _next_reads(following, agent)
 
 
 def _lines(

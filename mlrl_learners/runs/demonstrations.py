@@ -35,7 +35,8 @@ class Demonstration:
         observation: Text it read.
         actions: Agent -> text it wrote in this turn, for every agent.
         is_whole: Whether this agent ended its answer itself, not the length limit.
-        next_observation: Text it read in the next turn; None if there was none.
+        next_observation: Text it read in its next turn, which may come after turns in which it
+            waited; None if there was none.
     """
 
     agent: AgentID
@@ -109,18 +110,21 @@ def _read(path: Path, parse: Callable[[Record], ParsedT]) -> list[ParsedT]:
 
 def _demonstrations(record: Record) -> tuple[float, list[Demonstration]]:
     turns = _turns(record, ("observations", "actions"))
-    following = [turn.observations for turn in turns[1:]]
     return float(number(record["return"])), [
         Demonstration(
             agent=agent,
             observation=turn.observations[agent],
             actions=turn.actions,
             is_whole=turn.is_whole(agent),
-            next_observation=after.get(agent),
+            next_observation=_next_read(turns[place + 1 :], agent),
         )
-        for turn, after in zip(turns, [*following, {}], strict=True)
+        for place, turn in enumerate(turns)
         for agent in turn.actions
     ]
+
+
+def _next_read(turns: Sequence[StoredTurn], agent: AgentID) -> str | None:
+    return next((turn.observations[agent] for turn in turns if agent in turn.observations), None)
 
 
 def _joint_turns(record: Record) -> list[JointTurn]:

@@ -49,6 +49,8 @@ VARIANTS = {
     "mlrl/tools-v1": [{}, {"communication": "broadcast"}, {"reward": "paper"}],
 }
 GAME_VARIANTS = {
+    "mlrl/connect-four-v0": [{"rows": 4, "columns": 4, "connect": 3}, {"opening_moves": 2}],
+    "mlrl/liars-dice-v0": [{}, {"num_players": 3, "dice": 2, "faces": 4}],
     "mlrl/hanabi-v0": [{"variant": "small", "num_agents": 3}, {"illegal": "lose"}],
     "mlrl/negotiation-v0": [{}, {"num_agents": 3, "talk": False}],
     "mlrl/network-v0": [

@@ -3,9 +3,9 @@ import pickle
 import pytest
 
 import mlrl_envs
-from mlrl_envs.registration import BUILT_IN_TASKS
 from mlrl_envs.errors import EndpointError, InvalidArgumentError, UnknownNameError
 from mlrl_envs.models import Endpoint
+from mlrl_envs.registration import BUILT_IN_TASKS
 
 TEXTS = {"setup": "A fox waits in the snow.", "story": "The fox waited all night."}
 

@@ -3,7 +3,7 @@ import functools
 import pytest
 
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.games.enumeration import information_sets, layers_of
+from mlrl_envs.games.enumeration import information_sets, tree_of
 from mlrl_envs.games.measures import (
     best_response_value,
     expected_returns,
@@ -45,7 +45,7 @@ def _sets(board):
 
 
 def _boards():
-    return [node.state for layer in layers_of(GAME) for node in layer]
+    return [node.state for layer in tree_of(GAME).layers for node in layer]
 
 
 def test_there_are_as_many_positions_as_known():

@@ -1,5 +1,7 @@
 """Single agent, pipeline and discussion, on actors that repeat what they read."""
 
+from types import SimpleNamespace
+
 import pytest
 
 import mlrl_envs
@@ -88,6 +90,16 @@ def test_an_agent_that_is_alone_anyway_reads_its_own_prompt():
     base = Recorder()
     SingleActor(base).act([{"main": "write"}])
     assert base.read == [("main", "write")]
+
+
+def test_a_single_agent_that_waits_is_not_asked_and_nobody_else_is():
+    base = Recorder()
+    actor = SingleActor(base)
+    actor.watch([SimpleNamespace(possible_agents=["white", "black"])])
+    answers = actor.act([{"white": "your move"}, {"black": "your move"}])
+    assert [agent for agent, _ in base.read] == ["black"]
+    assert base.read[0][1].startswith("your move\n\nYou are alone")
+    assert texts(answers) == [{"white": [""]}, {"black": ["black 1"]}]
 
 
 def test_in_a_pipeline_later_agents_read_the_answers_of_their_own_line():
