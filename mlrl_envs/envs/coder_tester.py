@@ -91,7 +91,7 @@ class CoderTesterConfig(DataConfig):
 
     Attributes:
         reward: `"grounded"` pays each agent its own gain, `"team"` pays both half of it.
-        max_turns: Number of turns of both agents together, at least 2.
+        max_turns: Number of turns of both agents together, at least 1.
         communication: `"broadcast"` shows agents the last answer of the other.
         dataset: `"humaneval"` or `"mbpp"`.
         num_tests: Number of assertions of the tester that count, 1 to 50.
@@ -114,7 +114,6 @@ class CoderTesterConfig(DataConfig):
         """
         super().__post_init__()
         check_choice("dataset", self.dataset, ("humaneval", "mbpp"))
-        check_int("max_turns", self.max_turns, 2, 100)
         check_int("num_tests", self.num_tests, 1, 50)
         check_int("num_mutants", self.num_mutants, 1, 50)
 

@@ -202,7 +202,7 @@ def test_passes_pettingzoos_suites():
     ("options", "message"),
     [
         ({"dataset": "apps"}, "dataset"),
-        ({"max_turns": 1}, "max_turns must be an int from 2"),
+        ({"max_turns": 0}, "max_turns must be at least 1, got 0"),
         ({"num_tests": 0}, "num_tests must be an int from 1 to 50, got 0"),
         ({"num_mutants": 51}, "num_mutants must be an int from 1 to 50, got 51"),
         ({"reward": "paper"}, "reward"),
