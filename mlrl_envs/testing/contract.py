@@ -139,7 +139,7 @@ def _check_views(make_env: MakeEnv, seed: int) -> None:
 
 
 def _check_references(env: TextEnv, infos: Infos) -> None:
-    """Play the reference actions to the end; of one-turn references the first turn solves."""
+    """Play the reference actions to the end; in most environments it comes after one turn."""
     told, turn = list(env.agents), 0
     while env.agents:
         references = env.reference_actions()

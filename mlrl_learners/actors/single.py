@@ -19,8 +19,9 @@ _ALONE = (
 class SingleActor(WrappingActor):
     """Actor in which one agent works alone, as a baseline for teams.
 
-    Works in every environment; in turns in which the agent waits nobody is asked. An environment's own variant for one agent (`num_aux=0` for code) is
-    the fairer comparison, because its prompt is written for one agent.
+    Works in every environment; in turns in which the agent waits nobody is asked. An environment's
+    own variant for one agent (`num_aux=0` for code) is the fairer comparison, because its prompt is
+    written for one agent.
 
     Args:
         base: Actor that plays the agent.

@@ -14,9 +14,11 @@ from typing import Any
 import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.play.steps import acting_observations
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.runs.labels import TurnScore, rescored_record
 from mlrl_learners.runs.stored import Record, StoredEpisode, decode_episode
+from mlrl_learners.types import AgentID
 
 __all__ = ["ScoreChange", "rescore"]
 
@@ -104,16 +106,18 @@ def _score(
     episodes: Sequence[StoredEpisode],
 ) -> list[tuple[list[TurnScore], str]]:
     """Play the stored actions of all episodes in parallel; return scores and a note for each."""
-    envs = [_at_task(env, episode) for episode in episodes]
+    started = [_at_task(env, episode) for episode in episodes]
+    envs, acting = [each for each, _ in started], [each for _, each in started]
     scores: list[list[TurnScore]] = [[] for _ in episodes]
     number = 0
     while playing := [
         i for i, each in enumerate(envs) if each.agents and number < len(episodes[i].turns)
     ]:
-        actions = [_actions(envs[i], episodes[i], number) for i in playing]
+        actions = [_actions(acting[i], episodes[i], number) for i in playing]
         results = mlrl_envs.step_many([envs[i] for i in playing], actions)
         for i, result in zip(playing, results, strict=True):
             scores[i].append(_turn_score(result))
+            acting[i] = list(acting_observations(envs[i].agents, result[0], result[-1]))
         number += 1
     return [
         (found, _length_note(episode, len(found), is_over=not each.agents))
@@ -121,24 +125,25 @@ def _score(
     ]
 
 
-def _at_task(env: Any, episode: StoredEpisode) -> Any:  # noqa: ANN401 - PettingZoo environments
+def _at_task(env: Any, episode: StoredEpisode) -> tuple[Any, list[AgentID]]:  # noqa: ANN401
+    """Return an environment at the task of an episode, and the agents that act first."""
     clone = copy.deepcopy(env)
     known: dict[str, object] = {"task_id": episode.task_id} if episode.task_id else {}
     if not known and episode.task_index is not None:  # tasks of some environments have no id
         known = {"task_index": episode.task_index}
     try:
-        clone.reset(seed=episode.seed, options=known)
+        observations, infos = clone.reset(seed=episode.seed, options=known)
     except InvalidArgumentError as error:
         raise ConfigError(f"the data no longer hold a task of an episode: {error}") from error
-    return clone
+    return clone, list(acting_observations(clone.agents, observations, infos))
 
 
-def _actions(env: Any, episode: StoredEpisode, number: int) -> dict[str, str]:  # noqa: ANN401
+def _actions(acting: Sequence[AgentID], episode: StoredEpisode, number: int) -> dict[str, str]:
     actions = dict(episode.turns[number].actions)
-    if set(actions) != set(env.agents):
+    if set(actions) != set(acting):
         raise ConfigError(
             f"{episode.task_id}: played by {', '.join(sorted(actions))}, "
-            f"the environment has {', '.join(sorted(env.agents))}; give its options"
+            f"the environment has {', '.join(sorted(acting))}; give its options"
         )
     return actions
 

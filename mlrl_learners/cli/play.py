@@ -81,6 +81,8 @@ def _print_turn(turn: EpisodeTurn) -> None:
         _section(f"{agent} reads", observation, sys.stdout.write)
     for agent, completion in turn.completions.items():
         _section(f"{agent} writes", completion.text, sys.stdout.write)
+    for agent in (each for each in turn.rewards if each not in turn.completions):
+        print(f"\n--- {agent} waits ---")
     for agent, reward in turn.rewards.items():
         parts = ", ".join(f"{name} {value:.4f}" for name, value in turn.components[agent].items())
         print(f"\n{agent} earns {reward:.4f} ({parts})")

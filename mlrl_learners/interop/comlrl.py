@@ -8,7 +8,8 @@ of its joint actions, and then requests the next observations for each of them. 
 copy of the environment per joint action, so that no joint action is scored twice. comlrl supports
 one reward per joint action, which is the mean over agents here.
 
-Made for comlrl 1.4.3 and at least two agents. Not covered: two trainers that share a view.
+Made for comlrl 1.4.3 and at least two agents. Not covered: two trainers that share a view, and
+agents that take turns, because the trainers ask every agent in every turn.
 """
 
 import copy
@@ -19,6 +20,7 @@ from typing import Any
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.figures.means import mean
 from mlrl_learners.interop.tasks import as_dataset, make_counted
+from mlrl_learners.play.steps import acting_observations
 from mlrl_learners.types import AgentID
 
 __all__ = ["TeamView"]
@@ -43,7 +45,8 @@ class TeamView:
         agents: Agent ids, in the order of the trainer's agents.
 
     Raises:
-        ConfigError: If the environment has a single agent, or no `num_tasks`.
+        ConfigError: If the environment has a single agent, or no `num_tasks`; raised later if an
+            agent waits.
     """
 
     def __init__(
@@ -142,7 +145,8 @@ class TeamView:
 
     def _begin(self, index: int) -> _State:
         env = copy.deepcopy(self._env)
-        observations, _ = env.reset(seed=self._seed, options={"task_index": int(index)})
+        observations, infos = env.reset(seed=self._seed, options={"task_index": int(index)})
+        self._check_all_act(env, observations, infos)
         return env, observations
 
     def _play(self, joint: tuple[str, ...]) -> float:
@@ -153,11 +157,26 @@ class TeamView:
         if env.agents:
             env = copy.deepcopy(env)
             texts = dict(zip(self.agents, joint, strict=True))
-            following, rewards, *_ = env.step({agent: texts[agent] for agent in env.agents})
+            following, rewards, *_, infos = env.step({agent: texts[agent] for agent in env.agents})
+            self._check_all_act(env, following, infos)
             observations = {**observations, **following}
             earned = [float(reward) for reward in rewards.values()]
         self._nodes[(*self._here, joint)] = env, observations
         return mean(earned)
+
+    def _check_all_act(
+        self,
+        env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+        observations: Mapping[AgentID, str],
+        infos: Mapping[AgentID, Any],
+    ) -> None:
+        acting = acting_observations(env.agents, observations, infos)
+        waiting = [agent for agent in env.agents if agent not in acting]
+        if waiting:
+            raise ConfigError(
+                f"comlrl asks every agent in every turn, and {', '.join(waiting)} must wait here: "
+                "train with the learners of this package"
+            )
 
     def _chat(self, text: str) -> str:
         if getattr(self._tokenizer, "chat_template", None) is None:

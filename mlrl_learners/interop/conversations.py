@@ -1,5 +1,8 @@
 """Conversations of a stored episode, one per agent."""
 
+import itertools
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from mlrl_learners.runs.keys import TOKEN_IDS
@@ -14,8 +17,8 @@ def conversations(episode: StoredEpisode, name: str) -> list[dict[str, Any]]:
 
     A user message is the whole observation before an answer, also in later turns. Next to the
     messages are `reward`, the agent's return; `team_reward`, the team return; and `turns`, reward
-    and components of each answer, with `prompt_ids`, `token_ids` and `logprobs` as sampled if the
-    file has them.
+    and components of each answer, those that arrive while the agent waits after it included, with
+    `prompt_ids`, `token_ids` and `logprobs` as sampled if the file has them.
 
     Args:
         episode: The episode.
@@ -37,11 +40,11 @@ def conversations(episode: StoredEpisode, name: str) -> list[dict[str, Any]]:
             "agent": agent,
             "reward": reward,
             "team_reward": episode.team_return,
-            "messages": [message for turn in turns for message in _messages(turn, agent)],
-            "turns": [_facts(turn, agent) for turn in turns],
+            "messages": [m for place in places for m in _messages(episode.turns[place], agent)],
+            "turns": [_facts(episode.turns, place, agent) for place in places],
         }
         for agent, reward in episode.returns.items()
-        if (turns := [turn for turn in episode.turns if agent in turn.actions])
+        if (places := [i for i, turn in enumerate(episode.turns) if agent in turn.actions])
     ]
 
 
@@ -52,11 +55,24 @@ def _messages(turn: StoredTurn, agent: AgentID) -> list[dict[str, str]]:
     ]
 
 
-def _facts(turn: StoredTurn, agent: AgentID) -> dict[str, Any]:
+def _facts(turns: Sequence[StoredTurn], place: int, agent: AgentID) -> dict[str, Any]:
+    """Return what an answer earned, in its turn and while the agent waited after it."""
+    turn = turns[place]
+    waited = itertools.takewhile(lambda each: agent not in each.actions, turns[place + 1 :])
+    earned = [turn, *waited]
+    parts = [each.components.get(agent, {}) for each in earned]
     ids = {name: getattr(turn, name) for name in TOKEN_IDS}
     return {
-        "reward": turn.rewards.get(agent, 0.0),
-        "components": turn.components.get(agent, {}),
+        "reward": _total([each.rewards[agent] for each in earned if agent in each.rewards]),
+        "components": {
+            name: _total([each[name] for each in parts if name in each])
+            for name in dict.fromkeys(name for each in parts for name in each)
+        },
         "finish_reason": turn.finish_reasons.get(agent, "stop"),
         **{name: values[agent] for name, values in ids.items() if values is not None},
     }
+
+
+def _total(values: Sequence[float]) -> float:
+    """Return the sum; a single number stays as it was stored."""
+    return values[0] if len(values) == 1 else math.fsum(values)

@@ -10,7 +10,7 @@ from mlrl_learners.report.highlight import highlight
 from mlrl_learners.report.html import Html, tag
 from mlrl_learners.runs.stored import StoredEpisode, StoredTurn
 
-__all__ = ["Side", "compare", "prose", "reads", "verdict", "writes"]
+__all__ = ["Side", "compare", "prose", "reads", "verdict", "waits", "writes"]
 
 _MOST_CHARACTERS = 8_000
 _FENCE = re.compile(r"^[ \t]*```([^\n]*)\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -108,6 +108,23 @@ def writes(agent: str, turn: StoredTurn) -> Html:
     )
 
 
+def waits(agent: str, turn: StoredTurn) -> Html:
+    """Show that an agent waited in a turn, with the reward that it got meanwhile."""
+    reward = turn.rewards[agent]
+    return tag(
+        "div",
+        tag(
+            "div",
+            tag("strong", f"{agent} waits"),
+            tag("span", f"reward {number(reward)}", class_="pill") if reward else None,
+            class_="who",
+        ),
+        _parts(turn.components.get(agent, {})),
+        _diagnostics(turn.diagnostics.get(agent)),
+        class_="writes",
+    )
+
+
 def verdict(*, solved: bool) -> Html:
     """Show whether an episode was solved."""
     word, kind = ("✓ solved", "good") if solved else ("not solved", "plain")
@@ -165,6 +182,7 @@ def _turn(turn: StoredTurn, index: int, episode: StoredEpisode) -> Html:
         tag("h5", heading) if heading else None,
         [reads(agent, text) for agent, text in turn.observations.items()] if later else None,
         [writes(agent, turn) for agent in turn.actions],
+        [waits(agent, turn) for agent in turn.waiting],
         class_="turn",
     )
 

@@ -124,7 +124,10 @@ def rescored_record(record: Record, scores: Sequence[TurnScore]) -> dict[str, An
         record: The episode.
         scores: For each of its first turns the new score, at least one.
     """
-    returns = {agent: sum(score.rewards[agent] for score in scores) for agent in scores[0].rewards}
+    returns = {
+        agent: sum(score.rewards[agent] for score in scores if agent in score.rewards)
+        for agent in scores[0].rewards  # some may leave before the others
+    }
     return {
         **record,
         "return": sum(returns.values()) / len(returns),

@@ -47,6 +47,8 @@ UNREADABLE = (
 class StoredTurn:
     """One joint action as it was stored.
 
+    Agents with a reward and without an action waited; agents with neither had left the episode.
+
     Attributes:
         observations: Agent -> the text it read.
         actions: Agent -> the text it wrote.
@@ -72,6 +74,11 @@ class StoredTurn:
     prompt_ids: Mapping[AgentID, Sequence[int]] | None = None
     token_ids: Mapping[AgentID, Sequence[int]] | None = None
     logprobs: Mapping[AgentID, Sequence[float]] | None = None
+
+    @property
+    def waiting(self) -> tuple[AgentID, ...]:
+        """Agents that were in the episode and were not asked."""
+        return tuple(agent for agent in self.rewards if agent not in self.actions)
 
     def is_whole(self, agent: AgentID) -> bool:
         """Return whether the agent ended its answer itself, not the length limit."""

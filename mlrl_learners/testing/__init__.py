@@ -5,6 +5,7 @@ learner on the toys of `mlrl_learners.testing.toys` and checks that the returns 
 """
 
 from mlrl_learners.testing.contract import ScriptedActor, check_learner
-from mlrl_learners.testing.toys import TOYS, Toy, ToyEnv, expected_return
+from mlrl_learners.testing.toy_env import ToyEnv
+from mlrl_learners.testing.toys import TOYS, Toy, expected_return
 
 __all__ = ["TOYS", "ScriptedActor", "Toy", "ToyEnv", "check_learner", "expected_return"]

@@ -1,10 +1,11 @@
 """Comparison of sampled policy gradients on toys with the exact gradient of the return.
 
-The return J of a toy depends on the weights only through the probabilities p of picking 1, one for
-each policy and observation: grad J = sum of dJ/dp * grad p. The slopes dJ/dp are known exactly. The
-slopes of a method are estimated from its mean gradient over many sampled rollouts, by least squares
-on the vectors grad p. An unbiased method has the exact slopes up to one factor, which depends on
-its loss and its baseline.
+The return J of an agent depends on the weights only through the probabilities p of picking 1, one
+for each policy and observation, and its own picks follow its own return: the expected gradient is
+the sum over agents of dJ/dp * grad p over the agent's picks. The slopes dJ/dp are known exactly.
+The slopes of a method are estimated from its mean gradient over many sampled rollouts, by least
+squares on the vectors grad p. An unbiased method has the exact slopes up to one factor, which
+depends on its loss and its baseline.
 
 Covers the policy-gradient methods of this package, with answers of one token sampled at
 temperature 1 from the whole vocabulary.
@@ -22,7 +23,8 @@ from torch import Tensor
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.play.rollout import collect_rollouts
-from mlrl_learners.testing.toys import Toy, ToyEnv, expected_return, pick_of
+from mlrl_learners.testing.toy_env import ToyEnv
+from mlrl_learners.testing.toys import Toy, expected_returns, pick_of
 from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 if TYPE_CHECKING:
@@ -180,16 +182,20 @@ def _exact_slopes(toy: Toy, learner: "PolicyGradientLearner") -> tuple[list[floa
     chances: dict[Key, Tensor] = {}
     directions: list[Tensor] = []
 
-    def chance(agent: AgentID, text: str) -> Tensor:
+    def chance(learning: AgentID, agent: AgentID, text: str) -> Tensor:
         name = learner.policy_of[agent]
         key = (name, tuple(learner.prompt_ids(agent, text)))
         if key not in chances:
             p = _pick_chance(learner, *key)
             directions.append(_gradient(p, _weights(learner)))
             chances[key] = p.detach().double().requires_grad_()
-        return chances[key]
+        return chances[key] if agent == learning else chances[key].detach()
 
-    value = expected_return(toy, learner.agents, chance)
+    # Each agent's picks follow the gradient of its own return.
+    value = torch.zeros((), dtype=torch.float64)
+    for number, agent in enumerate(learner.agents):
+        own = expected_returns(toy, learner.agents, functools.partial(chance, agent))[number]
+        value = value + own
     found = torch.autograd.grad(value, list(chances.values()), allow_unused=True)
     return [0.0 if slope is None else float(slope) for slope in found], torch.stack(directions)
 

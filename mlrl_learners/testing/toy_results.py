@@ -18,7 +18,7 @@ WALKS: tuple[tuple[Branching, JointMode], ...] = (
     ("chain", "aligned"),
     ("chain", "cross"),
 )
-LEARNT_TOYS = ("late_cost", "doors", "retry")
+LEARNT_TOYS = ("late_cost", "doors", "retry", "relay")
 LEAST_SHARE = 0.1  # of the distance from the initial return to the optimum
 
 

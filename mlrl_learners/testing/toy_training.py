@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from mlrl_learners.figures.means import mean
 from mlrl_learners.play.rollout import collect_rollouts, play_episodes
 from mlrl_learners.seeding import derive_seed
-from mlrl_learners.testing.toys import Toy, ToyEnv
+from mlrl_learners.testing.toy_env import ToyEnv
+from mlrl_learners.testing.toys import Toy
 from mlrl_learners.types import Actor, AgentID, Learner, RolloutConfig
 
 __all__ = ["Gain", "make_with_seed", "mean_return", "train_on_toy"]

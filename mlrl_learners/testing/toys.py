@@ -1,7 +1,7 @@
 """Toy tasks with a known optimum and a known exact gradient of the return.
 
 The first character of an answer makes it a pick of 0 or 1, so that any model can play. All agents
-have the same reward. Each toy detects a particular defect of a learner:
+have the same reward, except in `relay`. Each toy detects a particular defect of a learner:
 
 - `late_cost`: a pick of 1 gives 1 in turn 0 and -0.4 in turn 1, with the same observation in both
   turns. Learners that weight later turns of a tree by the number of their nodes learn to pick 0.
@@ -10,25 +10,39 @@ have the same reward. Each toy detects a particular defect of a learner:
   future, or weight turn 1 as if every joint action led there, follow another gradient.
 - `retry`: solving gives 1 and ends the task; failing gives 0.5 and reaches the turn limit. Learners
   that add a critic's value after that limit learn to fail.
+- `relay`: agents pick one by one, four times in all, and are paid apart. The first pick costs 0.5
+  at once and gives 2 in the next turn, when another agent acts; the second gives 0.3 a turn later
+  if it equals the first; the third gives 1, and its agent leaves; the fourth gives 1, or 0.2 after
+  a third pick of 1. Learners that take waiting for leaving, lose what arrives in between, or credit
+  an agent with what follows after it has left, learn other picks.
 - `constant`: every joint action gives 1. The gradient is 0, so policies should not change.
 """
 
-import copy
 import itertools
-import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gymnasium.spaces import Text
-from pettingzoo import ParallelEnv
-
 from mlrl_learners.types import AgentID
 
-__all__ = ["TOYS", "Toy", "ToyEnv", "ToyOutcome", "expected_return", "pick_of"]
+__all__ = [
+    "TEXTS",
+    "TOYS",
+    "WAITING",
+    "Picks",
+    "Toy",
+    "ToyOutcome",
+    "expected_return",
+    "expected_returns",
+    "pick_of",
+]
 
-Picks = tuple[int, ...]
-"""Picks of the agents in one turn, in the order of agents."""
+TEXTS = ("open", "Pick")
+"""A text of each pick."""
+WAITING = "Wait ."
+"""What an agent sees while it waits."""
+Picks = tuple[int | None, ...]
+"""Picks of the agents in one turn, in the order of agents; None for agents that did not act."""
 PickChance = Callable[[AgentID, str], Any]
 """Probability that an agent picks 1 after an observation; a float or a differentiable scalar."""
 
@@ -38,14 +52,24 @@ class ToyOutcome:
     """Result of a joint pick.
 
     Attributes:
-        reward: Reward of every agent.
+        reward: Reward of every agent, or one for each agent.
         terminated: Whether the task ends here.
         truncated: Whether the turn limit is reached here.
+        left: Numbers of the agents that leave the episode here although it goes on.
     """
 
-    reward: float
+    reward: float | Sequence[float]
     terminated: bool = False
     truncated: bool = False
+    left: tuple[int, ...] = ()
+
+    def reward_of(self, number: int) -> float:
+        """Return the reward of an agent."""
+        return self.reward[number] if isinstance(self.reward, Sequence) else self.reward
+
+
+def _everybody(history: Sequence[Picks], num_agents: int) -> Sequence[int]:  # noqa: ARG001 - in every turn
+    return range(num_agents)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +78,23 @@ class Toy:
 
     Attributes:
         name: Name of the toy.
-        optimum: Highest expected return of any policy.
-        observe: Function of the picks of all turns that returns the next observation.
+        optimum: Highest expected return of any policy, mean over agents.
+        max_turns: Largest number of turns.
+        observe: Function of the picks of all turns that returns the next observation of the agents
+            that act.
         play: Function of the picks of all turns that returns the result of the last one.
+        acting: Function of the picks of all turns and of the number of agents that returns the
+            numbers of the agents that act next.
+        best_pick: Pick of an optimal policy in every turn; None if it depends on the turn.
     """
 
     name: str
     optimum: float
+    max_turns: int
     observe: Callable[[Sequence[Picks]], str]
     play: Callable[[Sequence[Picks]], ToyOutcome]
+    acting: Callable[[Sequence[Picks], int], Sequence[int]] = _everybody
+    best_pick: int | None = None
 
 
 def pick_of(text: str) -> int:
@@ -71,98 +103,55 @@ def pick_of(text: str) -> int:
 
 
 def expected_return(toy: Toy, agents: Sequence[AgentID], chance: PickChance) -> Any:  # noqa: ANN401
-    """Return the exact expected return of agents that pick independently.
+    """Return the exact expected return, mean over agents; see `expected_returns`."""
+    return sum(expected_returns(toy, agents, chance)) / len(agents)
 
-    All episodes are enumerated, so with differentiable probabilities the result has the exact
-    gradient, the reference for estimators.
+
+def expected_returns(toy: Toy, agents: Sequence[AgentID], chance: PickChance) -> list[Any]:
+    """Return the exact expected return of each agent, if agents pick independently.
+
+    All episodes are enumerated, so with differentiable probabilities the results have the exact
+    gradients, the references for estimators.
 
     Args:
         toy: The toy.
         agents: The agents.
         chance: Probability that an agent picks 1 after an observation.
     """
-    return _value(toy, tuple(agents), chance, ())
+    return _values(toy, tuple(agents), chance, (), frozenset())
 
 
-class ToyEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # untyped
-    """A toy as a PettingZoo parallel environment.
-
-    Args:
-        toy: The toy.
-        agents: The agents.
-    """
-
-    def __init__(self, toy: Toy, agents: Sequence[AgentID]) -> None:
-        self.toy = toy
-        self.metadata = {"name": f"toy/{toy.name}-v0"}
-        self.possible_agents: list[AgentID] = list(agents)
-        self.agents: list[AgentID] = []
-        self._history: tuple[Picks, ...] = ()
-        self._space = Text(max_length=1000, min_length=0, charset=string.printable)
-
-    def observation_space(self, agent: AgentID) -> Text:  # noqa: ARG002 - the same for all agents
-        """Return the space of observations."""
-        return self._space
-
-    def action_space(self, agent: AgentID) -> Text:  # noqa: ARG002 - the same for all agents
-        """Return a space of texts; `step` accepts any text."""
-        return self._space
-
-    def reset(
-        self,
-        seed: int | None = None,  # noqa: ARG002 - the toys are deterministic
-        options: Mapping[str, Any] | None = None,  # noqa: ARG002 - there is one task
-    ) -> tuple[dict[AgentID, str], dict[AgentID, dict[str, Any]]]:
-        """Start an episode."""
-        self.agents, self._history = list(self.possible_agents), ()
-        return self._observations(), {agent: {} for agent in self.agents}
-
-    def step(self, actions: Mapping[AgentID, str]) -> tuple[Any, Any, Any, Any, Any]:
-        """Play one joint action."""
-        acting = self.agents
-        self._history = (*self._history, tuple(pick_of(actions[agent]) for agent in acting))
-        outcome = self.toy.play(self._history)
-        observations = self._observations()
-        if outcome.terminated or outcome.truncated:
-            self.agents = []
-        return (
-            observations,
-            dict.fromkeys(acting, outcome.reward),
-            dict.fromkeys(acting, outcome.terminated),
-            dict.fromkeys(acting, outcome.truncated),
-            {agent: {"solved": outcome.terminated} for agent in acting},
-        )
-
-    def __deepcopy__(self, memo: dict[int, object]) -> "ToyEnv":
-        clone = copy.copy(self)  # space and history never change
-        clone.agents = list(self.agents)
-        return clone
-
-    def _observations(self) -> dict[AgentID, str]:
-        return dict.fromkeys(self.agents, self.toy.observe(self._history))
-
-
-def _value(
-    toy: Toy, agents: tuple[AgentID, ...], chance: PickChance, history: tuple[Picks, ...]
-) -> Any:  # noqa: ANN401 - whatever `chance` returns
+def _values(
+    toy: Toy,
+    agents: tuple[AgentID, ...],
+    chance: PickChance,
+    history: tuple[Picks, ...],
+    gone: frozenset[int],
+) -> list[Any]:  # values are of the type that `chance` returns
     text = toy.observe(history)
-    chances = [chance(agent, text) for agent in agents]
-    total: Any = 0.0
-    for picks in itertools.product((0, 1), repeat=len(agents)):
+    acting = [number for number in toy.acting(history, len(agents)) if number not in gone]
+    chances = [chance(agents[number], text) for number in acting]
+    totals: list[Any] = [0.0] * len(agents)
+    for picks in itertools.product((0, 1), repeat=len(acting)):
         probability: Any = 1.0
         for pick, p in zip(picks, chances, strict=True):
             probability = probability * (p if pick else 1.0 - p)
-        outcome = toy.play((*history, picks))
-        value: Any = outcome.reward
+        played = dict(zip(acting, picks, strict=True))
+        following = (*history, tuple(played.get(number) for number in range(len(agents))))
+        outcome = toy.play(following)
+        later: list[Any] = [0.0] * len(agents)
         if not (outcome.terminated or outcome.truncated):
-            value = value + _value(toy, agents, chance, (*history, picks))
-        total = total + probability * value
-    return total
+            later = _values(toy, agents, chance, following, gone | set(outcome.left))
+        for number in range(len(agents)):
+            if number not in gone:
+                value = outcome.reward_of(number) + later[number]
+                totals[number] = totals[number] + probability * value
+    return totals
 
 
 def _share(picks: Picks) -> float:
     """Return the fraction of agents that picked 1."""
-    return sum(picks) / len(picks)
+    return sum(pick or 0 for pick in picks) / len(picks)
 
 
 def _late_cost(history: Sequence[Picks]) -> ToyOutcome:
@@ -188,6 +177,33 @@ def _retry(history: Sequence[Picks]) -> ToyOutcome:
     return ToyOutcome(0.5, truncated=True)
 
 
+def _turns_of_relay(history: Sequence[Picks], num_agents: int) -> Sequence[int]:
+    return (len(history) % num_agents,)
+
+
+def _relay(history: Sequence[Picks]) -> ToyOutcome:
+    num_agents = len(history[0])
+    picks = [history[t][t % num_agents] or 0 for t in range(len(history))]
+    turn = len(history) - 1
+    earned = (
+        {0: -0.5 * picks[0]},
+        {0: 2.0 * picks[0]},
+        {1: 0.3 * (picks[:1] == picks[1:2]), 2: 1.0 * sum(picks[2:3])},
+        {3: sum(picks[3:4]) * (1.0 - 0.8 * sum(picks[2:3]))},
+    )[turn]
+    rewards = [0.0] * num_agents
+    for place, reward in earned.items():  # the agent of that turn; half its share of the team
+        rewards[place % num_agents] += reward * num_agents / 2
+    leaves = (2 % num_agents,) if turn == 2 and num_agents > 1 else ()
+    solved = turn == 3 and all(picks)
+    return ToyOutcome(rewards, terminated=solved, truncated=turn == 3 and not solved, left=leaves)
+
+
+def _relay_text(history: Sequence[Picks]) -> str:
+    seen = f" {max(pick or 0 for pick in history[0])}" if len(history) == 1 else ""
+    return f"Pick {len(history)} .{seen}"
+
+
 def _constant(history: Sequence[Picks]) -> ToyOutcome:
     return ToyOutcome(1.0, truncated=len(history) == 2)
 
@@ -199,10 +215,11 @@ def _same_text(history: Sequence[Picks]) -> str:  # noqa: ARG001 - every turn re
 TOYS: Mapping[str, Toy] = {
     toy.name: toy
     for toy in (
-        Toy("late_cost", 0.6, _same_text, _late_cost),
-        Toy("doors", 1.0, _doors_text, _doors),
-        Toy("retry", 1.0, _same_text, _retry),
-        Toy("constant", 2.0, _same_text, _constant),
+        Toy("late_cost", 0.6, 2, _same_text, _late_cost),
+        Toy("doors", 1.0, 2, _doors_text, _doors),
+        Toy("retry", 1.0, 1, _same_text, _retry, best_pick=1),
+        Toy("relay", 1.5, 4, _relay_text, _relay, _turns_of_relay, best_pick=1),
+        Toy("constant", 2.0, 2, _same_text, _constant),
     )
 }
 """Every toy by its name."""

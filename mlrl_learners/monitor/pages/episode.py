@@ -8,7 +8,7 @@ from mlrl_learners.monitor.pages.layout import address, frame
 from mlrl_learners.monitor.query import Query
 from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.html import Child, Html, tag
-from mlrl_learners.report.transcript_markup import reads, verdict, writes
+from mlrl_learners.report.transcript_markup import reads, verdict, waits, writes
 from mlrl_learners.runs.summaries import TreeBranch, TreeLevel
 
 __all__ = ["OpenedEpisode", "episode_page"]
@@ -97,7 +97,7 @@ def _facts(opened: OpenedEpisode) -> list[Child]:
 def _turn(opened: OpenedEpisode, depth: int) -> Html:
     level = opened.levels[depth]
     turn, reward = level.turn, f"team reward {number(level.reward)}"
-    agents = list(dict.fromkeys([*turn.observations, *turn.actions]))
+    agents = list(dict.fromkeys([*turn.observations, *turn.actions, *turn.waiting]))
     cards = [
         tag(
             "article",
@@ -105,6 +105,7 @@ def _turn(opened: OpenedEpisode, depth: int) -> Html:
             if agent in turn.observations
             else None,
             writes(agent, turn) if agent in turn.actions else None,
+            waits(agent, turn) if agent in turn.waiting else None,
             class_=f"agent c{index % 8}",
         )
         for index, agent in enumerate(agents)
