@@ -16,7 +16,7 @@ from reference_examples import EXAMPLES
 from reference_markdown import docstring_as_markdown, fenced, options_table, table
 
 import mlrl_envs
-from mlrl_envs.registration import BUILT_IN_GAMES
+from mlrl_envs.registration import BUILT_IN_GAMES, BUILT_IN_TURNS
 
 __all__ = ["docstring_sections", "environment_page", "environment_pages"]
 
@@ -24,6 +24,7 @@ BEFORE_OPTIONS = ("Agents", "Observation", "Action", "Reward")
 MODES = ("grounded", "paper")
 _BY_HAND = "The answers are written by hand; the tasks are those of the sample."
 _BEST_SCRIPT = "The best script plays all agents."
+_REFERENCES = "The answers are those of the data."
 _SECTION = re.compile(r"^([A-Z][a-z]+(?: [a-z]+)*):\n((?: {4}.*\n|\n)+)", re.MULTILINE)
 
 
@@ -52,7 +53,11 @@ def environment_page(env_id: str) -> str:
     parts += ["## Example", fenced(f"import mlrl_envs\n\n{sections['Example']}", "python")]
     parts += [
         "## An episode",
-        _BEST_SCRIPT if env_id in BUILT_IN_GAMES else _BY_HAND,
+        _REFERENCES
+        if env_id in BUILT_IN_TURNS
+        else _BEST_SCRIPT
+        if env_id in BUILT_IN_GAMES
+        else _BY_HAND,
     ]
     parts += [fenced(_play(env, EXAMPLES.get(env_id, ())))]
     parts += ["## Version history", _as_list(sections["Version history"])]
@@ -101,7 +106,8 @@ def _as_formula(paragraph: str) -> str:
 
 
 def _earned(env_id: str) -> Iterator[tuple[str, str, str, str]]:
-    for mode in ("payoff",) if env_id in BUILT_IN_GAMES else MODES:
+    modes = ("grounded", "team") if env_id in BUILT_IN_TURNS else MODES
+    for mode in ("payoff",) if env_id in BUILT_IN_GAMES else modes:
         env = _example_env(env_id) if mode == "payoff" else _example_env(env_id, reward=mode)
         low, high = env.reward_range
         _play(env, EXAMPLES.get(env_id, ()))

@@ -4,7 +4,7 @@ A package provides environments through the entry-point group `mlrl.envs`; the n
 the id and its value is `package.module:function`. Entry points are read when the registry is first
 used, not when `mlrl_envs` is imported. Every id is also added to PettingZoo's registries
 `"parallel"` and `"aec"`. To add a built-in environment, write a module in `mlrl_envs.envs` or
-`mlrl_envs.games` and list it in `BUILT_IN_TASKS` or `BUILT_IN_GAMES`.
+`mlrl_envs.games` and list it in `BUILT_IN_TASKS`, `BUILT_IN_TURNS` or `BUILT_IN_GAMES`.
 """
 
 import copy
@@ -29,6 +29,7 @@ __all__ = [
     "BUILT_IN",
     "BUILT_IN_GAMES",
     "BUILT_IN_TASKS",
+    "BUILT_IN_TURNS",
     "ENTRY_POINT_GROUP",
     "EnvSpec",
     "make",
@@ -66,7 +67,9 @@ BUILT_IN_GAMES = {
     "mlrl/puzzle-v0": "mlrl_envs.games.puzzle:parallel_env",
     "mlrl/tictactoe-v0": "mlrl_envs.games.tictactoe:parallel_env",
 }
-BUILT_IN = {**BUILT_IN_TASKS, **BUILT_IN_GAMES}
+# Task families whose agents take turns.
+BUILT_IN_TURNS = {"mlrl/coder-tester-v0": "mlrl_envs.envs.coder_tester:parallel_env"}
+BUILT_IN = {**BUILT_IN_TASKS, **BUILT_IN_TURNS, **BUILT_IN_GAMES}
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     before = hardware()
     curves = {problem: _curve(problem, arguments) for problem in PROBLEMS}
     medians = {
-        f"agents, {problem}": {size: row["median"] / 1000 for size, row in curve.items()}
+        f"agents, {problem}": {float(size): row["median"] / 1000 for size, row in curve.items()}
         for problem, curve in curves.items()
     }
     draw(medians, arguments.picture)
@@ -80,21 +80,19 @@ def _curve(problem: str, arguments: argparse.Namespace) -> dict[int, dict[str, f
     }
     measured = alternate(sides, rounds=arguments.rounds, warmup=1)
     per_step = 1000 / (arguments.games * (MESSAGES + 1))
-    return {
-        size: spread([m["seconds"] * per_step for m in measured[str(size)]]) for size in SIZES
-    }
+    return {size: spread([m["seconds"] * per_step for m in measured[str(size)]]) for size in SIZES}
 
 
 def _play(env: Any, games: int, seed: int) -> Measurement:  # noqa: ANN401 - with scripts
-    """Return the seconds of the steps of some games of the script `local`."""
+    """Return the processor seconds of the steps of some games of the script `local`."""
     seconds = 0.0
     for number in range(games):
         env.reset(seed=seed * games + number)
         while env.agents:
             actions = {agent: env.scripted_action(agent, "local") for agent in env.acting}
-            start = time.perf_counter()
+            start = time.process_time()
             env.step(actions)
-            seconds += time.perf_counter() - start
+            seconds += time.process_time() - start
     return {"seconds": seconds}
 
 

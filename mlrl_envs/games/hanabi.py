@@ -174,8 +174,8 @@ class Hanabi(Game[HanabiState]):
             f"Hanabi: you are {agent} of {self.num_agents} players. Together build a firework of "
             f"each colour, rank 1 to {self.ranks} in order. You see all hands but your own. Play a "
             "card (a wrong one costs a life), discard one (wins back a hint token), or spend a "
-            "token to tell a player all cards of a colour or rank. "
-            f"Without lives the game ends{lost}."
+            "token to tell a player all cards of a colour or rank. Without lives the game "
+            f"ends{lost}."
         )
 
     def start(self, seed: int) -> HanabiState:

@@ -12,10 +12,10 @@ from pettingzoo.test.state_test import state_test
 
 import mlrl_envs
 from mlrl_envs.feedback import FEEDBACK_MODES
-from mlrl_envs.registration import BUILT_IN_GAMES
+from mlrl_envs.registration import BUILT_IN_GAMES, BUILT_IN_TURNS
 
 ENV_IDS = list(mlrl_envs.registry)
-TEXT_IDS = [env_id for env_id in ENV_IDS if env_id not in BUILT_IN_GAMES]
+TEXT_IDS = [env_id for env_id in ENV_IDS if env_id not in {**BUILT_IN_GAMES, **BUILT_IN_TURNS}]
 FEEDBACK = [mode for mode in FEEDBACK_MODES if mode != "expert_edits"]  # needs an expert
 VARIANTS = [{}, {"reward": "paper"}, {"max_turns": 3, "communication": "broadcast"}]
 GAME_VARIANTS = [{}, {"illegal": "lose"}, {"illegal": "retry"}, {"max_turns": 2}]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import mlrl_envs
-from mlrl_envs.registration import BUILT_IN, BUILT_IN_GAMES, BUILT_IN_TASKS
+from mlrl_envs.registration import BUILT_IN, BUILT_IN_GAMES, BUILT_IN_TASKS, BUILT_IN_TURNS
 
 RECORD = "MLRL_WRITE_GOLDEN=1 python -m pytest tests/mlrl_envs/test_golden.py"
 FOLDER = Path(__file__).parent / "golden"
@@ -212,7 +212,23 @@ def _game_texts(env_id):
     return "\n".join(lines) + "\n"
 
 
+def _turn_texts(env_id):
+    """Return transcripts of references and of nonsense, played in turns."""
+    lines = []
+    for options in ({}, {"reward": "team"}, {"communication": "none", "feedback": "passed"}):
+        for number, text in enumerate((None, "?", "```python\nassert f(1) == 2\n```")):
+            env = mlrl_envs.make(env_id, split="sample", render_mode="ansi", **options)
+            env.reset(options={"task_index": number})
+            while env.agents:
+                actions = dict.fromkeys(env.acting, text) if text else env.reference_actions()
+                env.step(actions)
+            lines += [f"===== options {options}", f"--- {text or 'reference'}", env.render()]
+    return "\n".join(lines) + "\n"
+
+
 def _texts(env_id):
+    if env_id in BUILT_IN_TURNS:
+        return _turn_texts(env_id)
     if env_id in BUILT_IN_GAMES:
         return _game_texts(env_id)
     lines = []
