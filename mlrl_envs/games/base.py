@@ -19,6 +19,7 @@ __all__ = [
     "PLAYERS",
     "Game",
     "Script",
+    "draw",
     "message_of",
     "named_move",
     "pick",
@@ -166,6 +167,16 @@ class Game(ABC, Generic[StateT]):
 def pick(moves: Sequence[ItemT], rng: Random) -> ItemT:
     """Return one of `moves`, equal in all versions of Python for a seed."""
     return moves[int(rng.random() * len(moves))]
+
+
+def draw(chances: Mapping[ItemT, float], rng: Random) -> ItemT:
+    """Return a key drawn with its probability, equal in all versions of Python for a seed."""
+    left = rng.random()
+    for item, chance in chances.items():
+        left -= chance
+        if left < 0:
+            return item
+    return max(chances, key=chances.__getitem__)
 
 
 def message_of(text: str) -> str:
