@@ -250,9 +250,8 @@ class LiarsDice(Game[DiceState]):
         return best
 
     def _chance(self, state: DiceState, agent: AgentID, bid: str) -> float:
-        own = state.dice[self.agents.index(agent)]
         count, face = _parsed(bid)
-        needed = count - own.count(face)
+        needed = count - state.dice[self.agents.index(agent)].count(face)
         return chance_of_bid(needed, self.num_dice - self.dice, self.faces)
 
     def _holds(self, state: DiceState) -> bool:
