@@ -11,6 +11,7 @@ The exact measures need no model: a policy is a mapping of information sets to p
 
 from mlrl_envs.games.base import Game, Script
 from mlrl_envs.games.enumeration import InformationSet, information_sets
+from mlrl_envs.games.equilibrium import solve
 from mlrl_envs.games.measures import (
     Policy,
     best_response_value,
@@ -42,6 +43,7 @@ __all__ = [
     "policy_of",
     "questions",
     "scripted_policy",
+    "solve",
     "uniform_policy",
     "value_against",
     "welfare",

@@ -19,6 +19,7 @@ __all__ = [
     "PLAYERS",
     "Game",
     "Script",
+    "draw",
     "message_of",
     "named_move",
     "pick",
@@ -168,6 +169,16 @@ def pick(moves: Sequence[ItemT], rng: Random) -> ItemT:
     return moves[int(rng.random() * len(moves))]
 
 
+def draw(chances: Mapping[ItemT, float], rng: Random) -> ItemT:
+    """Return a key drawn with its probability, equal in all versions of Python for a seed."""
+    left = rng.random()
+    for item, chance in chances.items():
+        left -= chance
+        if left < 0:
+            return item
+    return max(chances, key=chances.__getitem__)
+
+
 def message_of(text: str) -> str:
     """Return what an answer says to other agents, as one line of at most 200 characters.
 
@@ -207,20 +218,17 @@ def named_move(text: str, legal: Sequence[str]) -> str | None:
 
 def _named(line: str, legal: Sequence[str]) -> str | None:
     line = _simplified(line)
-    for move in legal:
-        if _simplified(move) == line.strip(" .!:;,\"'`*"):
-            return move
-    spans = [
-        (match.start(), match.end(), move)
-        for move in legal
-        for match in re.finditer(rf"(?<!\w){re.escape(_simplified(move))}(?!\w)", line)
-    ]
-    named = {
-        move
-        for start, end, move in spans
-        if not any(a <= start and end <= b and (a, b) != (start, end) for a, b, _ in spans)
-    }
-    return named.pop() if len(named) == 1 else None
+    names = {move: _simplified(move) for move in legal}
+    alone = line.strip(" .!:;,\"'`*")
+    found = [move for move, name in names.items() if name == alone]
+    if found:
+        return found[0]
+    for move in sorted(legal, key=len, reverse=True):  # a longer name hides those inside it
+        if names[move] and names[move] in line:
+            pattern = rf"(?<!\w){re.escape(names[move])}(?!\w)"
+            line, count = re.subn(pattern, "\0", line)
+            found += [move] if count else []
+    return found[0] if len(found) == 1 else None
 
 
 def _simplified(text: str) -> str:

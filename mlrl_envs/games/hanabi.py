@@ -54,6 +54,7 @@ from mlrl_envs.games.hanabi_state import (
     COLOURS,
     COPIES,
     HanabiState,
+    card_text,
     first_hints,
     is_over,
     legal_moves,
@@ -242,7 +243,7 @@ class Hanabi(Game[HanabiState]):
         lines = [f"Fireworks: {tops}. {counts}", f"Discarded: {gone or 'nothing'}."]
         for number, name in enumerate(self.agents):
             cards = [
-                f"{slot}: {_seen(state, card, name == agent)}"
+                f"{slot}: {card_text(state, card, own=name == agent)}"
                 for slot, card in enumerate(state.hands[number], start=1)
             ]
             lines.append(f"{'Your hand' if name == agent else name}: {'; '.join(cards)}")
@@ -251,27 +252,6 @@ class Hanabi(Game[HanabiState]):
             name = self.agents[turn % self.num_agents]
             lines.append(f"{'You' if name == agent else name}: {told}")
         return "\n".join(lines)
-
-
-def _seen(state: HanabiState, card: int, own: bool) -> str:
-    """Return a card, unless it is one's own, and what hints say about it."""
-    colours, ranks = state.hints[card]
-    known = [
-        colours[0] if len(colours) == 1 else "",
-        str(ranks[0]) if len(ranks) == 1 else "",
-    ]
-    told = " ".join(word for word in known if word) or "unknown"
-    excluded = [colour for colour in state.colours if colour not in colours]
-    excluded += [str(rank) for rank in range(1, state.ranks + 1) if rank not in ranks]
-    if len(colours) == 1:
-        excluded = [word for word in excluded if word not in state.colours]
-    if len(ranks) == 1:
-        excluded = [word for word in excluded if not word.isdecimal()]
-    text = f"{told} (not {', '.join(excluded)})" if excluded else told
-    if own:
-        return text
-    colour, rank = state.deck[card]
-    return f"{colour} {rank}" if text == "unknown" else f"{colour} {rank} [knows {text}]"
 
 
 @dataclass(frozen=True)

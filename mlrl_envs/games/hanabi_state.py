@@ -8,6 +8,7 @@ __all__ = [
     "COPIES",
     "Card",
     "HanabiState",
+    "card_text",
     "first_hints",
     "is_over",
     "is_playable",
@@ -149,6 +150,27 @@ def move_card(state: HanabiState, player: int, slot: int, move: str) -> HanabiSt
         ),
         told,
     )
+
+
+def card_text(state: HanabiState, card: int, *, own: bool) -> str:
+    """Return a card, unless it is one's own, and what hints say about it."""
+    colours, ranks = state.hints[card]
+    known = [
+        colours[0] if len(colours) == 1 else "",
+        str(ranks[0]) if len(ranks) == 1 else "",
+    ]
+    told = " ".join(word for word in known if word) or "unknown"
+    excluded = [colour for colour in state.colours if colour not in colours]
+    excluded += [str(rank) for rank in range(1, state.ranks + 1) if rank not in ranks]
+    if len(colours) == 1:
+        excluded = [word for word in excluded if word not in state.colours]
+    if len(ranks) == 1:
+        excluded = [word for word in excluded if not word.isdecimal()]
+    text = f"{told} (not {', '.join(excluded)})" if excluded else told
+    if own:
+        return text
+    colour, rank = state.deck[card]
+    return f"{colour} {rank}" if text == "unknown" else f"{colour} {rank} [knows {text}]"
 
 
 def _next(state: HanabiState, told: str) -> HanabiState:

@@ -11,16 +11,16 @@ half of it (Lanctot et al., "A Unified Game-Theoretic Approach to Multiagent Rei
 Learning", 2017).
 """
 
-import itertools
 import math
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from random import Random
 from typing import Any
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.games.base import Game
-from mlrl_envs.games.enumeration import InformationSet, Node, Tree, information_sets, tree_of
+from mlrl_envs.games.enumeration import InformationSet, Tree, information_sets, tree_of
+from mlrl_envs.games.induction import Rows, backed_up, gains_of, reach_of, with_ones
 from mlrl_envs.types import AgentID
 
 __all__ = [
@@ -36,9 +36,6 @@ __all__ = [
 
 Policy = Mapping[InformationSet, Mapping[str, float]]
 """Probabilities of moves, for each information set; moves that are left out have probability 0."""
-
-Rows = Sequence[Sequence[float]]
-"""Probabilities of moves by the places of information sets and moves in a `Tree`."""
 
 TOLERANCE = 1e-6
 
@@ -141,7 +138,7 @@ def _value(tree: Tree, rows: Rows, seat: int) -> float:
     """Return the expected return of the agent in `seat`."""
     later: list[float] = []
     for layer in reversed(tree.layers):
-        later = _backed_up(layer, rows, seat, later)
+        later = backed_up(layer, rows, seat, later)
     return math.fsum(map(operator.mul, tree.chances, later))
 
 
@@ -151,65 +148,13 @@ def _best_value(tree: Tree, rows: Rows, seat: int) -> float:
     The best move of an information set maximises the sum of values over its states, weighted with
     the probability that chance and the other agents lead there.
     """
-    ones = [
-        [1.0] * len(row) if other == seat else row
-        for other, row in zip(tree.seats, rows, strict=True)
-    ]
-    reach = [list(tree.chances)]
-    for layer, following in itertools.pairwise(tree.layers):
-        chances = [0.0] * len(following)
-        for node, chance in zip(layer, reach[-1], strict=True):
-            for p, (_, child) in zip(_chances(node, ones), node.children, strict=True):
-                chances[child] += chance * p
-        reach.append(chances)
+    ones = with_ones(tree, rows, lambda other: other == seat)
+    reach = reach_of(tree, ones)
     rows = list(rows)
     later: list[float] = []
     for layer, chances in zip(reversed(tree.layers), reversed(reach), strict=True):
-        for number, gains in _gains(tree, layer, chances, ones, seat, later).items():
+        for number, gains in gains_of(tree, layer, chances, ones, seat, later).items():
             best = max(range(len(gains)), key=gains.__getitem__)
             rows[number] = [float(place == best) for place in range(len(gains))]
-        later = _backed_up(layer, rows, seat, later)
+        later = backed_up(layer, rows, seat, later)
     return math.fsum(map(operator.mul, tree.chances, later))
-
-
-def _gains(
-    tree: Tree,
-    layer: Sequence[Node],
-    chances: Sequence[float],
-    ones: Rows,
-    seat: int,
-    later: Sequence[float],
-) -> dict[int, list[float]]:
-    """Return what each move is worth in the information sets of the agent in `seat`."""
-    gains: dict[int, list[float]] = {}
-    for node, chance in zip(layer, chances, strict=True):
-        for place, number in enumerate(node.sets):
-            if tree.seats[number] == seat:
-                row = gains.setdefault(number, [0.0] * len(tree.legal[number]))
-                for p, (moves, child) in zip(_chances(node, ones), node.children, strict=True):
-                    row[moves[place]] += chance * p * later[child]
-    return gains
-
-
-def _backed_up(layer: Sequence[Node], rows: Rows, seat: int, later: Sequence[float]) -> list[float]:
-    """Return the values of the states of a layer from those of the next."""
-    return [
-        math.fsum(
-            p * later[child]
-            for p, (_, child) in zip(_chances(node, rows), node.children, strict=True)
-        )
-        if node.children
-        else node.returns[seat]
-        for node in layer
-    ]
-
-
-def _chances(node: Node, rows: Rows) -> Sequence[float]:
-    """Return the probabilities of the children of a state."""
-    if len(node.sets) == 1:
-        return rows[node.sets[0]]
-    chosen = [rows[number] for number in node.sets]
-    return [
-        math.prod(row[place] for row, place in zip(chosen, moves, strict=True))
-        for moves, _ in node.children
-    ]

@@ -53,9 +53,11 @@ from mlrl_envs.games.puzzle_levels import (
     MAX_OPTIMUM,
     Level,
     Places,
+    drawn,
     is_solved,
     make_level,
     moved,
+    seen,
     solve,
 )
 from mlrl_envs.types import AgentID
@@ -209,8 +211,8 @@ class Puzzle(Game[PuzzleState]):
         left = f"Moves left: {state.limit - len(state.moves)}."
         if agent == PLANNER:
             all_moves = ", ".join(state.moves) or "none"
-            return f"{_drawn(state)}\nMoves so far: {all_moves}. {left}"
-        cells = ", ".join(f"{way}: {_seen(state, way)}" for way in DIRECTIONS)
+            return f"{drawn(state.level, state.places)}\nMoves so far: {all_moves}. {left}"
+        cells = ", ".join(f"{way}: {seen(state.level, state.places, way)}" for way in DIRECTIONS)
         lines = [f"Around you: {cells}."]
         if state.messages:
             made = state.moves[self.stretch * (len(state.messages) - 1) :]
@@ -250,38 +252,6 @@ class Puzzle(Game[PuzzleState]):
         words = [word for word in state.messages[-1].split() if word in DIRECTIONS]
         due = len(state.moves) - self.stretch * (len(state.messages) - 1)
         return words[due] if due < len(words) and words[due] in legal else pick(legal, rng)
-
-
-def _drawn(state: PuzzleState) -> str:
-    """Return the map: # wall, G goal, R robot, B box; + robot on a goal, * box on a goal."""
-    level, (robot, boxes) = state.level, state.places
-    rows = []
-    for row in range(level.size):
-        signs = []
-        for cell in ((row, column) for column in range(level.size)):
-            on_goal = cell in level.goals
-            if cell == robot:
-                signs.append("+" if on_goal else "R")
-            elif cell in boxes:
-                signs.append("*" if on_goal else "B")
-            else:
-                signs.append("#" if cell not in level.free else "G" if on_goal else ".")
-        rows.append("".join(signs))
-    legend = "# wall, R robot, G goal" + (
-        ", B box, * box on a goal, + R on a goal" if boxes else ""
-    )
-    return "\n".join([*rows, legend])
-
-
-def _seen(state: PuzzleState, way: str) -> str:
-    """Return what is in the cell next to the robot."""
-    (row, column), boxes = state.places
-    cell = (row + DIRECTIONS[way][0], column + DIRECTIONS[way][1])
-    if cell not in state.level.free:
-        return "wall"
-    if cell in boxes:
-        return "box"
-    return "goal" if cell in state.level.goals else "free"
 
 
 @dataclass(frozen=True)

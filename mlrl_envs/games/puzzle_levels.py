@@ -12,7 +12,19 @@ from random import Random
 
 from mlrl_envs.games.chance import below, generator, shuffled
 
-__all__ = ["DIRECTIONS", "Cell", "Level", "Places", "is_solved", "make_level", "moved", "solve"]
+__all__ = [
+    "DIRECTIONS",
+    "MAX_OPTIMUM",
+    "Cell",
+    "Level",
+    "Places",
+    "drawn",
+    "is_solved",
+    "make_level",
+    "moved",
+    "seen",
+    "solve",
+]
 
 Cell = tuple[int, int]  # row, column
 Places = tuple[Cell, tuple[Cell, ...]]
@@ -103,6 +115,38 @@ def solve(level: Level, places: Places) -> tuple[str, ...] | None:
                     following.append(reached)
         frontier = following
     return None
+
+
+def drawn(level: Level, places: Places) -> str:
+    """Return the map: # wall, G goal, R robot, B box; + robot on a goal, * box on a goal."""
+    robot, boxes = places
+    rows = []
+    for row in range(level.size):
+        signs = []
+        for cell in ((row, column) for column in range(level.size)):
+            on_goal = cell in level.goals
+            if cell == robot:
+                signs.append("+" if on_goal else "R")
+            elif cell in boxes:
+                signs.append("*" if on_goal else "B")
+            else:
+                signs.append("#" if cell not in level.free else "G" if on_goal else ".")
+        rows.append("".join(signs))
+    legend = "# wall, R robot, G goal" + (
+        ", B box, * box on a goal, + R on a goal" if boxes else ""
+    )
+    return "\n".join([*rows, legend])
+
+
+def seen(level: Level, places: Places, way: str) -> str:
+    """Return what is in the cell next to the robot: wall, box, goal or free."""
+    robot, boxes = places
+    cell = _step(robot, DIRECTIONS[way])
+    if cell not in level.free:
+        return "wall"
+    if cell in boxes:
+        return "box"
+    return "goal" if cell in level.goals else "free"
 
 
 def _trace(came: Mapping[Places, tuple[Places, str] | None], end: Places) -> Iterator[str]:

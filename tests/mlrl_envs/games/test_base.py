@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from mlrl_envs.games.base import named_move, tagged
@@ -59,6 +61,14 @@ def test_name_inside_a_longer_name_does_not_count():
 def test_moves_are_read_from_the_end_of_a_long_text():
     assert named_move("x" * 10**6 + "\n<move>bet</move>", BETS) == "bet"
     assert named_move("<move>bet</move>" + "x" * 10**6, BETS) is None
+
+
+@pytest.mark.parametrize("piece", ["bet ", "<move>bet</move>", "<move>", "bid 1x1 ", "x"])
+def test_long_texts_are_read_in_little_time(piece):
+    legal = [f"bid {count}x{face}" for count in range(1, 26) for face in range(1, 7)]
+    started = time.process_time()
+    named_move(piece * (10**6 // len(piece)), ["bet", "check", *legal])
+    assert time.process_time() - started < 0.2
 
 
 def test_tagged_move_is_read_back():

@@ -6,6 +6,7 @@ import pytest
 
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.games.enumeration import information_sets
+from mlrl_envs.games.equilibrium import solve
 from mlrl_envs.games.liars_dice import DiceState, LiarsDice, LiarsDiceFamily, chance_of_bid
 from mlrl_envs.games.measures import (
     best_response_value,
@@ -154,6 +155,19 @@ def test_honest_script_beats_random():
     second = mean_returns(game, {"player_0": rand, "player_1": honest}, range(300))["player_1"]
     assert first > 0.2
     assert second > 0.2
+
+
+def test_equilibrium_script_plays_its_policy_and_does_not_lose():
+    game = LiarsDice(faces=2)
+    policy = solve(game, 100)
+    value = expected_returns(game, policy)["player_0"]
+    script = game.scripts["equilibrium"]
+    played = mean_returns(game, dict.fromkeys(game.agents, script), range(3000))["player_0"]
+    assert played == pytest.approx(value, abs=0.06)
+    for other in ("random", "cautious", "honest"):
+        players = {"player_0": script, "player_1": game.scripts[other]}
+        assert mean_returns(game, players, range(1000))["player_0"] > value - 0.08
+    assert "equilibrium" not in LiarsDice().scripts
 
 
 @pytest.mark.parametrize(
