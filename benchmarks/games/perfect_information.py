@@ -19,16 +19,22 @@ PPO: Mapping[str, Any] = {
     **GAME, "group_size": 1, "critic": "value_head", "normalize_advantages": False,
 }  # fmt: skip
 
-# From small piles to large ones, so that what follows a move is played well: (largest, updates).
-PILES = ((1, 50), (2, 150), (3, 200), (4, 400))
+# Updates for each value of an option of the environment, easy games first, so that what follows a
+# move is played well: (value, rollouts, updates).
+Parts = Sequence[tuple[int, int, int]]
 
 
-def _piles(learner: str, options: Mapping[str, Any], tasks: int) -> tuple[Stage, ...]:
+def _stages(
+    option: str, parts: Parts, learner: str, options: Mapping[str, Any]
+) -> tuple[Stage, ...]:
     return tuple(
-        Stage(updates, tasks, learner, options, env={"max_pile": largest})
-        for largest, updates in PILES
+        Stage(updates, tasks, learner, options, env={option: value})
+        for value, tasks, updates in parts
     )
 
+
+PILES: Parts = ((1, 16, 50), (2, 16, 150), (3, 16, 200), (4, 16, 400))
+PILES_OF_GAMES: Parts = tuple((largest, 64, updates) for largest, _, updates in PILES)
 
 NIM = Plan(
     env_id="mlrl/nim-v0",
@@ -40,24 +46,15 @@ NIM = Plan(
     sft=400,
     points=5,
     methods={
-        "magrpo": Method(_piles("magrpo", TREE, 16), "`magrpo`, trees of two answers"),
-        "ippo": Method(_piles("ippo", PPO, 64), "`ippo`"),
+        "magrpo": Method(
+            _stages("max_pile", PILES, "magrpo", TREE), "`magrpo`, trees of two answers"
+        ),
+        "ippo": Method(_stages("max_pile", PILES_OF_GAMES, "ippo", PPO), "`ippo`"),
     },
 )
 
-# Random opening moves, and from the ends of games to whole games: (moves, rollouts, updates).
-GAMES = ((4, 64, 400), (3, 64, 400), (2, 64, 400), (1, 64, 400), (0, 64, 400))
-TREES = ((4, 16, 600), (3, 8, 400), (2, 4, 400), (1, 2, 300), (0, 2, 300))
-
-
-def _openings(
-    learner: str, options: Mapping[str, Any], parts: Sequence[tuple[int, int, int]]
-) -> tuple[Stage, ...]:
-    return tuple(
-        Stage(updates, tasks, learner, options, env={"opening_moves": moves})
-        for moves, tasks, updates in parts
-    )
-
+OPENINGS: Parts = ((4, 16, 600), (3, 8, 400), (2, 4, 400), (1, 2, 300), (0, 2, 300))
+OPENINGS_OF_GAMES: Parts = tuple((moves, 64, 400) for moves in (4, 3, 2, 1, 0))
 
 TICTACTOE = Plan(
     env_id="mlrl/tictactoe-v0",
@@ -73,8 +70,12 @@ TICTACTOE = Plan(
     points=2,
     methods={
         "magrpo": Method(
-            _openings("magrpo", TREE, TREES), "`magrpo`, trees, after 4 to 0 random moves"
+            _stages("opening_moves", OPENINGS, "magrpo", TREE),
+            "`magrpo`, trees, after 4 to 0 random moves",
         ),
-        "ippo": Method(_openings("ippo", PPO, GAMES), "`ippo`, after 4 to 0 random moves"),
+        "ippo": Method(
+            _stages("opening_moves", OPENINGS_OF_GAMES, "ippo", PPO),
+            "`ippo`, after 4 to 0 random moves",
+        ),
     },
 )

@@ -1,4 +1,4 @@
-"""What is trained: the plan of each game, its methods, and the stages of a method.
+"""Types of training plans: the plan of a game, its methods, and the stages of a method.
 
 A stage is an ordinary run of `mlrl train` from the weights with which the stage before it ended, so
 that the reference of a KL term is the policy at the start of the stage. Several stages with a KL

@@ -1,9 +1,10 @@
 """Chart of the audit of a game: the gain of each attack over the best script."""
 
+import functools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from mlrl_learners.report.audit_chart import line_at, text_at
+from mlrl_learners.report.audit_frame import GRID, HONEST, TOP, WIDTH, framed, line_at, text_at
 from mlrl_learners.report.chart_scales import nice_ticks, number
 from mlrl_learners.report.html import Html, tag
 
@@ -12,14 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = ["game_audit_chart"]
 
-_WIDTH, _LEFT, _RIGHT = 480, 142, 58
-_SHOWN_WIDTH = 600  # larger than the drawing, so that its text is legible on a narrow screen
-_TOP, _ROW, _LEGEND = 72, 20, 74
+_LEFT, _RIGHT = 142, 58
 _STEPS = 5
 _ERRORS = 3.0  # of `GameAuditReport`
-_GRID, _PALE, _HONEST = "#e1e4e8", "#5b636c", "#0b62a8"
 _PAYS, _LOSES = "#b4450a", "#1a7f4b"
 _HEADINGS = {"one": "one seat", "all": "all seats"}
+_LEGEND = (
+    "Gain over the best script in the same seat, in units of the payoff, with three",
+    "standard errors. Small dots: single seats. Dashed: the best script. Orange:",
+    "earns more than it.",
+)
 
 
 def game_audit_chart(report: "GameAuditReport") -> str:
@@ -36,29 +39,13 @@ def game_audit_chart(report: "GameAuditReport") -> str:
     for seats, heading in _HEADINGS.items():
         found = [each for each in report.results if each.seats == seats]
         rows += [heading, *found] if found else []
-    bottom = _TOP + _ROW * len(rows) + 4
-    height = bottom + _LEGEND
     scale = _Scale(report)
-    return tag(
-        "svg",
-        tag("title", f"{report.env_id}: {'; '.join(_summary(report))}"),
-        tag("rect", width=_WIDTH, height=height, fill="#ffffff"),
-        text_at(report.env_id, 10, 20, size=15, weight="bold"),
-        [text_at(line, 10, 38 + 16 * i, size=12) for i, line in enumerate(_summary(report))],
-        list(_grid(scale, bottom)),
-        [
-            text_at(row, 10, y + 14, size=12, color=_PALE)
-            if isinstance(row, str)
-            else list(_marks(row, y, scale))
-            for row, y in zip(rows, range(_TOP, bottom, _ROW), strict=False)
-        ],
-        list(_legend(bottom + 34)),
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {_WIDTH} {height}",
-        width=_SHOWN_WIDTH,
-        height=round(height * _SHOWN_WIDTH / _WIDTH),
-        role="img",
-        font_family="system-ui, sans-serif",
+    return framed(
+        report.env_id,
+        _summary(report),
+        [row if isinstance(row, str) else functools.partial(_marks, row, scale) for row in rows],
+        functools.partial(_grid, scale),
+        _LEGEND,
     )
 
 
@@ -74,10 +61,10 @@ class _Scale:
 
     def __call__(self, gain: float) -> float:
         low, high = self.ticks[0], self.ticks[-1]
-        return round(_LEFT + (gain - low) / (high - low) * (_WIDTH - _LEFT - _RIGHT), 1)
+        return round(_LEFT + (gain - low) / (high - low) * (WIDTH - _LEFT - _RIGHT), 1)
 
 
-def _marks(row: "SeatResult", y: float, scale: _Scale) -> Iterator[Html]:
+def _marks(row: "SeatResult", scale: _Scale, y: float) -> Iterator[Html]:
     color = _PAYS if row.pays else _LOSES
     middle, margin = y + 10, _ERRORS * row.error
     yield text_at(row.name.replace("_", " "), _LEFT - 8, y + 14, "end")
@@ -85,24 +72,14 @@ def _marks(row: "SeatResult", y: float, scale: _Scale) -> Iterator[Html]:
     dots = [tag("circle", cx=scale(gain), cy=middle, r=2) for gain in row.by_seat.values()]
     yield tag("g", dots, fill=color, fill_opacity=0.5)
     yield tag("circle", cx=scale(row.gain), cy=middle, r=4, fill=color)
-    yield text_at(f"{row.gain:+.2f}", _WIDTH - 6, y + 14, "end")
+    yield text_at(f"{row.gain:+.2f}", WIDTH - 6, y + 14, "end")
 
 
 def _grid(scale: _Scale, bottom: float) -> Iterator[Html]:
     for tick in scale.ticks:
-        yield line_at(scale(tick), _TOP, scale(tick), bottom, _GRID)
+        yield line_at(scale(tick), TOP, scale(tick), bottom, GRID)
         yield text_at(number(round(tick, 9)), scale(tick), bottom + 15, "middle", size=12)
-    yield line_at(scale(0), _TOP, scale(0), bottom, _HONEST, dashes="6 4")
-
-
-def _legend(y: float) -> Iterator[Html]:
-    lines = (
-        "Gain over the best script in the same seat, in units of the payoff, with three",
-        "standard errors. Small dots: single seats. Dashed: the best script. Orange:",
-        "earns more than it.",
-    )
-    for place, line in enumerate(lines):
-        yield text_at(line, 10, y + 15 * place, size=11.5, color=_PALE)
+    yield line_at(scale(0), TOP, scale(0), bottom, HONEST, dashes="6 4")
 
 
 def _summary(report: "GameAuditReport") -> tuple[str, str]:

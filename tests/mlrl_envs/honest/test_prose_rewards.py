@@ -1,4 +1,4 @@
-"""What honest answers earn, by halves chosen by a hash; thresholds were chosen on the other half.
+"""Rewards of honest answers, in halves chosen by a hash; thresholds were chosen on the other half.
 
 Figures of both halves were seen meanwhile, so this half is no blind test.
 """
