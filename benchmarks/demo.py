@@ -101,12 +101,13 @@ def train(config: DemoConfig, run_dir: Path, *, resume: bool) -> bool:
         "magrpo",
         agents=agents,
         model=config.model,
-        group_size=config.group_size,
-        joint_mode="cross",  # every combination is scored, which lowers the variance
-        max_new_tokens=config.max_new_tokens,
-        lr=config.lr,
-        loss="dr_grpo",  # equal weight for all tokens, so that short answers are not favoured
-        precision=config.precision,
+        # Every combination is scored, which lowers the variance.
+        group={"size": config.group_size, "joint_mode": "cross"},
+        # All tokens have equal weight, so that short answers are not favoured.
+        loss={"kind": "dr_grpo"},
+        sampling={"max_new_tokens": config.max_new_tokens},
+        optimizer={"lr": config.lr},
+        compute={"precision": config.precision},
         seed=config.seed,
     )
     result = mlrl_learners.train(
@@ -142,8 +143,8 @@ def play_code(config: DemoConfig, run_dir: Path) -> None:
         "magrpo",
         agents=programmers,
         model=model,
-        max_new_tokens=config.code_tokens,
-        precision=config.precision,
+        sampling={"max_new_tokens": config.code_tokens},
+        compute={"precision": config.precision},
     )
     result = mlrl_learners.evaluate(
         env_id=CODE,

@@ -24,8 +24,8 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
     "magrpo": ("story",),
     "marloo": ("story", "--learner.name", "marloo"),
     # A value head on the actor, because separate critics would double the memory.
-    "ippo": ("ippo", "--learner.critic", "value_head", "--learner.epochs", "1"),
-    "mappo": ("mappo", "--learner.epochs", "1"),
+    "ippo": ("ippo", "--learner.critic.kind", "value_head", "--learner.optimizer.epochs", "1"),
+    "mappo": ("mappo", "--learner.optimizer.epochs", "1"),
 }
 ITERATIONS, TASKS = 12, 2
 ANSWERS = TASKS * 6 * 2  # per iteration: tasks, group size, agents
@@ -89,7 +89,7 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
 
 def _train(method: str, seed: int, run_dir: Path) -> int:
     preset, *overrides = PRESETS[method]
-    words = ["--run-dir", str(run_dir), *overrides, "--learner.lr", "1e-4"]
+    words = ["--run-dir", str(run_dir), *overrides, "--learner.optimizer.lr", "1e-4"]
     settings = {
         "iterations": ITERATIONS,
         "tasks_per_iteration": TASKS,

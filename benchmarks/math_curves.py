@@ -18,15 +18,21 @@ from typing import Any
 
 from benchmarks import curves
 from benchmarks.curves import Curve
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.figures.means import mean
 
 __all__ = ["draw", "main"]
 
 ENV_ID = "mlrl/math-v1"
 ENV = {"max_turns": "2", "feedback": "diagnostics", "topics": "[arithmetic]", "levels": "[1]"}
-VARIANTS: Mapping[str, Mapping[str, str]] = {
+VARIANTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "reach": {},
-    "nodes": {"turn_weights": "nodes", "renormalize": "false"},
+    "nodes": {"credit": {"turn_weights": "nodes"}, "sampling": {"renormalize": "false"}},
+}
+SHARED: Mapping[str, Mapping[str, str]] = {
+    "team": {"share_weights": "true"},
+    "sampling": {"max_new_tokens": "48"},
+    "compute": {"precision": "bf16"},
 }
 ITERATIONS, TASKS, SFT_ITERATIONS, DEMONSTRATIONS = 10, 4, 30, 240
 COLORS = {"reach": "#1b6ca8", "nodes": "#c8553d"}
@@ -87,8 +93,8 @@ def _imitate(runs: Path) -> Path:
         _mlrl("collect", ENV_ID, "--actor", "reference", "--tasks", str(DEMONSTRATIONS),
               "--out", str(file), *env)  # fmt: skip
     options = {
-        "episodes": str(file), "batch_size": "8", "share_weights": "true",
-        "max_new_tokens": "48", "lr": "5e-5", "precision": "bf16", "filter_reward": "null",
+        "examples": {"episodes": str(file), "batch_size": "8", "filter_reward": "null"},
+        **SHARED, "optimizer": {"lr": "5e-5"},
     }  # fmt: skip
     _run("sft", run_dir, 0, options, SFT_ITERATIONS, {})
     return run_dir / "checkpoints" / f"step_{SFT_ITERATIONS}" / "learner" / "shared"
@@ -96,10 +102,10 @@ def _imitate(runs: Path) -> Path:
 
 def _train(variant: str, seed: int, run_dir: Path, model: Path) -> None:
     options = {
-        "group_size": "3", "joint_mode": "aligned", "branching": "tree", "loss": "dr_grpo",
-        "share_weights": "true", "max_new_tokens": "48", "lr": "2e-5", "precision": "bf16",
-        **VARIANTS[variant],
+        "group": {"size": "3", "joint_mode": "aligned", "branching": "tree"},
+        "loss": {"kind": "dr_grpo"}, **SHARED, "optimizer": {"lr": "2e-5"},
     }  # fmt: skip
+    options = merge_options(options, VARIANTS[variant])
     evaluation = {"eval_every": ITERATIONS, "eval_tasks": 32, "tasks_per_iteration": TASKS}
     _run("magrpo", run_dir, seed, options, ITERATIONS, evaluation, str(model))
 
@@ -108,7 +114,7 @@ def _run(
     name: str,
     run_dir: Path,
     seed: int,
-    options: Mapping[str, str],
+    options: Mapping[str, Mapping[str, str]],
     iterations: int,
     settings: Mapping[str, int],
     model: str = "smollm2-135m-instruct",
@@ -118,7 +124,10 @@ def _run(
         return
     config = run_dir.with_suffix(".yaml")
     env = ", ".join(f"{key}: {value}" for key, value in ENV.items())
-    learner = ", ".join(f"{key}: {value}" for key, value in options.items())
+    learner = ", ".join(
+        f"{group}: {{{', '.join(f'{key}: {value}' for key, value in fields.items())}}}"
+        for group, fields in options.items()
+    )
     train = {
         "iterations": iterations, "seed": seed, "checkpoint_every": iterations,
         "keep_checkpoints": 1, **settings,

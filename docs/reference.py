@@ -14,12 +14,9 @@ from reference_modules import modules_page
 
 import mlrl_envs
 import mlrl_learners
-from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
-from mlrl_learners.algorithms.madpo import MadpoConfig
-from mlrl_learners.algorithms.magrpo import MagrpoConfig
-from mlrl_learners.algorithms.marlhf import MarlhfConfig
-from mlrl_learners.algorithms.sft import SftConfig
+from mlrl_learners.algorithms.learner_configs import default_config
 from mlrl_learners.config import run
+from mlrl_learners.config.groups import OptionGroup, option_groups
 
 __all__ = ["write_pages"]
 
@@ -41,33 +38,44 @@ def write_pages(folder: Path) -> None:
 
 
 def learners_page() -> str:
-    """Return the page of all registered learners and their options."""
+    """Return the page of all registered learners and their options, in groups."""
     rows = [(f"`{name}`", spec.summary) for name, spec in mlrl_learners.registry.items()]
-    return (
-        "\n\n".join(
-            [
-                "# Registered learners",
-                table(("name", "method"), rows),
-                "Learners with a common table of options differ in their defaults.",
-                "## Options without a critic",
-                "`magrpo` and its family, and `grpo`, `rloo` and `reinforce_pp`.",
-                options_table(MagrpoConfig),
-                "## Options with a critic",
-                "`ippo`, `mappo`, `iac`, `maac` and `ppo`.",
-                options_table(ActorCriticConfig),
-                "## Options of preference learning",
-                "`madpo` and `dpo`.",
-                options_table(MadpoConfig),
-                "## Options of a reward model",
-                "`marlhf` also has the options of its `method`.",
-                options_table(MarlhfConfig),
-                "## Options of supervised learning",
-                "`sft`.",
-                options_table(SftConfig),
-            ]
-        )
-        + "\n"
-    )
+    parts = [
+        "# Registered learners",
+        table(("name", "method"), rows),
+        _NOTE,
+    ]
+    for title, note, learner in _FAMILIES:
+        parts += [f"## {title}", note]
+        for group in option_groups(default_config(learner)):
+            parts += [f"### {group.name or 'method'}", group.summary, _group_table(group)]
+    return "\n\n".join(parts) + "\n"
+
+
+_NOTE = (
+    'Options are in groups: `make("magrpo", ..., optimizer={"lr": 1e-5})`, or '
+    "`--learner.optimizer.lr 1e-5`. Learners with a common table differ in their defaults; "
+    "`mlrl list NAME` shows those of one learner."
+)
+_FAMILIES = (
+    (
+        "Options without a critic",
+        "`magrpo` and its family, and `grpo`, `rloo` and `reinforce_pp`.",
+        "magrpo",
+    ),
+    ("Options with a critic", "`ippo`, `mappo`, `iac`, `maac` and `ppo`.", "ippo"),
+    ("Options of preference learning", "`madpo` and `dpo`.", "madpo"),
+    ("Options of a reward model", "`marlhf` also has the groups of its `method`.", "marlhf"),
+    ("Options of supervised learning", "`sft`.", "sft"),
+)
+
+
+def _group_table(group: OptionGroup) -> str:
+    prefix = f"{group.name}." if group.name else ""
+    rows = [
+        (f"`{prefix}{each.name}`", f"`{each.default!r}`", each.meaning) for each in group.options
+    ]
+    return table(("name", "default", "meaning"), rows)
 
 
 def configuration_page() -> str:

@@ -1,10 +1,11 @@
 """Conversion of docstrings and dataclasses to Markdown for the reference pages."""
 
 import dataclasses
-import inspect
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
+
+from mlrl_learners.config.groups import field_docs
 
 __all__ = ["docstring_as_markdown", "fenced", "options_table", "table"]
 
@@ -37,7 +38,7 @@ def _section_line(line: str) -> str:
 
 def options_table(kind: type, prefix: str = "") -> str:
     """Return a table of the fields of a dataclass with defaults and descriptions."""
-    meanings = _attribute_docs(kind)
+    meanings = field_docs(kind)
     rows = []
     for item in dataclasses.fields(kind):
         default = _default(item)
@@ -51,17 +52,6 @@ def _default(item: "dataclasses.Field[Any]") -> str:
     if item.default_factory is not dataclasses.MISSING:
         return f"`{item.default_factory()!r}`"
     return "required"
-
-
-def _attribute_docs(kind: type) -> Mapping[str, str]:
-    """Collect the `Attributes:` sections of a class and its bases."""
-    docs: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        text = inspect.cleandoc(base.__doc__ or "")
-        _, _, attributes = text.partition("Attributes:\n")
-        for name, meaning in re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", attributes, re.MULTILINE):
-            docs[name] = " ".join(meaning.split())
-    return docs
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

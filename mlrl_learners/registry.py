@@ -7,6 +7,7 @@ group `mlrl.learners`; registered names take precedence over entry points.
 """
 
 import contextlib
+import dataclasses
 import importlib.metadata
 import inspect
 import weakref
@@ -165,6 +166,8 @@ def _as_json(value: object) -> object:
         return {str(key): _as_json(inner) for key, inner in value.items()}
     if value is None or isinstance(value, str | int | float):
         return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return _as_json(dataclasses.asdict(value))
     if isinstance(value, list):
         return [_as_json(inner) for inner in value]
     return str(value) if isinstance(value, Path) else f"a {type(value).__name__} in memory"

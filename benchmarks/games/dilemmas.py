@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.games.plans import Method, Plan, Stage
+from mlrl_learners.config.option_places import merge_options
 
 __all__ = ["MATRIX", "PUBLIC_GOODS"]
 
@@ -17,12 +18,16 @@ MATRICES = ("prisoners-dilemma", "stag-hunt", "chicken", "coordination")
 # Nothing else keeps the form of answers, which the measure reads: the payoff of a move is the same
 # without its tag. The penalty costs some giving in public goods, where payoffs are close together.
 OPTIONS: Mapping[str, Any] = {
-    "lr": 1e-3, "schedule": "linear", "joint_mode": "cross", "kl_coef": 0.02, "kl_estimator": "k2",
-}  # fmt: skip
+    "optimizer": {"lr": 1e-3, "schedule": "linear"},
+    "group": {"joint_mode": "cross"},
+    "penalty": {"kl_coef": 0.02, "kl_estimator": "k2"},
+}
 
 
 def _stage(credit: str, group_size: int, tasks: int, updates: int) -> tuple[Stage, ...]:
-    options = {**OPTIONS, "group_size": group_size, "credit": CREDITS[credit]}
+    options = merge_options(
+        OPTIONS, {"group": {"size": group_size}, "credit": {"kind": CREDITS[credit]}}
+    )
     return (Stage(updates, tasks, "magrpo", options),)
 
 

@@ -9,9 +9,13 @@ from benchmarks.games.plans import Method, Plan, Stage
 __all__ = ["HANABI"]
 
 PPO: Mapping[str, Any] = {
-    "group_size": 1, "lr": 3e-4, "schedule": "linear", "gamma": 1.0, "critic": "value_head",
-    "kl_coef": 0.01, "kl_estimator": "k2", "max_rows": 128, "micro_batch_tokens": 8192,
-}  # fmt: skip
+    "group": {"size": 1},
+    "optimizer": {"lr": 3e-4, "schedule": "linear"},
+    "credit": {"gamma": 1.0},
+    "critic": {"kind": "value_head"},
+    "penalty": {"kl_coef": 0.01, "kl_estimator": "k2"},
+    "compute": {"max_rows": 128, "micro_batch_tokens": 8192},
+}
 
 HANABI = Plan(
     env_id="mlrl/hanabi-v0",
@@ -19,7 +23,7 @@ HANABI = Plan(
     scripts=("convention",),
     games=1000,
     sft=1200,
-    sft_options={"lr": 1e-3, "micro_batch_tokens": 8192},
+    sft_options={"optimizer": {"lr": 1e-3}, "compute": {"micro_batch_tokens": 8192}},
     measure="score",
     shown="score",
     points=5,

@@ -9,13 +9,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.games.plans import Method, Plan, Stage
+from mlrl_learners.config.option_places import merge_options
 
 __all__ = ["KUHN"]
 
 # All rollouts are whole trees, so that an answer is judged by the mean over what may follow.
-TREE: Mapping[str, Any] = {"group_size": 4, "schedule": "linear", "lr": 3e-4}
-KL: Mapping[str, Any] = {"kl_coef": 0.5, "kl_estimator": "k2"}
-PPO: Mapping[str, Any] = {**TREE, "critic": "value_head", "gamma": 1.0, "gae_lambda": 1.0}
+TREE: Mapping[str, Any] = {"group": {"size": 4}, "optimizer": {"schedule": "linear", "lr": 3e-4}}
+KL: Mapping[str, Any] = {"penalty": {"kl_coef": 0.5, "kl_estimator": "k2"}}
+PPO: Mapping[str, Any] = merge_options(
+    TREE,
+    {"critic": {"kind": "value_head"}, "credit": {"gamma": 1.0}, "advantage": {"gae_lambda": 1.0}},
+)
 TASKS, UPDATES = 12, 100  # every deal twice per update
 ROUNDS, LAST_ROUNDS = 8, 2
 
@@ -26,7 +30,7 @@ def _whole(learner: str, options: Mapping[str, Any]) -> tuple[Stage, ...]:
 
 def _staged(learner: str, options: Mapping[str, Any]) -> tuple[Stage, ...]:
     """Return stages with a reference each; the last ones have a lower rate, for less noise."""
-    last = {**options, "lr": options["lr"] / 3}
+    last = merge_options(options, {"optimizer": {"lr": options["optimizer"]["lr"] / 3}})
     return (
         Stage(UPDATES, TASKS, learner, options, rounds=ROUNDS),
         Stage(UPDATES, TASKS, learner, last, rounds=LAST_ROUNDS),
@@ -44,14 +48,15 @@ KUHN = Plan(
     methods={
         "magrpo": Method(_whole("magrpo", TREE), "`magrpo`"),
         "magrpo-kl": Method(
-            _whole("magrpo", {**TREE, **KL}), "`magrpo`, `kl_coef` 0.5, one reference"
+            _whole("magrpo", merge_options(TREE, KL)), "`magrpo`, `kl_coef` 0.5, one reference"
         ),
         "magrpo-moving-kl": Method(
-            _staged("magrpo", {**TREE, **KL}), "`magrpo`, `kl_coef` 0.5, a reference per stage"
+            _staged("magrpo", merge_options(TREE, KL)),
+            "`magrpo`, `kl_coef` 0.5, a reference per stage",
         ),
         "ippo": Method(_whole("ippo", PPO), "`ippo`"),
         "ippo-moving-kl": Method(
-            _staged("ippo", {**PPO, **KL}), "`ippo`, `kl_coef` 0.5, a reference per stage"
+            _staged("ippo", merge_options(PPO, KL)), "`ippo`, `kl_coef` 0.5, a reference per stage"
         ),
     },
 )

@@ -77,7 +77,10 @@ def _outcome(game: Any, policy: Policy) -> Figures:  # noqa: ANN401 - any game
 def _score(folder: Path, env_id: str, options: Mapping[str, Any]) -> Figures:
     """Return the mean return of sampled games from seeds that training does not use."""
     env = mlrl_envs.make(env_id, **options)
-    sampling = {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 8, "share_weights": True}
+    sampling = {
+        "sampling": {"temperature": 1.0, "top_p": 1.0, "max_new_tokens": 8},
+        "team": {"share_weights": True},
+    }
     actor = make("magrpo", agents=env.possible_agents, model=str(folder), seed=0, **sampling)
     found = {}
     for name, explore in (("score", True), ("greedy score", False)):

@@ -5,6 +5,7 @@ from typing import Any
 
 from benchmarks.games.model import ModelSize
 from benchmarks.games.plans import Method, Plan, Stage
+from mlrl_learners.config.option_places import merge_options
 
 __all__ = ["NIM", "TICTACTOE"]
 
@@ -12,12 +13,19 @@ __all__ = ["NIM", "TICTACTOE"]
 # lines; an entropy bonus would be paid for a loose form. The most probable move of the equilibrium
 # of the game with this penalty is optimal, because a win pays 1 and a loss -1.
 GAME: Mapping[str, Any] = {
-    "lr": 2e-3, "schedule": "linear", "gamma": 1.0, "kl_coef": 0.1, "kl_estimator": "k2",
-}  # fmt: skip
-TREE: Mapping[str, Any] = {**GAME, "group_size": 2}
-PPO: Mapping[str, Any] = {
-    **GAME, "group_size": 1, "critic": "value_head", "normalize_advantages": False,
-}  # fmt: skip
+    "optimizer": {"lr": 2e-3, "schedule": "linear"},
+    "credit": {"gamma": 1.0},
+    "penalty": {"kl_coef": 0.1, "kl_estimator": "k2"},
+}
+TREE: Mapping[str, Any] = merge_options(GAME, {"group": {"size": 2}})
+PPO: Mapping[str, Any] = merge_options(
+    GAME,
+    {
+        "group": {"size": 1},
+        "critic": {"kind": "value_head"},
+        "advantage": {"normalize": False},
+    },
+)
 
 # Updates for each value of an option of the environment, easy games first, so that what follows a
 # move is played well: (value, rollouts, updates).

@@ -13,14 +13,15 @@ from benchmarks.games.model import save_model
 from benchmarks.games.plans import Plan, Stage
 from benchmarks.games.play import collect_play, texts_of
 from mlrl_learners.cli.train import train_config
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 from mlrl_learners.runs.files import CONFIG_FILE
 
 __all__ = ["InterruptedRunError", "Snapshot", "snapshots", "train_method"]
 
 PLAY_FILE = "play.jsonl"
-SFT = {"batch_size": 64, "lr": 2e-3, "schedule": "linear"}
-SAMPLING = {"temperature": 1.0, "top_p": 1.0}
+SFT = {"examples": {"batch_size": 64}, "optimizer": {"lr": 2e-3, "schedule": "linear"}}
+SAMPLING = {"sampling": {"temperature": 1.0, "top_p": 1.0}}
 
 
 class InterruptedRunError(Exception):
@@ -63,7 +64,7 @@ def train_method(plan: Plan, name: str, seed: int, runs: Path) -> None:
             checkpoint_every=max(1, stage.iterations // plan.points),
             keep_checkpoints=stage.iterations,
         )
-        options = {**SAMPLING, **_shared(plan), **stage.options}
+        options = merge_options(SAMPLING, _shared(plan), stage.options)
         learner = LearnerConfig(stage.learner, str(model), options)
         model = _run(RunConfig(env, learner, train=train), run_dir)
 
@@ -97,7 +98,8 @@ def _imitate(plan: Plan, seed: int, runs: Path) -> Path:
         partial = model.with_suffix(".partial")
         save_model(partial, texts_of(play), plan.size, seed=seed)
         partial.rename(model)
-    options = {**SFT, **_shared(plan), **plan.sft_options, "episodes": str(play)}
+    file = {"examples": {"episodes": str(play)}}
+    options = merge_options(SFT, _shared(plan), plan.sft_options, file)
     train = TrainConfig(
         iterations=plan.sft, seed=seed, checkpoint_every=plan.sft, keep_checkpoints=1
     )
@@ -144,4 +146,7 @@ def _weights(run_dir: Path, step: int) -> Path:
 
 def _shared(plan: Plan) -> Mapping[str, Any]:
     """Return the options that all runs of a plan have in common."""
-    return {"share_weights": True, "max_new_tokens": plan.max_new_tokens}
+    return {
+        "team": {"share_weights": True},
+        "sampling": {"max_new_tokens": plan.max_new_tokens},
+    }

@@ -159,10 +159,12 @@ def update(folder: str, arguments: argparse.Namespace) -> Rows:
         "grpo",
         agents=[AGENT],
         model=folder,
-        dtype="bfloat16",
-        device=arguments.device,
-        skip_equal_groups=False,
-        micro_batch_tokens=arguments.micro_batch_tokens,
+        compute={
+            "dtype": "bfloat16",
+            "device": arguments.device,
+            "micro_batch_tokens": arguments.micro_batch_tokens,
+        },
+        baseline={"skip_equal_groups": False},
     )
     rollouts = made_rollouts(
         prompts=8, samples=8, prompt_tokens=128, answer_tokens=arguments.max_new_tokens
@@ -191,9 +193,11 @@ def our_step(folder: str, arguments: argparse.Namespace) -> Rows:
 
     options = {
         **AS_THE_PEER,
-        "dtype": "bfloat16",
-        "device": arguments.device,
-        "micro_batch_tokens": arguments.micro_batch_tokens,
+        "compute": {
+            "dtype": "bfloat16",
+            "device": arguments.device,
+            "micro_batch_tokens": arguments.micro_batch_tokens,
+        },
     }
     setup = {**_work(folder, arguments).as_setup(), "learner": "magrpo", "options": options}
     _, step = build(setup)

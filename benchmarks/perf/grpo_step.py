@@ -21,10 +21,9 @@ __all__ = ["main"]
 
 # Defaults of trl: no KL term, clipping at 0.2, equal token weights, gradient norm at most 1.
 AS_THE_PEER = {
-    "loss": "token_mean",
-    "skip_equal_groups": False,
-    "weight_decay": 0.0,
-    "max_grad_norm": 1.0,
+    "loss": {"kind": "token_mean"},
+    "baseline": {"skip_equal_groups": False},
+    "optimizer": {"weight_decay": 0.0, "max_grad_norm": 1.0},
 }
 
 

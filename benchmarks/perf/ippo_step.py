@@ -20,7 +20,10 @@ from benchmarks.perf.work import Work
 __all__ = ["main"]
 
 # One step of each optimizer per round, as in the peer.
-AS_THE_PEER = {"critic": "separate", "epochs": 1, "weight_decay": 0.01, "max_grad_norm": 0.0}
+AS_THE_PEER = {
+    "critic": {"kind": "separate"},
+    "optimizer": {"epochs": 1, "weight_decay": 0.01, "max_grad_norm": 0.0},
+}
 
 
 def main(argv: Sequence[str] | None = None) -> None:

@@ -28,11 +28,9 @@ __all__ = ["main"]
 PRECISIONS = ("float32", "bf16")
 # Settings of the trainer of the peer, so that both sides do the same work.
 AS_THE_PEER = {
-    "loss": "sequence",
-    "normalize_std": False,
-    "skip_equal_groups": False,
-    "weight_decay": 0.01,
-    "max_grad_norm": 0.0,
+    "loss": {"kind": "sequence"},
+    "baseline": {"normalize_std": False, "skip_equal_groups": False},
+    "optimizer": {"weight_decay": 0.01, "max_grad_norm": 0.0},
 }
 
 

@@ -16,16 +16,16 @@ def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[s
     """Build the learner; agents alternate between the prompts of the story task."""
     import mlrl_learners
 
+    compute = {name: setup[name] for name in ("precision", "micro_batch_tokens") if name in setup}
     learner: Any = mlrl_learners.make(
         "magrpo",
         agents=[f"agent_{number}" for number in range(setup["agents"])],
         model=setup["model"],
-        lora_rank=setup["lora_rank"],
-        group_size=setup["group_size"],
-        max_new_tokens=setup["max_new_tokens"],
-        precision=setup["precision"],
-        skip_equal_groups=False,
-        **{name: setup[name] for name in ("micro_batch_tokens",) if name in setup},
+        lora={"rank": setup["lora_rank"]},
+        group={"size": setup["group_size"]},
+        baseline={"skip_equal_groups": False},
+        sampling={"max_new_tokens": setup["max_new_tokens"]},
+        compute=compute,
     )
     texts = [list(prompts.values()) for prompts in story_prompts(setup["tasks"])]
     weights = sum(weight.numel() for weight in learner.policies["agent_0"].parameters())
@@ -53,7 +53,7 @@ def _rollouts(learner: Any, texts: Sequence[Sequence[str]], seed: int) -> list["
         {agent: read[place % len(read)] for place, agent in enumerate(learner.agents)}
         for read in texts
     ]
-    size = learner.config.group_size
+    size = learner.config.group.size
     rollouts = []
     for number, (observed, answers) in enumerate(
         zip(observations, learner.act(observations, num_samples=size), strict=True)

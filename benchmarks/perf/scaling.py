@@ -28,6 +28,7 @@ from benchmarks.perf.magrpo_step import AS_THE_PEER
 from benchmarks.perf.step_ours import prepare
 from benchmarks.perf.versus import model_folder, story_prompts
 from benchmarks.perf.work import Work
+from mlrl_learners.config.option_places import merge_options
 
 __all__ = ["draw", "exponent", "main"]
 
@@ -127,7 +128,7 @@ def _work(folder: str, name: str, value: int, max_new_tokens: int) -> Work:
 
 def _step(work: Work) -> Callable[[int], Measurement]:
     # Agents share weights, so that memory does not limit their number.
-    options = {**AS_THE_PEER, "share_weights": True}
+    options = merge_options(AS_THE_PEER, {"team": {"share_weights": True}})
     step, _ = prepare({**work.as_setup(), "learner": "magrpo", "options": options})
     return step
 

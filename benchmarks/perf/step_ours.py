@@ -6,6 +6,7 @@ from typing import Any
 
 from benchmarks.perf.common import Measurement, peak_rss_mib, serve, versions
 from benchmarks.perf.work import Work
+from mlrl_learners.config.option_places import merge_options
 
 __all__ = ["build", "prepare"]
 
@@ -40,12 +41,18 @@ def build(setup: dict[str, Any]) -> tuple[Any, Callable[..., Measurement]]:
         name,
         agents=work.agents,
         model=work.model,
-        max_new_tokens=work.max_new_tokens,
-        temperature=work.temperature,
-        top_p=work.top_p,
-        lr=work.learning_rate,
-        group_size=work.group_size,
-        **options,
+        **merge_options(
+            options,
+            {
+                "sampling": {
+                    "max_new_tokens": work.max_new_tokens,
+                    "temperature": work.temperature,
+                    "top_p": work.top_p,
+                },
+                "optimizer": {"lr": work.learning_rate},
+                "group": {"size": work.group_size},
+            },
+        ),
     )
     rollout = RolloutConfig(num_samples=work.group_size)
     tasks = range(len(work.prompts))

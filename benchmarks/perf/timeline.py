@@ -113,8 +113,8 @@ def _step(folder: str, sandbox: Sandbox, arguments: argparse.Namespace) -> tuple
         "magrpo",
         agents=env.possible_agents,
         model=folder,
-        max_new_tokens=arguments.max_new_tokens,
-        skip_equal_groups=False,
+        sampling={"max_new_tokens": arguments.max_new_tokens},
+        baseline={"skip_equal_groups": False},
     )
     learner.act = lanes.timed("generation", learner.act)
     lanes.start = time.perf_counter()

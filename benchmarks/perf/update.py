@@ -102,7 +102,9 @@ def _step(number: int) -> JointStep:
 
 
 def _ours(folder: str, rollouts: Sequence[Rollout]) -> Callable[[int], Measurement]:
-    learner = mlrl_learners.make("grpo", agents=[AGENT], model=folder, skip_equal_groups=False)
+    learner = mlrl_learners.make(
+        "grpo", agents=[AGENT], model=folder, baseline={"skip_equal_groups": False}
+    )
     return lambda _seed: _timed(lambda: learner.update(rollouts), rollouts)
 
 

@@ -13,20 +13,23 @@ and a value loss of 0.6 (V - R)^2, which is 1.2 times (V - R)^2 / 2.
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from mlrl_learners.algorithms.answer_loss import answer_loss, with_old_logprobs
 from mlrl_learners.algorithms.critic_inputs import ValueEstimates, check_no_waiting
+from mlrl_learners.algorithms.critic_options import AdvantageOptions
 from mlrl_learners.algorithms.critics import CriticConfig, TeamCritics
+from mlrl_learners.algorithms.policy_gradient_options import (
+    CreditOptions,
+    MinibatchOptimizerOptions,
+)
 from mlrl_learners.algorithms.policy_update import (
     Stats,
-    add_agent_stats,
     mean_divisor,
-    per_token,
-    surrogate,
     take_steps,
     weigh_samples,
 )
@@ -34,14 +37,14 @@ from mlrl_learners.algorithms.reward_terms import RewardTerms
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.turn_samples import TurnSample, turn_samples
 from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
-from mlrl_learners.config.options import check_options
+from mlrl_learners.config.groups import build_config
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.gae import TurnGae
-from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.play.steps import has_artificial_limit
 from mlrl_learners.policies import ModelSource, PolicyOptimizer
-from mlrl_learners.types import AgentID, Rollout, RolloutConfig
+from mlrl_learners.types import AgentID, Rollout
 
 __all__ = [
     "ActorCritic",
@@ -54,14 +57,15 @@ __all__ = [
 
 CRITICS_FOLDER = "critics"
 ONE_STEP: Mapping[str, Any] = {
-    "gae_lambda": 0.0,
-    "loss": "sequence",
-    "clip_low": 1.0,
-    "clip_high": math.inf,
-    "value_clip": math.inf,
-    "value_coef": 1.2,  # of (V - R)^2 / 2: the published 0.6 of (V - R)^2
-    "epochs": 1,
+    "advantage": {"gae_lambda": 0.0},
+    "loss": {"kind": "sequence", "clip_low": 1.0, "clip_high": math.inf},
+    # value_coef of (V - R)^2 / 2: the published 0.6 of (V - R)^2
+    "critic": {"value_clip": math.inf, "value_coef": 1.2},
+    "optimizer": {"epochs": 1},
 }
+TWO_EPOCHS = MinibatchOptimizerOptions(epochs=2)
+DISCOUNTED = CreditOptions(gamma=0.9)
+CENTRAL_CRITIC: Mapping[str, Any] = {"critic": {"kind": "central"}}
 
 
 @dataclass(frozen=True)
@@ -69,40 +73,26 @@ class ActorCriticConfig(CriticConfig):
     """Options of the actor-critic methods.
 
     Attributes:
-        gamma: Discount factor per turn of the episode, turns in which an agent waits included, in
-            [0, 1].
-        gae_lambda: Mixing of n-step advantages over an agent's own decisions, from 0 (one-step
-            temporal differences) to 1 (whole returns); lambda of GAE (arXiv 1506.02438).
-        bootstrap_truncated: Adds the critic's value of the next observation where an artificial
-            turn limit ends the episode (arXiv 1712.00378); the environment must declare its limit
-            artificial (`metadata["artificial_limit"]`), any other limit ends the task.
-        normalize_advantages: Shifts and scales the advantages of a policy to mean 0 and deviation 1
-            in each update; value targets keep the scale of the rewards.
-        entropy_coef: Weight of the entropy of the token distributions, at least 0.
-        epochs: Number of passes over the same rollouts, at least 1.
+        optimizer: Learning rate, its schedule, and steps per update.
+        credit: Return of an answer.
+        advantage: Combination of the values and rewards of several turns.
     """
 
-    gamma: float = 0.9
-    gae_lambda: float = 0.95
-    bootstrap_truncated: bool = False
-    normalize_advantages: bool = True
-    entropy_coef: float = 0.0
-    epochs: int = 2
+    optimizer: MinibatchOptimizerOptions = TWO_EPOCHS
+    credit: CreditOptions = DISCOUNTED
+    advantage: AdvantageOptions = field(default_factory=AdvantageOptions)
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check combinations.
 
         Raises:
-            ConfigError: If a value is outside its range.
+            ConfigError: If another option makes a value meaningless.
         """
         super().__post_init__()
-        if not 0 <= self.gae_lambda <= 1:
-            raise ConfigError(f"gae_lambda must be in [0, 1], got {self.gae_lambda}")
-        if not self.entropy_coef >= 0:
-            raise ConfigError(f"entropy_coef must be at least 0, got {self.entropy_coef}")
-        if self.bootstrap_truncated and self.gamma == 0:
+        if self.advantage.bootstrap_truncated and self.credit.gamma == 0:
             raise ConfigError(
-                "bootstrap_truncated adds gamma times a critic's value, got gamma 0: leave it out"
+                "advantage.bootstrap_truncated adds credit.gamma times a critic's value, got "
+                "credit.gamma 0: leave it out"
             )
 
 
@@ -126,10 +116,10 @@ class ActorCritic(Team):
         seed: int = 0,
     ) -> None:
         super().__init__(agents, model, config, seed)
-        self.rollout = RolloutConfig(config.group_size, config.joint_mode, config.branching)
+        self.rollout = config.group.rollout
         sources = dict(self.sources)
-        if config.critic_model is not None:
-            sources = dict.fromkeys(sources, config.critic_model)
+        if config.critic.model is not None:
+            sources = dict.fromkeys(sources, config.critic.model)
         learners = {name: self.policies[name] for name in self.optimizers}
         self.reward_terms = RewardTerms(learners, self.policy_of, config)
         self.critics = TeamCritics(self, config, formats=self._formats, sources=sources)
@@ -146,15 +136,17 @@ class ActorCritic(Team):
         """
         check_rewards(rollouts)
         config = self.config
-        if config.bootstrap_truncated:
+        if config.advantage.bootstrap_truncated:
             check_no_waiting(rollouts)
         rewarded = self.reward_terms.apply(rollouts)
         # V_old(h): all epochs use the values from before the update.
-        estimates = self.critics.estimate(rewarded, bootstrap=config.bootstrap_truncated)
+        estimates = self.critics.estimate(rewarded, bootstrap=config.advantage.bootstrap_truncated)
         # A_t = sum over l of (gamma lambda)^l delta_{t+l}; its value target is A_t + V_old(h_t).
         estimators = self.advantage_estimators(rewarded, estimates)
-        samples = turn_samples(rewarded, estimates, estimators, config, self.learning)
-        metrics = group_metrics(list(rollout_groups(rewarded, config.gamma, turn_weights="nodes")))
+        samples = turn_samples(rewarded, estimates, estimators, config.credit, self.learning)
+        metrics = group_metrics(
+            list(rollout_groups(rewarded, config.credit.gamma, turn_weights="nodes"))
+        )
         self.begin_update()
         for name in self.optimizers:
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
@@ -173,9 +165,9 @@ class ActorCritic(Team):
         return [
             TurnGae(
                 estimates.value,
-                config.gamma,
-                config.gae_lambda,
-                bootstrap=config.bootstrap_truncated and rollout.artificial_limit,
+                config.credit.gamma,
+                config.advantage.gae_lambda,
+                bootstrap=config.advantage.bootstrap_truncated and rollout.artificial_limit,
             )
             for rollout in rollouts
         ]
@@ -200,11 +192,11 @@ class ActorCritic(Team):
         Raises:
             ConfigError: If it is set and the environment does not declare its limit artificial.
         """
-        if self.config.bootstrap_truncated and not has_artificial_limit(env):
+        if self.config.advantage.bootstrap_truncated and not has_artificial_limit(env):
             raise ConfigError(
-                "bootstrap_truncated takes an environment whose turn limit is artificial, and "
-                f"metadata['artificial_limit'] of {type(env).__name__} is not true: its limit ends "
-                "the task, so no reward can follow it; leave bootstrap_truncated out"
+                "advantage.bootstrap_truncated takes an environment whose turn limit is "
+                f"artificial, and metadata['artificial_limit'] of {type(env).__name__} is not "
+                "true: its limit ends the task, so no reward can follow it; leave it out"
             )
 
     def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
@@ -217,14 +209,15 @@ class ActorCritic(Team):
         config = self.config
         optimizers = {"grad_norm": self.optimizers[name]}
         samples = weigh_samples(
-            samples, config, divisor, normalize_advantages=config.normalize_advantages
+            samples, config, divisor, normalize_advantages=config.advantage.normalize
         )
-        if config.critic == "value_head":  # the head is trained on masked answers too
+        if config.critic.kind == "value_head":  # the head is trained on masked answers too
             optimizers["critic_grad_norm"] = self.critics.optimizers[name]
         else:
             samples = [each for each in samples if not config.is_masked(each.completion)]
         if not samples:
             return {}
+        samples = with_old_logprobs(samples, self.policies[name], config)
         stats = take_steps(
             samples,
             functools.partial(self._loss, name, divisor),
@@ -233,29 +226,23 @@ class ActorCritic(Team):
             config=config,
             generator=self.generator,
         )
-        metrics = policy_metrics(name, stats, config.epochs, self.optimizers[name].last_lr)
-        if config.critic == "value_head":
+        metrics = policy_metrics(
+            name, stats, config.optimizer.epochs, self.optimizers[name].last_lr
+        )
+        if config.critic.kind == "value_head":
             metrics |= self.critics.metrics(name, [each.value_sample for each in samples], stats)
         return metrics
 
     def _loss(self, name: str, divisor: float, samples: list[TurnSample], stats: Stats) -> Tensor:
-        """Return the loss of a micro-batch: surrogate, entropy bonus, KL term and value head."""
+        """Return the loss of a micro-batch, with that of a value head."""
         config = self.config
         logprobs, entropy, states = self.policies[name].logprobs_and_states(
             [sample.row for sample in samples],
-            temperature=config.temperature,
-            entropy_gradient=config.entropy_coef > 0,
+            temperature=config.sampling.temperature,
+            entropy_gradient=config.penalty.entropy_coef > 0,
         )
-        loss = surrogate(logprobs, samples, config, stats)
-        if config.entropy_coef:
-            completions = [sample.completion for sample in samples]
-            weights = per_token([sample.token_weight for sample in samples], completions)
-            loss = loss - config.entropy_coef * (weights.to(entropy.device) * entropy).sum()
-        if self.reward_terms.in_loss:
-            loss = loss + self.reward_terms.kl_loss(name, logprobs, samples, stats)
-        add_agent_stats(stats, samples, logprobs, entropy)
-        stats["loss"] += check_finite(loss, name)
-        if config.critic == "value_head":
+        loss = answer_loss(name, samples, logprobs, entropy, self.reward_terms, stats)
+        if config.critic.kind == "value_head":
             values = self.critics.critics[name].of_states(states)
             targets = [sample.value_sample for sample in samples]
             loss = loss + self.critics.loss(name, values, targets, divisor, stats)
@@ -267,29 +254,28 @@ def make_ippo(
     agents: Sequence[AgentID],
     model: ModelSource | Mapping[AgentID, ModelSource],
     seed: int = 0,
-    **options: Any,  # noqa: ANN401 - checked against the fields of ActorCriticConfig
+    **options: Any,  # noqa: ANN401 - checked against the groups of ActorCriticConfig
 ) -> ActorCritic:
-    """Build independent PPO; options are the fields of `ActorCriticConfig`.
+    """Build independent PPO; options are the groups of `ActorCriticConfig`.
 
     Raises:
-        UnknownNameError: If an option is not a field.
+        UnknownNameError: If an option is not a field of a group.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
-    check_options(options, ActorCriticConfig)
-    return ActorCritic(agents, model, ActorCriticConfig(**options), seed)
+    return ActorCritic(agents, model, build_config(ActorCriticConfig, options), seed)
 
 
 def make_mappo(**options: Any) -> ActorCritic:  # noqa: ANN401 - see make_ippo
     """Build multi-agent PPO: `make_ippo` with a central critic."""
-    return make_ippo(**{"critic": "central", **options})
+    return make_ippo(**merge_options(CENTRAL_CRITIC, options))
 
 
 def make_iac(**options: Any) -> ActorCritic:  # noqa: ANN401 - see make_ippo
     """Build independent actor-critic: one-step advantages, one epoch, no clipping."""
-    return make_ippo(**{**ONE_STEP, **options})
+    return make_ippo(**merge_options(ONE_STEP, options))
 
 
 def make_maac(**options: Any) -> ActorCritic:  # noqa: ANN401 - see make_ippo
     """Build multi-agent actor-critic: `make_iac` with a central critic."""
-    return make_iac(**{"critic": "central", **options})
+    return make_iac(**merge_options(CENTRAL_CRITIC, options))

@@ -146,7 +146,7 @@ def critic_format(critic: Critic, limit: int | None, system_prompt: str | None) 
         raise ConfigError(
             f"a critic must read more than {chat.num_fixed_tokens} tokens, those of its chat "
             f"template and system prompt, and its prompts may have {least}: raise "
-            "max_prompt_tokens, or set a critic_model that reads longer prompts"
+            "team.max_prompt_tokens, or set a critic.model that reads longer prompts"
         )
     return chat
 

@@ -6,12 +6,12 @@
   has one value per agent
 
 Agents that share a policy share its critic, and frozen agents have none. If policies are adapters,
-so are critics, on the base model of the policy or on `critic_model`.
+so are critics, on the base model of the policy or on `critic.model`.
 """
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -20,19 +20,17 @@ from torch import Tensor
 from mlrl_learners.algorithms.critic_inputs import (
     CENTRAL,
     CriticInputs,
-    CriticKind,
     Key,
     Prompt,
     ValueEstimates,
     critic_format,
 )
+from mlrl_learners.algorithms.critic_options import CriticOptions
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_update import Stats, mean_divisor, take_steps
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.update_metrics import critic_metrics
-from mlrl_learners.config.options import check_unread
 from mlrl_learners.engine import TokenRow
-from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.losses import check_finite, value_loss
 from mlrl_learners.policies import ChatFormat, Critic, ModelSource, PolicyOptimizer, restore
 from mlrl_learners.processes.work_sharing import gather
@@ -46,49 +44,13 @@ OPTIMIZER_FILE = "optimizer.pt"
 
 @dataclass(frozen=True)
 class CriticConfig(PolicyGradientConfig):
-    """Kind and training of a team's critics.
+    """Options of a method with critics.
 
     Attributes:
-        critic: `"separate"` (a model or adapter per policy that reads the agent's observation),
-            `"value_head"` (a head on the policy, in the same forward pass) or `"central"` (one
-            model or adapter that reads the observations of all agents).
-        critic_model: Model that critics with a model of their own start from; null for the
-            policy's.
-        critic_lr: Peak learning rate of the critics, of the heads for `value_head`, above 0; null
-            for `lr`.
-        value_coef: Weight of the value loss, which is half the squared error, at least 0.
-        value_clip: Largest change of a value from its value at sampling time that the value loss
-            counts, in units of the return, above 0; `inf` disables it (arXiv 2005.12729).
+        critic: Kind and training of the critics.
     """
 
-    critic: CriticKind = "separate"
-    critic_model: ModelSource | None = None
-    critic_lr: float | None = None
-    value_coef: float = 0.5
-    value_clip: float = 0.2
-
-    def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            ConfigError: If a value is outside its range.
-        """
-        super().__post_init__()
-        if self.critic not in ("separate", "value_head", "central"):
-            raise ConfigError(
-                f"critic must be separate, value_head or central, got {self.critic!r}"
-            )
-        if not self.value_coef >= 0:
-            raise ConfigError(f"value_coef must be at least 0, got {self.value_coef}")
-        for name in ("value_clip", "critic_lr"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ConfigError(f"{name} must be above 0, got {value}")
-        if self.critic == "value_head" and self.critic_model is not None:
-            raise ConfigError("a value_head has no model of its own: leave critic_model out")
-        if not self.value_coef:
-            reason = "value_coef 0, with which no critic learns: set value_coef above 0"
-            check_unread(self, ("critic_lr", "critic_model"), reason)
+    critic: CriticOptions = field(default_factory=CriticOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +96,7 @@ class TeamCritics:
         formats: Mapping[AgentID, ChatFormat],
         sources: Mapping[str, ModelSource],
     ) -> None:
-        self.config, self.kind = config, config.critic
+        self.config, self.kind = config, config.critic.kind
         central = self.kind == "central"
         self.critic_of = {
             agent: CENTRAL if central else team.policy_of[agent] for agent in team.learning
@@ -143,7 +105,7 @@ class TeamCritics:
             name: self._build(team, name, sources)
             for name in dict.fromkeys(self.critic_of.values())
         }
-        optimizer = replace(config, lr=config.critic_lr or config.lr)
+        optimizer = replace(config.optimizer, lr=config.critic.lr or config.optimizer.lr)
         self.optimizers = {
             name: PolicyOptimizer(critic.parameters(), optimizer)
             for name, critic in self.critics.items()
@@ -215,12 +177,12 @@ class TeamCritics:
             values.gather(1, columns.to(values.device)[:, None]).squeeze(1),  # [B]
             torch.tensor([sample.old_value for sample in samples], device=values.device),
             torch.tensor([sample.target for sample in samples], device=values.device),
-            self.config.value_clip,
+            self.config.critic.value_clip,
         )
         weights = torch.tensor([sample.node_weight for sample in samples], device=values.device)
         mean = (weights * losses).sum() / divisor
         stats["value_loss"] += check_finite(mean, f"{name}'s critic")
-        return self.config.value_coef * mean
+        return self.config.critic.value_coef * mean
 
     def metrics(
         self, name: str, samples: Sequence[ValueSample], stats: Mapping[str, float]
@@ -231,7 +193,7 @@ class TeamCritics:
             stats,
             old_values=[sample.old_value for sample in samples],
             targets=[sample.target for sample in samples],
-            epochs=self.config.epochs,
+            epochs=self.config.optimizer.epochs,
             lr=self.optimizers[name].last_lr,
         )
 
@@ -277,7 +239,7 @@ class TeamCritics:
         rows = [TokenRow(prompt, (0,)) for prompt in prompts]
         found: dict[int, list[float]] = {}
         with torch.no_grad():
-            for batch in critic.trunk.micro_batches(rows, self.config.micro_batch_tokens):
+            for batch in critic.trunk.micro_batches(rows, self.config.compute.micro_batch_tokens):
                 values = critic.values([prompts[i] for i in batch]).tolist()
                 found |= zip(batch, values, strict=True)
         return list(gather(found).values())

@@ -13,7 +13,7 @@ Sources: DPO (arXiv 2305.18290, eq. 7); other losses as in `mlrl_learners.functi
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +22,31 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.file_pairs import TurnPair, ranked_turns
 from mlrl_learners.algorithms.offline_team import OfflineTeam
+from mlrl_learners.algorithms.policy_gradient_options import GroupOptions
+from mlrl_learners.algorithms.preference_options import (
+    EpochOptimizerOptions,
+    PreferenceLossOptions,
+    PreferenceOptions,
+)
 from mlrl_learners.algorithms.rollout_pairs import Pair, SignedRow, check_choice, played_pairs
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.algorithms.update_metrics import group_metrics
-from mlrl_learners.config.options import check_options, check_unread
+from mlrl_learners.config.groups import build_config
+from mlrl_learners.config.options import check_unread
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.losses import check_finite
-from mlrl_learners.functional.preferences import PreferenceLoss, preference_loss
+from mlrl_learners.functional.preferences import preference_loss
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.processes.work_sharing import sum_tensors
 from mlrl_learners.runs.demonstrations import JointTurn
-from mlrl_learners.types import AgentID, Branching, JointMode, Rollout, RolloutConfig
+from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
 __all__ = ["Madpo", "MadpoConfig", "make_madpo"]
+
+# Published: 80 candidates (comlrl 1.4.3 default of MADPO).
+CANDIDATES = GroupOptions(size=80, branching="chain")
 
 
 @dataclass(frozen=True)
@@ -44,59 +54,30 @@ class MadpoConfig(TeamConfig):
     """Selection of pairs, and the loss on them.
 
     Attributes:
-        episodes: File of `mlrl collect` with several episodes per task; empty to use the collected
-            rollouts.
-        group_size: Number of answers that an agent samples for each prompt, at least 2.
-        joint_mode: `"aligned"` plays the j-th answers of all agents together, `"cross"` plays every
-            combination of answers.
-        branching: `"tree"` continues from every joint action, `"chain"` from one drawn at random.
-        gamma: Discount factor per turn of the returns that rank answers, in [0, 1].
-        num_pairs: Largest number of pairs per decision point, those with the largest gaps, at least
-            1; with a file also the number of pairs per update.
-        beta: Scale of the margin in the loss, per nat, above 0.
-        loss: Loss of a margin: `sigmoid`, `hinge` or `ipo`.
-        label_smoothing: Probability that a preference label is wrong, in [0, 0.5).
-        use_reference: Measures log-ratios against the starting weights; otherwise the margin uses
-            the log-probabilities alone.
-        epochs: Number of optimizer steps on the same pairs, at least 1.
+        optimizer: Learning rate, its schedule, and steps per update.
+        group: Answers that are sampled for a prompt, at least 2.
+        preferences: Pairs of joint answers.
+        loss: Loss of a pair.
     """
 
-    episodes: str = ""
-    group_size: int = 80
-    joint_mode: JointMode = "aligned"
-    branching: Branching = "chain"
-    gamma: float = 1.0
-    num_pairs: int = 16
-    beta: float = 0.1
-    loss: PreferenceLoss = "sigmoid"
-    label_smoothing: float = 0.0
-    use_reference: bool = True
-    epochs: int = 1
+    optimizer: EpochOptimizerOptions = field(default_factory=EpochOptimizerOptions)
+    group: GroupOptions = CANDIDATES
+    preferences: PreferenceOptions = field(default_factory=PreferenceOptions)
+    loss: PreferenceLossOptions = field(default_factory=PreferenceLossOptions)
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check ranges and combinations.
 
         Raises:
-            ConfigError: If a value is outside its range.
+            ConfigError: If a value is outside its range, or another option makes it meaningless.
         """
         super().__post_init__()
-        for name, low in (("group_size", 2), ("num_pairs", 1), ("epochs", 1)):
-            if getattr(self, name) < low:
-                raise ConfigError(f"{name} must be at least {low}, got {getattr(self, name)}")
-        if not 0 <= self.gamma <= 1:
-            raise ConfigError(f"gamma must be in [0, 1], got {self.gamma}")
-        if not self.beta > 0:
-            raise ConfigError(f"beta must be above 0, got {self.beta}")
-        if not 0 <= self.label_smoothing < 0.5:
-            raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
-        if self.episodes:
-            reason = "episodes, because no rollouts are collected: leave it out"
-            check_unread(self, ("joint_mode", "branching", "gamma"), reason)
-
-    @property
-    def steps_per_update(self) -> int:
-        """Largest number of optimizer steps per update."""
-        return self.epochs
+        if self.group.size < 2:
+            raise ConfigError(f"group.size must be at least 2, got {self.group.size}")
+        if self.preferences.episodes:
+            reason = "preferences.episodes, because no rollouts are collected: leave it out"
+            check_unread(self.group, ("joint_mode", "branching"), reason, "group.", CANDIDATES)
+            check_unread(self.preferences, ("gamma",), reason, "preferences.")
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that every prompt has several answers, unless pairs come from a file.
@@ -104,7 +85,7 @@ class MadpoConfig(TeamConfig):
         Raises:
             ConfigError: If there is one answer per prompt.
         """
-        if not self.episodes:
+        if not self.preferences.episodes:
             check_choice(rollout)
 
 
@@ -127,12 +108,12 @@ class Madpo(OfflineTeam):
         config: MadpoConfig,
         seed: int = 0,
     ) -> None:
-        super().__init__(agents, model, config, seed, offline=bool(config.episodes))
-        self.rollout = RolloutConfig(config.group_size, config.joint_mode, config.branching)
+        super().__init__(agents, model, config, seed, offline=bool(config.preferences.episodes))
+        self.rollout = config.group.rollout
         self.references = {
             name: policy.frozen_copy()
             for name, policy in self.policies.items()
-            if config.use_reference
+            if config.loss.use_reference
         }
 
     @functools.cached_property
@@ -144,7 +125,10 @@ class Madpo(OfflineTeam):
                 different returns.
         """
         points = ranked_turns(
-            Path(self.config.episodes), self.config.num_pairs, self.learning, own_answers=True
+            Path(self.config.preferences.episodes),
+            self.config.preferences.num_pairs,
+            self.learning,
+            own_answers=True,
         )
         return [self._pair_of_turns(pair) for point in points for pair in point]
 
@@ -161,7 +145,7 @@ class Madpo(OfflineTeam):
         check_rewards(rollouts)
         self.begin_update()
         self._updates += 1
-        metrics = group_metrics(list(rollout_groups(rollouts, self.config.gamma)))
+        metrics = group_metrics(list(rollout_groups(rollouts, self.config.preferences.gamma)))
         pairs = self._drawn() if self.offline else list(self._played(rollouts))
         metrics["preferences/pairs"] = float(len(pairs))
         if not pairs:
@@ -170,12 +154,13 @@ class Madpo(OfflineTeam):
         rows = self._signed_rows(pairs)
         # The reference is constant over the epochs: its part of the margins is computed once.
         reference = self._reference_margins(rows, len(pairs))
-        for _ in range(self.config.epochs):
+        for _ in range(self.config.optimizer.epochs):
             metrics |= self._step(rows, reference)
         return metrics
 
     def _drawn(self) -> list[Pair]:
-        return [self.examples[i] for i in self.draw(len(self.examples), self.config.num_pairs)]
+        size = self.config.preferences.num_pairs
+        return [self.examples[i] for i in self.draw(len(self.examples), size)]
 
     def _pair_of_turns(self, pair: TurnPair) -> Pair:
         agents = self.agents if pair.agent is None else (pair.agent,)
@@ -193,7 +178,7 @@ class Madpo(OfflineTeam):
         return {agent: row for agent, row in rows.items() if row.token_ids}
 
     def _played(self, rollouts: Sequence[Rollout]) -> Iterator[Pair]:
-        config = self.config
+        config = self.config.preferences
         return played_pairs(
             rollouts, gamma=config.gamma, num_pairs=config.num_pairs, agents=self.learning
         )
@@ -209,7 +194,7 @@ class Madpo(OfflineTeam):
 
     def _reference_margins(self, rows: Mapping[str, list[SignedRow]], num_pairs: int) -> Tensor:
         """Return the part of the margins under the reference, `[P]`; zeros without a reference."""
-        if not self.config.use_reference:
+        if not self.config.loss.use_reference:
             return torch.zeros(num_pairs, dtype=torch.float64)
         return self._margins(self.references, rows, num_pairs)
 
@@ -235,9 +220,9 @@ class Madpo(OfflineTeam):
         Rollouts are evaluated at the sampling temperature. Answers of a file were not sampled from
         these policies and are evaluated at temperature 1.
         """
-        temperature = 1.0 if self.offline else self.config.temperature
+        temperature = 1.0 if self.offline else self.config.sampling.temperature
         plain = [each.row for each in rows]
-        for numbers in policy.micro_batches(plain, self.config.micro_batch_tokens):
+        for numbers in policy.micro_batches(plain, self.config.compute.micro_batch_tokens):
             batch = [rows[number] for number in numbers]
             logprobs, _ = policy.logprobs(
                 [each.row for each in batch], temperature=temperature, with_entropy=False
@@ -257,9 +242,9 @@ class Madpo(OfflineTeam):
         margins.requires_grad_()
         losses = preference_loss(
             margins,
-            beta=self.config.beta,
-            kind=self.config.loss,
-            label_smoothing=self.config.label_smoothing,
+            beta=self.config.loss.beta,
+            kind=self.config.loss.kind,
+            label_smoothing=self.config.loss.label_smoothing,
         )
         metrics = {"preferences/loss": check_finite(losses.mean(), "preferences")}
         (slopes,) = torch.autograd.grad(losses.mean(), margins)
@@ -281,14 +266,13 @@ def make_madpo(
     agents: Sequence[AgentID],
     model: ModelSource | Mapping[AgentID, ModelSource],
     seed: int = 0,
-    **options: Any,  # noqa: ANN401 - checked against the fields of MadpoConfig
+    **options: Any,  # noqa: ANN401 - checked against the groups of MadpoConfig
 ) -> Madpo:
-    """Build MADPO; options are the fields of `MadpoConfig`.
+    """Build MADPO; options are the groups of `MadpoConfig`.
 
     Raises:
-        UnknownNameError: If an option is not a field.
+        UnknownNameError: If an option is not a field of a group.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
-    check_options(options, MadpoConfig)
-    return Madpo(agents, model, MadpoConfig(**options), seed)
+    return Madpo(agents, model, build_config(MadpoConfig, options), seed)

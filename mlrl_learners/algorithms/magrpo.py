@@ -11,32 +11,32 @@ Sources: MAGRPO (arXiv 2508.04652) and its library, comlrl 1.4.3; RLOO
 
 import functools
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from mlrl_learners.algorithms.answer_advantages import answer_advantages
+from mlrl_learners.algorithms.answer_loss import answer_loss, with_old_logprobs
+from mlrl_learners.algorithms.loss_options import LossOptions
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_gradient_options import BaselineOptions
 from mlrl_learners.algorithms.policy_update import (
     AnswerSample,
     Stats,
-    add_agent_stats,
     mean_divisor,
-    surrogate,
     take_steps,
     weigh_samples,
 )
 from mlrl_learners.algorithms.reward_terms import RewardTerms
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
-from mlrl_learners.config.options import check_options, check_unread
+from mlrl_learners.config.groups import build_config
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.advantages import Baseline, group_advantages, pooled_deviation
-from mlrl_learners.functional.losses import LossKind, check_finite
 from mlrl_learners.functional.returns import AnswerGroup, check_rewards, rollout_groups
 from mlrl_learners.functional.role_baseline import RoleBaseline
 from mlrl_learners.policies import ModelSource, restore
@@ -52,59 +52,30 @@ __all__ = [
 ]
 
 BASELINES_FILE = "baselines.pt"
+SUM_OVER_TOKENS = LossOptions(kind="sequence")
+MAREINFORCE = {"baseline": {"kind": "none"}}
+MARLOO = {"baseline": {"kind": "leave_one_out"}}
+MAREMAX = {"baseline": {"kind": "max"}}
 
 
 @dataclass(frozen=True)
 class MagrpoConfig(PolicyGradientConfig):
-    """Options of MAGRPO; with a baseline, `group_size` is at least 2.
+    """Options of MAGRPO; with a baseline, `group.size` is at least 2.
 
-    With `loss: sequence`, `clip_low` and `clip_high` default to 1 and `inf`, which is no clipping.
+    With `loss.kind: sequence`, `clip_low` and `clip_high` default to 1 and `inf`, which is no
+    clipping.
 
     Attributes:
-        loss: Average over tokens: `sequence`, `grpo`, `token_mean`, `dr_grpo` or `gspo`; see
-            `mlrl_learners.functional.losses.token_weights`.
-        baseline: Baseline of a group, subtracted from its returns: `mean`, `none`,
-            `leave_one_out` or `max`; or `role_ema`, the moving average of the agent's returns,
-            which needs no group (`mlrl_learners.functional.role_baseline`).
-        ema_decay: Weight of the moving average before an update in that after it, in [0, 1).
-        normalize_std: Divides advantages by the standard deviation of an agent's groups, pooled
-            over the nodes of a rollout; with `turn_weights: nodes` by that of each group.
-        std_epsilon: Constant added to that standard deviation, above 0.
-        normalize_batch: Shifts and scales the advantages of a policy to mean 0 and deviation 1 in
-            each update (REINFORCE++, arXiv 2501.03262).
-        skip_equal_groups: Excludes answers with advantage 0 before the forward pass.
+        loss: Average over tokens, and the clip range.
+        baseline: Baseline of returns, and the scale of advantages.
     """
 
-    loss: LossKind = "sequence"
-    baseline: Baseline = "mean"
-    ema_decay: float = 0.95
-    normalize_std: bool = False
-    std_epsilon: float = 1e-4
-    normalize_batch: bool = False
-    skip_equal_groups: bool = True
-
-    def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            ConfigError: If a value is outside its range.
-        """
-        super().__post_init__()
-        known = get_args(Baseline)
-        if self.baseline not in known:
-            raise ConfigError(f"baseline must be one of {', '.join(known)}, got {self.baseline!r}")
-        if not 0 <= self.ema_decay < 1:
-            raise ConfigError(f"ema_decay must be in [0, 1), got {self.ema_decay}")
-        if self.baseline != "role_ema":
-            check_unread(self, ("ema_decay",), f"baseline {self.baseline}: set baseline role_ema")
-        if not self.std_epsilon > 0:
-            raise ConfigError(f"std_epsilon must be above 0, got {self.std_epsilon}")
-        if not self.normalize_std:
-            check_unread(self, ("std_epsilon",), "normalize_std false: set normalize_std")
+    loss: LossOptions = SUM_OVER_TOKENS
+    baseline: BaselineOptions = field(default_factory=BaselineOptions)
 
     def own_clips(self) -> tuple[float, float]:
         """Return the default clip range of the configured loss."""
-        return (1.0, math.inf) if self.loss == "sequence" else super().own_clips()
+        return (1.0, math.inf) if self.loss.kind == "sequence" else super().own_clips()
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that rollouts contain the answers that `credit` and `baseline` compare.
@@ -115,12 +86,14 @@ class MagrpoConfig(PolicyGradientConfig):
         """
         super().check_rollout(rollout)
         size = rollout.num_samples
-        needs_group = self.baseline not in ("none", "role_ema")
-        if size < 2 and (needs_group or self.normalize_std):
-            what = f"baseline {self.baseline}" if needs_group else "normalize_std"
+        needs_group = self.baseline.kind not in ("none", "role_ema")
+        if size < 2 and (needs_group or self.baseline.normalize_std):
+            what = (
+                f"baseline.kind {self.baseline.kind}" if needs_group else "baseline.normalize_std"
+            )
             raise ConfigError(
-                f"{what} takes at least 2 answers a prompt, group_size or rollout.num_samples, got "
-                f"{size}; with one answer, set baseline none as in mareinforce, or role_ema"
+                f"{what} takes at least 2 answers a prompt, group.size or rollout.num_samples, got "
+                f"{size}; with one answer, set baseline.kind none as in mareinforce, or role_ema"
             )
 
 
@@ -144,10 +117,10 @@ class Magrpo(Team):
         seed: int = 0,
     ) -> None:
         super().__init__(agents, model, config, seed)
-        self.rollout = RolloutConfig(config.group_size, config.joint_mode, config.branching)
+        self.rollout = config.group.rollout
         learners = {name: self.policies[name] for name in self.optimizers}
         self.reward_terms = RewardTerms(learners, self.policy_of, config)
-        self.role_baseline = RoleBaseline(config.ema_decay)
+        self.role_baseline = RoleBaseline(config.baseline.ema_decay)
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:
         """Take `epochs * num_minibatches` optimizer steps per policy on the rollouts.
@@ -162,11 +135,12 @@ class Magrpo(Team):
         config = self.config
         rewarded = self.reward_terms.apply(rollouts)
         # Returns R_t^(g) of the G answers of each agent at each prompt of turn t.
-        groups = list(rollout_groups(rewarded, config.gamma, config.credit, config.turn_weights))
+        credit = config.credit
+        groups = list(rollout_groups(rewarded, credit.gamma, credit.kind, credit.turn_weights))
         # Advantages A_t^(g) = R_t^(g) - baseline; agents are trained on their own answers only.
-        samples = self._samples([group for group in groups if group.agent in self.learning])
+        samples = self._samples(groups, rewarded)
         metrics = group_metrics(groups)
-        if config.baseline == "role_ema":
+        if config.baseline.kind == "role_ema":
             self.role_baseline.add(groups)
             metrics |= {
                 f"{a}/baseline": self.role_baseline.of(a) for a in self.role_baseline.values
@@ -183,7 +157,7 @@ class Magrpo(Team):
     def save(self, path: Path) -> None:
         """Write the team, and the moving averages of `role_ema`, into the folder `path`."""
         super().save(path)
-        if self.config.baseline == "role_ema":
+        if self.config.baseline.kind == "role_ema":
             torch.save(self.role_baseline.values, path / BASELINES_FILE)
 
     def load(self, path: Path) -> None:
@@ -193,50 +167,38 @@ class Magrpo(Team):
             CheckpointError: If a file is missing or damaged, or does not fit this learner.
         """
         super().load(path)
-        if self.config.baseline == "role_ema":
+        if self.config.baseline.kind == "role_ema":
             restore(path / BASELINES_FILE, self.role_baseline.load)
 
-    def _samples(self, groups: Sequence[AnswerGroup]) -> list[AnswerSample]:
-        """Return every answer of the groups with its advantage."""
-        samples: list[AnswerSample] = []
-        for group, deviation in zip(groups, self._deviations(groups), strict=True):
-            advantages = group_advantages(
-                group.returns,
-                self.config.baseline,
-                normalize_std=self.config.normalize_std,
-                deviation=deviation,
-                epsilon=self.config.std_epsilon,
-                role_baseline=self.role_baseline.of(group.agent),
-            )
-            samples += (
-                AnswerSample(group.agent, completion, advantage, group.weight)
-                for completion, advantage in zip(group.completions, advantages, strict=True)
-            )
-        return samples
-
-    def _deviations(self, groups: Sequence[AnswerGroup]) -> list[float | None]:
-        """Return the pooled deviation of each group's rollout and agent; None for its own."""
-        if not self.config.normalize_std or self.config.turn_weights == "nodes":
-            return [None] * len(groups)
-        by_key: dict[tuple[int, AgentID], list[AnswerGroup]] = defaultdict(list)
-        for group in groups:
-            by_key[group.rollout, group.agent].append(group)
-        pooled = {
-            key: pooled_deviation([each.returns for each in some], [each.weight for each in some])
-            for key, some in by_key.items()
-        }
-        return [pooled[group.rollout, group.agent] for group in groups]
+    def _samples(
+        self, groups: Sequence[AnswerGroup], rollouts: Sequence[Rollout]
+    ) -> list[AnswerSample]:
+        """Return every answer of the trained agents with its advantage."""
+        found = answer_advantages(
+            groups,
+            rollouts,
+            self.config.baseline,
+            turn_weights=self.config.credit.turn_weights,
+            role_baseline=self.role_baseline,
+            agents=self.learning,
+        )
+        return [
+            AnswerSample(group.agent, completion, advantage, group.weight)
+            for group, advantages in found
+            for completion, advantage in zip(group.completions, advantages, strict=True)
+        ]
 
     def _update_policy(
         self, name: str, samples: list[AnswerSample], divisor: float
     ) -> dict[str, float]:
         config = self.config
         samples = weigh_samples(
-            samples, config, divisor, normalize_advantages=config.normalize_batch
+            samples, config, divisor, normalize_advantages=config.baseline.normalize_batch
         )
         samples = [sample for sample in samples if self._has_gradient(sample)]
         if not samples:
             return {}
+        samples = with_old_logprobs(samples, self.policies[name], config)
         stats = take_steps(
             samples,
             functools.partial(self._loss, name),
@@ -245,26 +207,24 @@ class Magrpo(Team):
             config=config,
             generator=self.generator,
         )
-        return policy_metrics(name, stats, config.epochs, self.optimizers[name].last_lr)
+        return policy_metrics(name, stats, config.optimizer.epochs, self.optimizers[name].last_lr)
 
     def _has_gradient(self, sample: AnswerSample) -> bool:
         """Return whether an answer contributes to the loss of the update."""
         if self.config.is_masked(sample.completion):
             return False
-        always = self.reward_terms.in_loss or not self.config.skip_equal_groups
+        has_terms = self.reward_terms.in_loss or self.config.penalty.entropy_coef > 0
+        always = has_terms or not self.config.baseline.skip_equal_groups
         return always or sample.advantage != 0.0
 
     def _loss(self, name: str, samples: list[AnswerSample], stats: Stats) -> Tensor:
-        """Return the policy loss of a micro-batch, with the KL term if it is in the loss."""
-        logprobs, entropy = self.policies[name].logprobs(
-            [sample.row for sample in samples], temperature=self.config.temperature
+        """Return the loss of a micro-batch."""
+        logprobs, entropy, _ = self.policies[name].logprobs_and_states(
+            [sample.row for sample in samples],
+            temperature=self.config.sampling.temperature,
+            entropy_gradient=self.config.penalty.entropy_coef > 0,
         )
-        loss = surrogate(logprobs, samples, self.config, stats)
-        if self.reward_terms.in_loss:
-            loss = loss + self.reward_terms.kl_loss(name, logprobs, samples, stats)
-        add_agent_stats(stats, samples, logprobs, entropy)
-        stats["loss"] += check_finite(loss, name)
-        return loss
+        return answer_loss(name, samples, logprobs, entropy, self.reward_terms, stats)
 
 
 def make_magrpo(
@@ -272,29 +232,28 @@ def make_magrpo(
     agents: Sequence[AgentID],
     model: ModelSource | Mapping[AgentID, ModelSource],
     seed: int = 0,
-    **options: Any,  # noqa: ANN401 - checked against the fields of MagrpoConfig
+    **options: Any,  # noqa: ANN401 - checked against the groups of MagrpoConfig
 ) -> Magrpo:
-    """Build MAGRPO; options are the fields of `MagrpoConfig`.
+    """Build MAGRPO; options are the groups of `MagrpoConfig`.
 
     Raises:
-        UnknownNameError: If an option is not a field.
+        UnknownNameError: If an option is not a field of a group.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
-    check_options(options, MagrpoConfig)
-    return Magrpo(agents, model, MagrpoConfig(**options), seed)
+    return Magrpo(agents, model, build_config(MagrpoConfig, options), seed)
 
 
 def make_mareinforce(**options: Any) -> Magrpo:  # noqa: ANN401 - see make_magrpo
     """Build multi-agent REINFORCE: `make_magrpo` without a baseline."""
-    return make_magrpo(**{"baseline": "none", **options})
+    return make_magrpo(**merge_options(MAREINFORCE, options))
 
 
 def make_marloo(**options: Any) -> Magrpo:  # noqa: ANN401 - see make_magrpo
     """Build multi-agent RLOO: `make_magrpo` with the leave-one-out baseline."""
-    return make_magrpo(**{"baseline": "leave_one_out", **options})
+    return make_magrpo(**merge_options(MARLOO, options))
 
 
 def make_maremax(**options: Any) -> Magrpo:  # noqa: ANN401 - see make_magrpo
     """Build multi-agent ReMax: `make_magrpo` with the group's highest return as baseline."""
-    return make_magrpo(**{"baseline": "max", **options})
+    return make_magrpo(**merge_options(MAREMAX, options))

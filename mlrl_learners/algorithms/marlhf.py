@@ -6,8 +6,9 @@ and a policy-gradient method takes its steps on these rewards. If agents have di
 each has its own score; this is detected in the ranked returns, and once detected it stays so.
 
 A score estimates the return of a joint answer, not the reward of its turn. Scores of later turns
-are therefore not added: the method has a discount of 0, and `gamma` is that of the ranked returns.
-`credit: outcome` is refused, because it would drop the scores of all turns but the last.
+are therefore not added: the method has a discount of 0, and `preferences.gamma` is that of the
+ranked returns. `credit.kind: outcome` is refused, because it would drop the scores of all turns but
+the last.
 
 Source: RLHF (arXiv 2203.02155), applied to the joint answers of a team.
 """
@@ -26,7 +27,7 @@ from mlrl_learners.algorithms import actor_critic, magrpo, single_agent
 from mlrl_learners.algorithms.actor_critic import ActorCritic
 from mlrl_learners.algorithms.file_pairs import TurnPair, ranked_turns
 from mlrl_learners.algorithms.magrpo import Magrpo
-from mlrl_learners.algorithms.marlhf_config import MarlhfConfig, Method, check_method_options
+from mlrl_learners.algorithms.marlhf_config import MarlhfConfig, Method, split_options
 from mlrl_learners.algorithms.reward_model import RewardModel, TextPair, joint_text
 from mlrl_learners.algorithms.rollout_pairs import (
     StepPair,
@@ -34,7 +35,6 @@ from mlrl_learners.algorithms.rollout_pairs import (
     has_shared_returns,
     ranked_steps,
 )
-from mlrl_learners.config.options import check_options
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.credit import with_rewards
@@ -67,7 +67,7 @@ class Marlhf:
     """Policy-gradient learner with a reward model.
 
     Args:
-        learner: The method with the team's policies; its `gamma` is 0.
+        learner: The method with the team's policies; its `credit.gamma` is 0.
         config: Training of the reward model.
         seed: Seed of the validation split of a file, and of the order of its pairs.
     """
@@ -82,18 +82,18 @@ class Marlhf:
         self.spare = learner.spare
         self._seed, self._updates = seed, 0
         self._has_own_rewards = False
-        source = config.reward_model or next(iter(learner.sources.values()))
+        source = config.reward_model.model or next(iter(learner.sources.values()))
         self.reward_model = RewardModel(
             learner.models.trained(FOLDER, source),
             dataclasses.replace(
-                learner.config,
-                lr=config.reward_lr or learner.config.lr,
+                learner.config.optimizer,
+                lr=config.reward_model.lr or learner.config.optimizer.lr,
                 schedule="constant",
                 warmup_steps=0,
                 total_steps=0,
             ),
-            micro_batch_tokens=learner.config.micro_batch_tokens,
-            label_smoothing=config.label_smoothing,
+            micro_batch_tokens=learner.config.compute.micro_batch_tokens,
+            label_smoothing=config.reward_model.label_smoothing,
         )
 
     @property
@@ -114,11 +114,14 @@ class Marlhf:
         points = [
             [self._text_pair_of_turns(pair) for pair in point]
             for point in ranked_turns(
-                Path(self.config.episodes), self.config.num_pairs, self.agents, own_answers=False
+                Path(self.config.preferences.episodes),
+                self.config.preferences.num_pairs,
+                self.agents,
+                own_answers=False,
             )
         ]
         Random(self._seed).shuffle(points)  # noqa: S311 - reproducible on purpose
-        num_training = len(points) - math.floor(self.config.held_out * len(points))
+        num_training = len(points) - math.floor(self.config.preferences.held_out * len(points))
         training, validation = points[:num_training], points[num_training:]
         return [p for point in training for p in point], [p for point in validation for p in point]
 
@@ -129,7 +132,7 @@ class Marlhf:
             ConfigError: If it cannot.
         """
         self.learner.check_rollout(rollout)
-        if not self.config.episodes:
+        if not self.config.preferences.episodes:
             check_choice(rollout)
 
     def plan_updates(self, num_updates: int) -> None:
@@ -173,13 +176,15 @@ class Marlhf:
         check_rewards(rollouts)
         self._updates += 1
         training, validation = (
-            self._pairs_of_file() if self.config.episodes else self._played_pairs(rollouts)
+            self._pairs_of_file()
+            if self.config.preferences.episodes
+            else self._played_pairs(rollouts)
         )
         metrics = {"pairs": float(len(training))}
         if validation:
             metrics["held_out_accuracy"] = self.reward_model.accuracy(validation)
         if training:
-            metrics |= self.reward_model.learn(training, self.config.reward_epochs)
+            metrics |= self.reward_model.learn(training, self.config.reward_model.epochs)
             metrics["accuracy"] = self.reward_model.accuracy(training)
         named = {f"reward_model/{name}": value for name, value in metrics.items()}
         return self.learner.update(self.rescored(rollouts)) | named
@@ -197,7 +202,7 @@ class Marlhf:
                     for agent in step.samples if self._has_own_rewards else (None,):
                         asked[id(step), agent] = self._text(node, step, agent)
         scores = self.reward_model.scores(list(asked.values()))
-        if self.config.normalize_rewards:
+        if self.config.reward_model.normalize_rewards:
             scores = normalize(scores)
         score_of = dict(zip(asked, scores, strict=True))
 
@@ -235,18 +240,19 @@ class Marlhf:
     def _pairs_of_file(self) -> tuple[list[TextPair], list[TextPair]]:
         """Return the training pairs of this update and all validation pairs."""
         training, validation = self.examples
-        size = min(self.config.num_pairs, len(training))
+        size = min(self.config.preferences.num_pairs, len(training))
         drawn = task_indices(len(training), size, self._updates, self._seed)
         return [training[i] for i in drawn], validation
 
     def _played_pairs(self, rollouts: Sequence[Rollout]) -> tuple[list[TextPair], list[TextPair]]:
         if not self._has_own_rewards:
-            self._has_own_rewards = not has_shared_returns(rollouts, gamma=self.config.gamma)
+            gamma = self.config.preferences.gamma
+            self._has_own_rewards = not has_shared_returns(rollouts, gamma=gamma)
         pairs = list(self._pairs(rollouts))
         return pairs, pairs  # new pairs are validation pairs until the first step on them
 
     def _pairs(self, rollouts: Sequence[Rollout]) -> Iterator[TextPair]:
-        config = self.config
+        config = self.config.preferences
         for pair in ranked_steps(
             rollouts, gamma=config.gamma, num_pairs=config.num_pairs, by_agent=self._has_own_rewards
         ):
@@ -276,22 +282,15 @@ def make_marlhf(
     agents: Sequence[AgentID],
     model: ModelSource | Mapping[AgentID, ModelSource],
     seed: int = 0,
-    **options: Any,  # noqa: ANN401 - checked against the fields of both configurations
+    **options: Any,  # noqa: ANN401 - checked against the groups of both configurations
 ) -> Marlhf:
-    """Build MARLHF; options are the fields of `MarlhfConfig` and the options of its method.
+    """Build MARLHF; options are the groups of `MarlhfConfig` and of its method.
 
     Raises:
         UnknownNameError: If an option is not one of these.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
-    mine = {field.name for field in dataclasses.fields(MarlhfConfig)}
-    own = {name: value for name, value in options.items() if name in mine}
-    check_options(own, MarlhfConfig)
-    config = MarlhfConfig(**own)
-    rest = {name: value for name, value in options.items() if name not in mine}
-    check_method_options(rest, config.method, mine)
-    if not config.episodes and rest.get("group_size") == 1:
-        check_choice(RolloutConfig(1))
-    learner = FACTORIES[config.method](agents=agents, model=model, seed=seed, **rest, gamma=0.0)
+    config, rest = split_options(options)
+    learner = FACTORIES[config.method](agents=agents, model=model, seed=seed, **rest)
     return Marlhf(learner, config, seed)

@@ -1,17 +1,25 @@
 """Configuration of MARLHF: options of the reward model, and checks of the method's options."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mlrl_learners.algorithms.actor_critic import ActorCriticConfig
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
-from mlrl_learners.config.options import check_names, check_unread
+from mlrl_learners.algorithms.policy_gradient_options import CreditOptions
+from mlrl_learners.algorithms.preference_options import (
+    RewardModelOptions,
+    ValidatedPreferenceOptions,
+)
+from mlrl_learners.algorithms.rollout_pairs import check_choice
+from mlrl_learners.config.groups import build_config, check_known
+from mlrl_learners.config.option_places import merge_options, place_of
+from mlrl_learners.config.options import check_unread
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.policies import ModelSource
+from mlrl_learners.types import RolloutConfig
 
-__all__ = ["MarlhfConfig", "Method", "check_method_options"]
+__all__ = ["MarlhfConfig", "Method", "split_options"]
 
 Method = Literal[
     "magrpo", "mareinforce", "marloo", "maremax", "grpo", "rloo", "reinforce_pp",
@@ -22,87 +30,90 @@ WITH_CRITIC = ("ippo", "mappo", "iac", "maac", "ppo")
 
 @dataclass(frozen=True)
 class MarlhfConfig:
-    """Training of the reward model; all other options are those of the method.
+    """Which method is trained on scores; all groups but those of the scores are its own.
 
     Attributes:
         method: Policy-gradient method that is trained on the scores of the reward model.
-        reward_model: Model that the reward model starts from; null for the first policy's.
-        reward_lr: Learning rate of the reward model, above 0; null for the method's.
-        reward_epochs: Number of optimizer steps of the reward model per update, at least 1.
-        episodes: File of `mlrl collect` with several episodes per task; empty to use the collected
-            rollouts.
-        num_pairs: Largest number of pairs per decision point, those with the largest gaps, at least
-            1; with a file also the number of pairs per update.
-        held_out: Fraction of a file's decision points that is kept for validation, in [0, 1).
-        label_smoothing: Probability that a preference label is wrong, in [0, 0.5).
-        gamma: Discount factor per turn of the returns that rank joint answers, in [0, 1].
-        normalize_rewards: Shifts and scales the scores of an update to mean 0 and deviation 1.
+        reward_model: Training of the reward model.
+        preferences: Pairs of joint answers that it is trained on.
     """
 
     method: Method = "magrpo"
-    reward_model: ModelSource | None = None
-    reward_lr: float | None = None
-    reward_epochs: int = 4
-    episodes: str = ""
-    num_pairs: int = 16
-    held_out: float = 0.1
-    label_smoothing: float = 0.0
-    gamma: float = 1.0
-    normalize_rewards: bool = True
+    reward_model: RewardModelOptions = field(default_factory=RewardModelOptions)
+    preferences: ValidatedPreferenceOptions = field(default_factory=ValidatedPreferenceOptions)
 
     def __post_init__(self) -> None:
-        """Check ranges.
+        """Check combinations.
 
         Raises:
-            ConfigError: If a value is outside its range.
+            ConfigError: If another option makes a value meaningless.
         """
-        for name in ("reward_epochs", "num_pairs"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
-        if self.reward_lr is not None and not self.reward_lr > 0:
-            raise ConfigError(f"reward_lr must be above 0, got {self.reward_lr}")
-        for name, high in (("held_out", 1.0), ("label_smoothing", 0.5)):
-            if not 0 <= getattr(self, name) < high:
-                raise ConfigError(f"{name} must be in [0, {high:g}), got {getattr(self, name)}")
-        if not 0 <= self.gamma <= 1:
-            raise ConfigError(f"gamma must be in [0, 1], got {self.gamma}")
-        if self.episodes:
-            reason = "episodes, whose turns are ranked undiscounted: leave it out"
-            check_unread(self, ("gamma",), reason)
-        elif self.held_out:
+        if self.preferences.episodes:
+            reason = "preferences.episodes, whose turns are ranked undiscounted: leave it out"
+            check_unread(self.preferences, ("gamma",), reason, "preferences.")
+        elif self.preferences.held_out:
             reason = "no episodes, since pairs just played are new: give a file as episodes"
-            check_unread(self, ("held_out",), reason)
+            check_unread(self.preferences, ("held_out",), reason, "preferences.")
 
 
-def check_method_options(options: Mapping[str, Any], method: Method, mine: Iterable[str]) -> None:
-    """Check the options of the method.
+def split_options(options: Mapping[str, Any]) -> tuple[MarlhfConfig, dict[str, Any]]:
+    """Return the configuration of the reward model, and the options of the method.
 
     Args:
-        options: Options that are not fields of `MarlhfConfig`.
-        method: Name of the method.
-        mine: Names of the fields of `MarlhfConfig`, for suggestions.
+        options: Options of MARLHF and of its method, in groups.
 
     Raises:
-        UnknownNameError: If an option is neither one of `mine` nor one of the method.
-        ConfigError: If an option has no meaning with scores as rewards.
+        UnknownNameError: If an option is neither one of MARLHF nor one of the method.
+        ConfigError: If a value has the wrong type or is outside its range, or an option has no
+            meaning with scores as rewards.
     """
-    groups, critics = (
-        {field.name for field in dataclasses.fields(config)}
-        for config in (MagrpoConfig, ActorCriticConfig)
-    )
-    for name in options:
-        if method not in WITH_CRITIC and name in critics - groups:
-            raise ConfigError(
-                f"{name} is an option of {', '.join(WITH_CRITIC)}, got method {method}"
-            )
-    check_names(options, [*mine, *sorted(critics if method in WITH_CRITIC else groups)])
-    if "gae_lambda" in options:
+    check_known(options, ActorCriticConfig, MagrpoConfig, MarlhfConfig)
+    mine = {each.name for each in dataclasses.fields(MarlhfConfig)}
+    own = {
+        name: value
+        for name, value in options.items()
+        if name in mine or (place_of(name, mine) or "").partition(".")[0] in mine
+    }
+    config = build_config(MarlhfConfig, own)
+    rest = {name: value for name, value in options.items() if name not in own}
+    _check_method_options(rest, config.method)
+    if not config.preferences.episodes and _asked_group_size(rest) == 1:
+        check_choice(RolloutConfig(1))
+    credit = rest.get("credit", {})
+    if isinstance(credit, CreditOptions):
+        return config, {**rest, "credit": dataclasses.replace(credit, gamma=0.0)}
+    if not isinstance(credit, Mapping):  # an old option, which the method refuses
+        return config, rest
+    return config, merge_options(rest, {"credit": {"gamma": 0.0}})
+
+
+def _asked_group_size(options: Mapping[str, Any]) -> object:
+    """Return the number of answers to a prompt that is asked for, if it is."""
+    group = options.get("group", {})
+    asked = group.get("size") if isinstance(group, Mapping) else getattr(group, "size", None)
+    return options.get("group_size", asked)
+
+
+def _check_method_options(options: Mapping[str, Any], method: Method) -> None:
+    """Check that the options of a method have a meaning with scores as rewards."""
+    for name in ("critic", "advantage"):
+        if method not in WITH_CRITIC and name in options:
+            raise ConfigError(f"{name} is a group of {', '.join(WITH_CRITIC)}, got method {method}")
+    credit, advantage = (options.get(name, {}) for name in ("credit", "advantage"))
+    if isinstance(advantage, Mapping) and "gae_lambda" in advantage:
         raise ConfigError(
-            f"gae_lambda {options['gae_lambda']} means nothing for marlhf, whose scores are not "
-            "added up over turns: leave it out"
+            f"advantage.gae_lambda {advantage['gae_lambda']} means nothing for marlhf, whose "
+            "scores are not added up over turns: leave it out"
         )
-    if options.get("credit") == "outcome":
+    if isinstance(credit, Mapping) and "gamma" in credit:
         raise ConfigError(
-            "credit must be shared, team, difference or leave_one_out for marlhf, got outcome: a "
-            "score is of all that comes of a joint answer, and only those of last turns would count"
+            f"credit.gamma {credit['gamma']} means nothing for marlhf, whose scores are not added "
+            "up over turns: leave it out, or set preferences.gamma"
+        )
+    kind = credit.get("kind") if isinstance(credit, Mapping) else getattr(credit, "kind", None)
+    if kind == "outcome":
+        raise ConfigError(
+            "credit.kind must be shared, team, difference or leave_one_out for marlhf, got "
+            "outcome: a score is of all that comes of a joint answer, and only those of last turns "
+            "would count"
         )

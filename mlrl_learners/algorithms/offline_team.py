@@ -82,5 +82,5 @@ class OfflineTeam(Team):
         )["input_ids"]
         if end:
             ids = [*ids, policy.eos_ids[0] if policy.end_of_turn is None else policy.end_of_turn]
-        tokens = tuple(ids[: self.config.max_new_tokens])
+        tokens = tuple(ids[: self.config.sampling.max_new_tokens])
         return TokenRow(tuple(self._formats[agent].encode(prompt)), tokens)

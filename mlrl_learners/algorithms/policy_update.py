@@ -1,10 +1,9 @@
 """Update loop of the policy-gradient methods: minibatches, loss terms and optimizer steps.
 
-A method computes an advantage for each answer and chooses the loss of a micro-batch; the rest of
-an update is here. Losses are sums over tokens weighted so that all rows of an update together are
-one mean, so micro-batches accumulate to the same gradient however rows are grouped.
-
-Sources: clipped surrogate of PPO (arXiv 1707.06347, eq. 7).
+A method computes an advantage for each answer; the loss of a micro-batch is in
+`mlrl_learners.algorithms.answer_loss`, and the rest of an update is here. Losses are sums over
+tokens weighted so that all rows of an update together are one mean, so micro-batches accumulate to
+the same gradient however rows are grouped.
 """
 
 import math
@@ -19,7 +18,7 @@ from torch import Tensor
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.advantages import normalize
-from mlrl_learners.functional.losses import kl_estimate, policy_loss, token_weights
+from mlrl_learners.functional.losses import kl_estimate, token_weights
 from mlrl_learners.functional.reach import root_weight
 from mlrl_learners.policies import Policy
 from mlrl_learners.policies.optimizer import PolicyOptimizer
@@ -28,14 +27,16 @@ from mlrl_learners.types import AgentID, Completion, Rollout
 
 __all__ = [
     "AnswerSample",
+    "AnswerT",
     "NodeSample",
     "Stats",
     "add_agent_stats",
     "answer_weights",
     "mean_divisor",
     "minibatches",
+    "old_logprobs",
     "per_token",
-    "surrogate",
+    "sampled_logprobs",
     "take_steps",
     "weigh_samples",
 ]
@@ -71,6 +72,8 @@ class AnswerSample:
         advantage: Advantage A, the same for every token of the answer.
         node_weight: Weight of the node in means over answers, see `turn_weights`.
         token_weight: Weight of each token of the answer in the policy loss.
+        old_logprobs: Log-probabilities of its tokens under the policy before the update; None if
+            they are those of sampling.
     """
 
     agent: AgentID
@@ -78,6 +81,7 @@ class AnswerSample:
     advantage: float
     node_weight: float
     token_weight: float = 0.0
+    old_logprobs: tuple[float, ...] | None = None
 
     @property
     def row(self) -> TokenRow:
@@ -116,7 +120,7 @@ def take_steps(
     stats: Stats = defaultdict(float)
     for minibatch in minibatches(samples, config, generator):
         rows = [sample.row for sample in minibatch]
-        for numbers in model.micro_batches(rows, config.micro_batch_tokens):
+        for numbers in model.micro_batches(rows, config.compute.micro_batch_tokens):
             part = loss([minibatch[number] for number in numbers], stats)
             # Weights are normalised over the update; scaling makes the minibatch a mean of its own.
             (part * (len(samples) / len(minibatch))).backward()
@@ -130,8 +134,8 @@ def minibatches(
     items: Sequence[ItemT], config: PolicyGradientConfig, generator: torch.Generator
 ) -> Iterator[list[ItemT]]:
     """Yield the items of each optimizer step: all, or shuffled parts of similar size, per epoch."""
-    parts = min(config.num_minibatches, len(items))
-    for _ in range(config.epochs):
+    parts = min(config.optimizer.num_minibatches, len(items))
+    for _ in range(config.optimizer.epochs):
         if parts == 1:
             yield list(items)
             continue
@@ -184,9 +188,9 @@ def answer_weights(
     """
     weights = token_weights(
         [len(completion.token_ids) for completion in completions],
-        config.loss,
+        config.loss.kind,
         row_weights=node_weights or [1.0] * len(completions),
-        max_tokens=config.max_new_tokens,
+        max_tokens=config.sampling.max_new_tokens,
         total_weight=divisor,
     )
     return [
@@ -208,38 +212,9 @@ def mean_divisor(
         samples: Samples of the agents that share one set of weights.
         config: Kind of node weights.
     """
-    if config.turn_weights == "nodes":
+    if config.credit.turn_weights == "nodes":
         return math.fsum(sample.node_weight for sample in samples)
     return root_weight(rollouts, {sample.agent for sample in samples})
-
-
-def surrogate(
-    logprobs: Tensor, samples: Sequence[AnswerSample], config: PolicyGradientConfig, stats: Stats
-) -> Tensor:
-    """Return the clipped surrogate loss of some answers, a scalar with a gradient.
-
-    Args:
-        logprobs: Log-probabilities of the answers' tokens under the current policy, `[T]`.
-        samples: The answers, B of them, with their token weights.
-        config: Loss and clip range.
-        stats: Receives `clipped` and `tokens`.
-    """
-    completions = [sample.completion for sample in samples]
-    rows = per_token(range(len(completions)), completions)
-    clip_low, clip_high = config.clips
-    result = policy_loss(
-        logprobs,
-        _old_logprobs(completions).to(logprobs.device),
-        per_token([sample.advantage for sample in samples], completions).to(logprobs.device),
-        per_token([sample.token_weight for sample in samples], completions).to(logprobs.device),
-        rows.to(logprobs.device),
-        kind=config.loss,
-        clip_low=clip_low,
-        clip_high=clip_high,
-    )
-    stats["clipped"] += float(result.clipped)
-    stats["tokens"] += float(len(rows))
-    return result.loss
 
 
 def add_agent_stats(
@@ -261,7 +236,7 @@ def add_agent_stats(
     owners = per_token([names.index(sample.agent) for sample in samples], completions)
     owners = owners.to(entropy.device)
     current = logprobs.detach()
-    kl = kl_estimate(_old_logprobs(completions).to(current.device), current, "k3")
+    kl = kl_estimate(sampled_logprobs(samples).to(current.device), current, "k3")
     for kind, values in (
         ("tokens", torch.ones_like(kl)),
         ("entropy", entropy.detach()),
@@ -278,6 +253,19 @@ def per_token(values: Sequence[float], completions: Sequence[Completion]) -> Ten
     return torch.tensor(values).repeat_interleave(lengths)
 
 
-def _old_logprobs(completions: Sequence[Completion]) -> Tensor:
-    """Return the log-probabilities that tokens were sampled with, log pi_old, `[T]`."""
-    return torch.tensor([lp for completion in completions for lp in completion.logprobs])
+def old_logprobs(samples: Sequence[AnswerSample]) -> Tensor:
+    """Return the log-probabilities under the policy before the update, log pi_old, `[T]`."""
+    return torch.tensor(
+        [
+            logprob
+            for sample in samples
+            for logprob in (
+                sample.completion.logprobs if sample.old_logprobs is None else sample.old_logprobs
+            )
+        ]
+    )
+
+
+def sampled_logprobs(samples: Sequence[AnswerSample]) -> Tensor:
+    """Return the log-probabilities that tokens were sampled with, `[T]`."""
+    return torch.tensor([lp for sample in samples for lp in sample.completion.logprobs])

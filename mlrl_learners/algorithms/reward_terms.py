@@ -9,7 +9,7 @@ gradient and compares the whole distributions, because over a nucleus of one tok
 is always 0.
 
 Sources: KL in the reward as in RLHF (arXiv 2203.02155), in the loss as in GRPO (arXiv 2402.03300);
-masking or penalising truncated answers as in DAPO (arXiv 2503.14476).
+masking or penalising long answers as in DAPO (arXiv 2503.14476).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,11 @@ import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
-from mlrl_learners.algorithms.policy_update import AnswerSample, Stats, per_token
+from mlrl_learners.algorithms.policy_update import AnswerSample, Stats, old_logprobs, per_token
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.credit import outcome_rewards, team_rewards, with_rewards
-from mlrl_learners.functional.losses import kl_estimate
+from mlrl_learners.functional.losses import kl_estimate, kl_of_old_samples
+from mlrl_learners.functional.overlong import overlong_term
 from mlrl_learners.policies import Policy
 from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
@@ -36,6 +37,9 @@ class RewardTerms:
         policies: Trained policies by name, with their starting weights.
         policy_of: Name of each agent's policy.
         config: Credit, penalty and KL options.
+
+    Attributes:
+        config: The options.
     """
 
     def __init__(
@@ -44,23 +48,25 @@ class RewardTerms:
         policy_of: Mapping[AgentID, str],
         config: PolicyGradientConfig,
     ) -> None:
-        self._config, self._policy_of = config, policy_of
+        self.config, self._policy_of = config, policy_of
         self._references = {
-            name: policy.frozen_copy() for name, policy in policies.items() if config.kl_coef
+            name: policy.frozen_copy()
+            for name, policy in policies.items()
+            if config.penalty.kl_coef
         }
 
     @property
     def in_loss(self) -> bool:
         """Whether the KL term is part of the loss."""
-        return self._config.kl_coef > 0 and self._config.kl_in == "loss"
+        return self.config.penalty.kl_coef > 0 and self.config.penalty.kl_in == "loss"
 
     def apply(self, rollouts: Sequence[Rollout]) -> Sequence[Rollout]:
         """Return the rollouts with the rewards that the learner trains on."""
-        if self._config.credit == "outcome":
+        if self.config.credit.kind == "outcome":
             rollouts = [outcome_rewards(rollout) for rollout in rollouts]
-        elif self._config.credit == "team":
+        elif self.config.credit.kind == "team":
             rollouts = [team_rewards(rollout) for rollout in rollouts]
-        penalty = self._config.overlong_penalty
+        penalty = self.config.penalty.overlong_penalty
         charges = self._kl_charges(rollouts)
         if not penalty and not charges:
             return rollouts
@@ -69,8 +75,11 @@ class RewardTerms:
             if agent not in step.samples:  # rewarded without having acted
                 return step.rewards[agent]
             answer = node.completions[agent][step.samples[agent]]
-            cut = penalty if answer.finish_reason == "length" else 0.0
-            return step.rewards[agent] - cut - charges.get((agent, answer), 0.0)
+            return (
+                step.rewards[agent]
+                - self._length_penalty(answer)
+                - charges.get((agent, answer), 0.0)
+            )
 
         return [with_rewards(rollout, charged) for rollout in rollouts]
 
@@ -85,22 +94,36 @@ class RewardTerms:
             samples: The answers, B of them, with their token weights w.
             stats: Receives the sum of the estimates as `kl_reference`.
         """
-        config = self._config
+        config = self.config
         with torch.no_grad():
             reference, _ = self._references[name].logprobs(
                 [sample.row for sample in samples],
-                temperature=config.temperature,
+                temperature=config.sampling.temperature,
                 with_entropy=False,
             )
-        kl = kl_estimate(logprobs, reference, config.kl_estimator)
+        estimator = config.penalty.kl_estimator
+        if config.penalty.kl_weighted:
+            old = old_logprobs(samples).to(logprobs.device)
+            kl = kl_of_old_samples(logprobs, old, reference, estimator)
+        else:
+            kl = kl_estimate(logprobs, reference, estimator)
         stats["kl_reference"] += float(kl.detach().sum())
         weights = [sample.token_weight for sample in samples]
         completions = [sample.completion for sample in samples]
-        return config.kl_coef * (per_token(weights, completions).to(kl.device) * kl).sum()
+        return config.penalty.kl_coef * (per_token(weights, completions).to(kl.device) * kl).sum()
+
+    def _length_penalty(self, answer: Completion) -> float:
+        """Return what an answer loses for its length, in units of the reward."""
+        penalty = self.config.penalty
+        if penalty.overlong == "soft":
+            limit = self.config.sampling.max_new_tokens
+            length = min(len(answer.token_ids), limit)
+            return -penalty.overlong_penalty * overlong_term(length, limit, penalty.overlong_buffer)
+        return penalty.overlong_penalty if answer.finish_reason == "length" else 0.0
 
     def _kl_charges(self, rollouts: Sequence[Rollout]) -> dict[tuple[AgentID, Completion], float]:
         """Return kl_coef * sum over tokens of the KL estimate of each answer; empty without it."""
-        if not self._config.kl_coef or self.in_loss:
+        if not self.config.penalty.kl_coef or self.in_loss:
             return {}
         charges: dict[tuple[AgentID, Completion], float] = {}
         for name in self._references:
@@ -116,18 +139,20 @@ class RewardTerms:
     def _policy_charges(
         self, name: str, given: Sequence[tuple[AgentID, Completion]]
     ) -> dict[tuple[AgentID, Completion], float]:
-        reference, config = self._references[name], self._config
+        reference, config = self._references[name], self.config
         charges: dict[int, float] = {}
         rows = [TokenRow(answer.prompt_ids, answer.token_ids) for _, answer in given]
-        for numbers in reference.micro_batches(rows, config.micro_batch_tokens):
+        for numbers in reference.micro_batches(rows, config.compute.micro_batch_tokens):
             expected, _ = reference.logprobs(
-                [rows[i] for i in numbers], temperature=config.temperature, with_entropy=False
+                [rows[i] for i in numbers],
+                temperature=config.sampling.temperature,
+                with_entropy=False,
             )
             answers = [given[i][1] for i in numbers]
             sampled = expected.new_tensor([lp for each in answers for lp in _full_logprobs(each)])
-            kl = kl_estimate(sampled, expected, config.kl_estimator)
+            kl = kl_estimate(sampled, expected, config.penalty.kl_estimator)
             parts = kl.split([len(rows[i].token_ids) for i in numbers])
-            totals = [config.kl_coef * float(part.sum()) for part in parts]
+            totals = [config.penalty.kl_coef * float(part.sum()) for part in parts]
             charges |= zip(numbers, totals, strict=True)
         return {given[i]: charge for i, charge in gather(charges).items()}
 

@@ -88,7 +88,7 @@ def check_choice(rollout: RolloutConfig) -> None:
     """
     if rollout.num_samples < 2:
         raise ConfigError(
-            "group_size or rollout.num_samples must be at least 2 where pairs of answers to the "
+            "group.size or rollout.num_samples must be at least 2 where pairs of answers to the "
             f"same prompts are trained on, got {rollout.num_samples}"
         )
 
@@ -178,7 +178,7 @@ def _returns(node: Node, agents: Sequence[AgentID], gamma: float) -> dict[AgentI
     if any(step.next_waiting for step in node.steps):
         raise ConfigError(
             "pairs of answers in a chain have no known futures where agents take turns: set "
-            "branching to tree, with a small group_size"
+            "group.branching to tree, with a small group.size"
         )
     present = set(node.completions).union(*(step.rewards for step in node.steps))
     return {agent: joint_returns(node, agent, gamma) for agent in agents if agent in present}

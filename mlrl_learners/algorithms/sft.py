@@ -8,14 +8,15 @@ The loss is the mean over completion tokens of -log pi at temperature 1.
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from mlrl_learners.algorithms.offline_team import OfflineTeam
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.algorithms.update_metrics import group_metrics
-from mlrl_learners.config.options import check_options, check_unread
+from mlrl_learners.config.groups import build_config
+from mlrl_learners.config.options import check_unread
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.losses import check_finite
@@ -29,8 +30,28 @@ __all__ = ["Sft", "SftConfig", "make_sft"]
 
 
 @dataclass(frozen=True)
-class SftConfig(TeamConfig):
-    """Examples of supervised fine-tuning, and what is predicted from them.
+class AnswerOptions:
+    """What is a group: how many answers are sampled for a prompt.
+
+    Attributes:
+        size: Number of answers that an agent samples for each prompt without files, at least 1.
+    """
+
+    size: int = 4
+
+    def __post_init__(self) -> None:
+        """Check the range.
+
+        Raises:
+            ConfigError: If the value is outside its range.
+        """
+        if self.size < 1:
+            raise ConfigError(f"size must be at least 1, got {self.size}")
+
+
+@dataclass(frozen=True)
+class ExampleOptions:
+    """Which examples: where they come from, and what is predicted from them.
 
     Attributes:
         episodes: File of `mlrl collect` for all agents, or a mapping of each agent to a file; empty
@@ -39,29 +60,37 @@ class SftConfig(TeamConfig):
         predict: Predicted text: `actions` (answers), `observations` (those that follow an answer)
             or `both`.
         batch_size: Number of examples per update and policy with files, at least 1.
-        group_size: Number of answers that an agent samples for each prompt without files, at least
-            1.
     """
 
     episodes: str | Mapping[str, str] = ""
     filter_reward: float | None = None
     predict: Literal["actions", "observations", "both"] = "actions"
     batch_size: int = 16
-    group_size: int = 4
 
     def __post_init__(self) -> None:
         """Check ranges.
 
         Raises:
-            ConfigError: If a value is outside its range.
+            ConfigError: If a value is outside its range, or has no effect beside another.
         """
-        super().__post_init__()
-        for name in ("batch_size", "group_size"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, got {getattr(self, name)}")
+        if self.batch_size < 1:
+            raise ConfigError(f"batch_size must be at least 1, got {self.batch_size}")
         if not self.episodes:
             reason = "no episodes, because an update uses all rollouts: give a file as episodes"
             check_unread(self, ("batch_size",), reason)
+
+
+@dataclass(frozen=True)
+class SftConfig(TeamConfig):
+    """Examples of supervised fine-tuning, and the team that learns from them.
+
+    Attributes:
+        group: Answers that are sampled for a prompt.
+        examples: Examples, and what is predicted from them.
+    """
+
+    group: AnswerOptions = field(default_factory=AnswerOptions)
+    examples: ExampleOptions = field(default_factory=ExampleOptions)
 
 
 class Sft(OfflineTeam):
@@ -83,12 +112,12 @@ class Sft(OfflineTeam):
         config: SftConfig,
         seed: int = 0,
     ) -> None:
-        if isinstance(config.episodes, Mapping):
-            for agent in config.episodes:
+        if isinstance(config.examples.episodes, Mapping):
+            for agent in config.examples.episodes:
                 if agent not in agents:
                     raise unknown_name("agent", agent, agents)
-        super().__init__(agents, model, config, seed, offline=bool(config.episodes))
-        self.rollout = RolloutConfig(config.group_size)
+        super().__init__(agents, model, config, seed, offline=bool(config.examples.episodes))
+        self.rollout = RolloutConfig(config.group.size)
 
     @functools.cached_property
     def examples(self) -> dict[str, list[TokenRow]]:
@@ -103,9 +132,10 @@ class Sft(OfflineTeam):
             rows[name] += self._rows_of_text(demonstration)
         empty = [name for name in rows if not rows[name]]
         if len(empty) == len(rows):
+            asked = self.config.examples
             raise ConfigError(
-                f"{self.config.episodes!r} holds nothing to learn {self.config.predict} from for "
-                f"{', '.join(self.agents)} with filter_reward={self.config.filter_reward}"
+                f"{asked.episodes!r} holds nothing to learn {asked.predict} from for "
+                f"{', '.join(self.agents)} with filter_reward={asked.filter_reward}"
             )
         return rows
 
@@ -130,9 +160,11 @@ class Sft(OfflineTeam):
         return metrics
 
     def _demonstrations(self) -> Iterator[Demonstration]:
-        files = self.config.episodes
+        files = self.config.examples.episodes
         for path in dict.fromkeys(files.values() if isinstance(files, Mapping) else [files]):
-            for demonstration in read_demonstrations(Path(path), self.config.filter_reward):
+            for demonstration in read_demonstrations(
+                Path(path), self.config.examples.filter_reward
+            ):
                 agent = demonstration.agent
                 theirs = files.get(agent) if isinstance(files, Mapping) else files
                 if agent in self.learning and theirs == path:
@@ -140,19 +172,19 @@ class Sft(OfflineTeam):
 
     def _rows_of_text(self, shown: Demonstration) -> Iterator[TokenRow]:
         agent = shown.agent
-        if self.config.predict != "observations":
+        if self.config.examples.predict != "observations":
             written = shown.actions[agent]
             row = self.row_of_text(agent, shown.observation, written, end=shown.is_whole)
             if row.token_ids:  # a truncated answer may be empty
                 yield row
-        if self.config.predict != "actions" and shown.next_observation is not None:
+        if self.config.examples.predict != "actions" and shown.next_observation is not None:
             question = _question(self.agents, shown.observation, shown.actions)
             yield self.row_of_text(agent, question, shown.next_observation, end=True)
 
     def _drawn(self) -> dict[str, list[TokenRow]]:
         """Return the examples of this update for each policy."""
         return {
-            name: [rows[index] for index in self.draw(len(rows), self.config.batch_size)]
+            name: [rows[index] for index in self.draw(len(rows), self.config.examples.batch_size)]
             for name, rows in self.examples.items()
             if rows
         }
@@ -162,7 +194,10 @@ class Sft(OfflineTeam):
         rows: dict[str, dict[TokenRow, None]] = {name: {} for name in self.policies}
         for rollout in rollouts:
             for node, step, earned in _lines(rollout.root, rollout.agents):
-                if self.config.filter_reward is None or earned >= self.config.filter_reward:
+                if (
+                    self.config.examples.filter_reward is None
+                    or earned >= self.config.examples.filter_reward
+                ):
                     for agent in (each for each in step.samples if each in self.learning):
                         mine = self._rows_of_step(agent, node, step)
                         rows[self.policy_of[agent]] |= dict.fromkeys(mine)
@@ -170,9 +205,9 @@ class Sft(OfflineTeam):
 
     def _rows_of_step(self, agent: AgentID, node: Node, step: JointStep) -> Iterator[TokenRow]:
         answers = {who: node.completions[who][sample] for who, sample in step.samples.items()}
-        if self.config.predict != "observations":
+        if self.config.examples.predict != "observations":
             yield TokenRow(answers[agent].prompt_ids, answers[agent].token_ids)
-        if self.config.predict != "actions":
+        if self.config.examples.predict != "actions":
             texts = {who: answer.text for who, answer in answers.items()}
             question = _question(self.agents, node.observations[agent], texts)
             for text in _next_reads(step, agent):
@@ -182,7 +217,7 @@ class Sft(OfflineTeam):
         policy, optimizer = self.policies[name], self.optimizers[name]
         num_tokens = sum(len(row.token_ids) for row in rows)
         total = entropies = 0.0
-        for numbers in policy.micro_batches(rows, self.config.micro_batch_tokens):
+        for numbers in policy.micro_batches(rows, self.config.compute.micro_batch_tokens):
             batch = [rows[number] for number in numbers]
             logprobs, entropy = policy.logprobs(batch, temperature=1.0)
             loss = -logprobs.sum() / num_tokens
@@ -204,17 +239,16 @@ def make_sft(
     agents: Sequence[AgentID],
     model: ModelSource | Mapping[AgentID, ModelSource],
     seed: int = 0,
-    **options: Any,  # noqa: ANN401 - checked against the fields of SftConfig
+    **options: Any,  # noqa: ANN401 - checked against the groups of SftConfig
 ) -> Sft:
-    """Build supervised fine-tuning; options are the fields of `SftConfig`.
+    """Build supervised fine-tuning; options are the groups of `SftConfig`.
 
     Raises:
-        UnknownNameError: If an option is not a field, or a file is for an unknown agent.
+        UnknownNameError: If an option is not a field of a group, or a file is for an unknown agent.
         ConfigError: If a value has the wrong type or is outside its range.
         ModelNotFoundError: If a model cannot be loaded.
     """
-    check_options(options, SftConfig)
-    return Sft(agents, model, SftConfig(**options), seed)
+    return Sft(agents, model, build_config(SftConfig, options), seed)
 
 
 def _question(agents: Sequence[AgentID], observation: str, actions: Mapping[AgentID, str]) -> str:

@@ -10,13 +10,14 @@ from typing import Any
 from mlrl_learners.algorithms.actor_critic import ActorCritic, make_ippo
 from mlrl_learners.algorithms.madpo import Madpo, make_madpo
 from mlrl_learners.algorithms.magrpo import Magrpo, make_magrpo, make_mareinforce, make_marloo
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import AgentID
 
 __all__ = ["make_dpo", "make_grpo", "make_ppo", "make_reinforce_pp", "make_rloo"]
 
-GRPO = {"loss": "grpo", "normalize_std": True}
-REINFORCE_PP = {"loss": "token_mean", "normalize_batch": True}
+GRPO = {"loss": {"kind": "grpo"}, "baseline": {"normalize_std": True}}
+REINFORCE_PP = {"loss": {"kind": "token_mean"}, "baseline": {"normalize_batch": True}}
 
 
 def make_grpo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
@@ -28,7 +29,7 @@ def make_grpo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: 
         ConfigError: If there are several agents; as in all functions of this module.
     """
     _require_one(agents, "grpo", instead="magrpo")
-    return make_magrpo(agents=agents, **{**GRPO, **options})
+    return make_magrpo(agents=agents, **merge_options(GRPO, options))
 
 
 def make_rloo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
@@ -40,7 +41,7 @@ def make_rloo(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: 
 def make_reinforce_pp(*, agents: Sequence[AgentID], **options: Any) -> Magrpo:  # noqa: ANN401
     """Build REINFORCE++: returns normalised over the batch, mean over all tokens, clipped."""
     _require_one(agents, "reinforce_pp", instead="mareinforce")
-    return make_mareinforce(agents=agents, **{**REINFORCE_PP, **options})
+    return make_mareinforce(agents=agents, **merge_options(REINFORCE_PP, options))
 
 
 def make_ppo(*, agents: Sequence[AgentID], **options: Any) -> ActorCritic:  # noqa: ANN401

@@ -36,36 +36,16 @@ __all__ = ["Team", "TeamConfig", "load_policy"]
 
 
 @dataclass(frozen=True)
-class TeamConfig(SamplingConfig, OptimizerConfig, TeamModelsConfig):
+class TeamConfig(TeamModelsConfig):
     """Models, sampling and optimisation of a team.
 
     Attributes:
-        system_prompts: System prompt of each agent; agents that are left out have none.
-        max_prompt_tokens: Longest prompt in tokens, above those of the system prompt and the chat
-            template; longer prompts lose the middle of their observation; 0 for the context length
-            of the model minus `max_new_tokens`.
-        max_rows: Largest number of answers that are decoded in one batch, at least 1.
-        micro_batch_tokens: Largest number of tokens per forward pass in training, padding included,
-            at least 1.
+        sampling: Length of answers, and the distribution of their tokens.
+        optimizer: Learning rate and its schedule.
     """
 
-    system_prompts: Mapping[str, str] = field(default_factory=dict)
-    max_prompt_tokens: int = 0
-    max_rows: int = 64
-    micro_batch_tokens: int = 1024
-
-    def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            ConfigError: If a value is outside its range.
-        """
-        SamplingConfig.__post_init__(self)
-        OptimizerConfig.__post_init__(self)
-        TeamModelsConfig.__post_init__(self)
-        for name, low in (("max_prompt_tokens", 0), ("max_rows", 1), ("micro_batch_tokens", 1)):
-            if getattr(self, name) < low:
-                raise ConfigError(f"{name} must be at least {low}, got {getattr(self, name)}")
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that a method can train on rollouts collected in this way.
@@ -99,7 +79,7 @@ class Team(TeamWeights):
     @property
     def is_sharded(self) -> bool:
         """Whether weights are sharded over processes, which must then all take part in `save`."""
-        return self.config.fsdp and world().size > 1
+        return self.config.compute.fsdp and world().size > 1
 
     def __init__(
         self,
@@ -112,12 +92,12 @@ class Team(TeamWeights):
         self.agents = tuple(agents)
         self.config = config
         self.generator = torch.Generator().manual_seed(seed)
-        self.policy_of = assign_policies(self.agents, config)
-        for agent in config.system_prompts:
+        self.policy_of = assign_policies(self.agents, config.team)
+        for agent in config.team.system_prompts:
             if agent not in self.agents:
                 raise unknown_name("agent", agent, self.agents)
         self.sources = policy_sources(self.policy_of, model)
-        self.learning = tuple(agent for agent in self.agents if agent not in config.frozen)
+        self.learning = tuple(agent for agent in self.agents if agent not in config.team.frozen)
         self.models = TeamModels(config, seed)
         learnt = {self.policy_of[agent] for agent in self.learning}
         self.policies = {
@@ -127,7 +107,7 @@ class Team(TeamWeights):
             for name, source in self.sources.items()
         }
         self.optimizers = {
-            name: PolicyOptimizer(policy.parameters(), config)
+            name: PolicyOptimizer(policy.parameters(), config.optimizer)
             for name, policy in self.policies.items()
             if name in learnt
         }
@@ -157,9 +137,9 @@ class Team(TeamWeights):
             completions = policy.complete(
                 [self._formats[agent].encode(observations[node][agent]) for node, agent in places],
                 num_samples,
-                self.config,
+                self.config.sampling,
                 generator=self.generator if explore else None,
-                max_rows=self.config.max_rows,
+                max_rows=self.config.compute.max_rows,
                 adapters=[self._policy(agent).adapter for _, agent in places],
             )
             for (node, agent), group in zip(places, completions, strict=True):
@@ -248,17 +228,18 @@ class Team(TeamWeights):
         return self.policies[self.policy_of[agent]]
 
     def _format(self, agent: AgentID) -> ChatFormat:
-        policy = self._policy(agent)
-        limit: int | None = self.config.max_prompt_tokens or None
+        policy, max_new_tokens = self._policy(agent), self.config.sampling.max_new_tokens
+        limit: int | None = self.config.team.max_prompt_tokens or None
         if policy.max_positions is not None:
-            readable = policy.max_positions - self.config.max_new_tokens
+            readable = policy.max_positions - max_new_tokens
             if readable < 1:
                 raise ConfigError(
-                    f"max_new_tokens must leave room for a prompt in the {policy.max_positions} "
-                    f"tokens that the model of {agent!r} reads, got {self.config.max_new_tokens}"
+                    "sampling.max_new_tokens must leave room for a prompt in the "
+                    f"{policy.max_positions} tokens that the model of {agent!r} reads, got "
+                    f"{max_new_tokens}"
                 )
             limit = min(limit or readable, readable)
-        chat = ChatFormat(policy.tokenizer, self.config.system_prompts.get(agent), limit)
+        chat = ChatFormat(policy.tokenizer, self.config.team.system_prompts.get(agent), limit)
         if limit is not None and limit <= chat.num_fixed_tokens:
             raise ConfigError(self._why_no_room(agent, limit, chat.num_fixed_tokens))
         return chat
@@ -272,9 +253,12 @@ class Team(TeamWeights):
             needed: Tokens of its system prompt and chat template.
         """
         whose = f"the system prompt and chat template of {agent!r}"
-        if limit == self.config.max_prompt_tokens:
-            return f"max_prompt_tokens must be above {needed}, the tokens of {whose}, got {limit}"
+        if limit == self.config.team.max_prompt_tokens:
+            return (
+                f"team.max_prompt_tokens must be above {needed}, the tokens of {whose}, got {limit}"
+            )
         return (
-            f"max_new_tokens must leave more than {needed} tokens of what the model reads, those "
-            f"of {whose}, got {self.config.max_new_tokens}, which leaves {limit}"
+            f"sampling.max_new_tokens must leave more than {needed} tokens of what the model "
+            f"reads, those of {whose}, got {self.config.sampling.max_new_tokens}, which "
+            f"leaves {limit}"
         )

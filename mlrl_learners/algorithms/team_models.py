@@ -1,7 +1,7 @@
 """Models of a team: assignment of agents to policies, loading, and sharing of weights.
 
 - an agent has a policy of its own unless `share_weights` or `policies` assigns several to one
-- with `lora_rank`, a policy is an adapter; adapters on one source share its frozen weights
+- with `lora.rank`, a policy is an adapter; adapters on one source share its frozen weights
 - policies whose agents are all frozen share one copy per source
 """
 
@@ -9,8 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
 
+from mlrl_learners.algorithms.team_options import ComputeOptions, TeamOptions
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.policies import AdapterConfig, ModelSource, Policy, load_model
 from mlrl_learners.processes.work_sharing import world
@@ -28,51 +28,33 @@ TAKEN = (
 
 
 @dataclass(frozen=True)
-class TeamModelsConfig(AdapterConfig):
+class TeamModelsConfig:
     """Loading and sharing of a team's models.
 
     Attributes:
-        share_weights: Trains all agents as one policy with one optimizer.
-        policies: Name of each agent's policy; agents with the same name share a policy, agents
-            that are left out have one by their own name.
-        frozen: Agents that act but are not trained.
-        dtype: Type of the weights: `"float32"`, `"bfloat16"` or `"float16"`; trained weights below
-            float32 have float32 master copies.
-        precision: Type of the computation: `"float32"`, or `"bf16"` for autocast.
-        device: `"auto"` (a GPU if there is one), or any argument of `torch.device`.
-        model_options: Further arguments of `from_pretrained`: revision, attention, quantisation.
-        gradient_checkpointing: Recomputes activations in the backward pass to save memory.
-        fsdp: Shards all weights over the processes, for models that do not fit on one GPU; excludes
-            adapters and frozen agents.
+        team: Policies of the agents.
+        lora: Adapters.
+        compute: Types, device and memory.
     """
 
-    share_weights: bool = False
-    policies: Mapping[str, str] = field(default_factory=dict)
-    frozen: Sequence[str] = ()
-    dtype: str = "float32"
-    precision: Literal["float32", "bf16"] = "float32"
-    device: str = "auto"
-    model_options: Mapping[str, Any] = field(default_factory=dict)
-    gradient_checkpointing: bool = False
-    fsdp: bool = False
+    team: TeamOptions = field(default_factory=TeamOptions)
+    lora: AdapterConfig = field(default_factory=AdapterConfig)
+    compute: ComputeOptions = field(default_factory=ComputeOptions)
 
     def __post_init__(self) -> None:
-        """Check what can be checked without knowing the agents.
+        """Check combinations.
 
         Raises:
-            ConfigError: If a value is outside its range, or two of them contradict each other.
+            ConfigError: If two values contradict each other.
         """
-        super().__post_init__()
-        if self.share_weights and self.policies:
-            raise ConfigError("share_weights puts all agents on one policy: leave policies out")
-        if self.fsdp and (self.lora_rank or self.frozen):
+        if self.compute.fsdp and (self.lora.rank or self.team.frozen):
             raise ConfigError(
-                "fsdp cuts up models that are trained as a whole, got "
-                f"lora_rank {self.lora_rank} and frozen {list(self.frozen)}"
+                "compute.fsdp cuts up models that are trained as a whole, got "
+                f"lora.rank {self.lora.rank} and team.frozen {list(self.team.frozen)}"
             )
 
 
-def assign_policies(agents: Sequence[AgentID], config: TeamModelsConfig) -> dict[AgentID, str]:
+def assign_policies(agents: Sequence[AgentID], team: TeamOptions) -> dict[AgentID, str]:
     """Return the name of each agent's policy.
 
     Raises:
@@ -82,19 +64,19 @@ def assign_policies(agents: Sequence[AgentID], config: TeamModelsConfig) -> dict
     """
     if not agents:
         raise ConfigError("agents must name at least one agent, got none")
-    for agent in (*config.policies, *config.frozen):
+    for agent in (*team.policies, *team.frozen):
         if agent not in agents:
             raise unknown_name("agent", agent, agents)
-    if set(agents) <= set(config.frozen):
-        raise ConfigError(f"frozen names every agent, {', '.join(agents)}: nobody learns")
-    if config.share_weights:
+    if set(agents) <= set(team.frozen):
+        raise ConfigError(f"team.frozen names every agent, {', '.join(agents)}: nobody learns")
+    if team.share_weights:
         return dict.fromkeys(agents, SHARED)
-    policy_of = {agent: config.policies.get(agent, agent) for agent in agents}
+    policy_of = {agent: team.policies.get(agent, agent) for agent in agents}
     for agent, name in policy_of.items():
         if not POLICY_NAME.fullmatch(name) or name in TAKEN:
             raise ConfigError(
                 f"the name of a policy is letters, digits, '_', '-' and '.', and none of "
-                f"{', '.join(TAKEN)}, got {name!r} for agent {agent!r}; policies can give it "
+                f"{', '.join(TAKEN)}, got {name!r} for agent {agent!r}; team.policies can give it "
                 "another"
             )
     return policy_of
@@ -146,32 +128,32 @@ class TeamModels:
 
     def trained(self, name: str, source: ModelSource) -> Policy:
         """Return a new policy to train: a model of its own, or an adapter with the name."""
-        if not self._config.lora_rank:
-            return load_policy(source, self._config)
+        if not self._config.lora.rank:
+            return load_policy(source, self._config.compute)
         return self.frozen(source).with_adapter(name, self._seed)
 
     def frozen(self, source: ModelSource) -> Policy:
         """Return the frozen policy of a source; repeated calls return the same one."""
         key = _identity(source)
         if key not in self._bases:
-            policy = load_policy(source, self._config)
-            policy.freeze(self._config, describe_source(source))
+            policy = load_policy(source, self._config.compute)
+            policy.freeze(self._config.lora, describe_source(source))
             self._bases[key] = policy
         return self._bases[key]
 
 
-def load_policy(source: ModelSource, config: TeamModelsConfig) -> Policy:
+def load_policy(source: ModelSource, compute: ComputeOptions) -> Policy:
     """Load a model with the options of a team's configuration."""
-    is_sharded = config.fsdp and world().size > 1
-    device = "cpu" if is_sharded else config.device  # the whole model may not fit on one GPU
+    is_sharded = compute.fsdp and world().size > 1
+    device = "cpu" if is_sharded else compute.device  # the whole model may not fit on one GPU
     policy = Policy(
         # Nothing else refers to the model, so that sharding frees its whole weights.
-        *load_model(source, dtype=config.dtype, device=device, options=config.model_options),
-        precision=config.precision,
-        gradient_checkpointing=config.gradient_checkpointing,
+        *load_model(source, dtype=compute.dtype, device=device, options=compute.model_options),
+        precision=compute.precision,
+        gradient_checkpointing=compute.gradient_checkpointing,
     )
     if is_sharded:
-        policy.shard(config.device)
+        policy.shard(compute.device)
     return policy
 
 

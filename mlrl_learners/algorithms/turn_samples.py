@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from mlrl_learners.algorithms.critic_inputs import ValueEstimates
 from mlrl_learners.algorithms.critics import ValueSample
-from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_gradient_options import CreditOptions
 from mlrl_learners.algorithms.policy_update import AnswerSample
 from mlrl_learners.functional.credit import credited_values
 from mlrl_learners.functional.gae import TurnGae, chain_baselines
@@ -35,7 +35,7 @@ def turn_samples(
     rollouts: Sequence[Rollout],
     estimates: ValueEstimates,
     estimators: Sequence[TurnGae],
-    config: PolicyGradientConfig,
+    credit: CreditOptions,
     agents: Collection[AgentID],
 ) -> list[TurnSample]:
     """Return a sample of every answer of the trained agents.
@@ -44,28 +44,28 @@ def turn_samples(
         rollouts: Rollouts with the rewards that the learner trains on.
         estimates: Values of the critics at sampling time.
         estimators: Estimator of the advantages in each rollout.
-        config: Weights of turns, and credit.
+        credit: Weights of turns, and credit of agents.
         agents: The trained agents.
     """
     baselines: dict[AgentID, list[dict[int, float]]] = {}
     waiting_baselines: dict[AgentID, list[dict[int, float]]] = {}
-    if config.turn_weights == "reach":
+    if credit.turn_weights == "reach":
         baselines, waiting_baselines = (
             {a: chain_baselines(rollouts, estimators, a, waiting=waiting) for a in agents}
             for waiting in (False, True)
         )
     samples: list[TurnSample] = []
     for number, (rollout, gae) in enumerate(zip(rollouts, estimators, strict=True)):
-        for node, weight in weighted_nodes(rollout.root, config.turn_weights):
+        for node, weight in weighted_nodes(rollout.root, credit.turn_weights):
             for agent in (each for each in node.completions if each in agents):
                 baseline, waiting_baseline = None, 0.0
-                if config.turn_weights == "reach":
+                if credit.turn_weights == "reach":
                     baseline = baselines[agent][number].get(node.turn, 0.0)
                     waiting_baseline = waiting_baselines[agent][number].get(node.turn, 0.0)
                 advantages = gae.joint_advantages(
                     node, agent, baseline, waiting_baseline=waiting_baseline
                 )
-                samples += _node_samples(node, agent, advantages, weight, estimates, config)
+                samples += _node_samples(node, agent, advantages, weight, estimates, credit)
     return samples
 
 
@@ -75,13 +75,13 @@ def _node_samples(
     advantages: Sequence[float],
     weight: float,
     estimates: ValueEstimates,
-    config: PolicyGradientConfig,
+    credit: CreditOptions,
 ) -> Iterator[TurnSample]:
     """Yield one agent's samples at a node, from the advantage of each joint action."""
     prompt = estimates.prompt(agent, seen(node))
     value = estimates.value(agent, seen(node))
-    credited = credited_values(node, agent, advantages, config.credit)
-    for completion, credit, advantage in zip(
+    credited = credited_values(node, agent, advantages, credit.kind)
+    for completion, own, advantage in zip(
         node.completions[agent],
         mean_by_sample(node, agent, credited),
         mean_by_sample(node, agent, advantages),
@@ -89,4 +89,4 @@ def _node_samples(
     ):
         # The target uses the advantage itself: credit is a choice of the policy gradient only.
         target = ValueSample(agent, prompt, value, value + advantage, weight)
-        yield TurnSample(agent, completion, credit, weight, value_sample=target)
+        yield TurnSample(agent, completion, own, weight, value_sample=target)

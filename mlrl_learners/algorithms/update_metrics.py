@@ -54,8 +54,9 @@ def policy_metrics(
         for agent in agents:
             metrics[f"{agent}/{kind}"] = stats[f"{agent}/{kind}"] / stats[f"{agent}/tokens"]
     metrics |= {f"{owner}/grad_norm": grad_norm for owner in (name, *agents)}
-    if "kl_reference" in stats:
-        metrics[f"{name}/kl_reference"] = stats["kl_reference"] / tokens
+    for kind in ("kl_reference", "kl_sampler", "importance_cut"):
+        if kind in stats:
+            metrics[f"{name}/{kind}"] = stats[kind] / tokens
     return metrics
 
 

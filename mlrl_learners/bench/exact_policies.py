@@ -71,10 +71,10 @@ def _answer_chances(team: Any, asked: Sequence[Question]) -> list[list[float]]: 
                     rows.append(TokenRow(prompt, [*ids, end]))
                     places.append((number, place))
         with torch.no_grad():
-            for batch in policy.micro_batches(rows, team.config.micro_batch_tokens):
+            for batch in policy.micro_batches(rows, team.config.compute.micro_batch_tokens):
                 found, _ = policy.logprobs(
                     [rows[i] for i in batch],
-                    temperature=team.config.temperature,
+                    temperature=team.config.sampling.temperature,
                     with_entropy=False,
                 )
                 parts = found.double().split([len(rows[i].token_ids) for i in batch])

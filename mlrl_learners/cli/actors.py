@@ -23,7 +23,9 @@ from mlrl_learners.actors import (
 )
 from mlrl_learners.actors.game_script import check_script
 from mlrl_learners.cli.parser import printable
-from mlrl_learners.config.run import LearnerConfig, RunConfig, load_config
+from mlrl_learners.config.option_places import merge_options
+from mlrl_learners.config.run import LearnerConfig, RunConfig
+from mlrl_learners.config.stored import load_stored_config
 from mlrl_learners.errors import CheckpointError, ConfigError, ModelNotFoundError, unknown_name
 from mlrl_learners.registry import make
 from mlrl_learners.runs.files import CONFIG_FILE
@@ -85,7 +87,7 @@ def make_actor(
             `endpoint:my-model@http://host/v1`.
         agents: Agents that it acts for.
         seed: Seed of all its random numbers.
-        options: Options of the learner for a run or a model, such as `max_new_tokens`; options of
+        options: Options of the learner for a run or a model, such as `sampling`; options of
             the endpoint for an endpoint, such as `max_tokens`.
 
     Raises:
@@ -181,7 +183,7 @@ def _from_path(
     run_dir = run_of(Path(word))
     if run_dir is not None:
         return load_run(run_dir, None if Path(word) == run_dir else Path(word), options)
-    settings = {"share_weights": True, **(options or {})}
+    settings = merge_options({"team": {"share_weights": True}}, options or {})
     return make("magrpo", agents=agents, model=word, seed=seed, **settings)
 
 
@@ -257,9 +259,9 @@ def load_run(
     path = checkpoint or latest_checkpoint(run_dir)
     if path is None:
         raise CheckpointError(f"{str(run_dir)!r} has no checkpoint yet")
-    config = load_config(run_dir / CONFIG_FILE)
-    changed = replace(config.learner, options={**config.learner.options, **(options or {})})
-    learner = make_learner(replace(config, learner=changed))
+    config = load_stored_config(run_dir / CONFIG_FILE)
+    changed = merge_options(config.learner.options, options or {})
+    learner = make_learner(replace(config, learner=replace(config.learner, options=changed)))
     read_checkpoint(path, learner)
     return learner
 

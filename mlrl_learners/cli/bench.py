@@ -15,6 +15,7 @@ from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli import bench_crossplay
 from mlrl_learners.cli.bench_actors import NamedActor
 from mlrl_learners.cli.parser import at_least, print_json, print_table
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.overrides import split_overrides
 from mlrl_learners.config.yaml import parse_value
 from mlrl_learners.errors import ConfigError
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_run(actions: Any) -> None:  # noqa: ANN401 - the type is private to argparse
     runs = actions.add_parser("run", help="play a suite, or resume it")
-    runs.epilog = "Options of the model can follow: --learner.temperature 0.7"
+    runs.epilog = "Options of the model can follow: --learner.sampling.temperature 0.7"
     runs.add_argument("--suite", required=True, help="name of a suite, or path of a suite file")
     runs.add_argument(
         "--actor",
@@ -122,10 +123,12 @@ def _options(overrides: Sequence[str]) -> dict[str, Any]:
     for key, _ in split_overrides(overrides):
         if key.startswith("env."):
             raise ConfigError(f"--{key} is set by the suite; change it there")
-    return {
-        key.split(".", 1)[1].removeprefix("options."): parse_value(value, key)
-        for key, value in split_overrides(overrides)
-    }
+    options: dict[str, Any] = {}
+    for key, text in split_overrides(overrides):
+        group, _, field = key.split(".", 1)[1].removeprefix("options.").rpartition(".")
+        value = {field: parse_value(text, key)}
+        options = merge_options(options, {group: value} if group else value)
+    return options
 
 
 def _print(result: Mapping[str, Any], path: Path) -> None:

@@ -22,7 +22,9 @@ from mlrl_learners.cli.actors import (
     run_of,
     unwrapped,
 )
+from mlrl_learners.config.option_places import has_groups, merge_options
 from mlrl_learners.config.run import load_config
+from mlrl_learners.config.stored import load_stored_config
 from mlrl_learners.errors import CheckpointError, ConfigError
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.training.checkpoint import latest_checkpoint, read_checkpoint
@@ -52,8 +54,9 @@ class NamedActor:
     ) -> None:
         self._ways, self._base = unwrapped(word)
         self._options = dict(options or {})
-        for option in ("max_new_tokens", "max_tokens"):
-            if option in self._options:
+        for option in ("sampling.max_new_tokens", "max_new_tokens", "max_tokens"):
+            group, _, field = option.rpartition(".")
+            if field in (self._options.get(group, {}) if group else self._options):
                 raise ConfigError(f"{option} is the suite's budget; change tokens there")
         if self._options and not takes_options(self._base):
             raise ConfigError(f"{self._base} takes no options, got {', '.join(self._options)}")
@@ -99,8 +102,9 @@ class NamedActor:
         if run_of(Path(word)) is not None:
             actor: Actor = self._learned(Path(word), agents, tokens)
         else:
-            limit = {"max_tokens" if word.startswith(f"{SERVED}:") else "max_new_tokens": tokens}
-            given = {**self._options, **limit} if takes_options(word) else {}
+            is_served = word.startswith(f"{SERVED}:")
+            limit = {"max_tokens": tokens} if is_served else _token_limit("magrpo", tokens)
+            given = merge_options(self._options, limit) if takes_options(word) else {}
             actor = make_actor(word, agents, seed=seed, options=given)
         for way in reversed(self._ways):
             actor = WRAPPERS[way][0](actor)
@@ -108,8 +112,9 @@ class NamedActor:
 
     def _learned(self, path: Path, agents: Sequence[AgentID], tokens: int) -> Actor:
         run_dir, checkpoint = _checkpoint(path)
-        config = load_config(run_dir / CONFIG_FILE)
-        options = {**config.learner.options, **self._options, "max_new_tokens": tokens}
+        config = load_stored_config(run_dir / CONFIG_FILE)
+        limit = _token_limit(config.learner.name, tokens)
+        options = merge_options(config.learner.options, self._options, limit)
         learner = make_learner(
             dataclasses.replace(
                 config, learner=dataclasses.replace(config.learner, options=options)
@@ -132,7 +137,7 @@ class NamedActor:
             if run_of(Path(word)) is not None:
                 config = load_config(_checkpoint(Path(word))[0] / CONFIG_FILE).learner
                 learner = {"name": config.name, "model": config.model, **config.options}
-            self._settings[word] = {**learner, **self._options}
+            self._settings[word] = merge_options(learner, self._options)
         return self._settings[word]
 
     def _word(self, seed: int) -> str:
@@ -171,6 +176,12 @@ class NamedActor:
             "tasks_per_iteration": config.train.tasks_per_iteration,
             "seed": config.train.seed,
         }
+
+
+def _token_limit(learner: str, tokens: int) -> dict[str, Any]:
+    """Return the option of a learner that limits the tokens of an answer."""
+    limit = {"max_new_tokens": tokens}
+    return {"sampling": limit} if has_groups(learner) else dict(limit)
 
 
 def takes_options(word: str) -> bool:

@@ -21,7 +21,7 @@ __all__ = ["add_arguments"]
 def add_arguments(actions: Any) -> None:  # noqa: ANN401 - the type is private to argparse
     """Add the action and its options."""
     cross = actions.add_parser("crossplay", help="play all actors against each other, or resume it")
-    cross.epilog = "Options can follow: --env.num_piles 2 --learner.temperature 0.7"
+    cross.epilog = "Options can follow: --env.num_piles 2 --learner.sampling.temperature 0.7"
     cross.add_argument("env", help="id of an environment with at least 2 agents, see mlrl list")
     cross.add_argument(
         "--actors", nargs="+", required=True, metavar="ACTOR", help="the actors, see mlrl list"

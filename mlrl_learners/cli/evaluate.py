@@ -9,7 +9,8 @@ import mlrl_envs
 from mlrl_learners.cli.actors import SERVED, load_run, make_actor, options_of, run_of, unwrapped
 from mlrl_learners.cli.opponents import check_opponents, evaluation_config, evaluation_seats
 from mlrl_learners.cli.parser import at_least, print_json, print_table
-from mlrl_learners.config.run import RunConfig, from_mapping, load_config, to_mapping
+from mlrl_learners.config.run import RunConfig, from_mapping, to_mapping
+from mlrl_learners.config.stored import load_stored_config
 from mlrl_learners.errors import CheckpointError, ConfigError, UnknownNameError, unknown_name
 from mlrl_learners.evaluation.evaluate import EvaluationResult, evaluate
 from mlrl_learners.figures.means import mean, team_return
@@ -26,7 +27,7 @@ SECTIONS: tuple[str, ...] = ("env", "learner", "opponents")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.epilog = "Options can follow: --env.max_turns 2 --learner.max_new_tokens 96"
+    parser.epilog = "Options can follow: --env.max_turns 2 --learner.sampling.max_new_tokens 96"
     parser.add_argument("target", help="id of an environment, or a run directory")
     actor = parser.add_mutually_exclusive_group()
     actor.add_argument("--actor", help="the actor, see mlrl list")
@@ -92,7 +93,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
 
 def _config(target: str, run_dir: Path | None, overrides: Sequence[str]) -> RunConfig:
     if run_dir is not None:
-        stored = load_config(run_dir / CONFIG_FILE)
+        stored = load_stored_config(run_dir / CONFIG_FILE)
         return from_mapping(to_mapping(stored), overrides)
     try:
         mlrl_envs.registry[target]

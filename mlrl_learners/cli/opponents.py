@@ -10,6 +10,7 @@ from typing import Any, cast
 import mlrl_envs
 from mlrl_learners.cli.actors import SCRIPT, SCRIPTS, check_player, make_actor
 from mlrl_learners.config.opponents import LATEST, SNAPSHOTS
+from mlrl_learners.config.option_places import grouped
 from mlrl_learners.config.run import RunConfig
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.selfplay.opponents import OpponentDraw
@@ -34,7 +35,8 @@ def check_opponents(config: RunConfig) -> None:
     env = mlrl_envs.make(config.env.location, **config.env.options)
     try:
         agents = list(env.possible_agents)
-        frozen = config.learner.options.get("frozen") or ()
+        options = grouped(config.learner.name, config.learner.options)
+        frozen = options.get("team", options).get("frozen") or ()
         trained = [agent for agent in agents if agent not in frozen]
         config.opponents.check_agents(agents, trained=trained)
         for word in _words(config):

@@ -20,7 +20,7 @@ SECTIONS: tuple[str, ...] = ("env", "learner")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.epilog = "Options can follow: --env.max_turns 2 --learner.max_new_tokens 96"
+    parser.epilog = "Options can follow: --env.max_turns 2 --learner.sampling.max_new_tokens 96"
     parser.add_argument("env", help="id of an environment, see mlrl list")
     parser.add_argument(
         "--actor",

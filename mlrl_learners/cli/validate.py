@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.epilog = (
         "Options of the environment or the learner can follow: --env.reward paper, "
-        "--learner.turn_weights nodes"
+        "--learner.credit.turn_weights nodes"
     )
     parser.add_argument(
         "env",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mlrl_learners.cli.parser import print_json, print_table
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import from_mapping
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.progress import progress_bar
@@ -26,7 +27,10 @@ __all__ = ["run"]
 AGENTS = ("left", "right")
 ONE_AGENT = ("grpo", "rloo", "reinforce_pp", "ppo", "dpo")
 # With these options a toy is learned in seconds and its exact gradient is known.
-OPTIONS: Mapping[str, Any] = {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0, "lr": 1e-2}
+OPTIONS: Mapping[str, Any] = {
+    "sampling": {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0},
+    "optimizer": {"lr": 1e-2},
+}
 HEADER = ("learner", "toy", "walk", "gradient error", "return before", "after", "best", "")
 
 
@@ -72,7 +76,7 @@ def _factory(
     model: object = section.model
     options = dict(section.options)
     if str(registry[name].factory).startswith("mlrl_learners."):
-        options = {**OPTIONS, **options}
+        options = merge_options(OPTIONS, options)
         if model is None:
             return functools.partial(_with_toy_model, name, agents, options), agents
     return functools.partial(make_learner, name, agents=agents, model=model, **options), agents

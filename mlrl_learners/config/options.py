@@ -59,13 +59,21 @@ def check_names(options: Collection[str], known: Collection[str]) -> None:
             raise unknown_name("option", option, known)
 
 
-def check_unread(config: object, names: Sequence[str], reason: str) -> None:
+def check_unread(
+    config: object,
+    names: Sequence[str],
+    reason: str,
+    prefix: str = "",
+    defaults: object = None,
+) -> None:
     """Check that options without effect have their default values.
 
     Args:
         config: A dataclass instance.
         names: Fields that have no effect.
         reason: End of the error message: the option that disables them, and the fix.
+        prefix: Start of the names in the error message.
+        defaults: Instance with the default values; None for those of the dataclass.
 
     Raises:
         ConfigError: Naming the first of the fields that differs from its default.
@@ -74,8 +82,9 @@ def check_unread(config: object, names: Sequence[str], reason: str) -> None:
     for name in names:
         factory, value = fields[name].default_factory, getattr(config, name)
         default = fields[name].default if factory is dataclasses.MISSING else factory()
+        default = default if defaults is None else getattr(defaults, name)
         if value != default:
-            raise ConfigError(f"{name} {value} means nothing with {reason}")
+            raise ConfigError(f"{prefix}{name} {value} means nothing with {reason}")
 
 
 def describe_type(annotation: Any) -> str:  # noqa: ANN401 - type forms have no common type

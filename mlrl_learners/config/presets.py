@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.yaml import parse_yaml
 from mlrl_learners.errors import unknown_name
 from mlrl_learners.registry import registry
@@ -49,7 +50,9 @@ VARIANTS: Mapping[str, Variant] = {
     "maac": Variant("story", f"{_STORY}; one-step advantages, one central critic"),
     "rloo": Variant("grpo", f"{_ONE_AGENT}; leave-one-out baseline"),
     "reinforce_pp": Variant("grpo", f"{_ONE_AGENT}; advantages normalised over the batch"),
-    "ppo": Variant("grpo", f"{_ONE_AGENT}; critic: a value head", {"critic": "value_head"}),
+    "ppo": Variant(
+        "grpo", f"{_ONE_AGENT}; critic: a value head", {"critic": {"kind": "value_head"}}
+    ),
 }
 """Presets without a file of their own, by the name of their learner.
 
@@ -97,7 +100,7 @@ def read_source(source: str | Path) -> object:
     file = preset_file(name)
     raw: Any = parse_yaml(file.read_text("utf-8"), str(file))
     if file.stem != name:
-        options = {**raw["learner"]["options"], **_variant(name).options}
+        options = merge_options(raw["learner"]["options"], _variant(name).options)
         raw["learner"] = {**raw["learner"], "name": name, "options": options}
     return raw
 

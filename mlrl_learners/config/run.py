@@ -17,6 +17,7 @@ from typing import Any, Literal, get_type_hints
 
 from mlrl_learners.config.env import EnvConfig
 from mlrl_learners.config.opponents import OpponentsConfig
+from mlrl_learners.config.option_places import option_path
 from mlrl_learners.config.options import accepts, describe_type
 from mlrl_learners.config.overrides import parse_values, split_overrides
 from mlrl_learners.config.presets import read_source
@@ -47,7 +48,7 @@ class LearnerConfig:
         name: A learner of `mlrl list`.
         model: Name, folder or hub id of a model for all agents, or a mapping from each agent to its
             model; null for learners without models.
-        options: Options of the learner, such as `group_size` or `lr`.
+        options: Groups of options of the learner, such as `optimizer: {lr: 1e-5}`.
     """
 
     name: str = "magrpo"
@@ -187,8 +188,8 @@ def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
         source: Name of a preset, or path of a YAML file.
         overrides: Command-line words such as `["--train.iterations", "3"]` or
             `["--train.iterations=3"]`. `--env.split eval` is short for
-            `--env.options.split eval`, and `--learner.group_size 8` for
-            `--learner.options.group_size 8`.
+            `--env.options.split eval`, and `--learner.group.size 8` for
+            `--learner.options.group.size 8`.
 
     Raises:
         UnknownNameError: If there is no such preset, file or key.
@@ -202,8 +203,10 @@ def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
     """Build a configuration from a mapping of sections; see `load_config` for the errors."""
     mapping = _checked_sections(raw)
     closed = {}
+    learner = mapping.get("learner", {}).get("name", LearnerConfig.name)
     for key, text in split_overrides(overrides):
         field_key, rest = _resolve(key)
+        rest = option_path(learner, rest) if field_key == "learner.options" else rest
         if field_key in _OPEN:
             _set(mapping, [*field_key.split("."), *rest], parse_value(text, f"--{key}"))
         else:

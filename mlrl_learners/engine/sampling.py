@@ -19,7 +19,7 @@ FIRST_CANDIDATES = 64
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """Options of sampling.
+    """How answers are sampled: their length, and the distribution of their tokens.
 
     Attributes:
         max_new_tokens: Most tokens of an answer, at least 1.

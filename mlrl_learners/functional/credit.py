@@ -110,7 +110,7 @@ def _differences(node: Node, agent: AgentID, values: Sequence[float]) -> list[fl
         raise ConfigError(
             f"credit 'difference' compares answers of {agent!r} beside the same answers of the "
             f"others, and turn {node.turn} has a joint action without such a counterpart: set "
-            "joint_mode to cross and group_size to 2 or more"
+            "group.joint_mode to cross and group.size to 2 or more"
         )
     return [
         _less_mean(values[number], [values[k] for k in beside[key] if k != number])

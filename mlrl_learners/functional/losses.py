@@ -20,7 +20,9 @@ __all__ = [
     "LossKind",
     "PolicyLoss",
     "check_finite",
+    "cispo_loss",
     "kl_estimate",
+    "kl_of_old_samples",
     "policy_loss",
     "token_weights",
     "value_loss",
@@ -36,7 +38,8 @@ class PolicyLoss:
 
     Attributes:
         loss: Scalar with a gradient.
-        clipped: Number of tokens whose gradient is 0 because of clipping.
+        clipped: Number of tokens whose gradient is 0 because of clipping; for `cispo_loss`, those
+            whose ratio is capped.
     """
 
     loss: Tensor
@@ -91,19 +94,57 @@ def policy_loss(
     kind: LossKind = "grpo",
     clip_low: float = 0.2,
     clip_high: float = 0.2,
+    ratio_cap: float | None = None,
 ) -> PolicyLoss:
     """Return the clipped surrogate -sum(w * min(rho * A, clip(rho, 1 - low, 1 + high) * A)).
 
     The importance ratio rho = exp(log pi - log pi_old) is per token (PPO, arXiv 1707.06347, eq. 7);
     for `gspo` it is per row, the exponential of the mean over the row's tokens (arXiv 2507.18071).
+    Different bounds below and above are the clip-higher of DAPO (arXiv 2503.14476, eq. 10), with
+    0.2 and 0.28 there.
+
+    The surrogate has no bound for A < 0 and a large rho, where one token can dominate an update.
+    With `ratio_cap` c > 1 + high, its first term is min(rho, c) * A, as in the two-sided clip of
+    INTELLECT-2 (arXiv 2505.07291). That is the dual clip max(min(rho * A, clip(rho) * A), c * A)
+    for A < 0 (arXiv 1912.09729): for A > 0, clip(rho) is the smaller bound.
     """
     delta = logprobs - old_logprobs
     ratio = torch.exp(_row_mean(delta, rows) if kind == "gspo" else delta)
     clipped_ratio = ratio.clamp(1.0 - clip_low, 1.0 + clip_high)
-    surrogate = torch.minimum(ratio * advantages, clipped_ratio * advantages)
+    capped_ratio = ratio if ratio_cap is None else ratio.clamp(max=ratio_cap)
+    surrogate = torch.minimum(capped_ratio * advantages, clipped_ratio * advantages)
     with torch.no_grad():
-        clipped = (clipped_ratio * advantages < ratio * advantages).sum()
-    return PolicyLoss(-(weights * surrogate).sum(), clipped)
+        clipped = clipped_ratio * advantages < ratio * advantages
+        if ratio_cap is not None:
+            clipped |= (advantages < 0) & (ratio > ratio_cap)
+    return PolicyLoss(-(weights * surrogate).sum(), clipped.sum())
+
+
+def cispo_loss(
+    logprobs: Tensor,  # [T]
+    old_logprobs: Tensor,  # [T]
+    advantages: Tensor,  # [T], a row's advantage repeated for its tokens
+    weights: Tensor,  # [T], from token_weights
+    *,
+    ratio_cap: float = 5.0,
+) -> PolicyLoss:
+    """Return -sum(w * sg[min(rho, c)] * A * log pi), where sg has no gradient.
+
+    Clipping the surrogate removes the gradient of tokens that changed much, often rare ones that
+    start a new line of thought. Here every token keeps a gradient, and its size is bounded
+    (CISPO, arXiv 2506.13585, eqs. 4 and 5; without a lower bound, as there). The published mean is
+    that of `token_mean`.
+
+    Args:
+        logprobs: Log-probabilities of the tokens under pi.
+        old_logprobs: Log-probabilities of the tokens at sampling time.
+        advantages: A of each token.
+        weights: w of each token.
+        ratio_cap: c, the largest importance ratio rho = exp(log pi - log pi_old), at least 1.
+    """
+    ratio = torch.exp(logprobs.detach() - old_logprobs)
+    coefficients = weights * ratio.clamp(max=ratio_cap) * advantages
+    return PolicyLoss(-(coefficients * logprobs).sum(), (ratio > ratio_cap).sum())
 
 
 def check_finite(loss: Tensor, name: str) -> float:
@@ -135,6 +176,28 @@ def kl_estimate(logprobs: Tensor, reference_logprobs: Tensor, kind: KlEstimator)
     if kind == "k2":
         return 0.5 * delta.square()
     return torch.exp(delta) - delta - 1.0
+
+
+def kl_of_old_samples(
+    logprobs: Tensor, old_logprobs: Tensor, reference_logprobs: Tensor, kind: KlEstimator = "k3"
+) -> Tensor:
+    """Return a per-token estimate of KL(pi || pi_ref) from tokens drawn from pi_old.
+
+    The estimate is rho * k with rho = exp(log pi - log pi_old) and k from `kl_estimate`. Without
+    rho, the expectation is over the wrong policy after the first step, and even at the first step
+    the gradient of k3 is that of another divergence: the score of the tokens is missing. With k1
+    and k3 the gradient is that of KL(pi || pi_ref) in every step.
+
+    Source: DeepSeek-V3.2 (arXiv 2512.02556, section 3.1, unbiased KL estimate).
+
+    Args:
+        logprobs: Log-probabilities of the tokens under pi, `[T]`.
+        old_logprobs: Log-probabilities of the tokens under pi_old, `[T]`.
+        reference_logprobs: Log-probabilities of the tokens under the reference, `[T]`.
+        kind: Kind of estimator.
+    """
+    ratio = torch.exp(logprobs - old_logprobs)
+    return ratio * kl_estimate(logprobs, reference_logprobs, kind)
 
 
 def value_loss(values: Tensor, old_values: Tensor, targets: Tensor, clip: float) -> Tensor:

@@ -26,33 +26,33 @@ SAMPLED_VALUES = 1024
 
 @dataclass(frozen=True)
 class AdapterConfig:
-    """Options of adapters.
+    """Which weights are trained: all of them, or LoRA adapters on frozen ones.
 
     Attributes:
-        lora_rank: Rank of the adapters; 0 trains all weights, without adapters.
-        lora_alpha: Adapters are scaled by lora_alpha / lora_rank; at least 1.
-        lora_targets: Ends of the names of the layers that have adapters, such as `q_proj`; empty
+        rank: Rank of the adapters; 0 trains all weights, without adapters.
+        alpha: Adapters are scaled by alpha / rank; at least 1.
+        targets: Ends of the names of the layers that have adapters, such as `q_proj`; empty
             for all linear layers but the head.
     """
 
-    lora_rank: int = 0
-    lora_alpha: int = 32
-    lora_targets: Sequence[str] = ()
+    rank: int = 0
+    alpha: int = 32
+    targets: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check ranges.
 
         Raises:
-            ConfigError: If a value is outside its range, or has no effect without `lora_rank`.
+            ConfigError: If a value is outside its range, or has no effect without `rank`.
         """
-        if self.lora_rank < 0:
-            raise ConfigError(f"lora_rank must be 0 (no adapters) or more, got {self.lora_rank}")
-        if self.lora_alpha < 1:
-            raise ConfigError(f"lora_alpha must be at least 1, got {self.lora_alpha}")
-        if self.lora_targets and not self.lora_rank:
-            raise ConfigError(f"lora_targets {list(self.lora_targets)} need a lora_rank above 0")
-        if not self.lora_rank:
-            check_unread(self, ("lora_alpha",), "lora_rank 0: set lora_rank above 0")
+        if self.rank < 0:
+            raise ConfigError(f"rank must be 0 (no adapters) or more, got {self.rank}")
+        if self.alpha < 1:
+            raise ConfigError(f"alpha must be at least 1, got {self.alpha}")
+        if self.targets and not self.rank:
+            raise ConfigError(f"targets {list(self.targets)} need a rank above 0")
+        if not self.rank:
+            check_unread(self, ("alpha",), "rank 0: set rank above 0")
 
 
 class FrozenBase:
@@ -70,9 +70,7 @@ class FrozenBase:
 
     def __init__(self, engine: Engine, config: AdapterConfig, source: str) -> None:
         self.config, self.source = config, source
-        self.layers = engine.freeze(
-            rank=config.lora_rank, alpha=config.lora_alpha, targets=config.lora_targets
-        )
+        self.layers = engine.freeze(rank=config.rank, alpha=config.alpha, targets=config.targets)
         self.fingerprint = fingerprint(engine.model)
 
     def save(self, name: str | None, folder: Path) -> None:
@@ -106,7 +104,7 @@ class FrozenBase:
         if _shapes(found) != _shapes(own):
             raise CheckpointError(
                 f"the adapter in {str(folder)!r} is on other layers or of another rank than "
-                f"lora_rank={self.config.lora_rank} asks for"
+                f"lora.rank {self.config.rank} asks for"
             )
         with torch.no_grad():
             for key, weight in own.items():

@@ -13,7 +13,7 @@ Kind = Literal["constant", "linear", "cosine"]
 
 @dataclass(frozen=True)
 class OptimizerConfig:
-    """Options of the optimizer.
+    """Which optimizer: learning rate, its schedule, and the limits of a step.
 
     Attributes:
         lr: Peak learning rate, above 0.

@@ -46,6 +46,8 @@ _OF_AGENTS = {
     "loss": ("Loss", "loss"),
     "kl": ("Drift from the sampling policy", "KL, nats a token"),
     "kl_reference": ("Drift from the starting policy", "KL, nats a token"),
+    "kl_sampler": ("Distance of the sampler from the policy", "KL, nats a token"),
+    "importance_cut": ("Cut importance weights", "share"),
     "entropy": ("Entropy", "nats a token"),
     "grad_norm": ("Gradient norm", "L2 norm"),
     "truncated_rate": ("Answers cut by the limit", "share"),

@@ -169,7 +169,7 @@ def measure_slopes(
 
 
 def _check_sampling(learner: "PolicyGradientLearner") -> None:
-    config = learner.config
+    config = learner.config.sampling
     if (config.max_new_tokens, config.temperature, config.top_p, config.top_k) != (1, 1.0, 1.0, 0):
         raise ConfigError(
             "exact gradients take max_new_tokens 1, temperature 1, top_p 1 and top_k 0, got "

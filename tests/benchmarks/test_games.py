@@ -17,10 +17,11 @@ from benchmarks.games.play import ScriptPlayer, collect_play, texts_of
 from benchmarks.games.table import PLANS
 from benchmarks.games.training import snapshots, train_method
 from mlrl_envs.games import questions
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.types import RolloutConfig
 
 METHODS = [(game, name) for game, plan in PLANS.items() for name in plan.methods]
-TINY = {"group_size": 2, "kl_coef": 0.1}
+TINY = {"group": {"size": 2}, "penalty": {"kl_coef": 0.1}}
 
 
 def tiny(plan, **changes):
@@ -85,7 +86,8 @@ def test_every_stage_is_accepted_by_its_learner(game, name):
     method = plan.methods[name]
     for stage in method.stages[:1]:
         env = mlrl_envs.make(plan.env_id, **{**plan.env, **method.env, **stage.env})
-        options = {"share_weights": True, "max_new_tokens": 8, **stage.options}
+        shared = {"team": {"share_weights": True}, "sampling": {"max_new_tokens": 8}}
+        options = merge_options(shared, stage.options)
         learner = mlrl_learners.make(
             stage.learner, agents=list(env.possible_agents), model="tiny-random", **options
         )

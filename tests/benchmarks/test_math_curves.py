@@ -43,6 +43,6 @@ def test_every_run_is_a_configuration_of_its_own(tmp_path, monkeypatch):
     assert asked == [
         ("train", str(tmp_path / "nodes-3.yaml"), "--run-dir", str(tmp_path / "nodes-3"))
     ]
-    assert config.learner.options["turn_weights"] == "nodes"
-    assert config.learner.options["branching"] == "tree"
+    assert config.learner.options["credit"] == {"turn_weights": "nodes"}
+    assert config.learner.options["group"]["branching"] == "tree"
     assert (config.train.seed, config.env.options["max_turns"]) == (3, 2)

@@ -120,9 +120,9 @@ def make_policies(names=("a", "b"), *, family="llama", seed=0, stirred=True, **o
         head.bias.zero_()
         head.bias[tokenizer.eos_token_id] = 4.0
     model.lm_head = head
-    config = {name: options.pop(name) for name in list(options) if name.startswith("lora_")}
+    config = {name: options.pop(name) for name in ("rank", "alpha", "targets") if name in options}
     base = Policy(model, tokenizer, **options)
-    base.freeze(AdapterConfig(**{"lora_rank": 3, "lora_alpha": 3, **config}), "tiny")
+    base.freeze(AdapterConfig(**{"rank": 3, "alpha": 3, **config}), "tiny")
     policies = [base.with_adapter(name, seed) for name in names]
     for number, policy in enumerate(policies if stirred else ()):
         stir(policy, number + 1)

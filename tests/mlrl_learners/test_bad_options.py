@@ -3,13 +3,14 @@
 import pytest
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import load_config
 from mlrl_learners.errors import ConfigError
 
 GROUPS = ["magrpo", "mareinforce", "marloo", "maremax"]
 CRITICS = ["ippo", "mappo", "iac", "maac"]
 POLICY_GRADIENTS = [*GROUPS, *CRITICS]
-FILE = {"episodes": "some.jsonl"}
+FILE = {"preferences": {"episodes": "some.jsonl"}}
 
 
 def refused(name, message, **options):
@@ -23,13 +24,16 @@ def refused(name, message, **options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kl_estimator": "k1"}, "kl_estimator k1 means nothing with kl_coef 0"),
-        ({"kl_in": "reward"}, "kl_in reward means nothing with kl_coef 0"),
-        ({"credit": "difference", "group_size": 1}, "group_size of at least 2"),
-        ({"overlong_penalty": 1.0}, "overlong_penalty must be above 0 for overlong penalize"),
-        ({"lora_alpha": 16}, "lora_alpha 16 means nothing with lora_rank 0"),
-        ({"lora_targets": ["q_proj"]}, "lora_targets .* need a lora_rank above 0"),
-        ({"share_weights": True, "policies": {"a": "x"}}, "leave policies out"),
+        ({"penalty": {"kl_estimator": "k1"}}, "kl_estimator k1 means nothing with kl_coef 0"),
+        ({"penalty": {"kl_in": "reward"}}, "kl_in reward means nothing with kl_coef 0"),
+        ({"credit": {"kind": "difference"}, "group": {"size": 1}}, r"group\.size of at least 2"),
+        (
+            {"penalty": {"overlong_penalty": 1.0}},
+            "overlong_penalty must be above 0 for overlong penalize",
+        ),
+        ({"lora": {"alpha": 16}}, r"lora\.alpha 16 means nothing with rank 0"),
+        ({"lora": {"targets": ["q_proj"]}}, r"lora\.targets .* need a rank above 0"),
+        ({"team": {"share_weights": True, "policies": {"a": "x"}}}, "leave policies out"),
     ],
 )
 def test_of_every_policy_gradient_method(name, options, message):
@@ -38,17 +42,30 @@ def test_of_every_policy_gradient_method(name, options, message):
 
 @pytest.mark.parametrize("name", GROUPS)
 def test_what_is_added_to_a_deviation_that_nothing_is_divided_by(name):
-    refused(name, "std_epsilon 1e-06 means nothing with normalize_std false", std_epsilon=1e-6)
+    refused(
+        name,
+        "std_epsilon 1e-06 means nothing with normalize_std false",
+        baseline={"std_epsilon": 1e-6},
+    )
 
 
 @pytest.mark.parametrize("name", CRITICS)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"value_coef": 0.0, "critic_lr": 1e-4}, "critic_lr .* means nothing with value_coef 0"),
-        ({"value_coef": 0.0, "critic_model": "x"}, "critic_model x means nothing with value_coef"),
-        ({"critic": "value_head", "critic_model": "x"}, "leave critic_model out"),
-        ({"credit": "leave_one_out", "group_size": 1}, "at least 2 for credit leave_one_out"),
+        (
+            {"critic": {"value_coef": 0.0, "lr": 1e-4}},
+            r"critic\.lr .* means nothing with value_coef 0",
+        ),
+        (
+            {"critic": {"value_coef": 0.0, "model": "x"}},
+            r"critic\.model x means nothing with value_coef",
+        ),
+        ({"critic": {"kind": "value_head", "model": "x"}}, r"leave critic\.model out"),
+        (
+            {"credit": {"kind": "leave_one_out"}, "group": {"size": 1}},
+            r"at least 2 for credit\.kind leave_one_out",
+        ),
     ],
 )
 def test_of_every_method_with_a_critic(name, options, message):
@@ -58,19 +75,39 @@ def test_of_every_method_with_a_critic(name, options, message):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("madpo", {**FILE, "joint_mode": "cross"}, "joint_mode cross means nothing with episodes"),
-        ("madpo", {**FILE, "branching": "tree"}, "branching tree means nothing with episodes"),
-        ("madpo", {**FILE, "gamma": 0.5}, "gamma 0.5 means nothing with episodes"),
-        ("marlhf", {**FILE, "gamma": 0.5}, "gamma 0.5 means nothing with episodes"),
-        ("marlhf", {"held_out": 0.3}, "held_out 0.3 means nothing with no episodes"),
+        (
+            "madpo",
+            merge_options(FILE, {"group": {"joint_mode": "cross"}}),
+            "joint_mode cross means nothing with preferences",
+        ),
+        (
+            "madpo",
+            merge_options(FILE, {"group": {"branching": "tree"}}),
+            "branching tree means nothing with preferences",
+        ),
+        (
+            "madpo",
+            merge_options(FILE, {"preferences": {"gamma": 0.5}}),
+            "gamma 0.5 means nothing with preferences",
+        ),
         (
             "marlhf",
-            {"method": "ippo", "gae_lambda": 0.5},
+            merge_options(FILE, {"preferences": {"gamma": 0.5}}),
+            "gamma 0.5 means nothing with preferences",
+        ),
+        (
+            "marlhf",
+            {"preferences": {"held_out": 0.3}},
+            "held_out 0.3 means nothing with no episodes",
+        ),
+        (
+            "marlhf",
+            {"method": "ippo", "advantage": {"gae_lambda": 0.5}},
             "gae_lambda 0.5 means nothing for marlhf",
         ),
-        ("marlhf", {"method": "ippo", "group_size": 1}, "must be at least 2 where pairs"),
-        ("marlhf", {"kl_in": "reward"}, "kl_in reward means nothing with kl_coef 0"),
-        ("sft", {"batch_size": 3}, "batch_size 3 means nothing with no episodes"),
+        ("marlhf", {"method": "ippo", "group": {"size": 1}}, "must be at least 2 where pairs"),
+        ("marlhf", {"penalty": {"kl_in": "reward"}}, "kl_in reward means nothing with kl_coef 0"),
+        ("sft", {"examples": {"batch_size": 3}}, "batch_size 3 means nothing with no episodes"),
     ],
 )
 def test_of_a_method_that_learns_from_a_file_or_not(name, options, message):
@@ -79,6 +116,7 @@ def test_of_a_method_that_learns_from_a_file_or_not(name, options, message):
 
 @pytest.mark.parametrize("name", ["sft", "madpo"])
 def test_a_preset_that_plays_may_be_given_a_file(name):
-    options = load_config(name, ["--learner.episodes", "good.jsonl"]).learner.options
+    group = {"sft": "examples", "madpo": "preferences"}[name]
+    options = load_config(name, [f"--learner.{group}.episodes", "good.jsonl"]).learner.options
     with pytest.raises(mlrl_learners.errors.ModelNotFoundError):
         mlrl_learners.make(name, agents=("a", "b"), model="no/such-model", **options)

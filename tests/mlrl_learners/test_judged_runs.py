@@ -10,6 +10,7 @@ from mlrl_envs.models.scorers import LikelihoodScorer
 from mlrl_learners.actors import RandomActor
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli import main
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.files import CONFIG_FILE, EPISODES_FILE, FAILURES_FILE, METRICS_FILE
 
@@ -93,7 +94,7 @@ def test_a_run_refuses_a_scorer_that_its_configuration_cannot_hold(tmp_path, sco
     with pytest.raises(ConfigError, match=r"'scorer' by a name, 'module:function'"):
         mlrl_learners.train(
             env_id="mlrl/story-v1",
-            env_options={**OPTIONS, "scorer": scorer()},
+            env_options=merge_options(OPTIONS, {"scorer": scorer()}),
             learner=None,
             run_dir=tmp_path / "run",
             iterations=1,
@@ -134,7 +135,7 @@ def test_an_interrupted_suite_ends_as_if_nothing_had_happened(suite, tmp_path):
 
 
 def test_a_scorer_that_fails_breaks_episodes_and_pays_no_zero(tmp_path):
-    failing = {**OPTIONS, "scorer": {"kind": "letters_scorer:make", "fails": True}}
+    failing = merge_options(OPTIONS, {"scorer": {"kind": "letters_scorer:make", "fails": True}})
     with pytest.raises(InfraError, match="out of memory"):
         mlrl_learners.train(
             env_id="mlrl/story-v1",

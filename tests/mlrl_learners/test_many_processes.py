@@ -11,20 +11,23 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from mlrl_learners.config.option_places import merge_options
+
 TIMES = ("seconds", "tokens_per_second")
 
 # Each learner of the list, one after another in the same processes: starting them is what costs.
 RUN = """
 import json, os, sys
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 
 folder, jobs = sys.argv[1], json.loads(sys.argv[2])
 for job in jobs:
     learner = mlrl_learners.make(
         job["learner"], model="tiny-random", agents=job.get("agents", ["setup", "story"]),
-        device="cpu", **job["options"],
+        **merge_options({"compute": {"device": "cpu"}}, job["options"]),
     )
-    if job["options"].get("fsdp") and "WORLD_SIZE" in os.environ:
+    if job["options"].get("compute", {}).get("fsdp") and "WORLD_SIZE" in os.environ:
         assert learner.is_sharded
         for policy in learner.policies.values():
             for weight in policy.parameters():
@@ -35,8 +38,12 @@ for job in jobs:
         progress=False, resume=True, **job["train"],
     )
 """
-OPTIONS = {"max_new_tokens": 12, "lr": 1e-3, "micro_batch_tokens": 256}
-GROUPS = {**OPTIONS, "group_size": 3}
+OPTIONS = {
+    "sampling": {"max_new_tokens": 12},
+    "optimizer": {"lr": 1e-3},
+    "compute": {"micro_batch_tokens": 256},
+}
+GROUPS = merge_options(OPTIONS, {"group": {"size": 3}})
 
 
 def job(learner, name=None, *, iterations=3, train=None, **options):
@@ -50,20 +57,60 @@ def job(learner, name=None, *, iterations=3, train=None, **options):
 
 
 JOBS = [
-    job("magrpo", **GROUPS, num_minibatches=2),
-    job("magrpo", "magrpo-kl", **GROUPS, kl_coef=0.1, kl_in="reward", share_weights=True),
+    job("magrpo", **merge_options(GROUPS, {"optimizer": {"num_minibatches": 2}})),
+    job(
+        "magrpo",
+        "magrpo-kl",
+        **merge_options(
+            GROUPS,
+            {"penalty": {"kl_coef": 0.1, "kl_in": "reward"}, "team": {"share_weights": True}},
+        ),
+    ),
     job("ippo", **GROUPS),
-    job("ippo", "ippo-head", **GROUPS, critic="value_head", entropy_coef=0.01),
-    job("mappo", **GROUPS, epochs=1),
-    job("madpo", **{**GROUPS, "group_size": 6}, num_pairs=2),
+    job(
+        "ippo",
+        "ippo-head",
+        **merge_options(
+            GROUPS, {"critic": {"kind": "value_head"}, "penalty": {"entropy_coef": 0.01}}
+        ),
+    ),
+    job("mappo", **merge_options(GROUPS, {"optimizer": {"epochs": 1}})),
+    job(
+        "madpo",
+        **merge_options(
+            merge_options(GROUPS, {"group": {"size": 6}}), {"preferences": {"num_pairs": 2}}
+        ),
+    ),
     job("marlhf", **GROUPS),
     job("sft", **GROUPS),
 ]
 IN_PIECES = [
-    job("magrpo", **GROUPS, iterations=2, kl_coef=0.1, fsdp=True, share_weights=True),
-    job("ippo", **GROUPS, iterations=2, fsdp=True),
-    job("madpo", **{**GROUPS, "group_size": 6}, iterations=2, num_pairs=2, fsdp=True),
-    job("marlhf", **GROUPS, iterations=2, reward_epochs=2, fsdp=True),
+    job(
+        "magrpo",
+        iterations=2,
+        **merge_options(
+            GROUPS,
+            {
+                "penalty": {"kl_coef": 0.1},
+                "compute": {"fsdp": True},
+                "team": {"share_weights": True},
+            },
+        ),
+    ),
+    job("ippo", iterations=2, **merge_options(GROUPS, {"compute": {"fsdp": True}})),
+    job(
+        "madpo",
+        iterations=2,
+        **merge_options(
+            merge_options(GROUPS, {"group": {"size": 6}}),
+            {"preferences": {"num_pairs": 2}, "compute": {"fsdp": True}},
+        ),
+    ),
+    job(
+        "marlhf",
+        iterations=2,
+        **merge_options(GROUPS, {"reward_model": {"epochs": 2}, "compute": {"fsdp": True}}),
+    ),
 ]
 
 
@@ -177,7 +224,7 @@ def test_models_in_pieces_end_where_whole_ones_do(tmp_path):
 def test_a_run_in_pieces_is_resumed_by_another_number_of_processes(tmp_path, processes):
     """What is saved is whole: weights and optimizer go on from it, in pieces or not."""
     train = {"eval_every": 0}
-    options = {**GROUPS, "fsdp": True}
+    options = merge_options(GROUPS, {"compute": {"fsdp": True}})
     run(tmp_path / "whole", [job("ippo", iterations=4, train=train, **options)], 1)
     for iterations, number in zip((2, 4), processes, strict=True):
         run(tmp_path / "two", [job("ippo", iterations=iterations, train=train, **options)], number)
@@ -189,8 +236,12 @@ def test_a_run_in_pieces_is_resumed_by_another_number_of_processes(tmp_path, pro
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_masters_of_weights_in_pieces_are_saved_whole_and_resumed_bit_by_bit(tmp_path):
-    options = {**GROUPS, "fsdp": True, "dtype": "bfloat16", "schedule": "linear"}
-    options |= {"total_steps": 8, "lr": 1e-5, "skip_equal_groups": False}
+    options = merge_options(
+        GROUPS,
+        {"compute": {"fsdp": True, "dtype": "bfloat16"}, "optimizer": {"schedule": "linear"}},
+    )
+    late = {"optimizer": {"total_steps": 8, "lr": 1e-5}, "baseline": {"skip_equal_groups": False}}
+    options = merge_options(options, late)
     for folder, stops in (("whole", [4]), ("parts", [2, 4])):
         for iterations in stops:
             train = {"eval_every": 0, "checkpoint_every": 2}
@@ -232,7 +283,7 @@ def troubled(self, rollouts):
     return update(self, rollouts)
 
 Magrpo.update = troubled
-words = "train tiny --resume --train.iterations 4 --learner.lr 1e-3 --run-dir".split()
+words = "train tiny --resume --train.iterations 4 --learner.optimizer.lr 1e-3 --run-dir".split()
 sys.exit(main([*words, str(run_dir)]))
 """
 

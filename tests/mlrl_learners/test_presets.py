@@ -11,13 +11,16 @@ import torch
 import mlrl_learners
 from mlrl_envs.registration import BUILT_IN_GAMES
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
+from mlrl_learners.algorithms.policy_gradient_options import GroupOptions
 from mlrl_learners.cli.train import train_config
+from mlrl_learners.config.groups import build_config
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.presets import PRESETS, VARIANTS, preset_file, presets
 from mlrl_learners.config.run import load_config, to_mapping
 from mlrl_learners.functional.losses import value_loss
 from mlrl_learners.registry import LearnerSpec, registry
 
-SMALL_OPTIONS = {"max_new_tokens": "4", "group_size": "2"}
+SMALL_OPTIONS = {"sampling.max_new_tokens": "4", "group.size": "2"}
 SMALL = [
     "--env.options.split", "sample",
     "--learner.model", "tiny-random",
@@ -36,8 +39,13 @@ def test_every_learner_has_a_preset_of_its_name(name):
     config = load_config(name)
     assert config.learner.name == name
     agents = ("a",) if config.env.options.get("num_aux") == 0 else ("a", "b")
-    options = {**config.learner.options, "precision": "float32"}
-    mlrl_learners.make(name, agents=agents, model="tiny-random", device="cpu", **options)
+    options = merge_options(config.learner.options, {"compute": {"precision": "float32"}})
+    mlrl_learners.make(
+        name,
+        agents=agents,
+        model="tiny-random",
+        **merge_options(options, {"compute": {"device": "cpu"}}),
+    )
 
 
 def is_game(name):
@@ -65,8 +73,9 @@ def test_a_new_learner_has_the_settings_of_a_task(monkeypatch, max_agents, base)
 def test_a_variant_is_its_base_with_another_learner(name):
     options = [
         word
-        for option, value in VARIANTS[name].options.items()
-        for word in (f"--learner.{option}", str(value))
+        for group, options in VARIANTS[name].options.items()
+        for option, value in options.items()
+        for word in (f"--learner.{group}.{option}", str(value))
     ]
     base = load_config(VARIANTS[name].base, ["--learner.name", name, *options])
     assert load_config(name) == base
@@ -89,7 +98,7 @@ def test_a_preset_runs_one_iteration_with_a_tiny_model(name, tmp_path):
     options = [
         word
         for option, value in SMALL_OPTIONS.items()
-        if option in known
+        if option.partition(".")[0] in known
         for word in (f"--learner.options.{option}", value)
     ]
     if not is_game(name):
@@ -105,8 +114,8 @@ def test_a_preset_runs_one_iteration_with_a_tiny_model(name, tmp_path):
 def test_every_game_has_a_preset_in_which_all_seats_share_one_policy(env_id):
     config = load_config(env_id.removeprefix("mlrl/").removesuffix("-v0"))
     assert config.env.id == env_id
-    assert config.learner.options["share_weights"]
-    assert config.learner.options["temperature"] == 1.0
+    assert config.learner.options["team"]["share_weights"]
+    assert config.learner.options["sampling"]["temperature"] == 1.0
 
 
 @pytest.mark.parametrize("name", presets())
@@ -127,22 +136,36 @@ def test_a_preset_says_of_every_number_where_it_is_from(name):
 
 def test_the_published_preset_has_the_loss_that_was_published():
     """Term by term: -A/G * sum of log pi, A = (R - mean) / deviation, no clip, AdamW as it is."""
-    config = MagrpoConfig(**load_config("humaneval-paper").learner.options)
-    assert (config.baseline, config.loss, config.clips) == ("mean", "sequence", (1.0, math.inf))
-    assert (config.group_size, config.joint_mode, config.branching) == (4, "aligned", "tree")
-    assert (config.normalize_std, config.std_epsilon, config.normalize_batch) == (True, 1e-6, False)
-    assert (config.epochs, config.num_minibatches, config.gamma, config.kl_coef) == (1, 1, 1.0, 0.0)
-    assert (config.temperature, config.top_p, config.top_k) == (0.6, 0.6, 50)
-    assert (config.lr, config.weight_decay, config.max_grad_norm) == (2e-5, 0.01, 0.0)
-    assert (config.beta1, config.beta2, config.schedule) == (0.9, 0.999, "constant")
+    config = build_config(MagrpoConfig, load_config("humaneval-paper").learner.options)
+    assert (config.baseline.kind, config.loss.kind, config.clips) == (
+        "mean",
+        "sequence",
+        (1.0, math.inf),
+    )
+    assert config.group == GroupOptions(4, "aligned", "tree")
+    baseline, sampling, optimizer = config.baseline, config.sampling, config.optimizer
+    assert (baseline.normalize_std, baseline.std_epsilon) == (True, 1e-6)
+    assert not baseline.normalize_batch
+    assert (optimizer.epochs, optimizer.num_minibatches) == (1, 1)
+    assert (config.credit.gamma, config.penalty.kl_coef) == (1.0, 0.0)
+    assert (sampling.temperature, sampling.top_p, sampling.top_k) == (0.6, 0.6, 50)
+    assert (optimizer.lr, optimizer.weight_decay, optimizer.max_grad_norm) == (2e-5, 0.01, 0.0)
+    assert (optimizer.beta1, optimizer.beta2, optimizer.schedule) == (0.9, 0.999, "constant")
 
 
 @pytest.mark.parametrize("name", ["iac", "maac"])
 def test_one_step_methods_have_the_losses_that_were_published(name):
     """-A * sum of log pi, and 0.6 (V - R)^2: this is 1.2 times our half of it."""
-    learner = mlrl_learners.make(name, agents=("a", "b"), model="tiny-random", device="cpu")
+    learner = mlrl_learners.make(
+        name, agents=("a", "b"), model="tiny-random", compute={"device": "cpu"}
+    )
     config, values, targets = learner.config, torch.tensor([0.3, 2.0]), torch.tensor([1.0, -1.0])
-    ours = config.value_coef * value_loss(values, torch.zeros(2), targets, config.value_clip)
+    critic, loss = config.critic, config.loss
+    ours = critic.value_coef * value_loss(values, torch.zeros(2), targets, critic.value_clip)
     assert torch.allclose(ours, 0.6 * (values - targets) ** 2)
-    assert (config.loss, config.clips, config.gae_lambda) == ("sequence", (1.0, math.inf), 0.0)
-    assert (config.normalize_advantages, config.epochs) == (True, 1)
+    assert (loss.kind, config.clips, config.advantage.gae_lambda) == (
+        "sequence",
+        (1.0, math.inf),
+        0.0,
+    )
+    assert (config.advantage.normalize, config.optimizer.epochs) == (True, 1)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mlrl_learners.config.option_places import merge_options
+
 ITERATIONS = 8
 
 # Imports once and forks for every attempt: a kill shall hit the run, not the start of Python.
@@ -16,6 +18,7 @@ import json, os, random, signal, sys, time
 from pathlib import Path
 import transformers, mlrl_learners, mlrl_learners.cli
 from mlrl_learners.algorithms import actor_critic, madpo, magrpo, sft
+from mlrl_learners.config.option_places import merge_options
 import mlrl_envs
 from mlrl_learners.config.opponents import OpponentsConfig
 
@@ -25,7 +28,8 @@ seed, num_kills, iterations = map(int, sys.argv[4:])
 
 def train(run_dir):
     made = mlrl_learners.make(
-        learner, model="tiny-random", agents=["setup", "story"], device="cpu", **options
+        learner, model="tiny-random", agents=["setup", "story"],
+        **merge_options({"compute": {"device": "cpu"}}, options),
     )
     mlrl_learners.train(
         env_id="mlrl/story-v1", env_options={"reward": "paper"}, learner=made,
@@ -102,20 +106,26 @@ def outcome(run_dir):
     return {"last": last.name, "files": files, **lines}
 
 
-GROUPS = {"group_size": 3, "max_new_tokens": 12, "lr": 1e-2}
+GROUPS = {"group": {"size": 3}, "sampling": {"max_new_tokens": 12}, "optimizer": {"lr": 1e-2}}
 POOL = {
     "agents": {"story": {"snapshots": 2, "latest": 1}},
     "snapshot_every": 1,
     "keep_snapshots": 3,
 }
-SCHEDULE = {"schedule": "cosine", "warmup_steps": 3}
+SCHEDULE = {"optimizer": {"schedule": "cosine", "warmup_steps": 3}}
 RUNS = {
-    "magrpo": ("magrpo", {**GROUPS, "num_minibatches": 2}),
-    "adapters": ("magrpo", {**GROUPS, "lora_rank": 4, "kl_coef": 0.1}),
-    "critics": ("ippo", {**GROUPS, **SCHEDULE}),
-    "value heads": ("ippo", {**GROUPS, **SCHEDULE, "critic": "value_head"}),
+    "magrpo": ("magrpo", merge_options(GROUPS, {"optimizer": {"num_minibatches": 2}})),
+    "adapters": (
+        "magrpo",
+        merge_options(GROUPS, {"lora": {"rank": 4}, "penalty": {"kl_coef": 0.1}}),
+    ),
+    "critics": ("ippo", merge_options(GROUPS, SCHEDULE)),
+    "value heads": ("ippo", merge_options(GROUPS, SCHEDULE, {"critic": {"kind": "value_head"}})),
     "reward model": ("marlhf", GROUPS),
-    "snapshots": ("magrpo", {**GROUPS, "share_weights": True, "opponents": POOL}),
+    "snapshots": (
+        "magrpo",
+        merge_options(GROUPS, {"team": {"share_weights": True}, "opponents": POOL}),
+    ),
 }
 
 

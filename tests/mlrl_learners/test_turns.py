@@ -225,7 +225,11 @@ def test_comlrl_is_told_that_agents_must_wait():
 def test_a_resumed_run_of_turns_is_bit_exact(tmp_path, monkeypatch):
     def run(folder):
         learner = mlrl_learners.make(
-            "ippo", agents=AGENTS, model="tiny-random", max_new_tokens=4, group_size=2
+            "ippo",
+            agents=AGENTS,
+            model="tiny-random",
+            sampling={"max_new_tokens": 4},
+            group={"size": 2},
         )
         train(
             env_id=ENV_ID,

@@ -8,6 +8,7 @@ import torch
 from pettingzoo import ParallelEnv
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.play.rollout import collect_rollouts
 
 
@@ -142,8 +143,12 @@ def toy():
 
 def make_actor_critic(name="ippo", seed=0, agents=("left", "right"), **options):
     """Return a learner whose critics have opinions: they were given random heads."""
-    small = {"model": "tiny-random", "max_new_tokens": 8, "device": "cpu"}
-    learner = mlrl_learners.make(name, agents=agents, seed=seed, **{**small, **options})
+    small = {
+        "model": "tiny-random",
+        "sampling": {"max_new_tokens": 8},
+        "compute": {"device": "cpu"},
+    }
+    learner = mlrl_learners.make(name, agents=agents, seed=seed, **merge_options(small, options))
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for critic in learner.critics.critics.values():

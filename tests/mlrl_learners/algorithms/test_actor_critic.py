@@ -6,12 +6,14 @@ import torch
 import mlrl_learners
 from mlrl_learners.algorithms.actor_critic import ActorCritic, ActorCriticConfig
 from mlrl_learners.algorithms.turn_samples import turn_samples
+from mlrl_learners.config.groups import build_config
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.testing import check_learner
 from mlrl_learners.types import Node, Rollout
 
 AGENTS = ("left", "right")
-SMALL = {"max_new_tokens": 8, "device": "cpu"}
+SMALL = {"sampling": {"max_new_tokens": 8}, "compute": {"device": "cpu"}}
 KINDS = ["separate", "value_head", "central"]
 NAMES = ["ippo", "mappo", "iac", "maac"]
 
@@ -35,14 +37,20 @@ def kind(request):
 
 
 def test_micro_batches_leave_every_gradient_equal(make, kind, toy, monkeypatch):
-    whole, split = make(critic=kind, epochs=1), make(critic=kind, epochs=1, micro_batch_tokens=1)
+    whole, split = (
+        make(critic={"kind": kind}, optimizer={"epochs": 1}),
+        make(critic={"kind": kind}, optimizer={"epochs": 1}, compute={"micro_batch_tokens": 1}),
+    )
     rollouts = toy.play(whole, max_turns=2)
     expected = toy.gradients(whole, rollouts, monkeypatch)
     assert_close(toy.gradients(split, rollouts, monkeypatch), expected)
 
 
 def test_reading_prompts_apart_leaves_every_gradient_equal(make, kind, toy, monkeypatch):
-    packed, apart = make(critic=kind, epochs=1), make(critic=kind, epochs=1)
+    packed, apart = (
+        make(critic={"kind": kind}, optimizer={"epochs": 1}),
+        make(critic={"kind": kind}, optimizer={"epochs": 1}),
+    )
     for policy in apart.policies.values():
         policy.engine.override(packs_prompts=False)  # more rows, more padding
     rollouts = toy.play(packed, max_turns=2)
@@ -51,7 +59,7 @@ def test_reading_prompts_apart_leaves_every_gradient_equal(make, kind, toy, monk
 
 
 def test_permuting_the_rollouts_leaves_every_gradient_equal(make, kind, toy, monkeypatch):
-    learner = make(critic=kind, epochs=1)
+    learner = make(critic={"kind": kind}, optimizer={"epochs": 1})
     rollouts = toy.play(learner, max_turns=2)
     expected = toy.gradients(learner, rollouts, monkeypatch)
     assert_close(toy.gradients(learner, rollouts[::-1], monkeypatch), expected)
@@ -61,7 +69,7 @@ def test_permuting_the_rollouts_leaves_every_gradient_equal(make, kind, toy, mon
 def test_relabelling_agents_that_share_weights_leaves_every_gradient_equal(
     make, critic, toy, monkeypatch
 ):
-    learner = make(critic=critic, share_weights=True, epochs=1)
+    learner = make(critic={"kind": critic}, team={"share_weights": True}, optimizer={"epochs": 1})
     rollouts = toy.play(learner)
     expected = toy.gradients(learner, rollouts, monkeypatch)
     other = {"left": "right", "right": "left"}
@@ -85,7 +93,7 @@ def slow_samples(learner, rollouts):
             here = slow_value(learner, agent, node.observations)
             for step in node.steps:
                 after = slow_value(learner, agent, step.next_observations)
-                target = step.rewards[agent] + learner.config.gamma * after
+                target = step.rewards[agent] + learner.config.credit.gamma * after
                 found.append((agent, here, target))
     return found
 
@@ -94,7 +102,7 @@ def slow_value(learner, agent, observations):
     """One value, one prompt, one forward pass."""
     critic = learner.critics.critics[learner.critics.critic_of[agent]]
     text, column = observations[agent], 0
-    if learner.config.critic == "central":
+    if learner.config.critic.kind == "central":
         text = "\n\n".join(f"[{name}]\n{observations[name]}" for name in AGENTS)
         column = AGENTS.index(agent)
     message = f"<|im_start|>user\n{text}<|im_end|>\n<|im_start|>assistant\n"
@@ -105,7 +113,10 @@ def slow_value(learner, agent, observations):
 
 def test_losses_equal_a_slow_reference(make, kind, toy):
     learner = make(
-        critic=kind, epochs=1, gamma=0.8, normalize_advantages=False, bootstrap_truncated=True
+        critic={"kind": kind},
+        optimizer={"epochs": 1},
+        credit={"gamma": 0.8},
+        advantage={"normalize": False, "bootstrap_truncated": True},
     )
     rollouts = toy.play(learner, artificial_limit=True)
     samples = slow_samples(learner, rollouts)
@@ -124,9 +135,11 @@ def test_losses_equal_a_slow_reference(make, kind, toy):
 
 
 def targets_of(learner, rollouts):
-    estimates = learner.critics.estimate(rollouts, bootstrap=learner.config.bootstrap_truncated)
+    estimates = learner.critics.estimate(
+        rollouts, bootstrap=learner.config.advantage.bootstrap_truncated
+    )
     estimators = learner.advantage_estimators(rollouts, estimates)
-    samples = turn_samples(rollouts, estimates, estimators, learner.config, learner.learning)
+    samples = turn_samples(rollouts, estimates, estimators, learner.config.credit, learner.learning)
     return [sample.value_sample.target for sample in samples]
 
 
@@ -139,12 +152,16 @@ def test_value_targets_keep_the_scale_of_the_rewards(make, toy):
 @pytest.mark.parametrize(
     ("ends", "options", "continues_for"),
     [
-        ({"max_turns": 1, "artificial_limit": True}, {"bootstrap_truncated": True}, True),
+        (
+            {"max_turns": 1, "artificial_limit": True},
+            {"advantage": {"bootstrap_truncated": True}},
+            True,
+        ),
         ({"max_turns": 1, "artificial_limit": True}, {}, False),
-        ({"max_turns": 1}, {"bootstrap_truncated": True}, False),
+        ({"max_turns": 1}, {"advantage": {"bootstrap_truncated": True}}, False),
         (
             {"max_turns": 2, "solved_at": 1, "artificial_limit": True},
-            {"bootstrap_truncated": True},
+            {"advantage": {"bootstrap_truncated": True}},
             False,
         ),
     ],
@@ -152,7 +169,7 @@ def test_value_targets_keep_the_scale_of_the_rewards(make, toy):
 def test_only_where_an_artificial_limit_cut_it_an_episode_goes_on_with_a_value(
     make, ends, options, continues_for, kind, toy
 ):
-    learner = make(critic=kind, gamma=0.5, **options)
+    learner = make(**merge_options(options, {"critic": {"kind": kind}, "credit": {"gamma": 0.5}}))
     with torch.no_grad():
         for critic in learner.critics.critics.values():
             critic.head.weight.zero_()
@@ -164,7 +181,9 @@ def test_only_where_an_artificial_limit_cut_it_an_episode_goes_on_with_a_value(
 def test_the_entropy_bonus_flattens_the_distribution_over_tokens(make, toy):
     after = {}
     for coef in (0.0, 1.0):
-        learner = make(agents=("solo",), entropy_coef=coef, epochs=8, lr=1e-2)
+        learner = make(
+            agents=("solo",), penalty={"entropy_coef": coef}, optimizer={"epochs": 8, "lr": 1e-2}
+        )
         rollouts = toy.play(learner, reward=lambda *_: 0.0)
         learner.update(rollouts)
         after[coef] = learner.update(toy.play(learner))["solo/entropy"]
@@ -174,20 +193,26 @@ def test_the_entropy_bonus_flattens_the_distribution_over_tokens(make, toy):
 def test_the_presets_differ_by_what_their_names_say(make, toy, monkeypatch):
     found = {}
     for name in NAMES:
-        learner = make(name, epochs=1)
+        learner = make(name, optimizer={"epochs": 1})
         rollouts = toy.play(learner, max_turns=2)
         found[name] = torch.cat(toy.gradients(learner, rollouts, monkeypatch)[:2])
     assert len({float(gradient.norm()) for gradient in found.values()}) == len(NAMES)
     config = make("iac").config
-    assert (config.gae_lambda, config.gamma, config.value_coef) == (0.0, 0.9, 1.2)
-    assert math.inf in (config.clip_high, config.value_clip)
+    assert (config.advantage.gae_lambda, config.credit.gamma, config.critic.value_coef) == (
+        0.0,
+        0.9,
+        1.2,
+    )
+    assert math.inf in (config.loss.clip_high, config.critic.value_clip)
 
 
 def test_an_unclipped_surrogate_follows_any_ratio(make, toy, monkeypatch):
     """After the policy has moved far, ippo's clip silences answers that iac's still hears."""
     found = {}
     for name in ("ippo", "iac"):
-        learner = make(name, agents=("solo",), epochs=1, gae_lambda=0.0)
+        learner = make(
+            name, agents=("solo",), optimizer={"epochs": 1}, advantage={"gae_lambda": 0.0}
+        )
         rollouts = toy.play(learner)
         with torch.no_grad():
             for parameter in learner.policies["solo"].model.parameters():
@@ -197,15 +222,17 @@ def test_an_unclipped_surrogate_follows_any_ratio(make, toy, monkeypatch):
 
 
 def test_several_epochs_and_minibatches_take_as_many_steps(make, kind, toy):
-    learner = make(critic=kind, epochs=2, num_minibatches=2)
+    learner = make(critic={"kind": kind}, optimizer={"epochs": 2, "num_minibatches": 2})
     learner.update(toy.play(learner))
     steps = [*learner.optimizers.values(), *learner.critics.optimizers.values()]
     assert {optimizer.num_steps for optimizer in steps} == {4}
 
 
-@pytest.mark.parametrize("options", [{"joint_mode": "cross"}, {"branching": "chain"}, {}])
+@pytest.mark.parametrize(
+    "options", [{"group": {"joint_mode": "cross"}}, {"group": {"branching": "chain"}}, {}]
+)
 def test_trees_and_chains_aligned_and_crossed_are_all_learnt_from(make, options, kind, toy):
-    learner = make(critic=kind, group_size=2, **options)
+    learner = make(**merge_options(options, {"critic": {"kind": kind}, "group": {"size": 2}}))
     before = weights(learner)
     metrics = learner.update(toy.play(learner, max_turns=2))
     assert all(math.isfinite(value) for value in metrics.values())
@@ -217,7 +244,7 @@ def test_trees_and_chains_aligned_and_crossed_are_all_learnt_from(make, options,
 def test_normalized_advantages_forget_the_scale_of_the_rewards(
     make, normalize, grows, toy, monkeypatch
 ):
-    learner = make(epochs=1, normalize_advantages=normalize)
+    learner = make(optimizer={"epochs": 1}, advantage={"normalize": normalize})
     with torch.no_grad():
         for critic in learner.critics.critics.values():
             critic.head.weight.zero_()
@@ -231,11 +258,17 @@ def test_normalized_advantages_forget_the_scale_of_the_rewards(
 
 
 def test_saved_and_loaded_it_goes_on_exactly_where_it_was(make, kind, toy, tmp_path):
-    learner = make(critic=kind, num_minibatches=2)
+    learner = make(critic={"kind": kind}, optimizer={"num_minibatches": 2})
     learner.update(toy.play(learner))
     learner.save(tmp_path)
     other = ActorCritic(
-        AGENTS, "tiny-random", ActorCriticConfig(critic=kind, num_minibatches=2, **SMALL), seed=99
+        AGENTS,
+        "tiny-random",
+        build_config(
+            ActorCriticConfig,
+            merge_options(SMALL, {"critic": {"kind": kind}, "optimizer": {"num_minibatches": 2}}),
+        ),
+        seed=99,
     )
     other.load(tmp_path)
     for each in (learner, other):
@@ -245,7 +278,12 @@ def test_saved_and_loaded_it_goes_on_exactly_where_it_was(make, kind, toy, tmp_p
 
 def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(make, kind, tmp_path):
     def run(folder, iterations, *, resume=False):
-        learner = make(critic=kind, agents=("setup", "story"), group_size=2, num_minibatches=2)
+        learner = make(
+            agents=("setup", "story"),
+            critic={"kind": kind},
+            group={"size": 2},
+            optimizer={"num_minibatches": 2},
+        )
         mlrl_learners.train(
             env_id="mlrl/story-v1",
             env_options={"split": "sample"},
@@ -266,7 +304,7 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(make, kin
 
 
 def test_a_loss_that_is_not_finite_is_an_error(make, kind, toy):
-    learner = make(critic=kind)
+    learner = make(critic={"kind": kind})
     rollouts = toy.play(learner)
     with torch.no_grad():
         for critic in learner.critics.critics.values():
@@ -278,17 +316,20 @@ def test_a_loss_that_is_not_finite_is_an_error(make, kind, toy):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"gae_lamda": 0.5}, "unknown option 'gae_lamda'; did you mean 'gae_lambda'"),
-        ({"gae_lambda": 1.5}, r"gae_lambda must be in \[0, 1\], got 1.5"),
-        ({"critic": "joint"}, "critic must be separate or value_head or central, got 'joint'"),
-        ({"value_clip": 0.0}, "value_clip must be above 0, got 0.0"),
-        ({"critic_lr": -1.0}, "critic_lr must be above 0, got -1.0"),
-        ({"entropy_coef": -1.0}, "entropy_coef must be at least 0, got -1.0"),
-        ({"value_coef": -1.0}, "value_coef must be at least 0, got -1.0"),
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"clip_high": -0.1}, "clip_high must be at least 0, got -0.1"),
+        ({"gae_lamda": 0.5}, "unknown option 'gae_lamda'; did you mean 'advantage.gae_lambda'"),
+        ({"advantage": {"gae_lambda": 1.5}}, r"gae_lambda must be in \[0, 1\], got 1.5"),
         (
-            {"critic": "value_head", "critic_model": "tiny-random"},
+            {"critic": {"kind": "joint"}},
+            "critic.kind must be separate or value_head or central, got 'joint'",
+        ),
+        ({"critic": {"value_clip": 0.0}}, "value_clip must be above 0, got 0.0"),
+        ({"critic": {"lr": -1.0}}, "critic.lr must be above 0, got -1.0"),
+        ({"penalty": {"entropy_coef": -1.0}}, "entropy_coef must be at least 0, got -1.0"),
+        ({"critic": {"value_coef": -1.0}}, "value_coef must be at least 0, got -1.0"),
+        ({"optimizer": {"epochs": 0}}, "epochs must be at least 1, got 0"),
+        ({"loss": {"clip_high": -0.1}}, "clip_high must be at least 0, got -0.1"),
+        (
+            {"critic": {"kind": "value_head", "model": "tiny-random"}},
             "a value_head has no model of its own",
         ),
     ],
@@ -300,4 +341,4 @@ def test_a_mistake_is_one_clear_line(make, options, message):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_contract_of_a_learner_is_kept(make, name):
-    check_learner(lambda: make(name, lr=1e-3))
+    check_learner(lambda: make(name, optimizer={"lr": 1e-3}))

@@ -3,12 +3,13 @@ import pytest
 import mlrl_envs
 import mlrl_learners
 from mlrl_learners.algorithms.critic_inputs import joint_observation
+from mlrl_learners.config.option_places import merge_options
 
-SMALL = {"model": "tiny-random", "max_new_tokens": 4, "device": "cpu"}
+SMALL = {"model": "tiny-random", "sampling": {"max_new_tokens": 4}, "compute": {"device": "cpu"}}
 
 
 def estimates_of(toy, name="ippo", agents=("left", "right"), **options):
-    learner = mlrl_learners.make(name, agents=agents, **SMALL, **options)
+    learner = mlrl_learners.make(name, agents=agents, **merge_options(SMALL, options))
     rollouts = toy.play(learner, tasks=("one",), max_turns=2)
     return rollouts[0], learner.critics.estimate(rollouts)
 
@@ -39,20 +40,20 @@ def test_what_lies_behind_the_turn_limit_is_only_asked_about_if_the_limit_is_art
 
 def test_a_value_head_reads_the_very_tokens_that_were_sampled_from(toy):
     rollout, estimates = estimates_of(
-        toy, critic="value_head", system_prompts={"left": "Be brief."}
+        toy, critic={"kind": "value_head"}, team={"system_prompts": {"left": "Be brief."}}
     )
     for agent, completions in rollout.root.completions.items():
         assert estimates.prompt(agent, rollout.root.observations) == completions[0].prompt_ids
 
 
 def test_a_critic_of_its_own_is_told_what_its_agent_is_told(toy):
-    rollout, estimates = estimates_of(toy, system_prompts={"left": "Be brief."})
+    rollout, estimates = estimates_of(toy, team={"system_prompts": {"left": "Be brief."}})
     for agent, completions in rollout.root.completions.items():
         assert estimates.prompt(agent, rollout.root.observations) == completions[0].prompt_ids
 
 
 def test_a_joint_prompt_may_be_as_long_as_all_the_agents_prompts(toy):
-    _, estimates = estimates_of(toy, "mappo", max_prompt_tokens=45)
+    _, estimates = estimates_of(toy, "mappo", team={"max_prompt_tokens": 45})
     assert 45 < max(len(prompt) for prompt in estimates.prompts.values()) <= 90
 
 

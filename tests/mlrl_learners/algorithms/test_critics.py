@@ -24,7 +24,7 @@ def count_forwards(learner):
 
 @pytest.mark.parametrize(("critic", "trained"), [("value_head", [1]), ("separate", [1, 1])])
 def test_a_value_head_shares_the_actors_one_forward_pass(make, critic, trained, toy):
-    learner = make(agents=("solo",), critic=critic, epochs=1)
+    learner = make(agents=("solo",), critic={"kind": critic}, optimizer={"epochs": 1})
     rollouts = toy.play(learner, tasks=("one",))
     counts = count_forwards(learner)
     learner.update(rollouts)
@@ -35,7 +35,11 @@ def test_only_a_value_head_teaches_the_actors_model(make, toy, monkeypatch):
     found = {}
     for critic in ("value_head", "separate"):
         for coef in (0.0, 1.0):
-            learner = make(critic=critic, value_coef=coef, epochs=1, agents=("solo",))
+            learner = make(
+                agents=("solo",),
+                critic={"kind": critic, "value_coef": coef},
+                optimizer={"epochs": 1},
+            )
             rollouts = toy.play(learner)
             found[critic, coef] = toy.gradients(learner, rollouts, monkeypatch)[0]
     assert torch.equal(found["separate", 0.0], found["separate", 1.0])
@@ -44,7 +48,12 @@ def test_only_a_value_head_teaches_the_actors_model(make, toy, monkeypatch):
 
 def test_values_are_clipped_around_what_they_were_before_the_first_epoch(make, toy, monkeypatch):
     """Far outside the clip on the way to its target, a value teaches nothing in the next epoch."""
-    learner = make(agents=("solo",), epochs=1, value_clip=0.01, normalize_advantages=False)
+    learner = make(
+        agents=("solo",),
+        optimizer={"epochs": 1},
+        critic={"value_clip": 0.01},
+        advantage={"normalize": False},
+    )
     rollouts = toy.play(learner, reward=lambda *_: 100.0)
     before = learner.critics.estimate
     stale = before(rollouts)
@@ -63,7 +72,7 @@ def test_agents_keep_their_own_rewards_under_a_central_critic(make, toy):
     rollouts = toy.play(learner, reward=lambda _, agent: float(agent == "left"))
     estimates = learner.critics.estimate(rollouts)
     estimators = learner.advantage_estimators(rollouts, estimates)
-    samples = turn_samples(rollouts, estimates, estimators, learner.config, learner.learning)
+    samples = turn_samples(rollouts, estimates, estimators, learner.config.credit, learner.learning)
     found = {sample.value_sample.agent: sample.value_sample.target for sample in samples}
     assert found == {"left": pytest.approx(1.0), "right": pytest.approx(0.0)}
 
@@ -78,21 +87,23 @@ def test_a_central_critic_is_one_model_that_reads_what_all_agents_read(make, toy
 
 
 def test_shared_weights_share_the_critic(make):
-    learner = make(share_weights=True)
+    learner = make(team={"share_weights": True})
     assert list(learner.critics.critics) == ["shared"]
 
 
 @pytest.mark.parametrize(("critic", "sizes"), [("separate", [32, 16]), ("central", [32])])
 def test_agents_may_be_different_models_with_critics_like_them(make, critic, sizes, toy):
     model = {"left": "tiny-random", "right": tiny_model(5, hidden_size=16)}
-    learner = make(model=model, critic=critic)
+    learner = make(model=model, critic={"kind": critic})
     critics = learner.critics.critics.values()
     assert [each.trunk.model.config.hidden_size for each in critics] == sizes
     assert math.isfinite(learner.update(toy.play(learner))["right/loss"])
 
 
 def test_a_critic_has_its_own_model_and_rate(make):
-    learner = make(critic_model=tiny_model(5, hidden_size=16), critic_lr=3e-3, lr=1e-4)
+    learner = make(
+        critic={"model": tiny_model(5, hidden_size=16), "lr": 3e-3}, optimizer={"lr": 1e-4}
+    )
     critic = learner.critics.critics["left"]
     assert critic.trunk.model.config.hidden_size == 16
     assert learner.critics.optimizers["left"].lr == 3e-3
@@ -100,7 +111,7 @@ def test_a_critic_has_its_own_model_and_rate(make):
 
 
 def test_a_critic_learns_to_foresee(make, toy):
-    learner = make(critic_lr=1e-2, lr=1e-9, epochs=4, value_clip=math.inf)
+    learner = make(critic={"lr": 1e-2, "value_clip": math.inf}, optimizer={"lr": 1e-9, "epochs": 4})
     history = []
     for _ in range(12):
         rewards = {"one": 1.0, "two": 3.0}
@@ -123,4 +134,4 @@ def test_a_critic_that_cannot_read_an_observation_is_refused(make):
     model, tokenizer = tiny_model(5, hidden_size=16)
     model.config.max_position_embeddings = 8
     with pytest.raises(ConfigError, match=r"a critic must read more than .* tokens"):
-        make(critic_model=(model, tokenizer))
+        make(critic={"model": (model, tokenizer)})

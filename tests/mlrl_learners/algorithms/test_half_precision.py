@@ -4,13 +4,22 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import CheckpointError
 
 
 def learner_of(dtype, **options):
-    small = {"max_new_tokens": 6, "device": "cpu", "lr": 1e-5, "group_size": 3}
+    small = {
+        "sampling": {"max_new_tokens": 6},
+        "compute": {"device": "cpu"},
+        "optimizer": {"lr": 1e-5},
+        "group": {"size": 3},
+    }
     return mlrl_learners.make(
-        "magrpo", agents=["solo"], model="tiny-random", dtype=dtype, **{**small, **options}
+        "magrpo",
+        agents=["solo"],
+        model="tiny-random",
+        **merge_options(merge_options(small, options), {"compute": {"dtype": dtype}}),
     )
 
 
@@ -22,7 +31,7 @@ def test_as_many_weights_move_in_bfloat16_as_in_float32(toy):
     """Five updates at a small rate: without masters 15 % moved, in float32 all."""
     shares = {}
     for dtype in ("float32", "bfloat16"):
-        learner = learner_of(dtype, skip_equal_groups=False)
+        learner = learner_of(dtype, baseline={"skip_equal_groups": False})
         before = masters_of(learner).clone()
         for _ in range(5):
             learner.update(toy.play(learner, reward=lambda actions, _: float(len(actions["solo"]))))

@@ -6,32 +6,41 @@ A team shares its weights here, which halves the time. The interval is Student's
 import pytest
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.registry import BUILT_IN
 
 TEAM, SOLO = ("left", "right"), ("solo",)
-PAIRS = {"num_pairs": 4}
+PAIRS = {"preferences": {"num_pairs": 4}}
 OPTIONS = {
     "madpo": PAIRS,
     "dpo": PAIRS,
-    "marlhf": {"group_size": 8, "num_pairs": 4, "reward_lr": 3e-3},
-    "sft": {"filter_reward": 0.4},
+    "marlhf": {"group": {"size": 8}, "preferences": {"num_pairs": 4}, "reward_model": {"lr": 3e-3}},
+    "sft": {"examples": {"filter_reward": 0.4}},
 }
 METHODS = {spec.name: OPTIONS.get(spec.name, {}) for spec in BUILT_IN}
 SINGLE = [spec.name for spec in BUILT_IN if spec.max_agents == 1]
 VARIANTS = [
-    ("ippo", {"critic": "value_head"}),
-    ("madpo", {**PAIRS, "loss": "hinge"}),
-    ("madpo", {**PAIRS, "loss": "ipo"}),
-    ("madpo", {**PAIRS, "use_reference": False}),
+    ("ippo", {"critic": {"kind": "value_head"}}),
+    ("magrpo", {"loss": {"kind": "token_mean", "surrogate": "cispo"}}),
+    ("magrpo", {"importance": {"correction": "token_truncate"}, "penalty": {"entropy_coef": 1e-3}}),
+    ("magrpo", {"baseline": {"group_by": "task", "normalize_std": True}}),
+    ("madpo", merge_options(PAIRS, {"loss": {"kind": "hinge"}})),
+    ("madpo", merge_options(PAIRS, {"loss": {"kind": "ipo"}})),
+    ("madpo", merge_options(PAIRS, {"loss": {"use_reference": False}})),
 ]
 
 
 def interval_of_gains(name, options, toy):
     def student(seed):
-        small = {"max_new_tokens": 8, "group_size": 16, "lr": 1e-2, "share_weights": True}
+        small = {
+            "sampling": {"max_new_tokens": 8},
+            "group": {"size": 16},
+            "optimizer": {"lr": 1e-2},
+            "team": {"share_weights": True},
+        }
         agents = SOLO if name in SINGLE else TEAM
         return mlrl_learners.make(
-            name, agents=agents, model="tiny-random", seed=seed, **{**small, **options}
+            name, agents=agents, model="tiny-random", seed=seed, **merge_options(small, options)
         )
 
     return toy.interval(toy.gains(student, range(3), iterations=16))

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.functional.preferences import preference_loss
 from mlrl_learners.testing import check_learner
@@ -15,8 +16,13 @@ KINDS = ["sigmoid", "hinge", "ipo"]
 
 
 def make(name="madpo", seed=0, agents=AGENTS, **options):
-    small = {"model": "tiny-random", "max_new_tokens": 8, "device": "cpu", "group_size": 8}
-    return mlrl_learners.make(name, agents=agents, seed=seed, **{**small, **options})
+    small = {
+        "model": "tiny-random",
+        "sampling": {"max_new_tokens": 8},
+        "compute": {"device": "cpu"},
+        "group": {"size": 8},
+    }
+    return mlrl_learners.make(name, agents=agents, seed=seed, **merge_options(small, options))
 
 
 def disturb(learner, size=0.05):
@@ -62,30 +68,35 @@ def slow_loss(learner, pairs):
         for sign, side in ((1, pair.better), (-1, pair.worse)):
             for agent, row in side.items():
                 name = learner.policy_of[agent]
-                ratio = slow_logprob(learner.policies[name], row, config.temperature)
+                ratio = slow_logprob(learner.policies[name], row, config.sampling.temperature)
                 if config.use_reference:
                     with torch.no_grad():
                         reference = learner.references[name]
-                        expected = slow_logprob(reference, row, config.temperature)
+                        expected = slow_logprob(reference, row, config.sampling.temperature)
                     ratio = ratio - expected
                 margin = margin + sign * ratio
         margins.append(margin)
     return preference_loss(
         torch.stack(margins),
-        beta=config.beta,
-        kind=config.loss,
-        label_smoothing=config.label_smoothing,
+        beta=config.loss.beta,
+        kind=config.loss.kind,
+        label_smoothing=config.loss.label_smoothing,
     ).mean()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "options",
-    [{}, {"use_reference": False}, {"label_smoothing": 0.2}, {"share_weights": True}],
+    [
+        {},
+        {"loss": {"use_reference": False}},
+        {"loss": {"label_smoothing": 0.2}},
+        {"team": {"share_weights": True}},
+    ],
     ids=["plain", "reference-free", "smoothed", "shared"],
 )
 def test_loss_and_gradient_equal_a_slow_reference(kind, options, toy, monkeypatch):
-    learner = make(loss=kind, group_size=4, **options)
+    learner = make(**merge_options(options, {"loss": {"kind": kind}, "group": {"size": 4}}))
     disturb(learner)
     rollouts = toy.play(learner)
     pairs = list(learner._played(rollouts))
@@ -106,7 +117,7 @@ def test_loss_and_gradient_equal_a_slow_reference(kind, options, toy, monkeypatc
 @pytest.mark.parametrize("change", ["micro_batches", "unpacked", "permuted"])
 def test_how_rows_are_batched_leaves_the_gradient_equal(change, toy, monkeypatch):
     whole = make()
-    other = make(micro_batch_tokens=1) if change == "micro_batches" else make()
+    other = make(compute={"micro_batch_tokens": 1}) if change == "micro_batches" else make()
     if change == "unpacked":
         for policy in other.policies.values():
             policy.engine.override(packs_prompts=False)
@@ -119,7 +130,7 @@ def test_how_rows_are_batched_leaves_the_gradient_equal(change, toy, monkeypatch
 
 
 def test_relabelling_agents_that_share_weights_leaves_the_gradient_equal(toy, monkeypatch):
-    learner = make(share_weights=True)
+    learner = make(team={"share_weights": True})
     rollouts = toy.play(learner)
     expected = toy.gradients(learner, rollouts, monkeypatch)
     other = {"left": "right", "right": "left"}
@@ -143,7 +154,7 @@ def test_at_the_start_a_reference_makes_every_margin_nothing(toy):
 
 
 def test_an_update_prefers_what_was_preferred(toy):
-    learner = make(lr=1e-3)
+    learner = make(optimizer={"lr": 1e-3})
     rollouts = toy.play(learner)
     learner.update(rollouts)
     after = learner.update(rollouts)
@@ -153,7 +164,7 @@ def test_an_update_prefers_what_was_preferred(toy):
 
 
 def test_pairs_share_a_prompt_and_are_those_of_largest_gap(toy):
-    learner = make(num_pairs=2)
+    learner = make(preferences={"num_pairs": 2})
     rollouts = toy.play(learner)
     pairs = list(learner._played(rollouts))
     assert len(pairs) == 2 * len(rollouts)
@@ -174,7 +185,7 @@ def test_equal_rewards_change_nothing(toy):
 
 
 def test_several_epochs_take_as_many_steps(toy):
-    learner = make(epochs=3)
+    learner = make(optimizer={"epochs": 3})
     learner.update(toy.play(learner))
     assert [optimizer.num_steps for optimizer in learner.optimizers.values()] == [3, 3]
 
@@ -185,7 +196,7 @@ def test_pairs_of_a_file_are_joint_answers_to_the_same_prompts(tmp_path):
         episode("a", "b", 0.1), episode("c", "d", 0.9), episode("e", "f", 0.5),
         episode("g", "h", 0.3, prompt="two"), episode("i", "j", 0.3, prompt="two"),
     )  # fmt: skip
-    (pair,) = make(episodes=file).examples
+    (pair,) = make(preferences={"episodes": file}).examples
     tokenizer = make().policies["left"].tokenizer
     texts = {
         side: [tokenizer.decode(list(getattr(pair, side)[agent].token_ids)) for agent in AGENTS]
@@ -200,8 +211,13 @@ def test_pairs_of_a_file_are_joint_answers_to_the_same_prompts(tmp_path):
 @pytest.mark.parametrize("from_file", [True, False])
 def test_a_file_is_scored_at_temperature_1_and_what_is_played_at_its_own(from_file, tmp_path, toy):
     file = write(tmp_path / "e", episode("good", "fine", 0.9), episode("bad", "poor", 0.1))
-    options = {"beta": 1.0, "temperature": 0.4, "use_reference": False}
-    learner = make(**options, **({"episodes": file} if from_file else {"num_pairs": 1}))
+    options = {"loss": {"beta": 1.0, "use_reference": False}, "sampling": {"temperature": 0.4}}
+    learner = make(
+        **merge_options(
+            options,
+            {"preferences": {"episodes": file}} if from_file else {"preferences": {"num_pairs": 1}},
+        )
+    )
     rollouts = [] if from_file else toy.play(learner, tasks=("one",))
     (pair,) = learner.examples if from_file else learner._played(rollouts)
     at = 1.0 if from_file else 0.4
@@ -214,13 +230,13 @@ def test_a_file_is_scored_at_temperature_1_and_what_is_played_at_its_own(from_fi
 
 
 def test_a_file_without_a_choice_is_an_error(tmp_path):
-    learner = make(episodes=write(tmp_path / "e", episode("a", "b", 0.1)))
+    learner = make(preferences={"episodes": write(tmp_path / "e", episode("a", "b", 0.1))})
     with pytest.raises(ConfigError, match=r"holds no two joint answers .* --samples 2 or more"):
         learner.update([])
 
 
 def test_a_file_of_choices_that_make_no_difference_is_another_error(tmp_path):
-    learner = make(episodes=write(tmp_path / "e", *[episode("a", "b", 0.1)] * 3))
+    learner = make(preferences={"episodes": write(tmp_path / "e", *[episode("a", "b", 0.1)] * 3)})
     with pytest.raises(ConfigError, match="joint answers to the same prompts earned the same") as e:
         learner.update([])
     assert "2 or more" not in str(e.value)
@@ -229,26 +245,26 @@ def test_a_file_of_choices_that_make_no_difference_is_another_error(tmp_path):
 def test_a_file_of_agents_that_do_not_learn_is_an_error(tmp_path):
     file = write(tmp_path / "e", episode("a", "b", 0.1), episode("c", "d", 0.9))
     with pytest.raises(ConfigError, match="for setup, story: its agents are left, ri"):
-        make(agents=("setup", "story"), episodes=file).update([])
+        make(agents=("setup", "story"), preferences={"episodes": file}).update([])
 
 
 def test_a_single_answer_a_prompt_is_no_choice(tmp_path):
     with pytest.raises(ConfigError, match=r"num_samples must be at least 2 .* got 1"):
         make().check_rollout(RolloutConfig(1))
     file = write(tmp_path / "e", episode("a", "b", 0.1), episode("c", "d", 0.9))
-    make(episodes=file).check_rollout(RolloutConfig(1))
+    make(preferences={"episodes": file}).check_rollout(RolloutConfig(1))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"group_size": 1}, "group_size must be at least 2, got 1"),
-        ({"num_pairs": 0}, "num_pairs must be at least 1, got 0"),
-        ({"beta": 0.0}, "beta must be above 0, got 0"),
-        ({"label_smoothing": 0.5}, r"label_smoothing must be in \[0, 0.5\), got 0.5"),
-        ({"gamma": 1.5}, r"gamma must be in \[0, 1\], got 1.5"),
-        ({"loss": "hing"}, "loss must be sigmoid or hinge or ipo, got 'hing'"),
-        ({"bta": 1.0}, "did you mean 'beta'"),
+        ({"group": {"size": 1}}, r"group\.size must be at least 2, got 1"),
+        ({"preferences": {"num_pairs": 0}}, "num_pairs must be at least 1, got 0"),
+        ({"loss": {"beta": 0.0}}, "beta must be above 0, got 0"),
+        ({"loss": {"label_smoothing": 0.5}}, r"label_smoothing must be in \[0, 0.5\), got 0.5"),
+        ({"preferences": {"gamma": 1.5}}, r"gamma must be in \[0, 1\], got 1.5"),
+        ({"loss": {"kind": "hing"}}, "loss.kind must be sigmoid or hinge or ipo, got 'hing'"),
+        ({"bta": 1.0}, "did you mean 'loss.beta'"),
     ],
 )
 def test_a_mistake_is_one_clear_line(options, message):
@@ -282,7 +298,7 @@ def test_saved_and_loaded_it_goes_on_exactly_where_it_was(tmp_path, toy):
 
 def test_what_a_failed_update_left_is_not_trained_on(tmp_path):
     file = write(tmp_path / "e", episode("a", "b", 1.0), episode("c", "d", 0.0))
-    learner, twin = make(episodes=file), make(episodes=file)
+    learner, twin = make(preferences={"episodes": file}), make(preferences={"episodes": file})
     for parameter in learner.policies["left"].model.parameters():
         parameter.grad = torch.ones_like(parameter)
     learner.update([])
@@ -293,7 +309,7 @@ def test_what_a_failed_update_left_is_not_trained_on(tmp_path):
 @pytest.mark.parametrize("name", ["madpo", "dpo"])
 def test_the_contract_of_a_learner_is_kept(name):
     agents = AGENTS if name == "madpo" else ("solo",)
-    check_learner(lambda: make(name, agents=agents, lr=1e-3))
+    check_learner(lambda: make(name, agents=agents, optimizer={"lr": 1e-3}))
 
 
 @pytest.mark.slow
@@ -307,11 +323,11 @@ def test_learning_from_a_file_raises_the_reward_over_three_seeds(tmp_path, toy):
     file = write(tmp_path / "e", *shown)
 
     def student(seed):
-        imitator = make("sft", seed, episodes=file, lr=1e-2)
+        imitator = make("sft", seed, examples={"episodes": file}, optimizer={"lr": 1e-2})
         for _ in range(40):
             imitator.update([])
         start = {a: (p.model, p.tokenizer) for a, p in imitator.policies.items()}
-        return make(seed=seed, model=start, episodes=file, lr=5e-4)
+        return make(seed=seed, model=start, preferences={"episodes": file}, optimizer={"lr": 5e-4})
 
     low, _ = toy.interval(toy.gains(student, range(3), iterations=16))
     assert low > 0.1

@@ -3,22 +3,26 @@ import torch
 
 import mlrl_learners
 from mlrl_learners.algorithms.magrpo import Magrpo, MagrpoConfig, make_magrpo
+from mlrl_learners.config.groups import build_config
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.policies import tiny_model
 from mlrl_learners.types import JointStep, Node, Rollout, RolloutConfig
 
 AGENTS = ("left", "right")
-SMALL = {"max_new_tokens": 8, "device": "cpu"}
+SMALL = {"sampling": {"max_new_tokens": 8}, "compute": {"device": "cpu"}}
 
 
 def make(**options):
-    return make_magrpo(**{"agents": AGENTS, "model": "tiny-random", "seed": 0, **SMALL, **options})
+    return make_magrpo(
+        **merge_options({"agents": AGENTS, "model": "tiny-random", "seed": 0}, SMALL, options)
+    )
 
 
 def rollouts_of(learner, reward, tasks=("one", "a second task"), cross=False):
     """Play one turn; `reward` judges the two texts."""
     observations = [dict.fromkeys(learner.agents, task) for task in tasks]
-    size = learner.config.group_size
+    size = learner.config.group.size
     pairs = [(i, j) for i in range(size) for j in range(size) if cross or i == j]
     rollouts = []
     for task, observed, answers in zip(
@@ -94,7 +98,10 @@ def test_an_unknown_agent_is_named(learner):
 
 @pytest.mark.parametrize("kind", ["grpo", "token_mean", "dr_grpo", "sequence", "gspo"])
 def test_micro_batches_leave_the_gradient_equal(kind, monkeypatch):
-    whole, split = make(loss=kind), make(loss=kind, micro_batch_tokens=1)
+    whole, split = (
+        make(loss={"kind": kind}),
+        make(loss={"kind": kind}, compute={"micro_batch_tokens": 1}),
+    )
     rollouts = rollouts_of(whole, letters)
     expected = gradient(whole, rollouts, monkeypatch)
     assert torch.allclose(gradient(split, rollouts, monkeypatch), expected, atol=1e-6)
@@ -108,7 +115,7 @@ def test_permuting_the_rollouts_leaves_the_gradient_equal(learner, monkeypatch):
 
 
 def test_relabelling_agents_that_share_weights_leaves_the_gradient_equal(monkeypatch):
-    learner = make(share_weights=True)
+    learner = make(team={"share_weights": True})
     rollouts = rollouts_of(learner, letters)
     expected = gradient(learner, rollouts, monkeypatch)
     other = {"left": "right", "right": "left"}
@@ -127,7 +134,7 @@ def test_leaving_out_equal_groups_leaves_the_gradient_equal(monkeypatch):
     def reward(*completions):
         return letters(*completions) if sum(completions[0].prompt_ids) % 2 else 0.5
 
-    filtered, full = make(), make(skip_equal_groups=False)
+    filtered, full = make(), make(baseline={"skip_equal_groups": False})
     rollouts = rollouts_of(filtered, reward, tasks=("a", "b", "c", "d"))
     expected = gradient(full, rollouts, monkeypatch)
     assert torch.allclose(gradient(filtered, rollouts, monkeypatch), expected, atol=1e-6)
@@ -156,7 +163,7 @@ def test_each_preset_follows_its_own_gradient(baseline, monkeypatch):
 
 
 def test_shared_weights_are_one_policy_with_one_optimizer():
-    learner = make(share_weights=True)
+    learner = make(team={"share_weights": True})
     assert list(learner.policies) == ["shared"]
     assert list(learner.optimizers) == ["shared"]
 
@@ -175,7 +182,9 @@ def test_agents_may_be_different_models():
 
 
 def test_a_kl_term_pulls_back_to_the_start(monkeypatch):
-    pulled = make(kl_coef=10.0, kl_estimator="k2", skip_equal_groups=False)
+    pulled = make(
+        penalty={"kl_coef": 10.0, "kl_estimator": "k2"}, baseline={"skip_equal_groups": False}
+    )
     rollouts = rollouts_of(pulled, lambda *_: 0.0)
     assert float(gradient(pulled, rollouts, monkeypatch).abs().max()) < 1e-5  # at the start: none
     with torch.no_grad():
@@ -186,23 +195,23 @@ def test_a_kl_term_pulls_back_to_the_start(monkeypatch):
 
 
 def test_kl_in_the_reward_is_nothing_at_the_start(monkeypatch):
-    plain, penalized = make(), make(kl_coef=1.0, kl_in="reward")
+    plain, penalized = make(), make(penalty={"kl_coef": 1.0, "kl_in": "reward"})
     rollouts = rollouts_of(plain, letters)
     expected = gradient(plain, rollouts, monkeypatch)
     assert torch.allclose(gradient(penalized, rollouts, monkeypatch), expected, atol=1e-4)
 
 
 def test_several_epochs_and_minibatches_take_as_many_steps():
-    learner = make(epochs=2, num_minibatches=2)
+    learner = make(optimizer={"epochs": 2, "num_minibatches": 2})
     learner.update(rollouts_of(learner, letters))
     assert [optimizer.num_steps for optimizer in learner.optimizers.values()] == [4, 4]
 
 
 def test_cross_joint_actions_train_on_each_answer_once():
-    learner = make(joint_mode="cross", group_size=3)
+    learner = make(group={"joint_mode": "cross", "size": 3})
     read = []
-    logprobs = learner.policies["left"].logprobs
-    learner.policies["left"].logprobs = lambda rows, **options: (
+    logprobs = learner.policies["left"].logprobs_and_states
+    learner.policies["left"].logprobs_and_states = lambda rows, **options: (
         read.extend(rows),
         logprobs(rows, **options),
     )[1]
@@ -236,13 +245,16 @@ def test_an_update_that_failed_half_way_leaves_nothing_to_the_next():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"group_sise": 2}, "unknown option 'group_sise'; did you mean 'group_size'"),
-        ({"group_size": 0}, "group_size must be at least 1, got 0"),
-        ({"baseline": "best"}, "baseline must be .* got 'best'"),
+        ({"group_sise": 2}, "unknown option 'group_sise'; did you mean 'group.size'"),
+        ({"group": {"size": 0}}, "group.size must be at least 1, got 0"),
+        ({"baseline": {"kind": "best"}}, "baseline.kind must be .* got 'best'"),
         ({"model": {"left": "tiny-random"}}, r"model names none for the agents \['right'\]"),
-        ({"system_prompts": {"lift": "x"}}, "unknown agent 'lift'; did you mean 'left'"),
-        ({"dtype": "float31"}, "dtype must be one of"),
-        ({"schedule": "linear", "warmup_steps": 3, "total_steps": 2}, "total_steps must be above"),
+        ({"team": {"system_prompts": {"lift": "x"}}}, "unknown agent 'lift'; did you mean 'left'"),
+        ({"compute": {"dtype": "float31"}}, "dtype must be one of"),
+        (
+            {"optimizer": {"schedule": "linear", "warmup_steps": 3, "total_steps": 2}},
+            "total_steps must be above",
+        ),
     ],
 )
 def test_a_mistake_is_one_clear_line(options, message):
@@ -253,7 +265,7 @@ def test_a_mistake_is_one_clear_line(options, message):
 def test_saved_and_loaded_it_goes_on_exactly_where_it_was(learner, tmp_path):
     learner.update(rollouts_of(learner, letters))
     learner.save(tmp_path)
-    other = Magrpo(AGENTS, "tiny-random", MagrpoConfig(**SMALL), seed=99)
+    other = Magrpo(AGENTS, "tiny-random", build_config(MagrpoConfig, SMALL), seed=99)
     other.load(tmp_path)
     for each in (learner, other):
         each.update(rollouts_of(each, letters))
@@ -265,16 +277,19 @@ ALONE = "takes at least 2 answers a prompt, .* got 1"
 
 @pytest.mark.parametrize("name", ["magrpo", "marloo", "maremax"])
 def test_a_baseline_of_a_group_takes_a_group(name):
-    small = {"agents": AGENTS, "model": "tiny-random", "device": "cpu"}
+    small = {"agents": AGENTS, "model": "tiny-random", "compute": {"device": "cpu"}}
     with pytest.raises(ConfigError, match=ALONE):
-        mlrl_learners.make(name, group_size=1, **small)
+        mlrl_learners.make(name, **merge_options(small, {"group": {"size": 1}}))
     with pytest.raises(ConfigError, match=ALONE):
         mlrl_learners.make(name, **small).check_rollout(RolloutConfig(1))
     with pytest.raises(ConfigError, match=ALONE):  # one return has no deviation
-        mlrl_learners.make("mareinforce", normalize_std=True, group_size=1, **small)
+        mlrl_learners.make(
+            "mareinforce",
+            **merge_options(small, {"baseline": {"normalize_std": True}, "group": {"size": 1}}),
+        )
 
 
 def test_without_a_baseline_one_answer_is_enough():
-    small = {"agents": AGENTS, "model": "tiny-random", "device": "cpu"}
-    learner = mlrl_learners.make("mareinforce", group_size=1, **small)
+    small = {"agents": AGENTS, "model": "tiny-random", "compute": {"device": "cpu"}}
+    learner = mlrl_learners.make("mareinforce", **merge_options(small, {"group": {"size": 1}}))
     learner.check_rollout(learner.rollout)

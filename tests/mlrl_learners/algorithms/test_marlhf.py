@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import CheckpointError, ConfigError, UnknownNameError
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.testing import check_learner
@@ -15,8 +16,13 @@ SOLO_METHODS = ["grpo", "rloo", "reinforce_pp", "ppo"]
 
 
 def make(seed=0, agents=AGENTS, **options):
-    small = {"model": "tiny-random", "max_new_tokens": 8, "device": "cpu", "reward_epochs": 2}
-    return mlrl_learners.make("marlhf", agents=agents, seed=seed, **{**small, **options})
+    small = {
+        "model": "tiny-random",
+        "sampling": {"max_new_tokens": 8},
+        "compute": {"device": "cpu"},
+        "reward_model": {"epochs": 2},
+    }
+    return mlrl_learners.make("marlhf", agents=agents, seed=seed, **merge_options(small, options))
 
 
 def weights(learner):
@@ -49,7 +55,7 @@ def prompts_file(path, count):
     [(name, AGENTS) for name in TEAM_METHODS] + [(name, ("solo",)) for name in SOLO_METHODS],
 )
 def test_any_policy_gradient_method_learns_from_the_reward_model(method, agents, toy):
-    learner = make(agents=agents, method=method, group_size=2)
+    learner = make(agents=agents, method=method, group={"size": 2})
     before = weights(learner)
     metrics = learner.update(toy.play(learner))
     changed = [not torch.equal(a, b) for a, b in zip(before, weights(learner), strict=True)]
@@ -59,7 +65,7 @@ def test_any_policy_gradient_method_learns_from_the_reward_model(method, agents,
 
 
 def test_every_joint_answer_is_paid_its_score_and_nothing_else_changes(toy):
-    learner = make(normalize_rewards=False)
+    learner = make(reward_model={"normalize_rewards": False})
     rollouts = toy.play(learner, max_turns=2)
     learner.update(rollouts)
     rescored = learner.rescored(rollouts)
@@ -73,7 +79,7 @@ def test_every_joint_answer_is_paid_its_score_and_nothing_else_changes(toy):
 
 
 def test_normalized_scores_have_mean_zero_and_deviation_one(toy):
-    learner = make(reward_lr=1e-2)
+    learner = make(reward_model={"lr": 1e-2})
     rollouts = toy.play(learner)
     learner.update(rollouts)
     found = torch.tensor([s.rewards["left"] for r in learner.rescored(rollouts)
@@ -83,8 +89,8 @@ def test_normalized_scores_have_mean_zero_and_deviation_one(toy):
 
 
 def test_a_score_is_of_all_that_came_of_an_answer_so_that_later_turns_are_not_added(toy):
-    learner = make(gamma=0.5)
-    assert learner.learner.config.gamma == 0.0
+    learner = make(preferences={"gamma": 0.5})
+    assert learner.learner.config.credit.gamma == 0.0
     rollouts = toy.play(learner, max_turns=2)
     worth = joint_returns(rollouts[0].root, "left", 0.5)
     pair = next(learner._pairs(rollouts[:1]))
@@ -92,7 +98,7 @@ def test_a_score_is_of_all_that_came_of_an_answer_so_that_later_turns_are_not_ad
 
 
 def test_pairs_just_played_are_judged_before_they_are_learnt_from(toy):
-    learner = make(reward_epochs=30, reward_lr=1e-2)
+    learner = make(reward_model={"epochs": 30, "lr": 1e-2})
     first = learner.update(toy.play(learner))
     assert first["reward_model/held_out_accuracy"] == 0.5  # the head had said nothing yet
     assert first["reward_model/accuracy"] > 0.8
@@ -108,7 +114,9 @@ def test_equal_rewards_teach_the_reward_model_nothing(toy):
 
 
 def test_held_out_decision_points_of_a_file_are_never_learnt_from(tmp_path, toy):
-    learner = make(episodes=prompts_file(tmp_path / "e", 10), held_out=0.3, num_pairs=4)
+    learner = make(
+        preferences={"episodes": prompts_file(tmp_path / "e", 10), "held_out": 0.3, "num_pairs": 4}
+    )
     known, unknown = learner.examples
     assert (len(known), len(unknown)) == (7, 3)
     prompts = [{pair.better.split("\n")[1] for pair in pairs} for pairs in (known, unknown)]
@@ -123,20 +131,20 @@ def test_held_out_decision_points_of_a_file_are_never_learnt_from(tmp_path, toy)
 
 
 def test_a_file_of_one_decision_point_holds_nothing_out(tmp_path, toy):
-    learner = make(episodes=prompts_file(tmp_path / "e", 1), held_out=0.9)
+    learner = make(preferences={"episodes": prompts_file(tmp_path / "e", 1), "held_out": 0.9})
     assert [len(pairs) for pairs in learner.examples] == [1, 0]
     assert "reward_model/held_out_accuracy" not in learner.update(toy.play(learner))
 
 
 def test_a_file_without_a_choice_is_an_error(tmp_path, toy):
-    learner = make(episodes=write(tmp_path / "e", episode("a", "b", 0.1)))
+    learner = make(preferences={"episodes": write(tmp_path / "e", episode("a", "b", 0.1))})
     with pytest.raises(ConfigError, match=r"holds no two joint answers .* --samples 2 or more"):
         learner.update(toy.play(learner))
 
 
 def test_a_file_of_other_agents_is_an_error(tmp_path, toy):
     file = prompts_file(tmp_path / "e", 2)
-    learner = make(agents=("setup", "story"), episodes=file)
+    learner = make(agents=("setup", "story"), preferences={"episodes": file})
     with pytest.raises(ConfigError, match="for setup, story: its agents are left, ri"):
         learner.update(toy.play(learner))
 
@@ -145,14 +153,17 @@ def test_a_single_answer_a_prompt_teaches_the_reward_model_nothing(tmp_path):
     with pytest.raises(ConfigError, match=r"num_samples must be at least 2 .* got 1"):
         make(method="ippo").check_rollout(RolloutConfig(1))
     file = prompts_file(tmp_path / "e", 2)
-    make(method="ippo", episodes=file).check_rollout(RolloutConfig(1))
+    make(method="ippo", preferences={"episodes": file}).check_rollout(RolloutConfig(1))
     with pytest.raises(ConfigError, match="at least 2 answers a prompt"):
-        make(method="magrpo", episodes=file).check_rollout(RolloutConfig(1))
+        make(method="magrpo", preferences={"episodes": file}).check_rollout(RolloutConfig(1))
 
 
 @pytest.mark.parametrize("method", ["magrpo", "ippo"])
 def test_saved_and_loaded_it_goes_on_exactly_where_it_was(method, tmp_path, toy):
-    options = {"method": method, "episodes": prompts_file(tmp_path / "e", 9), "num_pairs": 2}
+    options = {
+        "method": method,
+        "preferences": {"episodes": prompts_file(tmp_path / "e", 9), "num_pairs": 2},
+    }
     learner, other = make(0, **options), make(99, **options)
     learner.update(toy.play(learner))
     learner.save(tmp_path / "saved")
@@ -181,15 +192,24 @@ def test_a_damaged_count_of_updates_is_said_so(text, tmp_path):
     ("options", "message"),
     [
         ({"method": "sft"}, "method must be magrpo or .* got 'sft'"),
-        ({"reward_lrr": 0.1}, "unknown option 'reward_lrr'; did you mean 'reward_lr'"),
-        ({"group_sise": 2}, "unknown option 'group_sise'; did you mean 'group_size'"),
-        ({"critic": "central"}, "critic is an option of ippo, mappo, .* got method magrpo"),
-        ({"credit": "outcome"}, "credit must be shared, team, difference or leave_one_out"),
-        ({"reward_lr": 0.0}, "reward_lr must be above 0, got 0"),
-        ({"reward_epochs": 0}, "reward_epochs must be at least 1, got 0"),
-        ({"held_out": 1.0}, r"held_out must be in \[0, 1\), got 1"),
-        ({"label_smoothing": 0.5}, r"label_smoothing must be in \[0, 0.5\), got 0.5"),
-        ({"gamma": 1.5}, r"gamma must be in \[0, 1\], got 1.5"),
+        ({"reward_lrr": 0.1}, "unknown option 'reward_lrr'; did you mean 'reward_model.lr'"),
+        ({"group_sise": 2}, "unknown option 'group_sise'; did you mean 'group.size'"),
+        (
+            {"critic": {"kind": "central"}},
+            "critic is a group of ippo, mappo, .* got method magrpo",
+        ),
+        (
+            {"credit": {"kind": "outcome"}},
+            "credit.kind must be shared, team, difference or leave_one_out",
+        ),
+        ({"reward_model": {"lr": 0.0}}, "reward_model.lr must be above 0, got 0"),
+        ({"reward_model": {"epochs": 0}}, "reward_model.epochs must be at least 1, got 0"),
+        ({"preferences": {"held_out": 1.0}}, r"held_out must be in \[0, 1\), got 1"),
+        (
+            {"reward_model": {"label_smoothing": 0.5}},
+            r"label_smoothing must be in \[0, 0.5\), got 0.5",
+        ),
+        ({"preferences": {"gamma": 1.5}}, r"gamma must be in \[0, 1\], got 1.5"),
         ({"method": "grpo"}, "grpo trains one agent, got 2"),
     ],
 )
@@ -200,7 +220,7 @@ def test_a_mistake_is_one_clear_line(options, message):
 
 def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(tmp_path):
     def run(folder, iterations, *, resume=False):
-        learner = make(agents=("setup", "story"), group_size=2)
+        learner = make(agents=("setup", "story"), group={"size": 2})
         mlrl_learners.train(
             env_id="mlrl/story-v1",
             env_options={"split": "sample"},
@@ -220,4 +240,4 @@ def test_a_run_that_was_stopped_and_resumed_ends_with_the_same_weights(tmp_path)
 
 
 def test_the_contract_of_a_learner_is_kept():
-    check_learner(lambda: make(lr=1e-3))
+    check_learner(lambda: make(optimizer={"lr": 1e-3}))

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError, ModelNotFoundError, UnknownNameError
 from mlrl_learners.registry import BUILT_IN
 
@@ -33,21 +34,28 @@ def has_option(method, **option):
     raise AssertionError
 
 
-WITHOUT_KL = [name for name in (*TEAMS, *SINGLES) if not has_option(name, kl_coef=0.1)]
-WITHOUT_WALK = [name for name in (*TEAMS, *SINGLES) if not has_option(name, branching="tree")]
+WITHOUT_KL = [name for name in (*TEAMS, *SINGLES) if not has_option(name, penalty={"kl_coef": 0.1})]
+WITHOUT_WALK = [
+    name for name in (*TEAMS, *SINGLES) if not has_option(name, group={"branching": "tree"})
+]
 
 WEIGHTS = {
     "own": {},
-    "shared": {"share_weights": True},
-    "lora": {"lora_rank": 2},
-    "frozen": {"frozen": ["left"]},
+    "shared": {"team": {"share_weights": True}},
+    "lora": {"lora": {"rank": 2}},
+    "frozen": {"team": {"frozen": ["left"]}},
 }
 KL = {
     "no_kl": {},
-    "kl_in_loss": {"kl_coef": 0.1, "kl_in": "loss"},
-    "kl_in_reward": {"kl_coef": 0.1, "kl_in": "reward"},
+    "kl_in_loss": {"penalty": {"kl_coef": 0.1, "kl_in": "loss"}},
+    "kl_in_reward": {"penalty": {"kl_coef": 0.1, "kl_in": "reward"}},
 }
-SMALL = {"max_new_tokens": 3, "group_size": 2, "device": "cpu", "lr": 1e-2}
+SMALL = {
+    "sampling": {"max_new_tokens": 3},
+    "group": {"size": 2},
+    "compute": {"device": "cpu"},
+    "optimizer": {"lr": 1e-2},
+}
 
 
 class Case(NamedTuple):
@@ -66,8 +74,8 @@ class Case(NamedTuple):
     @property
     def options(self):
         # sft has no branching of its own: its walk is that of a run's rollout section.
-        walk = {} if self.method in WITHOUT_WALK else {"branching": self.walk}
-        return {**SMALL, **WEIGHTS[self.weights], **KL[self.kl], **walk}
+        walk = {} if self.method in WITHOUT_WALK else {"group": {"branching": self.walk}}
+        return merge_options(SMALL, WEIGHTS[self.weights], KL[self.kl], walk)
 
     @property
     def keeps_copies(self):
@@ -79,7 +87,7 @@ class Case(NamedTuple):
         """What the error may say; empty for a combination that trains."""
         found = []
         if self.method in WITHOUT_KL and self.kl != "no_kl":
-            found.append("unknown option 'kl_coef'")
+            found.append("unknown option 'penalty'")
         if self.method in SINGLES and self.weights == "frozen":
             found.append("frozen names every agent, left: nobody learns")
         return found
@@ -247,8 +255,10 @@ def test_a_combination_is_refused_in_one_line_before_the_model_is_loaded(method)
 
 
 def test_supervised_fine_tuning_leaves_the_walk_to_the_run():
-    with pytest.raises(UnknownNameError, match="unknown option 'branching'"):
-        mlrl_learners.make("sft", agents=("left",), model="tiny-randm", branching="chain")
+    with pytest.raises(UnknownNameError, match=r"unknown option 'group\.branching'"):
+        mlrl_learners.make(
+            "sft", agents=("left",), model="tiny-randm", group={"branching": "chain"}
+        )
 
 
 @pytest.mark.parametrize("case", covering(TRAINED), ids=name)

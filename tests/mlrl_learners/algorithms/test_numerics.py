@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import NumericsError
 from mlrl_learners.registry import BUILT_IN
@@ -27,8 +28,12 @@ METHODS = [spec.name for spec in BUILT_IN if spec.name != "marlhf"]
 
 def make(name, seed=0, **options):
     agents = SOLO if name in SINGLE else TEAM
-    once = {} if name == "sft" else {"epochs": 1}
-    small = {"model": "tiny-random", "max_new_tokens": 8, "group_size": 4, **once, **options}
+    once = {} if name == "sft" else {"optimizer": {"epochs": 1}}
+    small = merge_options(
+        {"model": "tiny-random", "sampling": {"max_new_tokens": 8}, "group": {"size": 4}},
+        once,
+        options,
+    )
     return mlrl_learners.make(name, agents=agents, seed=seed, **small)
 
 
@@ -65,9 +70,14 @@ def swapped(rollout):
 def test_loss_and_gradients_hang_on_nothing_but_what_was_played(name, change, toy, monkeypatch):
     if change == "relabelled" and name in SINGLE:
         pytest.skip("one agent has no other name to take")
-    shared = {"share_weights": True} if change == "relabelled" else {}
+    shared = {"team": {"share_weights": True}} if change == "relabelled" else {}
     learner = make(name, **shared)
-    other = make(name, **shared, **({"micro_batch_tokens": 1} if change == "micro-batches" else {}))
+    other = make(
+        name,
+        **merge_options(
+            shared, {"compute": {"micro_batch_tokens": 1}} if change == "micro-batches" else {}
+        ),
+    )
     if change == "padding":
         for policy in other.policies.values():
             policy.engine.override(packs_prompts=False)  # pads rows to the longest
@@ -89,8 +99,10 @@ def test_loss_and_gradients_hang_on_nothing_but_what_was_played(name, change, to
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_at_the_first_step_the_ratio_is_one(name, toy, monkeypatch):
     """At temperature 0.7 and top-p 0.9, lengths mixed: sampled and trained odds are the same."""
-    read_all = {} if name in (*CRITIC, "ppo") else {"skip_equal_groups": False}
-    learner = make(name, temperature=0.7, top_p=0.9, **read_all)
+    read_all = {} if name in (*CRITIC, "ppo") else {"baseline": {"skip_equal_groups": False}}
+    learner = make(
+        name, **merge_options(read_all, {"sampling": {"temperature": 0.7, "top_p": 0.9}})
+    )
     answers = [c for r in toy.play(learner) for group in r.root.completions.values() for c in group]
     for policy in learner.policies.values():
         rows = [TokenRow.sampled(c) for c in answers]
@@ -116,7 +128,7 @@ def test_equal_rewards_are_filtered_before_any_forward(name, toy):
 
 @pytest.mark.parametrize("name", [*GROUP[:1], *GROUP[2:], "grpo", "rloo", "reinforce_pp"])
 def test_equal_rewards_that_are_read_all_the_same_have_a_gradient_of_zero(name, toy, monkeypatch):
-    learner = make(name, skip_equal_groups=False)
+    learner = make(name, baseline={"skip_equal_groups": False})
     rollouts = toy.play(learner, reward=lambda *_: 0.7)
     counts = count_forwards(learner)
     found = toy.gradients(learner, rollouts, monkeypatch)
@@ -152,7 +164,7 @@ def test_the_four_baselines_step_apart_and_where_their_formulas_say(toy):
     the maximum only lowers the bad one. Leave-one-out steps as the mean does, times 3/2."""
     after, rollouts = {}, None
     for name in GROUP:
-        learner = make(name, group_size=3, lr=1e-3, loss="sequence")
+        learner = make(name, group={"size": 3}, optimizer={"lr": 1e-3}, loss={"kind": "sequence"})
         rollouts = rollouts or _ranked(toy.play(learner), (0.0, 1.0, 1.0))
         before, metrics = _odds(learner, rollouts), learner.update(rollouts)
         moved = [now - then for now, then in zip(_odds(learner, rollouts), before, strict=True)]
@@ -219,7 +231,7 @@ def test_weights_that_are_no_numbers_never_pass_silently(name, toy):
 
 @pytest.mark.parametrize("name", ["magrpo", "ippo", "madpo", "sft"])
 def test_autocast_computes_roughly_over_masters_that_stay_exact(name, toy, monkeypatch):
-    exact, rough = make(name), make(name, precision="bf16")
+    exact, rough = make(name), make(name, compute={"precision": "bf16"})
     rollouts = toy.play(exact)
     expected = toy.gradients(exact, rollouts, monkeypatch)[0]
     found = toy.gradients(rough, rollouts, monkeypatch)[0]
@@ -235,7 +247,7 @@ def test_autocast_computes_roughly_over_masters_that_stay_exact(name, toy, monke
 
 @pytest.mark.parametrize("name", ["magrpo", "ippo", "madpo", "sft"])
 def test_gradient_checkpointing_reads_again_to_the_same_effect(name, toy, monkeypatch):
-    plain, saving = make(name), make(name, gradient_checkpointing=True)
+    plain, saving = make(name), make(name, compute={"gradient_checkpointing": True})
     rollouts = toy.play(plain)
     reads = {}
     for learner in (plain, saving):
@@ -252,7 +264,7 @@ def test_gradient_checkpointing_reads_again_to_the_same_effect(name, toy, monkey
 def test_the_seed_decides_everything(name, toy):
     found = []
     for seed in (0, 0, 1):
-        learner = make(name, seed, lr=1e-3)
+        learner = make(name, seed, optimizer={"lr": 1e-3})
         learner.update(toy.play(learner))
         found.append(weights(learner))
     assert all(map(torch.equal, found[0], found[1]))
@@ -262,7 +274,7 @@ def test_the_seed_decides_everything(name, toy):
 @pytest.mark.parametrize("share", [False, True])
 @pytest.mark.parametrize("name", ["magrpo", "ippo"])
 def test_each_update_logs_what_each_agent_did(name, share, toy):
-    learner = make(name, share_weights=share)
+    learner = make(name, team={"share_weights": share})
     rollouts = toy.play(learner)
     metrics = learner.update(rollouts)
     for agent in TEAM:
@@ -275,7 +287,7 @@ def test_each_update_logs_what_each_agent_did(name, share, toy):
         assert metrics[f"{agent}/zero_variance_rate"] == 0.0
         assert metrics[f"{agent}/kl"] == pytest.approx(0.0, abs=1e-6)
         assert metrics[f"{agent}/grad_norm"] > 0
-        fresh = make(name, share_weights=share)
-        temperature = fresh.config.temperature
+        fresh = make(name, team={"share_weights": share})
+        temperature = fresh.config.sampling.temperature
         _, entropy = fresh.policies[fresh.policy_of[agent]].logprobs(rows, temperature=temperature)
         assert metrics[f"{agent}/entropy"] == pytest.approx(float(entropy.mean()), abs=1e-4)

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
@@ -15,8 +16,12 @@ PENNIES = {("h", "h"): 1.0, ("t", "t"): 1.0, ("h", "t"): -1.0, ("t", "h"): -1.0}
 
 
 def make(name="madpo", seed=0, agents=AGENTS, **options):
-    small = {"model": "tiny-random", "max_new_tokens": 8, "device": "cpu"}
-    return mlrl_learners.make(name, agents=agents, seed=seed, **{**small, **options})
+    small = {
+        "model": "tiny-random",
+        "sampling": {"max_new_tokens": 8},
+        "compute": {"device": "cpu"},
+    }
+    return mlrl_learners.make(name, agents=agents, seed=seed, **merge_options(small, options))
 
 
 def completion(learner, agent, text):
@@ -94,7 +99,7 @@ def write(path, *episodes):
 
 
 def test_in_a_zero_sum_game_each_side_moves_towards_its_own_better_answer():
-    learner = make(lr=1e-3)
+    learner = make(optimizer={"lr": 1e-3})
     played = rollout(learner, ("h", "t"), ("h", "t"), levels)
     before = {agent: preference(learner, agent, played, "t", "h") for agent in AGENTS}
     metrics = learner.update([played])
@@ -104,7 +109,7 @@ def test_in_a_zero_sum_game_each_side_moves_towards_its_own_better_answer():
 
 
 def test_who_has_no_better_answer_of_its_own_stays_as_it_is():
-    learner = make(lr=1e-3)
+    learner = make(optimizer={"lr": 1e-3})
     played = rollout(learner, ("h", "t"), ("h", "h"), pennies)
     before = {agent: weights(learner.policies[agent]) for agent in AGENTS}
     metrics = learner.update([played])
@@ -123,14 +128,14 @@ def test_a_pair_of_own_answers_holds_one_agent_and_a_pair_of_shared_pay_all():
 
 
 def test_own_answers_of_a_frozen_agent_make_no_pairs():
-    learner = make(frozen=["right"])
+    learner = make(team={"frozen": ["right"]})
     own = rollout(learner, ("h", "t"), ("h", "t"), levels)
     assert [set(pair.better) for pair in learner._played([own])] == [{"left"}]
 
 
 def test_a_file_of_a_zero_sum_game_ranks_the_mean_pay_of_each_own_answer(tmp_path):
     shown = [game(a_turn(a, b)) for a, b in ("hh", "hh", "ht", "th")]
-    learner = make(episodes=write(tmp_path / "e", *shown), lr=1e-3)
+    learner = make(preferences={"episodes": write(tmp_path / "e", *shown)}, optimizer={"lr": 1e-3})
     gaps = {}
     for pair in learner.examples:
         (agent,) = pair.better
@@ -142,11 +147,16 @@ def test_a_file_of_a_zero_sum_game_ranks_the_mean_pay_of_each_own_answer(tmp_pat
 
 @pytest.mark.parametrize("source", ["played", "file"])
 def test_a_reward_model_judges_each_agents_own_pay(source, tmp_path):
-    options = {"num_pairs": 4, "reward_lr": 1e-2, "reward_epochs": 20, "held_out": 0.0}
+    options = {
+        "preferences": {"num_pairs": 4, "held_out": 0.0},
+        "reward_model": {"lr": 1e-2, "epochs": 20},
+    }
     if source == "file":
         shown = [game(a_turn(a, b, pay=levels)) for a in "ht" for b in "ht"]
         options["episodes"] = write(tmp_path / "e", *shown)
-    learner = make("marlhf", joint_mode="cross", group_size=2, **options)
+    learner = make(
+        "marlhf", **merge_options(options, {"group": {"joint_mode": "cross", "size": 2}})
+    )
     played = rollout(learner, ("h", "t"), ("h", "t"), levels)
     assert learner.update([played])["reward_model/pairs"] > 0
     (paid,) = learner.rescored([played])
@@ -159,7 +169,7 @@ def test_a_reward_model_judges_each_agents_own_pay(source, tmp_path):
 
 
 def test_shared_pay_keeps_one_score_for_all_and_the_text_of_before():
-    learner = make("marlhf", joint_mode="cross", group_size=2)
+    learner = make("marlhf", group={"joint_mode": "cross", "size": 2})
     played = rollout(learner, ("h", "t"), ("h", "t"), lambda a, b: 2 * (float(a == b),))
     learner.update([played])
     (paid,) = learner.rescored([played])
@@ -172,7 +182,9 @@ def test_once_pay_was_seen_to_differ_scores_stay_apart_also_after_a_resume(tmp_p
     def update(learner, pay):
         learner.update([rollout(learner, ("h", "t"), ("h", "t"), pay)])
 
-    learner, other = (make("marlhf", seed=s, joint_mode="cross", group_size=2) for s in (0, 9))
+    learner, other = (
+        make("marlhf", seed=s, group={"joint_mode": "cross", "size": 2}) for s in (0, 9)
+    )
     update(learner, levels)
     learner.save(tmp_path)
     other.load(tmp_path)

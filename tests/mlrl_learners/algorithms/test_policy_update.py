@@ -5,6 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlrl_learners.algorithms.answer_loss import surrogate
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_update import (
@@ -12,8 +13,8 @@ from mlrl_learners.algorithms.policy_update import (
     answer_weights,
     minibatches,
     per_token,
-    surrogate,
 )
+from mlrl_learners.config.groups import build_config
 from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.types import Completion
@@ -25,7 +26,9 @@ def answer(length, logprob=-1.0):
 
 @given(rows=st.integers(1, 20), parts=st.integers(1, 8), epochs=st.integers(1, 3))
 def test_every_epoch_trains_on_every_row_once_in_parts_of_like_size(rows, parts, epochs):
-    config = PolicyGradientConfig(num_minibatches=parts, epochs=epochs)
+    config = build_config(
+        PolicyGradientConfig, {"optimizer": {"num_minibatches": parts, "epochs": epochs}}
+    )
     found = list(minibatches(range(rows), config, torch.Generator().manual_seed(0)))
     steps = min(parts, rows)
     assert len(found) == steps * epochs
@@ -36,7 +39,7 @@ def test_every_epoch_trains_on_every_row_once_in_parts_of_like_size(rows, parts,
 
 
 def test_minibatches_follow_the_generator_alone():
-    config = PolicyGradientConfig(num_minibatches=3)
+    config = build_config(PolicyGradientConfig, {"optimizer": {"num_minibatches": 3}})
 
     def draw(seed):
         return list(minibatches(range(9), config, torch.Generator().manual_seed(seed)))
@@ -68,34 +71,34 @@ def test_a_surrogate_is_the_weighted_sum_of_ratio_times_advantage():
     ("options", "clips"),
     [
         ({}, (0.2, 0.2)),
-        ({"loss": "sequence"}, (0.2, 0.2)),
-        ({"loss": "gspo"}, (3e-4, 4e-4)),
-        ({"loss": "gspo", "clip_low": 0.1}, (0.1, 4e-4)),
-        ({"clip_low": 0.0, "clip_high": 0.0}, (0.0, 0.0)),
+        ({"loss": {"kind": "sequence"}}, (0.2, 0.2)),
+        ({"loss": {"kind": "gspo"}}, (3e-4, 4e-4)),
+        ({"loss": {"kind": "gspo", "clip_low": 0.1}}, (0.1, 4e-4)),
+        ({"loss": {"clip_low": 0.0, "clip_high": 0.0}}, (0.0, 0.0)),
     ],
 )
 def test_ratios_count_as_far_as_was_said_or_as_the_loss_has_it(options, clips):
-    assert PolicyGradientConfig(**options).clips == clips
+    assert build_config(PolicyGradientConfig, options).clips == clips
 
 
 @pytest.mark.parametrize(
     ("options", "clips"),
     [
         ({}, (1.0, math.inf)),
-        ({"loss": "grpo"}, (0.2, 0.2)),
-        ({"loss": "gspo"}, (3e-4, 4e-4)),
-        ({"clip_high": 0.3}, (1.0, 0.3)),
+        ({"loss": {"kind": "grpo"}}, (0.2, 0.2)),
+        ({"loss": {"kind": "gspo"}}, (3e-4, 4e-4)),
+        ({"loss": {"clip_high": 0.3}}, (1.0, 0.3)),
     ],
 )
 def test_the_published_loss_of_group_relative_methods_clips_nothing(options, clips):
-    config = MagrpoConfig(**options)
+    config = build_config(MagrpoConfig, options)
     assert config.clips == clips
-    assert config.loss == options.get("loss", "sequence")
+    assert config.loss.kind == options.get("loss", {}).get("kind", "sequence")
 
 
 def test_a_gspo_ratio_is_clipped_where_its_paper_clips_it():
     stats = {"clipped": 0.0, "tokens": 0.0}
-    config = PolicyGradientConfig(loss="gspo")
+    config = build_config(PolicyGradientConfig, {"loss": {"kind": "gspo"}})
     logprobs = torch.full((2,), -1.0 + 1e-3)  # the answers were drawn at -1 a token
     surrogate(logprobs, [AnswerSample("a", answer(2), 1.0, 1.0, 0.5)], config, stats)
     assert stats["clipped"] > 0
@@ -110,12 +113,12 @@ def test_a_loss_that_is_not_finite_is_named(value):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"group_size": 0}, "group_size must be at least 1, got 0"),
-        ({"gamma": 1.1}, r"gamma must be in \[0, 1\], got 1.1"),
-        ({"clip_low": -0.1}, r"clip_low must be in \[0, 1\], got -0.1"),
-        ({"clip_high": -1.0}, "clip_high must be at least 0, got -1.0"),
+        ({"group": {"size": 0}}, r"group\.size must be at least 1, got 0"),
+        ({"credit": {"gamma": 1.1}}, r"gamma must be in \[0, 1\], got 1.1"),
+        ({"loss": {"clip_low": -0.1}}, r"clip_low must be in \[0, 1\], got -0.1"),
+        ({"loss": {"clip_high": -1.0}}, "clip_high must be at least 0, got -1.0"),
     ],
 )
 def test_a_value_outside_its_range_is_named(options, message):
     with pytest.raises(ConfigError, match=message):
-        PolicyGradientConfig(**options)
+        build_config(PolicyGradientConfig, options)

@@ -10,18 +10,23 @@ from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_update import answer_weights
 from mlrl_learners.algorithms.reward_terms import RewardTerms
 from mlrl_learners.algorithms.turn_samples import turn_samples
+from mlrl_learners.config.groups import build_config
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.types import Completion, Node, RolloutConfig
 
 AGENTS = ("left", "right")
 FAMILIES = ["magrpo", "ippo"]
-PLAIN = {"ippo": {"epochs": 1, "normalize_advantages": False}}
+PLAIN = {"ippo": {"optimizer": {"epochs": 1}, "advantage": {"normalize": False}}}
 
 
 def make(name="magrpo", seed=0, agents=AGENTS, **options):
-    small = {"model": "tiny-random", "max_new_tokens": 8, "temperature": 1.0, **PLAIN.get(name, {})}
-    return mlrl_learners.make(name, agents=agents, seed=seed, **{**small, **options})
+    small = merge_options(
+        {"model": "tiny-random", "sampling": {"max_new_tokens": 8, "temperature": 1.0}},
+        PLAIN.get(name, {}),
+    )
+    return mlrl_learners.make(name, agents=agents, seed=seed, **merge_options(small, options))
 
 
 def disturb(learner, size=0.05):
@@ -56,7 +61,7 @@ def rewards_of(rollouts):
 
 
 def terms_of(**options):
-    return RewardTerms({}, {}, PolicyGradientConfig(**options))
+    return RewardTerms({}, {}, build_config(PolicyGradientConfig, options))
 
 
 def test_without_options_rewards_are_passed_on_untouched(toy):
@@ -82,7 +87,7 @@ def test_agents_with_rewards_of_their_own_learn_from_them_alone(name, toy, monke
 
 def test_being_cut_costs_an_agent_its_penalty_and_nobody_else(toy):
     rollouts = cut(toy.play(make(), reward=lambda *_: 1.0), 0, 2, agents=("left",))
-    charged = terms_of(overlong="penalize", overlong_penalty=0.25).apply(rollouts)
+    charged = terms_of(penalty={"overlong": "penalize", "overlong_penalty": 0.25}).apply(rollouts)
     assert [each["left"] for each in rewards_of(charged)] == [0.75, 1.0, 0.75, 1.0] * 2
     assert {each["right"] for each in rewards_of(charged)} == {1.0}
 
@@ -96,25 +101,36 @@ def test_turns_before_a_cut_answer_know_of_its_penalty(toy):
              for s, child in zip(rollouts[0].root.steps, children, strict=True)]  # fmt: skip
     root = dataclasses.replace(cut(rollouts[:1])[0].root, steps=tuple(steps))
     rollout = dataclasses.replace(rollouts[0], root=root)
-    (charged,) = terms_of(overlong="penalize", overlong_penalty=1.0).apply([rollout])
+    (charged,) = terms_of(penalty={"overlong": "penalize", "overlong_penalty": 1.0}).apply(
+        [rollout]
+    )
     assert joint_returns(charged.root, "left", 1.0) == pytest.approx([1.75] * 4)
 
 
 def test_a_masked_answer_weighs_nothing_and_others_what_they_did():
     answers = [Completion("", (1,), (2,) * n, (-1.0,) * n, reason)
                for n, reason in ((2, "stop"), (3, "length"), (1, "stop"))]  # fmt: skip
-    keep = answer_weights(answers, PolicyGradientConfig(loss="token_mean"))
-    mask = answer_weights(answers, PolicyGradientConfig(loss="token_mean", overlong="mask"))
+    keep = answer_weights(
+        answers, build_config(PolicyGradientConfig, {"loss": {"kind": "token_mean"}})
+    )
+    mask = answer_weights(
+        answers,
+        build_config(
+            PolicyGradientConfig, {"loss": {"kind": "token_mean"}, "penalty": {"overlong": "mask"}}
+        ),
+    )
     assert mask == [keep[0], 0.0, keep[2]]
 
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("magrpo", {}), ("ippo", {}), ("ippo", {"critic": "value_head", "value_coef": 0.0})],
+    [("magrpo", {}), ("ippo", {}), ("ippo", {"critic": {"kind": "value_head", "value_coef": 0.0}})],
 )
 def test_masked_answers_leave_no_trace_in_the_gradient(name, options, toy, monkeypatch):
     """The gradient is that of a batch in which the cut answers had an advantage of nothing."""
-    learner = make(name, agents=("solo",), overlong="mask", **options)
+    learner = make(
+        name, agents=("solo",), **merge_options(options, {"penalty": {"overlong": "mask"}})
+    )
     rollouts = cut(toy.play(learner), 1, 3, agents=("solo",))
     found = toy.gradients(learner, rollouts, monkeypatch)[0]
     kept = make(name, agents=("solo",), **options)
@@ -127,7 +143,7 @@ def test_masked_answers_leave_no_trace_in_the_gradient(name, options, toy, monke
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_an_update_in_which_every_answer_was_cut_trains_no_masked_policy(name, toy):
-    learner = make(name, overlong="mask")
+    learner = make(name, penalty={"overlong": "mask"})
     before = [p.clone() for p in learner.policies["left"].model.parameters()]
     metrics = learner.update(cut(toy.play(learner), 0, 1, 2, 3))
     assert metrics["left/truncated_rate"] == 1.0
@@ -138,9 +154,11 @@ def test_an_update_in_which_every_answer_was_cut_trains_no_masked_policy(name, t
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("estimator", ["k1", "k2", "k3"])
 def test_divergence_in_the_loss_equals_its_formula_over_nuclei(name, estimator, toy, monkeypatch):
-    options = {"agents": ("solo",), "loss": "sequence"}
+    options = {"agents": ("solo",), "loss": {"kind": "sequence"}}
     plain = make(name, **options)
-    pulled = make(name, kl_coef=0.7, kl_estimator=estimator, **options)
+    pulled = make(
+        name, **merge_options(options, {"penalty": {"kl_coef": 0.7, "kl_estimator": estimator}})
+    )
     rollouts = toy.play(plain)
     reference = make(name, **options).policies["solo"]
     for learner in (plain, pulled):
@@ -171,7 +189,7 @@ def test_divergence_in_the_loss_equals_its_formula_over_nuclei(name, estimator, 
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_divergence_in_the_reward_is_that_of_whole_distributions_answer_by_answer(name, toy):
-    learner = make(name, kl_coef=0.5, kl_in="reward", kl_estimator="k1")
+    learner = make(name, penalty={"kl_coef": 0.5, "kl_in": "reward", "kl_estimator": "k1"})
     disturb(learner)
     rollouts = toy.play(learner, reward=lambda *_: 0.0)
     start = make(name)
@@ -196,10 +214,10 @@ def _row(answer):
 @pytest.mark.parametrize(("where", "estimator"), [("loss", "k3"), ("reward", "k1")])
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_divergence_term_pulls_a_policy_back_to_its_start(name, where, estimator, toy):
-    options = {"agents": ("solo",), "group_size": 24}
-    kl = {"kl_coef": 1.0, "kl_in": where, "kl_estimator": estimator}
+    options = {"agents": ("solo",), "group": {"size": 24}}
+    kl = {"penalty": {"kl_coef": 1.0, "kl_in": where, "kl_estimator": estimator}}
     start = make(name, **options).policies["solo"]
-    learner = make(name, lr=3e-3, **kl, **options)
+    learner = make(name, **merge_options(kl, options, {"optimizer": {"lr": 3e-3}}))
     disturb(learner, 0.1)
     gone = []
     for number in range(12):
@@ -216,7 +234,7 @@ def test_a_divergence_term_pulls_a_policy_back_to_its_start(name, where, estimat
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("credit", ["difference", "leave_one_out", "outcome", "team"])
 def test_every_credit_is_learnt_from_over_trees_of_crossed_answers(name, credit, toy):
-    learner = make(name, group_size=2, joint_mode="cross", credit=credit)
+    learner = make(name, group={"size": 2, "joint_mode": "cross"}, credit={"kind": credit})
     metrics = learner.update(toy.play(learner, max_turns=2))
     assert metrics["left/grad_norm"] > 0
 
@@ -225,40 +243,51 @@ def test_credit_leaves_value_targets_alone(toy):
     """A critic learns what is earned, whatever part of it is put down to one agent."""
     targets = {}
     for credit in ("shared", "difference", "leave_one_out"):
-        learner = make("ippo", joint_mode="cross", group_size=3, credit=credit)
+        learner = make("ippo", group={"joint_mode": "cross", "size": 3}, credit={"kind": credit})
         rollouts = toy.play(learner)
         estimates = learner.critics.estimate(rollouts)
         estimators = learner.advantage_estimators(rollouts, estimates)
-        samples = turn_samples(rollouts, estimates, estimators, learner.config, learner.learning)
+        samples = turn_samples(
+            rollouts, estimates, estimators, learner.config.credit, learner.learning
+        )
         targets[credit] = [sample.value_sample.target for sample in samples]
     assert targets["shared"] == targets["difference"] == targets["leave_one_out"]
 
 
 def test_a_difference_is_the_advantage_where_there_is_no_baseline(toy, monkeypatch):
     """`mareinforce` with it is `marloo` without: both compare an answer with the others' mean."""
-    options = {"group_size": 3, "joint_mode": "cross"}
+    options = {"group": {"size": 3, "joint_mode": "cross"}}
     plain = make("marloo", **options)
     rollouts = toy.play(plain)
     expected = toy.gradients(plain, rollouts, monkeypatch)
-    credited = make("mareinforce", credit="difference", **options)
+    credited = make("mareinforce", **merge_options(options, {"credit": {"kind": "difference"}}))
     found = toy.gradients(credited, rollouts, monkeypatch)
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, expected, strict=True))
 
 
 def test_a_difference_over_joint_actions_that_were_not_crossed_is_a_typed_error(toy):
     aligned = toy.play(make())
-    with pytest.raises(ConfigError, match="set joint_mode to cross"):
-        make(credit="difference", joint_mode="cross").update(aligned)
+    with pytest.raises(ConfigError, match=r"set group\.joint_mode to cross"):
+        make(credit={"kind": "difference"}, group={"joint_mode": "cross"}).update(aligned)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"credit": "blame"}, "credit must be shared or outcome or difference or leave_one_out"),
-        ({"overlong": "penalize"}, "overlong_penalty must be above 0 for overlong penalize"),
-        ({"overlong_penalty": 0.5}, "and 0 otherwise, got 0.5 for keep"),
-        ({"overlong": "drop"}, "overlong must be keep or mask or penalize, got 'drop'"),
-        ({"kl_coef": -0.1}, "kl_coef must be at least 0, got -0.1"),
+        (
+            {"credit": {"kind": "blame"}},
+            "credit.kind must be shared or outcome or difference or leave_one_out",
+        ),
+        (
+            {"penalty": {"overlong": "penalize"}},
+            "overlong_penalty must be above 0 for overlong penalize",
+        ),
+        ({"penalty": {"overlong_penalty": 0.5}}, "and 0 otherwise, got 0.5 for keep"),
+        (
+            {"penalty": {"overlong": "drop"}},
+            "overlong must be keep or mask or penalize or soft, got 'drop'",
+        ),
+        ({"penalty": {"kl_coef": -0.1}}, "kl_coef must be at least 0, got -0.1"),
     ],
 )
 @pytest.mark.parametrize("name", FAMILIES)
@@ -270,14 +299,18 @@ def test_a_mistake_is_one_clear_line(name, options, message):
 @pytest.mark.parametrize(
     ("options", "rollout", "message"),
     [
-        ({"credit": "difference"}, RolloutConfig(4), "takes joint_mode cross .* aligned and 4"),
         (
-            {"credit": "difference", "joint_mode": "cross"},
+            {"credit": {"kind": "difference"}},
+            RolloutConfig(4),
+            "takes joint_mode cross .* aligned and 4",
+        ),
+        (
+            {"credit": {"kind": "difference"}, "group": {"joint_mode": "cross"}},
             RolloutConfig(4, "aligned"),
             "takes joint_mode cross .* got aligned and 4",
         ),
-        ({"credit": "difference"}, RolloutConfig(1, "cross"), "got cross and 1"),
-        ({"credit": "leave_one_out"}, RolloutConfig(1), "num_samples must be at least 2"),
+        ({"credit": {"kind": "difference"}}, RolloutConfig(1, "cross"), "got cross and 1"),
+        ({"credit": {"kind": "leave_one_out"}}, RolloutConfig(1), "num_samples must be at least 2"),
     ],
 )
 @pytest.mark.parametrize("name", FAMILIES)
@@ -290,7 +323,7 @@ def test_a_way_of_walking_that_leaves_nothing_to_compare_is_refused(
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_difference_may_be_crossed_by_the_rollout_alone(name):
-    make(name, credit="difference").check_rollout(RolloutConfig(2, "cross"))
+    make(name, credit={"kind": "difference"}).check_rollout(RolloutConfig(2, "cross"))
 
 
 @pytest.mark.slow
@@ -303,7 +336,13 @@ def test_credit_lets_a_method_without_a_baseline_learn_what_a_shared_reward_hide
 
     def gains(credit):
         def student(seed):
-            return make("mareinforce", seed, credit=credit, joint_mode="cross", lr=1e-2)
+            return make(
+                "mareinforce",
+                seed,
+                credit={"kind": credit},
+                group={"joint_mode": "cross"},
+                optimizer={"lr": 1e-2},
+            )
 
         return toy.gains(student, range(3), 16, reward=reward)
 

@@ -5,25 +5,31 @@ import json
 import pytest
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.testing import check_learner
 
 AGENTS = ("left", "right")
-SMALL = {"model": "tiny-random", "max_new_tokens": 6, "device": "cpu", "schedule": "linear"}
+SMALL = {
+    "model": "tiny-random",
+    "sampling": {"max_new_tokens": 6},
+    "compute": {"device": "cpu"},
+    "optimizer": {"schedule": "linear"},
+}
 # A learner, its options, and how many optimizer steps an update has.
 LEARNERS = [
-    ("magrpo", {"epochs": 2, "num_minibatches": 2}, 4),
-    ("ippo", {"num_minibatches": 2}, 4),
-    ("ippo", {"critic": "value_head"}, 2),
-    ("mappo", {"epochs": 3}, 3),
-    ("madpo", {"epochs": 2, "group_size": 4}, 2),
+    ("magrpo", {"optimizer": {"epochs": 2, "num_minibatches": 2}}, 4),
+    ("ippo", {"optimizer": {"num_minibatches": 2}}, 4),
+    ("ippo", {"critic": {"kind": "value_head"}}, 2),
+    ("mappo", {"optimizer": {"epochs": 3}}, 3),
+    ("madpo", {"optimizer": {"epochs": 2}, "group": {"size": 4}}, 2),
     ("sft", {}, 1),
-    ("marlhf", {"num_minibatches": 2}, 2),
+    ("marlhf", {"optimizer": {"num_minibatches": 2}}, 2),
 ]
 
 
 def make(name, **options):
-    return mlrl_learners.make(name, agents=AGENTS, seed=0, **{**SMALL, **options})
+    return mlrl_learners.make(name, agents=AGENTS, seed=0, **merge_options(SMALL, options))
 
 
 def optimizers(learner):
@@ -38,7 +44,7 @@ def rates(metrics):
 
 @pytest.mark.parametrize(("name", "options", "steps"), LEARNERS)
 def test_the_rate_falls_over_the_whole_run_and_stays_above_0(toy, name, options, steps):
-    learner = make(name, lr=1e-3, **options)
+    learner = make(name, **merge_options(options, {"optimizer": {"lr": 1e-3}}))
     learner.plan_updates(3)
     last = 1e-3 / (3 * steps)
     for number in range(3):
@@ -54,7 +60,9 @@ def test_the_rate_falls_over_the_whole_run_and_stays_above_0(toy, name, options,
 @pytest.mark.parametrize(("name", "options", "steps"), LEARNERS)
 def test_updates_that_teach_nothing_count(toy, name, options, steps):
     """Groups of equal rewards, no pairs, nothing that earned enough: the schedule goes on."""
-    options = {**options, "filter_reward": 2.0} if name == "sft" else options
+    options = (
+        merge_options(options, {"examples": {"filter_reward": 2.0}}) if name == "sft" else options
+    )
     learner = make(name, **options)
     learner.plan_updates(3)
     for _ in range(2):
@@ -67,7 +75,7 @@ def test_updates_that_teach_nothing_count(toy, name, options, steps):
 
 @pytest.mark.parametrize(("name", "options", "steps"), LEARNERS)
 def test_a_run_that_would_end_at_rate_0_is_refused(name, options, steps):
-    learner = make(name, total_steps=3 * steps - 1, **options)
+    learner = make(name, **merge_options(options, {"optimizer": {"total_steps": 3 * steps - 1}}))
     with pytest.raises(ConfigError, match=f"{3 * steps - 1} is below the {3 * steps} optimizer"):
         learner.plan_updates(3)
 
@@ -79,7 +87,7 @@ def test_a_falling_rate_without_a_plan_is_an_error_at_the_first_update(toy):
 
 
 def test_updates_are_counted_over_a_checkpoint(toy, tmp_path):
-    one, two = make("magrpo", lr=1e-3), make("magrpo", lr=1e-3)
+    one, two = make("magrpo", optimizer={"lr": 1e-3}), make("magrpo", optimizer={"lr": 1e-3})
     for learner in (one, two):
         learner.plan_updates(4)
     one.update(toy.play(one))
@@ -92,12 +100,12 @@ def test_updates_are_counted_over_a_checkpoint(toy, tmp_path):
 
 
 def test_an_update_that_failed_half_way_leaves_no_gradient(toy, monkeypatch):
-    learner = make("madpo", schedule="constant", group_size=4)
+    learner = make("madpo", optimizer={"schedule": "constant"}, group={"size": 4})
     for optimizer in optimizers(learner):
         for parameter in optimizer.parameters:
             parameter.grad = parameter.detach().clone()
     found = toy.gradients(learner, toy.play(learner), monkeypatch)
-    other = make("madpo", schedule="constant", group_size=4)
+    other = make("madpo", optimizer={"schedule": "constant"}, group={"size": 4})
     for mine, theirs in zip(found, toy.gradients(other, toy.play(other), monkeypatch), strict=True):
         assert mine.equal(theirs)
 
@@ -125,24 +133,26 @@ def train(folder, learner, iterations, **options):
 
 def story(**options):
     return mlrl_learners.make(
-        "magrpo", agents=["setup", "story"], **{**SMALL, "skip_equal_groups": False, **options}
+        "magrpo",
+        agents=["setup", "story"],
+        **merge_options(SMALL, {"baseline": {"skip_equal_groups": False}}, options),
     )
 
 
 def test_train_tells_the_learner_how_many_updates_there_are(tmp_path):
-    train(tmp_path, story(lr=1e-3), 4)
+    train(tmp_path, story(optimizer={"lr": 1e-3}), 4)
     found = [line["setup/lr"] for line in lines(tmp_path / "metrics.jsonl")]
     assert found == pytest.approx([1e-3, 0.75e-3, 0.5e-3, 0.25e-3])
 
 
 def test_a_run_that_is_resumed_for_more_iterations_falls_over_all_of_them(tmp_path):
-    train(tmp_path, story(lr=1e-3), 2)
-    train(tmp_path, story(lr=1e-3), 4, resume=True)
+    train(tmp_path, story(optimizer={"lr": 1e-3}), 2)
+    train(tmp_path, story(optimizer={"lr": 1e-3}), 4, resume=True)
     found = [line["setup/lr"] for line in lines(tmp_path / "metrics.jsonl")]
     assert found == pytest.approx([1e-3, 0.5e-3, 0.5e-3, 0.25e-3])
 
 
 def test_train_refuses_a_schedule_that_ends_early_before_anything_is_written(tmp_path):
     with pytest.raises(ConfigError, match="total_steps 3 is below the 4 optimizer steps"):
-        train(tmp_path / "run", story(total_steps=3), 4)
+        train(tmp_path / "run", story(optimizer={"total_steps": 3}), 4)
     assert not (tmp_path / "run").exists()

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.policies import tiny_model
@@ -14,8 +15,12 @@ EOS = tiny_model()[1].eos_token_id
 
 
 def make(seed=0, agents=AGENTS, **options):
-    small = {"model": "tiny-random", "max_new_tokens": 8, "device": "cpu"}
-    return mlrl_learners.make("sft", agents=agents, seed=seed, **{**small, **options})
+    small = {
+        "model": "tiny-random",
+        "sampling": {"max_new_tokens": 8},
+        "compute": {"device": "cpu"},
+    }
+    return mlrl_learners.make("sft", agents=agents, seed=seed, **merge_options(small, options))
 
 
 def episode(left, right, earned=1.0, prompt="one, turn 0", reason="stop", later=None):
@@ -46,7 +51,7 @@ def texts(learner, rows, agent="left"):
 
 
 def test_an_answer_is_its_tokens_and_its_end_and_the_prompt_what_is_sampled_from(tmp_path):
-    learner = make(episodes=write(tmp_path / "e", episode("ab", "c")))
+    learner = make(examples={"episodes": write(tmp_path / "e", episode("ab", "c"))})
     (row,) = learner.examples["left"]
     assert row.token_ids == (*learner.policies["left"].tokenizer("ab")["input_ids"], EOS)
     (asked,) = learner.act([{"left": "one, turn 0"}])
@@ -65,7 +70,7 @@ def test_an_answer_is_its_tokens_and_its_end_and_the_prompt_what_is_sampled_from
     ],
 )
 def test_only_an_answer_that_ended_is_taught_to_end(text, reason, num_tokens, has_end, tmp_path):
-    learner = make(episodes=write(tmp_path / "e", episode(text, "c", reason=reason)))
+    learner = make(examples={"episodes": write(tmp_path / "e", episode(text, "c", reason=reason))})
     (row,) = learner.examples["left"]
     assert (len(row.token_ids), row.token_ids[-1] == EOS) == (num_tokens, has_end)
     assert row.token_ids.count(EOS) == int(has_end)
@@ -76,14 +81,16 @@ def test_an_answer_ends_with_what_ends_a_turn_in_the_template(tmp_path):
     model, tokenizer = tiny_model()
     tokenizer.add_special_tokens({"eos_token": "<|endoftext|>"})
     model.resize_token_embeddings(len(tokenizer))
-    learner = make(model=(model, tokenizer), episodes=write(tmp_path / "e", episode("ab", "c")))
+    learner = make(
+        model=(model, tokenizer), examples={"episodes": write(tmp_path / "e", episode("ab", "c"))}
+    )
     (row,) = learner.examples["left"]
     assert row.token_ids[-1] == EOS != tokenizer.eos_token_id
     assert {EOS, tokenizer.eos_token_id} <= set(learner.policies["left"].eos_ids)
 
 
 def test_a_cut_answer_of_nothing_is_no_example(tmp_path):
-    learner = make(episodes=write(tmp_path / "e", episode("", "c", reason="length")))
+    learner = make(examples={"episodes": write(tmp_path / "e", episode("", "c", reason="length"))})
     assert learner.examples["left"] == []
     assert set(learner.update([])) == {
         f"right/{name}" for name in ("loss", "grad_norm", "lr", "entropy", "tokens")
@@ -95,7 +102,7 @@ def test_each_agent_may_have_a_file_of_its_own(tmp_path):
         "left": write(tmp_path / "l", episode("ab", "cd")),
         "right": write(tmp_path / "r", episode("ef", "gh")),
     }
-    learner = make(episodes=files)
+    learner = make(examples={"episodes": files})
     assert texts(learner, learner.examples["left"]) == ["ab<|im_end|>"]
     assert texts(learner, learner.examples["right"]) == ["gh<|im_end|>"]
 
@@ -103,7 +110,7 @@ def test_each_agent_may_have_a_file_of_its_own(tmp_path):
 @pytest.mark.parametrize(("predict", "numbers"), [("actions", 2), ("observations", 1), ("both", 3)])
 def test_actions_observations_or_both_are_learnt(predict, numbers, tmp_path):
     file = write(tmp_path / "e", episode("ab", "cd", later="next"))
-    learner = make(episodes=file, predict=predict)
+    learner = make(examples={"episodes": file, "predict": predict})
     rows = learner.examples["left"]
     assert len(rows) == numbers
     if predict != "actions":
@@ -127,18 +134,21 @@ def slow_loss(learner, rows):
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
 def test_the_loss_equals_a_slow_reference_over_completion_tokens(temperature, tmp_path):
     file = write(tmp_path / "e", episode("a", "c"), episode("a long one", "d", prompt="two"))
-    learner = make(episodes=file, temperature=temperature)
+    learner = make(examples={"episodes": file}, sampling={"temperature": temperature})
     expected = slow_loss(learner, learner.examples["left"])
     metrics = learner.update([])
     assert metrics["left/loss"] == pytest.approx(expected, abs=1e-4)
     assert metrics["left/tokens"] == 2 + 8
 
 
-@pytest.mark.parametrize("change", [{"micro_batch_tokens": 1}, {"unpacked": True}])
+@pytest.mark.parametrize("change", [{"compute": {"micro_batch_tokens": 1}}, {"unpacked": True}])
 def test_micro_batches_and_padding_leave_the_gradient_equal(change, tmp_path, toy, monkeypatch):
     file = write(tmp_path / "e", episode("a", "c"), episode("a long one", "dd", prompt="two"))
     options = {name: value for name, value in change.items() if name != "unpacked"}
-    whole, other = make(episodes=file), make(episodes=file, **options)
+    whole, other = (
+        make(examples={"episodes": file}),
+        make(**merge_options(options, {"examples": {"episodes": file}})),
+    )
     if "unpacked" in change:
         for policy in other.policies.values():
             policy.engine.override(packs_prompts=False)
@@ -150,7 +160,7 @@ def test_micro_batches_and_padding_leave_the_gradient_equal(change, tmp_path, to
 
 def test_every_example_comes_once_before_any_comes_again(tmp_path):
     file = write(tmp_path / "e", *(episode(letter, "x") for letter in "abcdef"))
-    learner = make(episodes=file, batch_size=2)
+    learner = make(examples={"episodes": file, "batch_size": 2})
     drawn = []
     for _ in range(6):
         learner._updates += 1
@@ -164,7 +174,7 @@ def test_without_a_file_own_answers_that_earned_enough_are_learnt_token_by_token
     rollouts = toy.play(learner)
     steps = [(r.root, step) for r in rollouts for step in r.root.steps]
     low = sorted(step.rewards["left"] for _, step in steps)[-3]
-    learner = make(filter_reward=low)
+    learner = make(examples={"filter_reward": low})
     expected = {
         TokenRow(answer.prompt_ids, answer.token_ids)
         for node, step in steps
@@ -177,13 +187,13 @@ def test_without_a_file_own_answers_that_earned_enough_are_learnt_token_by_token
 
 def test_a_line_is_judged_by_all_its_turns(toy):
     rewards = iter([0.0] * 8 + [1.0, 1.0] * 64)
-    learner = make(group_size=2, filter_reward=1.0)
+    learner = make(group={"size": 2}, examples={"filter_reward": 1.0})
     rollouts = toy.play(learner, max_turns=2, reward=lambda *_: next(rewards))
     assert len(learner._played(rollouts)["left"]) == 2 * (2 + 4)
 
 
 def test_nothing_good_enough_changes_nothing(toy):
-    learner = make(filter_reward=9.0)
+    learner = make(examples={"filter_reward": 9.0})
     before = weights(learner)
     metrics = learner.update(toy.play(learner))
     assert not any(name.endswith("/loss") for name in metrics)
@@ -193,10 +203,13 @@ def test_nothing_good_enough_changes_nothing(toy):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
-        ({"predict": "all"}, "predict must be actions or observations or both, got 'all'"),
-        ({"episodes": {"lift": "x"}}, "unknown agent 'lift'; did you mean 'left'"),
-        ({"filter_rewrad": 1}, "did you mean 'filter_reward'"),
+        ({"examples": {"batch_size": 0}}, "batch_size must be at least 1, got 0"),
+        (
+            {"examples": {"predict": "all"}},
+            "predict must be actions or observations or both, got 'all'",
+        ),
+        ({"examples": {"episodes": {"lift": "x"}}}, "unknown agent 'lift'; did you mean 'left'"),
+        ({"filter_rewrad": 1}, "did you mean 'examples.filter_reward'"),
     ],
 )
 def test_a_mistake_is_one_clear_line(options, message):
@@ -205,13 +218,18 @@ def test_a_mistake_is_one_clear_line(options, message):
 
 
 def test_a_file_with_nothing_to_learn_from_is_an_error(tmp_path):
-    learner = make(episodes=write(tmp_path / "e", episode("a", "b", earned=0.2)), filter_reward=0.5)
+    learner = make(
+        examples={
+            "episodes": write(tmp_path / "e", episode("a", "b", earned=0.2)),
+            "filter_reward": 0.5,
+        }
+    )
     with pytest.raises(ConfigError, match=r"nothing to learn actions from .* filter_reward=0.5"):
         learner.update([])
 
 
 def test_a_loss_that_is_not_finite_is_an_error(tmp_path):
-    learner = make(episodes=write(tmp_path / "e", episode("a", "b")))
+    learner = make(examples={"episodes": write(tmp_path / "e", episode("a", "b"))})
     with torch.no_grad():
         learner.policies["left"].model.model.norm.weight.fill_(float("nan"))
     with pytest.raises(NumericsError, match="loss of 'left' is nan"):
@@ -220,7 +238,7 @@ def test_a_loss_that_is_not_finite_is_an_error(tmp_path):
 
 def test_what_a_failed_update_left_is_not_trained_on(tmp_path):
     file = write(tmp_path / "e", episode("a", "b"))
-    learner, twin = make(episodes=file), make(episodes=file)
+    learner, twin = make(examples={"episodes": file}), make(examples={"episodes": file})
     for parameter in learner.policies["left"].model.parameters():
         parameter.grad = torch.ones_like(parameter)
     learner.update([])
@@ -230,7 +248,7 @@ def test_what_a_failed_update_left_is_not_trained_on(tmp_path):
 
 def test_saved_and_loaded_it_goes_on_exactly_where_it_was(tmp_path):
     file = write(tmp_path / "e", *(episode(letter, "x") for letter in "abcdef"))
-    learner, other = (make(seed, episodes=file, batch_size=2) for seed in (0, 99))
+    learner, other = (make(seed, examples={"episodes": file, "batch_size": 2}) for seed in (0, 99))
     learner.update([])
     learner.save(tmp_path / "saved")
     other.load(tmp_path / "saved")
@@ -243,7 +261,7 @@ def test_a_run_from_a_file_plays_nothing_and_resumes_bit_exactly(tmp_path, addit
     file = write(tmp_path / "e", *(episode(letter, "x", prompt="1") for letter in "abcdef"))
 
     def run(folder, iterations, **options):
-        learner = make(episodes=file, batch_size=2, lr=1e-2)
+        learner = make(examples={"episodes": file, "batch_size": 2}, optimizer={"lr": 1e-2})
         mlrl_learners.train(
             env_id=addition_env, learner=learner, iterations=iterations,
             run_dir=tmp_path / folder, progress=False, **options,
@@ -262,7 +280,7 @@ def test_a_run_from_a_file_plays_nothing_and_resumes_bit_exactly(tmp_path, addit
 
 
 def test_the_contract_of_a_learner_is_kept():
-    check_learner(lambda: make(lr=1e-3))
+    check_learner(lambda: make(optimizer={"lr": 1e-3}))
 
 
 @pytest.mark.slow
@@ -271,7 +289,11 @@ def test_imitating_letters_raises_the_reward_over_three_seeds(tmp_path, toy):
     shown = [episode(text, text[::-1], prompt=f"{task}, turn 0") for text in letters
              for task in ("one", "a second task")]  # fmt: skip
     file = write(tmp_path / "e", *shown)
-    gains = toy.gains(lambda seed: make(seed, episodes=file, lr=1e-2), range(3), iterations=20)
+    gains = toy.gains(
+        lambda seed: make(seed, examples={"episodes": file}, optimizer={"lr": 1e-2}),
+        range(3),
+        iterations=20,
+    )
     low, _ = toy.interval(gains)
     assert low > 0.1
 
@@ -279,7 +301,9 @@ def test_imitating_letters_raises_the_reward_over_three_seeds(tmp_path, toy):
 @pytest.mark.slow
 def test_imitating_its_own_best_answers_raises_the_reward_over_three_seeds(toy):
     def student(seed):  # at 1e-2 seeds differ by as much as they gain
-        return make(seed, group_size=8, filter_reward=0.4, lr=5e-3)
+        return make(
+            seed, group={"size": 8}, examples={"filter_reward": 0.4}, optimizer={"lr": 5e-3}
+        )
 
     low, _ = toy.interval(toy.gains(student, range(3), iterations=25))
     assert low > 0.05

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError, UnknownNameError
 from mlrl_learners.testing import check_learner
 
@@ -13,9 +14,9 @@ TEAMS = {"grpo": "magrpo", "rloo": "marloo", "reinforce_pp": "mareinforce", "ppo
 
 
 def make(name, seed=0, agents=("solo",), **options):
-    small = {"max_new_tokens": 8, "device": "cpu", "group_size": 8}
+    small = {"sampling": {"max_new_tokens": 8}, "compute": {"device": "cpu"}, "group": {"size": 8}}
     return mlrl_learners.make(
-        name, agents=agents, model="tiny-random", seed=seed, **small, **options
+        name, agents=agents, model="tiny-random", seed=seed, **merge_options(small, options)
     )
 
 
@@ -30,16 +31,23 @@ def test_several_agents_are_told_which_learner_is_theirs(name):
 @pytest.mark.parametrize(
     ("name", "team", "options"),
     [
-        ("grpo", "magrpo", {"normalize_std": True, "loss": "grpo"}),
+        ("grpo", "magrpo", {"baseline": {"normalize_std": True}, "loss": {"kind": "grpo"}}),
         ("rloo", "marloo", {}),
-        ("reinforce_pp", "mareinforce", {"normalize_batch": True, "loss": "token_mean"}),
+        (
+            "reinforce_pp",
+            "mareinforce",
+            {"baseline": {"normalize_batch": True}, "loss": {"kind": "token_mean"}},
+        ),
         ("ppo", "ippo", {}),
         ("dpo", "madpo", {}),
     ],
 )
 def test_one_agent_is_updated_to_the_last_bit_as_by_the_name_for_teams(name, team, options, toy):
     """What the two differ in, if anything, is what the table in docs/learners.md says."""
-    solo, teamed = make(name, lr=1e-3), make(team, lr=1e-3, **options)
+    solo, teamed = (
+        make(name, optimizer={"lr": 1e-3}),
+        make(team, **merge_options(options, {"optimizer": {"lr": 1e-3}})),
+    )
     assert solo.config == teamed.config
     for learner in (solo, teamed):
         learner.update(toy.play(learner))
@@ -55,7 +63,7 @@ def test_an_unknown_option_is_named(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_option_wins_over_the_preset(name):
-    assert make(name, clip_high=0.3, loss="gspo").config.clip_high == 0.3
+    assert make(name, loss={"clip_high": 0.3, "kind": "gspo"}).config.loss.clip_high == 0.3
 
 
 def test_the_group_relative_ones_each_follow_their_own_gradient(toy, monkeypatch):
@@ -71,14 +79,14 @@ def test_grpo_divides_by_the_deviation_of_each_group(toy, monkeypatch):
     rewards = [step.rewards["solo"] for step in rollout.root.steps]
     mean = sum(rewards) / len(rewards)
     std = math.sqrt(sum((reward - mean) ** 2 for reward in rewards) / len(rewards))
-    (plain,) = toy.gradients(make("magrpo", loss="grpo"), [rollout], monkeypatch)
+    (plain,) = toy.gradients(make("magrpo", loss={"kind": "grpo"}), [rollout], monkeypatch)
     (grpo,) = toy.gradients(make("grpo"), [rollout], monkeypatch)
     assert torch.allclose(grpo, plain / (std + 1e-4), atol=1e-5)
 
 
 def test_rloo_sums_over_tokens_with_the_mean_of_the_others_as_baseline(toy, monkeypatch):
     rollouts = toy.play(make("grpo"))
-    (summed,) = toy.gradients(make("magrpo", loss="sequence"), rollouts, monkeypatch)
+    (summed,) = toy.gradients(make("magrpo", loss={"kind": "sequence"}), rollouts, monkeypatch)
     (rloo,) = toy.gradients(make("rloo"), rollouts, monkeypatch)
     assert torch.allclose(rloo, summed * 8 / 7, atol=1e-5)
 
@@ -93,7 +101,7 @@ def test_reinforce_pp_normalizes_over_all_answers_of_an_update(toy, monkeypatch)
     for rollout in rollouts:
         for step in rollout.root.steps:
             step.rewards["solo"] = (step.rewards["solo"] - mean) / std
-    plain = make("mareinforce", loss="token_mean")
+    plain = make("mareinforce", loss={"kind": "token_mean"})
     assert torch.allclose(found, toy.gradients(plain, rollouts, monkeypatch)[0], atol=1e-5)
 
 
@@ -108,4 +116,4 @@ def test_an_update_of_equal_rewards_changes_nothing(toy):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_contract_of_a_learner_is_kept(name):
-    check_learner(lambda: make(name, lr=1e-3))
+    check_learner(lambda: make(name, optimizer={"lr": 1e-3}))

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
@@ -11,7 +12,9 @@ SOLO = ("solo",)
 
 
 def make(name, agents=SOLO, **options):
-    small = {"model": "tiny-random", "max_new_tokens": 8, "group_size": 4, **options}
+    small = merge_options(
+        {"model": "tiny-random", "sampling": {"max_new_tokens": 8}, "group": {"size": 4}}, options
+    )
     return mlrl_learners.make(name, agents=agents, **small)
 
 
@@ -34,7 +37,11 @@ def played(learner, *answers, read="hello <|im_end|> you", rewards=None):
     return Rollout("t", "0", SOLO, Node(0, {"solo": read}, {"solo": tuple(group)}, steps))
 
 
-SOLO_OPTIONS = {"loss": "sequence", "temperature": 1.0, "normalize_std": False}
+SOLO_OPTIONS = {
+    "loss": {"kind": "sequence"},
+    "sampling": {"temperature": 1.0},
+    "baseline": {"normalize_std": False},
+}
 
 
 def slow_gradient(learner, rollout, advantages):
@@ -69,7 +76,7 @@ def test_an_answer_that_ended_teaches_to_end(toy):
     """Paid for ending, a policy ends more often; paid for going on where it was cut, less."""
     chance = {}
     for ended in (True, False):
-        learner = make("grpo", lr=1e-2, **SOLO_OPTIONS)
+        learner = make("grpo", **merge_options(SOLO_OPTIONS, {"optimizer": {"lr": 1e-2}}))
         policy = learner.policies["solo"]
         end = policy.tokenizer.eos_token_id
         rollout = played(learner, (70, end), (70, 71), rewards=[float(ended), float(not ended)])

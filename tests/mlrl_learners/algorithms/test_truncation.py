@@ -44,7 +44,7 @@ def reinforce_gradient(bandit, config, num_samples, generator):
         bandit,
         torch.ones(num_samples, 1),
         torch.tensor(tokens).flatten(),
-        config.temperature,
+        config.sampling.temperature,
         with_entropy=False,
         restriction=Restriction.of([a.nucleus for a in answers], tokens, torch.device("cpu")),
     )
@@ -52,7 +52,14 @@ def reinforce_gradient(bandit, config, num_samples, generator):
     return gradient.squeeze(1)
 
 
-@pytest.mark.parametrize("options", [{"top_p": 0.95}, {"top_p": 0.6}, {"top_p": 1.0, "top_k": 5}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"sampling": {"top_p": 0.95}},
+        {"sampling": {"top_p": 0.6}},
+        {"sampling": {"top_p": 1.0, "top_k": 5}},
+    ],
+)
 def test_the_mean_gradient_of_a_constant_reward_is_nothing_unless_it_is_of_the_whole(options):
     """Within five standard errors of 50 batches' means, in each of 40 logits."""
     bandit, generator = Bandit(), torch.Generator().manual_seed(0)
@@ -70,10 +77,15 @@ def test_the_mean_gradient_of_a_constant_reward_is_nothing_unless_it_is_of_the_w
 
 def entropy_under_a_constant_reward(toy, *, renormalize, num_updates):
     """Entropy of the whole distribution of a peaked policy, before and after the updates."""
+    sampling = {"max_new_tokens": 1, "temperature": 1.0, "top_p": 0.95, "renormalize": renormalize}
     learner = mlrl_learners.make(
-        "mareinforce", agents=("solo",), model="tiny-random", max_new_tokens=1, group_size=256,
-        lr=1e-3, temperature=1.0, top_p=0.95, renormalize=renormalize,
-    )  # fmt: skip
+        "mareinforce",
+        agents=("solo",),
+        model="tiny-random",
+        sampling=sampling,
+        group={"size": 256},
+        optimizer={"lr": 1e-3},
+    )
     policy = learner.policies["solo"]
     with torch.no_grad():
         policy.model.model.embed_tokens.weight.mul_(15)

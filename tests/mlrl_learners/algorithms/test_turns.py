@@ -12,6 +12,7 @@ import mlrl_envs
 import mlrl_learners
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_learners.actors import ReferenceActor
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.evaluation.collect import collect
 from mlrl_learners.play.rollout import collect_rollouts, play_episodes
@@ -38,9 +39,13 @@ def relay_ids():
 
 
 def learner_of(name, agents=AGENTS, seed=0, **options):
-    small = {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0, "lr": 1e-2, "device": "cpu"}
+    small = {
+        "sampling": {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0},
+        "optimizer": {"lr": 1e-2},
+        "compute": {"device": "cpu"},
+    }
     return mlrl_learners.make(
-        name, agents=agents, model=toy_model(seed), seed=seed, **{**small, **options}
+        name, agents=agents, model=toy_model(seed), seed=seed, **merge_options(small, options)
     )
 
 
@@ -56,8 +61,8 @@ def play(learner, rollouts=4, seed=0):
 @pytest.mark.parametrize("branching", ["tree", "chain"])
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_learns_from_those_who_act(name, branching):
-    options = {} if name == "sft" else {"branching": branching}
-    learner = learner_of(name, group_size=2, **options)
+    options = {} if name == "sft" else {"group": {"branching": branching}}
+    learner = learner_of(name, **merge_options(options, {"group": {"size": 2}}))
     rollouts = play(learner)
     nodes = [node for rollout in rollouts for node in rollout.root.walk()]
     assert {len(node.completions) for node in nodes} == {1}
@@ -65,7 +70,7 @@ def test_every_method_learns_from_those_who_act(name, branching):
         (0, "right"), (1, "left"), (2, "right"), (3,)
     }  # fmt: skip
     if branching == "chain" and name in ("madpo", "marlhf"):
-        with pytest.raises(ConfigError, match="set branching to tree"):
+        with pytest.raises(ConfigError, match=r"set group\.branching to tree"):
             learner.update(rollouts)
         return
     before = [p.clone() for name in AGENTS for p in learner.policies[name].model.parameters()]
@@ -86,8 +91,10 @@ def test_an_agent_that_waits_costs_no_prompt(name, monkeypatch):
         return complete(self, prompts, *args, **options)
 
     monkeypatch.setattr(Policy, "complete", counted)
-    options = {"critic": "value_head"} if name == "ippo-head" else {}
-    learner = learner_of(name.split("-")[0], group_size=2, branching="chain", **options)
+    options = {"critic": {"kind": "value_head"}} if name == "ippo-head" else {}
+    learner = learner_of(
+        name.split("-")[0], **merge_options(options, {"group": {"size": 2, "branching": "chain"}})
+    )
     play_episodes([ToyEnv(RELAY, AGENTS)] * 1, learner, task_options=[{}], seeds=[0])
     assert len(asked) == 4
     rollouts = play(learner, rollouts=1)
@@ -107,7 +114,7 @@ def test_an_agent_that_waits_costs_no_prompt(name, monkeypatch):
 
 
 def test_a_central_critic_reads_those_who_wait_too():
-    learner = learner_of("mappo", group_size=2, branching="chain")
+    learner = learner_of("mappo", group={"size": 2, "branching": "chain"})
     rollouts = play(learner, rollouts=1)
     texts = [text for _, text in learner.critics.estimate(rollouts).prompts]
     assert "[left]\nPick 0 .\n\n[right]\nWait ." in texts
@@ -115,7 +122,7 @@ def test_a_central_critic_reads_those_who_wait_too():
 
 
 def test_nothing_is_bootstrapped_where_agents_wait():
-    learner = learner_of("ippo", group_size=2, bootstrap_truncated=True)
+    learner = learner_of("ippo", group={"size": 2}, advantage={"bootstrap_truncated": True})
     rollouts = [dataclasses.replace(each, artificial_limit=True) for each in play(learner)]
     with pytest.raises(ConfigError, match=r"in turn 0 of task 'toy' right waited"):
         learner.update(rollouts)
@@ -131,9 +138,11 @@ def test_files_of_turns_are_learnt_from(name, alone, relay_ids, tmp_path):
         actor, samples = ScriptedActor(lambda *_: TEXTS[draw.random() < 0.5]), 48
     path = tmp_path / "episodes.jsonl"
     collect(env_id=relay_ids[alone], actor=actor, out=path, split=None, samples=samples, tasks=1)
-    options = {"sft": {}, "dpo": {"num_pairs": 24}}[name]
+    options = {"sft": {}, "dpo": {"preferences": {"num_pairs": 24}}}[name]
     method = "madpo" if name == "dpo" and not alone else name
-    learner = learner_of(method, agents, episodes=str(path), **options)
+    learner = learner_of(
+        method, agents, **merge_options(options, {"preferences": {"episodes": str(path)}})
+    )
     learner.plan_updates(40)
     before = mean_return(RELAY, learner, agents)
     for _ in range(40):
@@ -145,9 +154,13 @@ def test_files_of_turns_are_learnt_from(name, alone, relay_ids, tmp_path):
 @pytest.mark.parametrize("name", ["sft", "madpo", "marlhf"])
 def test_rollouts_of_turns_are_learnt_from(name):
     options = {
-        "sft": {"filter_reward": 1.2},
-        "madpo": {"group_size": 3, "num_pairs": 2, "branching": "tree"},
-        "marlhf": {"group_size": 3, "branching": "tree", "reward_lr": 1e-2, "num_pairs": 16},
+        "sft": {"examples": {"filter_reward": 1.2}},
+        "madpo": {"group": {"size": 3, "branching": "tree"}, "preferences": {"num_pairs": 2}},
+        "marlhf": {
+            "group": {"size": 3, "branching": "tree"},
+            "reward_model": {"lr": 1e-2},
+            "preferences": {"num_pairs": 16},
+        },
     }[name]
     learner = learner_of(name, **options)
     learner.plan_updates(20)
@@ -157,7 +170,12 @@ def test_rollouts_of_turns_are_learnt_from(name):
 
 
 def test_what_is_read_next_is_read_when_the_agent_acts_again():
-    learner = learner_of("sft", predict="observations", max_new_tokens=8, group_size=2)
+    learner = learner_of(
+        "sft",
+        examples={"predict": "observations"},
+        sampling={"max_new_tokens": 8},
+        group={"size": 2},
+    )
     tokenizer = learner.policies["left"].tokenizer
     seen = set()
     for rows in learner._played(play(learner, rollouts=1)).values():

@@ -121,7 +121,11 @@ def test_the_nash_conv_of_the_equilibrium_script_is_zero():
 def test_a_model_that_names_no_move_plays_uniformly():
     env = mlrl_envs.make("mlrl/kuhn-v0")
     model = mlrl_learners.make(
-        "magrpo", agents=env.possible_agents, model="tiny-random", device="cpu", max_new_tokens=4
+        "magrpo",
+        agents=env.possible_agents,
+        model="tiny-random",
+        compute={"device": "cpu"},
+        sampling={"max_new_tokens": 4},
     )
     # A random model writes "<move>bet</move>" with probability 0, and illegal answers are replaced.
     assert nash_conv_of(model, env) == pytest.approx(11 / 12, abs=1e-3)

@@ -47,7 +47,7 @@ def test_an_endpoint_word_holds_model_and_address():
 
 
 def test_a_model_may_be_wrapped():
-    actor = make_actor("single:tiny-random", AGENTS, options={"max_new_tokens": 4})
+    actor = make_actor("single:tiny-random", AGENTS, options={"sampling": {"max_new_tokens": 4}})
     (answers,) = actor.act([dict.fromkeys(AGENTS, "hello")])
     assert answers["main"][0].cost.completion_tokens in range(1, 5)
     assert answers["aux"][0].text == ""

@@ -7,8 +7,10 @@ import pytest
 from mlrl_learners.cli import main
 
 TINY = [
-    "--learner.model", "tiny-random", "--learner.lora_rank", "3", "--learner.max_new_tokens", "8",
-    "--learner.group_size", "3", "--learner.lr", "0.01", "--learner.device", "cpu",
+    "--learner.model", "tiny-random", "--learner.lora.rank", "3",
+    "--learner.sampling.max_new_tokens", "8",
+    "--learner.group.size", "3", "--learner.optimizer.lr", "0.01",
+    "--learner.compute.device", "cpu",
     "--env.split", "sample", "--env.reward", "grounded", "--train.tasks_per_iteration", "1",
     "--train.eval_every", "0", "--train.keep_checkpoints", "1",
 ]  # fmt: skip
@@ -29,7 +31,7 @@ def learnt(run_dir):
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "a"
-    assert train(folder, 2, "--learner.options.frozen", "[setup]") == 0
+    assert train(folder, 2, "--learner.options.team.frozen", "[setup]") == 0
     return folder
 
 
@@ -73,9 +75,9 @@ def test_another_learner_starts_from_its_adapter(run_dir, tmp_path):
 def test_all_weights_of_its_adapter_merged_are_trained_and_play(run_dir, tmp_path, capsys):
     (checkpoint,) = (run_dir / "checkpoints").iterdir()
     start = str(checkpoint / "learner" / "story")
-    assert train(tmp_path / "next", 1, "--learner.model", start, "--learner.lora_rank", "0") == 0
+    assert train(tmp_path / "next", 1, "--learner.model", start, "--learner.lora.rank", "0") == 0
     assert "learner/story/model.safetensors" in learnt(tmp_path / "next")
     capsys.readouterr()
     words = ["evaluate", "mlrl/story-v1", "--actor", start, "--split", "sample", "--tasks", "1"]
-    assert main([*words, "--learner.max_new_tokens", "8", "--json"]) == 0
+    assert main([*words, "--learner.sampling.max_new_tokens", "8", "--json"]) == 0
     assert "mean_return" in json.loads(capsys.readouterr().out)

@@ -139,7 +139,8 @@ def test_trained_run_is_held_to_the_budget_and_says_what_it_is(suite, tmp_path, 
     config = tmp_path / "train.yaml"
     config.write_text(
         "env: {id: mlrl/story-v1}\n"
-        "learner: {name: magrpo, model: tiny-random, options: {group_size: 2, max_new_tokens: 4}}\n"
+        "learner:\n  name: magrpo\n  model: tiny-random\n"
+        "  options: {group: {size: 2}, sampling: {max_new_tokens: 4}}\n"
         "train: {iterations: 1, tasks_per_iteration: 1}\n"
     )
     assert main(["train", str(config), "--run-dir", str(run_dir)]) == 0
@@ -163,7 +164,10 @@ def test_trained_run_is_held_to_the_budget_and_says_what_it_is(suite, tmp_path, 
 
 
 def test_identity_follows_options_and_ways():
-    plain, warm = NamedActor("tiny-random"), NamedActor("tiny-random", {"temperature": 1.0})
+    plain, warm = (
+        NamedActor("tiny-random"),
+        NamedActor("tiny-random", {"sampling": {"temperature": 1.0}}),
+    )
     assert plain.identity(0) != warm.identity(0)
     assert plain.identity(0) != NamedActor("single:tiny-random").identity(0)
     with pytest.raises(ConfigError, match="pipeline wraps"):
@@ -184,7 +188,8 @@ def test_identity_follows_how_a_run_samples(tmp_path):
         (path / "checkpoints" / "step_1" / "state.json").write_text("{}")
         (path / "config.yaml").write_text(
             "env: {id: mlrl/story-v1}\n"
-            f"learner: {{name: magrpo, model: m, options: {{temperature: {temperature}}}}}\n"
+            "learner:\n  name: magrpo\n  model: m\n"
+            f"  options: {{sampling: {{temperature: {temperature}}}}}\n"
         )
         identities.append(NamedActor(str(path)).identity(0))
     assert identities[0] != identities[1]

@@ -171,8 +171,8 @@ class TestMistakes:
     @pytest.mark.parametrize(
         ("word", "named"),
         [
-            ("--learner.group_size=eight", "group_size must be an int, got 'eight'"),
-            ("--learner.device=cudaa", "'cudaa'"),
+            ("--learner.group_size=eight", "group.size must be an int, got 'eight'"),
+            ("--learner.compute.device=cudaa", "'cudaa'"),
             ("--learner.model=tiny-randm", "did you mean 'tiny-random'"),
             ("--learner.model.setp=tiny-random", "did you mean 'setup'"),
             ("--train.eval_options.split=evl", "did you mean 'eval'"),
@@ -433,7 +433,14 @@ def test_the_tiny_preset_goes_the_whole_road(tmp_path, capsys):
     status, result = run_json(capsys, "evaluate", run_dir, "--tasks", "2", "--greedy")
     assert status == 0
     assert len(result["episodes"]) == 2
-    words = ["play", "mlrl/story-v1", "--actor", "tiny-random", "--learner.max_new_tokens", "4"]
+    words = [
+        "play",
+        "mlrl/story-v1",
+        "--actor",
+        "tiny-random",
+        "--learner.sampling.max_new_tokens",
+        "4",
+    ]
     status, episode = run_json(capsys, *words)
     assert status == 0
     assert set(episode["turns"][0]["actions"]) == {"setup", "story"}

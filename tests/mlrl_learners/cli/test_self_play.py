@@ -7,7 +7,7 @@ from mlrl_learners.cli import main
 KUHN = ["mlrl/kuhn-v0", "--split", "sample", "--tasks", "4"]
 TRAIN = [
     "--env.id", "mlrl/kuhn-v0", "--env.options", "{split: sample}",
-    "--learner.share_weights", "true", "--learner.max_new_tokens", "3",
+    "--learner.team.share_weights", "true", "--learner.sampling.max_new_tokens", "3",
     "--train.iterations", "2", "--train.tasks_per_iteration", "2",
 ]  # fmt: skip
 
@@ -40,7 +40,7 @@ def error_of(words, capsys, status=2):
         (["--opponents.agent.player_1", "latest"], "unknown key 'opponents.agent"),
         (
             ["--opponents.agents.player_1", "latest", "--opponents.balance_seats", "false",
-             "--learner.frozen", "[player_0]"],
+             "--learner.team.frozen", "[player_0]"],
             "the learner plays only player_0, which is frozen",
         ),
     ],

@@ -18,7 +18,7 @@ def test_the_table_has_a_row_for_each_toy_and_walk(capsys):
 
 
 def test_json_holds_the_figures_and_the_status_tells_whether_returns_rise(capsys):
-    words = ["magrpo", "--learner.lr", "1e-9", "--gradient-rollouts", "0", "--json"]
+    words = ["magrpo", "--learner.optimizer.lr", "1e-9", "--gradient-rollouts", "0", "--json"]
     status = main(["validate", "learner", *words, *QUICK])
     results = json.loads(capsys.readouterr().out)["results"]
     assert status == 1  # nothing is learnt at this rate

@@ -74,14 +74,15 @@ def test_every_key_is_written_out():
         (["--env.options.max_turns", "2"], "env", "options", {"max_turns": 2}),
         (["--env.split", "off"], "env", "options", {"split": "off"}),
         (["--env.options", "{a: 1}"], "env", "options", {"a": 1}),
-        (["--learner.lr", "1e-5"], "learner", "options", {"lr": 1e-5}),
-        (["--learner.lr", "-1"], "learner", "options", {"lr": -1}),
+        (["--learner.optimizer.lr", "1e-5"], "learner", "options", {"optimizer": {"lr": 1e-5}}),
+        (["--learner.lr", "-1"], "learner", "options", {"lr": -1}),  # the learner tells its place
+        (["--learner.group_size", "3"], "learner", "options", {"group": {"size": 3}}),
         (["--learner.model.aux", "m"], "learner", "model", {"aux": "m"}),
         (
-            ["--learner.system_prompts.aux", "hi"],
+            ["--learner.team.system_prompts.aux", "hi"],
             "learner",
             "options",
-            {"system_prompts": {"aux": "hi"}},
+            {"team": {"system_prompts": {"aux": "hi"}}},
         ),
         (["--logging.wandb", "off"], "logging", "wandb", "off"),
         (["--logging.wandb_name", "2024"], "logging", "wandb_name", "2024"),
@@ -102,11 +103,11 @@ def test_an_override_leaves_the_other_options_alone():
 
 def test_the_word_off_needs_no_quotes_in_a_file(tmp_path):
     (tmp_path / "c.yaml").write_text(
-        "env: {id: x}\nlogging: {wandb: off}\nlearner: {options: {lr: 1e-5}}"
+        "env: {id: x}\nlogging: {wandb: off}\nlearner: {options: {optimizer: {lr: 1e-5}}}"
     )
     config = load_config(tmp_path / "c.yaml")
     assert config.logging.wandb == "off"
-    assert config.learner.options == {"lr": 1e-5}
+    assert config.learner.options == {"optimizer": {"lr": 1e-5}}
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def build():
 
 
 def make(model, **options):
-    return mlrl_learners.make("magrpo", agents=("a", "b"), model=model, device="cpu", **options)
+    return mlrl_learners.make("magrpo", agents=("a", "b"), model=model, **options)
 
 
 @pytest.mark.parametrize("case", REFUSED)

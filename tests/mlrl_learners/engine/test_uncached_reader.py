@@ -91,7 +91,7 @@ def test_reading_again_is_said_once_when_a_model_is_loaded(mamba):
 
 def test_adapters_on_a_state_space_model_answer_by_row_as_they_do_alone(mamba, stir):
     base = Policy(*mamba)
-    base.freeze(AdapterConfig(lora_rank=2, lora_targets=["in_proj", "x_proj"]), "mamba")
+    base.freeze(AdapterConfig(rank=2, targets=["in_proj", "x_proj"]), "mamba")
     ours, theirs = (base.with_adapter(name, 0) for name in "ab")
     for number, policy in enumerate((ours, theirs)):
         stir(policy, number)
@@ -112,7 +112,7 @@ def test_a_state_space_model_keeps_the_contract_of_a_learner(mamba):
 
 def test_layers_that_peft_refuses_are_said_in_one_line(mamba):
     base = Policy(*mamba)
-    base.freeze(AdapterConfig(lora_rank=2), "mamba")
-    with pytest.raises(ConfigError, match=r"lora_targets.*'out_proj'") as caught:
+    base.freeze(AdapterConfig(rank=2), "mamba")
+    with pytest.raises(ConfigError, match=r"targets.*'out_proj'") as caught:
         base.with_adapter("a", 0)
     assert "\n" not in str(caught.value)

@@ -73,7 +73,7 @@ def test_a_finished_collection_that_is_resumed_plays_nothing(tmp_path):
 
 @pytest.mark.parametrize("cut", [1, 40, 700, 1500, 2500, 10_000])
 def test_cut_anywhere_and_resumed_the_file_is_as_if_nothing_had_happened(cut, tmp_path):
-    model = {"agents": ("left", "right"), "model": "tiny-random", "max_new_tokens": 4}
+    model = {"agents": ("left", "right"), "model": "tiny-random", "sampling": {"max_new_tokens": 4}}
 
     def play(path, **options):
         actor = mlrl_learners.make("magrpo", **model)  # a new process starts anew

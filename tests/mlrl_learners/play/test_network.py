@@ -58,7 +58,11 @@ def test_a_rollout_asks_all_nodes_of_a_level_at_once(make_envs):
 def test_one_model_answers_all_nodes_in_one_call(make_envs, monkeypatch):
     agents = make_envs(1)[0].possible_agents
     learner = mlrl_learners.make(
-        "magrpo", agents=agents, model="tiny-random", share_weights=True, max_new_tokens=2
+        "magrpo",
+        agents=agents,
+        model="tiny-random",
+        team={"share_weights": True},
+        sampling={"max_new_tokens": 2},
     )
     (policy,) = learner.policies.values()
     calls, complete = [], policy.complete

@@ -143,7 +143,7 @@ def test_a_reference_is_the_base_itself_and_not_a_copy(make_policies):
 
 
 def test_only_the_layers_that_are_asked_for_get_adapters(make_policies):
-    base, policy = make_policies(["a"], lora_targets=["q_proj", "mlp.up_proj"])
+    base, policy = make_policies(["a"], targets=["q_proj", "mlp.up_proj"])
     adapted = {id(weight) for weight in policy.parameters()}
     names = {n for n, weight in base.model.named_parameters() if id(weight) in adapted}
     assert len(names) == 2 * 2 * 2  # layers, targets, matrices
@@ -152,15 +152,15 @@ def test_only_the_layers_that_are_asked_for_get_adapters(make_policies):
 
 def test_a_layer_that_is_none_is_named_with_the_nearest(make_policies):
     with pytest.raises(UnknownNameError, match=r"'q_pro'; did you mean 'q_proj'"):
-        make_policies(lora_targets=["q_pro"])
+        make_policies(targets=["q_pro"])
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lora_rank": -1}, "lora_rank must be 0"),
-        ({"lora_rank": 2, "lora_alpha": 0}, "lora_alpha must be at least 1, got 0"),
-        ({"lora_targets": ["q_proj"]}, r"lora_targets \['q_proj'\] need a lora_rank"),
+        ({"rank": -1}, "rank must be 0"),
+        ({"rank": 2, "alpha": 0}, "alpha must be at least 1, got 0"),
+        ({"targets": ["q_proj"]}, r"targets \['q_proj'\] need a rank"),
     ],
 )
 def test_values_out_of_range_are_refused(options, message):
@@ -169,8 +169,8 @@ def test_values_out_of_range_are_refused(options, message):
 
 
 def test_alpha_over_rank_scales_what_an_adapter_does(make_policies):
-    _, one, _ = make_policies(lora_alpha=3)
-    _, two, _ = make_policies(lora_alpha=6)
+    _, one, _ = make_policies(alpha=3)
+    _, two, _ = make_policies(alpha=6)
     with torch.no_grad():
         for weight in two.parameters()[1::2]:  # the upper matrices
             weight.mul_(0.5)
@@ -180,7 +180,7 @@ def test_alpha_over_rank_scales_what_an_adapter_does(make_policies):
 def test_bfloat16_bases_have_float32_adapters(stir):
     model, tokenizer = tiny_model()
     base = Policy(model.to(torch.bfloat16), tokenizer)
-    base.freeze(AdapterConfig(lora_rank=2), "tiny")
+    base.freeze(AdapterConfig(rank=2), "tiny")
     policy = base.with_adapter("a", 0)
     assert {weight.dtype for weight in policy.parameters()} == {torch.float32}
     stir(policy)
@@ -213,8 +213,8 @@ def test_a_saved_adapter_comes_back_to_the_bit_without_the_base(tmp_path, make_p
     ("options", "message"),
     [
         ({"seed": 1}, "belongs to the weights of 'tiny', which are not those of 'tiny' here"),
-        ({"lora_rank": 4}, "of another rank than lora_rank=4"),
-        ({"lora_targets": ["q_proj"]}, "on other layers"),
+        ({"rank": 4}, r"of another rank than lora\.rank 4"),
+        ({"targets": ["q_proj"]}, "on other layers"),
     ],
 )
 def test_an_adapter_of_something_else_is_refused(options, message, tmp_path, make_policies):

@@ -6,6 +6,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from mlrl_learners.algorithms.team_models import TeamModels, TeamModelsConfig
+from mlrl_learners.config.groups import build_config
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError, ModelNotFoundError
 from mlrl_learners.policies import Policy, load_model, tiny_model
@@ -40,7 +41,9 @@ def test_a_folder_needs_no_network(tmp_path):
 
 @pytest.mark.parametrize("family", ["tiny-random", "tiny-random-gpt2"])
 def test_a_folder_with_an_adapter_is_the_base_with_it_merged(family, tmp_path, stir):
-    weights = TeamModels(TeamModelsConfig(lora_rank=2, device="cpu"), seed=0)
+    weights = TeamModels(
+        build_config(TeamModelsConfig, {"lora": {"rank": 2}, "compute": {"device": "cpu"}}), seed=0
+    )
     policy = weights.trained("a", family)
     stir(policy)
     policy.save(tmp_path)
@@ -55,7 +58,9 @@ def test_a_folder_with_an_adapter_is_the_base_with_it_merged(family, tmp_path, s
 
 
 def test_a_folder_of_a_frozen_agent_is_its_base(tmp_path):
-    TeamModels(TeamModelsConfig(device="cpu"), seed=0).frozen("tiny-random").save(tmp_path)
+    TeamModels(build_config(TeamModelsConfig, {"compute": {"device": "cpu"}}), seed=0).frozen(
+        "tiny-random"
+    ).save(tmp_path)
     assert load_model(tmp_path, device="cpu")[0].config.model_type == "llama"
 
 

@@ -184,7 +184,7 @@ def test_an_adapter_is_added_to_the_policy_and_not_to_the_callers_model():
     model, tokenizer = tiny_model()
     policy = Policy(model, tokenizer)
     modules = [(name, id(module)) for name, module in model.named_modules()]
-    policy.freeze(AdapterConfig(lora_rank=2), "tiny")
+    policy.freeze(AdapterConfig(rank=2), "tiny")
     policy.with_adapter("a", 0)
     assert [(name, id(module)) for name, module in model.named_modules()] == modules
     assert not any(module._forward_hooks for module in model.modules())

@@ -7,6 +7,7 @@ import pytest
 import mlrl_learners
 from mlrl_learners.actors import ScriptActor
 from mlrl_learners.config.opponents import OpponentsConfig
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.selfplay.snapshots import SnapshotPool
 from mlrl_learners.training import loop
 
@@ -17,10 +18,15 @@ OPPONENTS = OpponentsConfig(
     snapshot_every=1,
     keep_snapshots=2,
 )
-OPTIONS = {"group_size": 2, "max_new_tokens": 3, "lr": 1e-2, "share_weights": True}
+OPTIONS = {
+    "group": {"size": 2},
+    "sampling": {"max_new_tokens": 3},
+    "optimizer": {"lr": 1e-2},
+    "team": {"share_weights": True},
+}
 KINDS = {
-    "weights": {"baseline": "role_ema"},
-    "adapters": {"lora_rank": 2},
+    "weights": {"baseline": {"kind": "role_ema"}},
+    "adapters": {"lora": {"rank": 2}},
 }
 
 
@@ -33,9 +39,7 @@ def train(run_dir, options):
         "magrpo",
         agents=["player_0", "player_1"],
         model="tiny-random",
-        device="cpu",
-        **OPTIONS,
-        **options,
+        **merge_options(OPTIONS, options, {"compute": {"device": "cpu"}}),
     )
     mlrl_learners.train(
         env_id="mlrl/kuhn-v0",

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.testing.gradients import Slopes, measure_slopes, play_toy, update_gradient
 from mlrl_learners.testing.toy_model import toy_model
@@ -18,17 +19,13 @@ from mlrl_learners.testing.toys import TOYS
 
 AGENTS = ("left", "right")
 SMALL = {
-    "max_new_tokens": 1,
-    "temperature": 1.0,
-    "top_p": 1.0,
-    "gamma": 1.0,
-    "group_size": 2,
-    "loss": "sequence",
-    "device": "cpu",
-    "max_rows": 2048,
-    "micro_batch_tokens": 256,
+    "sampling": {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0},
+    "credit": {"gamma": 1.0},
+    "group": {"size": 2},
+    "loss": {"kind": "sequence"},
+    "compute": {"device": "cpu", "max_rows": 2048, "micro_batch_tokens": 256},
 }
-PLAIN = {"normalize_advantages": False, "epochs": 1, "gae_lambda": 1.0}
+PLAIN = {"advantage": {"normalize": False, "gae_lambda": 1.0}, "optimizer": {"epochs": 1}}
 # What each method's baseline makes of the gradient, with 2 answers a prompt.
 SCALES = {
     "magrpo": 0.5,
@@ -56,9 +53,9 @@ def cases(names):
 
 def make(name, branching="tree", joint_mode="aligned", agents=AGENTS, **options):
     own = PLAIN if name in ("ippo", "mappo", "iac", "maac", "ppo") else {}
-    walk = {"branching": branching, "joint_mode": joint_mode}
+    walk = {"group": {"branching": branching, "joint_mode": joint_mode}}
     return mlrl_learners.make(
-        name, agents=agents, model=toy_model(0), **{**SMALL, **own, **walk, **options}
+        name, agents=agents, model=toy_model(0), **merge_options(SMALL, own, walk, options)
     )
 
 
@@ -113,7 +110,7 @@ def test_turns_taken_one_by_one_follow_each_agents_own_return(name, branching, r
 @pytest.mark.parametrize("name", ["mareinforce", "magrpo", "ippo"])
 def test_so_is_that_of_updates_on_one_rollout_each(name, branching):
     """A divisor that depended on how episodes end would weigh those that end early more."""
-    learner = make(name, branching, agents=AGENTS[:1], group_size=2)
+    learner = make(name, branching, agents=AGENTS[:1], group={"size": 2})
     slopes = measure_slopes(TOYS["doors"], learner, num_rollouts=1500, num_updates=1500)
     assert_exact(slopes, SCALES[name], 300)
 
@@ -122,7 +119,7 @@ def test_so_is_that_of_updates_on_one_rollout_each(name, branching):
 @pytest.mark.parametrize("branching", ["tree", "chain"])
 def test_the_bias_of_the_best_of_a_group_as_a_baseline_is_bounded(branching):
     """The maximum contains the answer itself; `docs/learners.md` gives the figures."""
-    learner = make("maremax", branching, group_size=4)
+    learner = make("maremax", branching, group={"size": 4})
     slopes = measure_slopes(TOYS["doors"], learner, num_rollouts=2000)
     assert slopes.scale > 0
     assert slopes.error < 0.5
@@ -130,7 +127,7 @@ def test_the_bias_of_the_best_of_a_group_as_a_baseline_is_bounded(branching):
 
 @pytest.mark.parametrize("name", ["grpo", "reinforce_pp", "rloo", "ppo"])
 def test_methods_for_one_agent_go_the_right_way(name):
-    learner = make(name, agents=AGENTS[:1], group_size=4)
+    learner = make(name, agents=AGENTS[:1], group={"size": 4})
     slopes = measure_slopes(TOYS["late_cost"], learner, num_rollouts=1000)
     assert slopes.error < 4 * slopes.standard_error + 0.05
     assert slopes.scale > 0
@@ -139,7 +136,7 @@ def test_methods_for_one_agent_go_the_right_way(name):
 @pytest.mark.slow
 def test_nodes_that_weigh_alike_follow_another_gradient():
     """4 answers a prompt: turn 1 counts 4 times, and 1 - 0.4 * 4 is below 0."""
-    learner = make("magrpo", turn_weights="nodes", group_size=4)
+    learner = make("magrpo", credit={"turn_weights": "nodes"}, group={"size": 4})
     slopes = measure_slopes(TOYS["late_cost"], learner, num_rollouts=2000)
     assert slopes.scale < 0
     assert slopes.error == 2.0
@@ -167,7 +164,7 @@ def test_a_measured_learner_stays_as_it_is():
 
 def test_sampling_that_has_no_exact_gradient_is_refused():
     with pytest.raises(ConfigError, match=r"top_p 1 .* got 1, 1\.0, 0\.9 and 0"):
-        measure_slopes(TOYS["retry"], make("magrpo", top_p=0.9), num_rollouts=20)
+        measure_slopes(TOYS["retry"], make("magrpo", sampling={"top_p": 0.9}), num_rollouts=20)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import pytest
 
 import mlrl_learners
 from mlrl_envs.errors import ContractError
+from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.testing import check_learner
 from mlrl_learners.testing.toy_model import toy_model
 from mlrl_learners.testing.toy_results import Effort, accepted_walks, play_toys
@@ -27,12 +28,20 @@ CASES += [(name, AGENTS[:1], walk) for name in ALONE for walk in (TREE, CHAIN)]
 
 
 def maker(name, agents=AGENTS, **options):
-    small = {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0, "lr": 1e-2, "device": "cpu"}
-    critics = {"critic_lr": 3e-2} if name in CRITICS else {}
+    small = {
+        "sampling": {"max_new_tokens": 1, "temperature": 1.0, "top_p": 1.0},
+        "optimizer": {"lr": 1e-2},
+        "compute": {"device": "cpu"},
+    }
+    critics = {"critic": {"lr": 3e-2}} if name in CRITICS else {}
 
     def make(seed):
         return mlrl_learners.make(
-            name, agents=agents, model=toy_model(seed), seed=seed, **{**small, **critics, **options}
+            name,
+            agents=agents,
+            model=toy_model(seed),
+            seed=seed,
+            **merge_options(small, critics, options),
         )
 
     return make
@@ -64,7 +73,7 @@ def test_turns_taken_one_by_one_are_learnt(name):
 
 @pytest.mark.slow
 def test_nodes_that_weigh_alike_lower_the_return_of_a_late_cost():
-    make = maker("magrpo", turn_weights="nodes")
+    make = maker("magrpo", credit={"turn_weights": "nodes"})
     (result, *_) = play_toys(
         "magrpo", make, AGENTS, walks=[TREE], effort=Effort(rollouts=0, seeds=1)
     )
@@ -76,7 +85,7 @@ def test_nodes_that_weigh_alike_lower_the_return_of_a_late_cost():
 def test_a_learner_that_does_not_learn_fails_the_check_that_it_does():
     effort = Effort(updates=1, seeds=1)
     with pytest.raises(ContractError, match=r"the return of late_cost .* does not rise: 0\.2"):
-        check_learner(maker("magrpo", max_new_tokens=1), learns=True, effort=effort)
+        check_learner(maker("magrpo", sampling={"max_new_tokens": 1}), learns=True, effort=effort)
 
 
 def test_a_learner_that_learns_passes():
@@ -84,7 +93,7 @@ def test_a_learner_that_learns_passes():
 
 
 def test_ways_of_walking_that_a_learner_refuses_are_left_out():
-    make = maker("magrpo", credit="difference", joint_mode="cross")
+    make = maker("magrpo", credit={"kind": "difference"}, group={"joint_mode": "cross"})
     walks = accepted_walks(make, AGENTS, 4)
     assert {walk.joint_mode for walk in walks} == {"cross"}
     assert [
@@ -96,7 +105,7 @@ def test_ways_of_walking_that_a_learner_refuses_are_left_out():
 
 
 def test_turns_that_a_learner_refuses_are_left_out():
-    make = maker("madpo", group_size=4)
+    make = maker("madpo", group={"size": 4})
     found = play_toys(
         "madpo", make, AGENTS, walks=[CHAIN], effort=Effort(updates=1, seeds=1, rollouts=0)
     )

@@ -74,7 +74,10 @@ def test_bootstrapping_at_a_limit_that_ends_the_task_is_refused_before_anything_
     tmp_path,
 ):
     learner = mlrl_learners.make(
-        "ippo", agents=("setup", "story"), model="tiny-random", bootstrap_truncated=True
+        "ippo",
+        agents=("setup", "story"),
+        model="tiny-random",
+        advantage={"bootstrap_truncated": True},
     )
     with pytest.raises(ConfigError, match=r"metadata\['artificial_limit'\] of .* is not true"):
         mlrl_learners.train(
