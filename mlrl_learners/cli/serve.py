@@ -56,8 +56,10 @@ def _serve_env(arguments: argparse.Namespace) -> int:
     """Serve until interrupted."""
     from mlrl_envs.serve import serve_envs
 
-    names = ("port", "public", "token_file", "tls_cert", "tls_key", "metrics_port")
-    names += ("max_sessions", "session_seconds", "max_in_flight", "references", "trust_options")
+    names = (
+        "port", "public", "token_file", "tls_cert", "tls_key", "metrics_port",
+        "max_sessions", "session_seconds", "max_in_flight", "references", "trust_options",
+    )  # fmt: skip
     config = ServerConfig(
         ids=arguments.ids,
         sandbox=not arguments.no_sandbox,
