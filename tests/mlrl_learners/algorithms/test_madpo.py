@@ -69,7 +69,7 @@ def slow_loss(learner, pairs):
             for agent, row in side.items():
                 name = learner.policy_of[agent]
                 ratio = slow_logprob(learner.policies[name], row, config.sampling.temperature)
-                if config.use_reference:
+                if config.loss.use_reference:
                     with torch.no_grad():
                         reference = learner.references[name]
                         expected = slow_logprob(reference, row, config.sampling.temperature)
