@@ -22,6 +22,8 @@ import pettingzoo
 from mlrl_envs.config import import_object
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError, unknown_name
 from mlrl_envs.shell.aec import to_aec
+from mlrl_envs.shell.custom import customized
+from mlrl_envs.shell.custom_options import take_custom
 from mlrl_envs.shell.vector import VectorEnv
 from mlrl_envs.types import BatchedEnv, TextEnv
 from mlrl_envs.workflows import workflow
@@ -210,7 +212,9 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
     Args:
         env_id: An id of `mlrl_envs.registry`, or `remote://host:port/ID` for one of a server.
         **options: Options of the environment; its page lists them. Every environment takes
-            `workflow`, whose agents then play it, see `mlrl_envs.workflow`.
+            `workflow`, whose agents then play it, see `mlrl_envs.workflow`; a function as
+            `reward`; and `reward_weights`, `reward_processors`, `reward_range` and `formatters`,
+            see `mlrl_envs.shell.custom.customized`.
 
     Raises:
         UnknownNameError: If the id or an option is unknown; the message suggests the nearest name.
@@ -218,9 +222,13 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
         DataNotFoundError: If the data set is not found.
     """
     factory = registry[env_id].load()
-    graph = None if env_id.startswith(REMOTE) else options.pop(WORKFLOW, None)
+    if env_id.startswith(REMOTE):
+        return factory(**options)
+    graph, custom = options.pop(WORKFLOW, None), take_custom(options)
     _check_options(factory, options)
     env = factory(**options)
+    if custom:
+        env = customized(env, custom)
     return env if graph is None else workflow(env, graph)
 
 

@@ -101,7 +101,9 @@ def _print_turn(turn: EpisodeTurn) -> None:
         parts = ", ".join(f"{name} {value:.4f}" for name, value in turn.components[agent].items())
         print(f"\n{agent} earns {reward:.4f} ({parts})")
         facts = turn.infos.get(agent, {}).get("diagnostics")
-        for line in _flat({k: v for k, v in (facts or {}).items() if k != "workflow"}):
+        if isinstance(facts, Mapping):  # the graph is printed once, before the episode
+            facts = {name: value for name, value in facts.items() if name != "workflow"}
+        for line in _flat(facts):
             print(f"    {printable(line)}")
 
 
