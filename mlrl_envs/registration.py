@@ -22,8 +22,11 @@ import pettingzoo
 from mlrl_envs.config import import_object
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError, unknown_name
 from mlrl_envs.shell.aec import to_aec
+from mlrl_envs.shell.custom import customized
+from mlrl_envs.shell.custom_options import take_custom
 from mlrl_envs.shell.vector import VectorEnv
 from mlrl_envs.types import BatchedEnv, TextEnv
+from mlrl_envs.workflows import workflow
 
 __all__ = [
     "BUILT_IN",
@@ -39,6 +42,8 @@ __all__ = [
 ]
 
 ENTRY_POINT_GROUP = "mlrl.envs"
+REMOTE = "remote:"  # the server makes the environment with all options
+WORKFLOW = "workflow"  # option of every environment
 EnvFactory = Callable[..., TextEnv]
 
 _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
@@ -74,7 +79,7 @@ BUILT_IN_TURNS = {"mlrl/coder-tester-v0": "mlrl_envs.envs.coder_tester:parallel_
 # Functions that return the factory of an id, by namespace.
 ADAPTERS = {
     "textarena": "mlrl_envs.interop.textarena:factory_of",
-    "remote:": "mlrl_envs.serve.client:factory_of",
+    REMOTE: "mlrl_envs.serve.client:factory_of",
 }
 BUILT_IN = {**BUILT_IN_TASKS, **BUILT_IN_TURNS, **BUILT_IN_GAMES}
 
@@ -206,7 +211,10 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
 
     Args:
         env_id: An id of `mlrl_envs.registry`, or `remote://host:port/ID` for one of a server.
-        **options: Options of the environment; its page lists them.
+        **options: Options of the environment; its page lists them. Every environment takes
+            `workflow`, whose agents then play it, see `mlrl_envs.workflow`; a function as
+            `reward`; and `reward_weights`, `reward_processors`, `reward_range` and `formatters`,
+            see `mlrl_envs.shell.custom.customized`.
 
     Raises:
         UnknownNameError: If the id or an option is unknown; the message suggests the nearest name.
@@ -214,8 +222,14 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
         DataNotFoundError: If the data set is not found.
     """
     factory = registry[env_id].load()
+    if env_id.startswith(REMOTE):
+        return factory(**options)
+    graph, custom = options.pop(WORKFLOW, None), take_custom(options)
     _check_options(factory, options)
-    return factory(**options)
+    env = factory(**options)
+    if custom:
+        env = customized(env, custom)
+    return env if graph is None else workflow(env, graph)
 
 
 def make_vec(env_id: str, num_envs: int, **options: Any) -> VectorEnv:  # noqa: ANN401  per environment

@@ -19,6 +19,7 @@ LAYERS = {
         ("config", "programs", "tools"),
         ({"datasets", "rewards", "feedback"},),
         ("shell",),
+        ("workflows",),
         ("models",),
         ("envs", "games"),
         ("interop",),
@@ -62,6 +63,7 @@ PUBLIC_TO_LEARNERS = (
     "mlrl_envs.sandbox",
     "mlrl_envs.serve",
     "mlrl_envs.types",
+    "mlrl_envs.workflows",
 )
 MAX_REWARD_IMPORTS = 10  # between the subpackages of mlrl_envs.rewards
 

@@ -1,4 +1,4 @@
-"""`mlrl list`: list environments, learners, actors and presets, and the options of a learner."""
+"""`mlrl list`: environments, learners, actors, workflows, presets, and the options of a learner."""
 
 import argparse
 import inspect
@@ -9,6 +9,7 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import MlrlError
+from mlrl_envs.workflows import SHAPES
 from mlrl_learners.cli.actors import SUMMARIES
 from mlrl_learners.cli.parser import print_json, print_table
 from mlrl_learners.config.groups import Option, OptionGroup, option_groups
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
-    """Print one line for each environment, learner, actor and preset, or one learner's options.
+    """Print one line for each environment, learner, actor, and so on, or one learner's options.
 
     Raises:
         UnknownNameError: If there is no learner of the given name.
@@ -40,6 +41,7 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
         "environments": {env_id: _env_summary(env_id) for env_id in mlrl_envs.registry},
         "learners": {name: spec.summary for name, spec in registry.items()},
         "actors": SUMMARIES,
+        "workflows": {name: each.summary for name, each in SHAPES.items()},
         "presets": presets(),
     }
     if arguments.json:
