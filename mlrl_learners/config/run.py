@@ -4,8 +4,6 @@ A configuration is read from a YAML file, changed by `--key value` overrides, an
 run directory. Every key is a field of a frozen dataclass, and its type is checked. The mappings
 `options`, `learner.model`, `train.eval_options` and those of `opponents` accept any key here:
 environments and learners check their own options.
-
-jsonargparse and PyYAML come with the extra `learners` and are imported when a file is read.
 """
 
 import dataclasses
@@ -15,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
+from mlrl_envs.references import import_module
+from mlrl_learners.config.code import CodeConfig
 from mlrl_learners.config.env import EnvConfig
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.option_places import option_path
@@ -26,6 +26,7 @@ from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.types import Branching, JointMode, RolloutConfig
 
 __all__ = [
+    "CodeConfig",
     "EnvConfig",
     "LearnerConfig",
     "LoggingConfig",
@@ -148,6 +149,7 @@ class RunConfig:
         train: Length of the training, checkpoints and evaluations.
         logging: Loggers.
         opponents: Opponents of the learner, in training and in evaluations.
+        code: Code that registers environments, learners or loggers.
     """
 
     env: EnvConfig
@@ -156,6 +158,7 @@ class RunConfig:
     train: TrainConfig = field(default_factory=TrainConfig)
     logging: LoggingConfig = field(default_factory=LoggingConfig)
     opponents: OpponentsConfig = field(default_factory=OpponentsConfig)
+    code: CodeConfig = field(default_factory=CodeConfig)
 
 
 _SECTIONS: Mapping[str, type] = {
@@ -165,6 +168,7 @@ _SECTIONS: Mapping[str, type] = {
     "train": TrainConfig,
     "logging": LoggingConfig,
     "opponents": OpponentsConfig,
+    "code": CodeConfig,
 }
 _OPEN = frozenset(
     {
@@ -182,7 +186,7 @@ def known_keys() -> list[str]:
 
 
 def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
-    """Read a configuration.
+    """Read a configuration, and import the code that it names in `code.imports`.
 
     Args:
         source: Name of a preset, or path of a YAML file.
@@ -193,10 +197,13 @@ def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
 
     Raises:
         UnknownNameError: If there is no such preset, file or key.
-        ConfigError: If a value has the wrong type or is outside its range, the file is not YAML,
-            or jsonargparse is missing.
+        ConfigError: If a value has the wrong type or is outside its range, or the file is not
+            YAML.
     """
-    return from_mapping(read_source(source), overrides)
+    config = from_mapping(read_source(source), overrides)
+    for place in config.code.imports:
+        import_module(place)
+    return config
 
 
 def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
@@ -276,7 +283,7 @@ def _annotation(key: str) -> Any:  # noqa: ANN401 - type forms have no common ty
     return get_type_hints(_SECTIONS[section])[name]
 
 
-def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of six types
+def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of seven types
     """Build a section from checked names and unchecked values."""
     for key, value in values.items():
         if not accepts(_annotation(f"{name}.{key}"), value):
