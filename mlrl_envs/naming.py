@@ -3,12 +3,15 @@
 import copy
 import inspect
 from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
 
+from mlrl_envs.config import SHELL_OPTIONS
 from mlrl_envs.references import reference_to
 from mlrl_envs.registration import registry
 from mlrl_envs.types import TextEnv
 
-__all__ = ["id_of", "options_of"]
+__all__ = ["config_of", "id_of", "options_of", "scripts_of"]
 
 
 def id_of(env: str | TextEnv | Callable[..., TextEnv]) -> str:
@@ -33,12 +36,33 @@ def id_of(env: str | TextEnv | Callable[..., TextEnv]) -> str:
     return env_id
 
 
+def config_of(env_id: str) -> Any:  # noqa: ANN401  a dataclass or None
+    """Return the dataclass of the options of a task family or a game; None for others."""
+    family = getattr(registry[env_id].load(), "__self__", None)
+    return getattr(family, "config_type", None)
+
+
+def scripts_of(env_id: str) -> list[str]:
+    """Return the names of the scripted players of a game; empty for other environments."""
+    family = getattr(registry[env_id].load(), "__self__", None)
+    if not hasattr(family, "game_type"):
+        return []
+    env = registry[env_id].load()()
+    try:
+        return list(getattr(env, "scripts", ()))
+    finally:
+        env.close()
+
+
 def options_of(env_id: str) -> list[str] | None:
     """Return the names of an environment's options; None if its function accepts any.
 
     Raises:
         UnknownNameError: If there is no such environment.
     """
+    config = config_of(env_id)
+    if config is not None:
+        return [each.name for each in fields(config)] + list(SHELL_OPTIONS)
     parameters = inspect.signature(registry[env_id].load()).parameters
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return None

@@ -26,6 +26,7 @@ from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.types import Branching, JointMode, RolloutConfig
 
 __all__ = [
+    "SECTIONS",
     "CodeConfig",
     "EnvConfig",
     "LearnerConfig",
@@ -161,7 +162,7 @@ class RunConfig:
     code: CodeConfig = field(default_factory=CodeConfig)
 
 
-_SECTIONS: Mapping[str, type] = {
+SECTIONS: Mapping[str, type] = {
     "env": EnvConfig,
     "learner": LearnerConfig,
     "rollout": RolloutOverrides,
@@ -182,7 +183,7 @@ _SHORTHAND = ("env", "learner")
 
 def known_keys() -> list[str]:
     """Return the dotted names of all configuration keys, in order."""
-    return [f"{section}.{name}" for section in _SECTIONS for name in _names(section)]
+    return [f"{section}.{name}" for section in SECTIONS for name in _names(section)]
 
 
 def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
@@ -220,7 +221,7 @@ def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
             closed[field_key] = text
     for key, value in parse_values(closed, {key: _annotation(key) for key in closed}).items():
         _set(mapping, key.split("."), value)
-    return RunConfig(**{name: _section(name, mapping.get(name, {})) for name in _SECTIONS})
+    return RunConfig(**{name: _section(name, mapping.get(name, {})) for name in SECTIONS})
 
 
 def to_mapping(config: RunConfig) -> dict[str, Any]:
@@ -234,17 +235,17 @@ def save_config(config: RunConfig, path: Path) -> None:
 
 
 def _names(section: str) -> list[str]:
-    return [item.name for item in dataclasses.fields(_SECTIONS[section])]
+    return [item.name for item in dataclasses.fields(SECTIONS[section])]
 
 
 def _checked_sections(raw: object) -> dict[str, dict[str, Any]]:
     """Copy the mapping two levels deep; raise an error for unknown keys."""
     if not isinstance(raw, Mapping):
-        raise ConfigError(f"a configuration is a mapping of {', '.join(_SECTIONS)}, got {raw!r}")
+        raise ConfigError(f"a configuration is a mapping of {', '.join(SECTIONS)}, got {raw!r}")
     sections: dict[str, dict[str, Any]] = {}
     for section, values in raw.items():
-        if section not in _SECTIONS:
-            raise unknown_name("key", section, _SECTIONS)
+        if section not in SECTIONS:
+            raise unknown_name("key", section, SECTIONS)
         if not isinstance(values, Mapping | None):
             raise ConfigError(f"{section} must be a mapping of keys to values, got {values!r}")
         for name in values or {}:
@@ -280,7 +281,7 @@ def _set(mapping: dict[str, Any], path: Sequence[str], value: object) -> None:
 
 def _annotation(key: str) -> Any:  # noqa: ANN401 - type forms have no common type
     section, name = key.split(".")
-    return get_type_hints(_SECTIONS[section])[name]
+    return get_type_hints(SECTIONS[section])[name]
 
 
 def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of seven types
@@ -291,4 +292,4 @@ def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one
             raise ConfigError(f"{name}.{key} must be {expected}, got {value!r}")
     if name == "env" and "id" not in values:
         raise ConfigError("env.id is missing: set it to an environment of mlrl list")
-    return _SECTIONS[name](**values)
+    return SECTIONS[name](**values)
