@@ -78,6 +78,7 @@ class MadpoConfig(TeamConfig):
             reason = "preferences.episodes, because no rollouts are collected: leave it out"
             check_unread(self.group, ("joint_mode", "branching"), reason, "group.", CANDIDATES)
             check_unread(self.preferences, ("gamma",), reason, "preferences.")
+            check_unread(self.sampler, ("endpoint",), reason, "sampler.")
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that every prompt has several answers, unless pairs come from a file.
@@ -146,6 +147,7 @@ class Madpo(OfflineTeam):
         self.begin_update()
         self._updates += 1
         metrics = group_metrics(list(rollout_groups(rollouts, self.config.preferences.gamma)))
+        metrics |= self.sampler_metrics()
         pairs = self._drawn() if self.offline else list(self._played(rollouts))
         metrics["preferences/pairs"] = float(len(pairs))
         if not pairs:
