@@ -5,9 +5,11 @@ Environments receive a model as an object: an expert that advises agents, a judg
 """
 
 from mlrl_envs.models.advice import AdvisedFamily
-from mlrl_envs.models.chat import API_KEY_VARIABLE, ChatReply
+from mlrl_envs.models.chat import ChatReply
+from mlrl_envs.models.client import API_KEY_VARIABLE
 from mlrl_envs.models.endpoint import Endpoint, as_endpoint
 from mlrl_envs.models.smollm2 import SMOLLM2, smollm2_folder
+from mlrl_envs.models.tokens import TokenReply, TokenRequest
 from mlrl_envs.types import Messages
 
 __all__ = [
@@ -17,6 +19,8 @@ __all__ = [
     "ChatReply",
     "Endpoint",
     "Messages",
+    "TokenReply",
+    "TokenRequest",
     "as_endpoint",
     "smollm2_folder",
 ]

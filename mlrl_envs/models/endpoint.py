@@ -1,7 +1,8 @@
 """Address and sampling options of a chat model behind an OpenAI-compatible server.
 
 Experts, judges and actors ask models through an `Endpoint`; prompts and the parsing of answers are
-theirs. Requests are sent by `mlrl_envs.models.chat`.
+theirs. Requests are sent by `mlrl_envs.models.chat`, or by `mlrl_envs.models.tokens` where token
+ids are needed.
 """
 
 import math
@@ -10,8 +11,10 @@ from dataclasses import InitVar, dataclass, fields
 from typing import cast
 from urllib.parse import urlsplit
 
-from mlrl_envs.errors import InvalidArgumentError, unknown_name
-from mlrl_envs.models.chat import API_KEY_VARIABLE, ChatReply, complete
+from mlrl_envs.errors import EndpointError, InvalidArgumentError, unknown_name
+from mlrl_envs.models.chat import ChatReply, complete
+from mlrl_envs.models.client import API_KEY_VARIABLE
+from mlrl_envs.models.tokens import TokenReply, TokenRequest, sample_tokens
 from mlrl_envs.types import Messages
 
 __all__ = ["Endpoint", "as_endpoint"]
@@ -103,6 +106,19 @@ class Endpoint:
             return []
         drawn = [self.seed] * len(batch) if seeds is None else seeds
         return complete(self, list(zip(batch, drawn, strict=True)))
+
+    def sample_tokens(
+        self, requests: Sequence[TokenRequest]
+    ) -> list[list[TokenReply] | EndpointError]:
+        """Return the answers to each prompt of token ids, in order, or the error of its request.
+
+        Args:
+            requests: Prompts with their numbers of answers and seeds; `seed` is not used.
+
+        Raises:
+            EndpointError: If the client library is not installed.
+        """
+        return sample_tokens(self, requests)
 
 
 def as_endpoint(value: object) -> Endpoint:

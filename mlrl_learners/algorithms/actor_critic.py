@@ -147,6 +147,7 @@ class ActorCritic(Team):
         metrics = group_metrics(
             list(rollout_groups(rewarded, config.credit.gamma, turn_weights="nodes"))
         )
+        metrics |= self.sampler_metrics()
         self.begin_update()
         for name in self.optimizers:
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]

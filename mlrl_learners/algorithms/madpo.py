@@ -22,21 +22,20 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.file_pairs import TurnPair, ranked_turns
 from mlrl_learners.algorithms.offline_team import OfflineTeam
+from mlrl_learners.algorithms.pair_loss import SideRow, joint_lengths, pair_loss
 from mlrl_learners.algorithms.policy_gradient_options import GroupOptions
 from mlrl_learners.algorithms.preference_options import (
     EpochOptimizerOptions,
     PreferenceLossOptions,
     PreferenceOptions,
 )
-from mlrl_learners.algorithms.rollout_pairs import Pair, SignedRow, check_choice, played_pairs
+from mlrl_learners.algorithms.rollout_pairs import Pair, check_choice, played_pairs
 from mlrl_learners.algorithms.team import TeamConfig
 from mlrl_learners.algorithms.update_metrics import group_metrics
 from mlrl_learners.config.groups import build_config
 from mlrl_learners.config.options import check_unread
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.losses import check_finite
-from mlrl_learners.functional.preferences import preference_loss
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.processes.work_sharing import sum_tensors
@@ -78,6 +77,7 @@ class MadpoConfig(TeamConfig):
             reason = "preferences.episodes, because no rollouts are collected: leave it out"
             check_unread(self.group, ("joint_mode", "branching"), reason, "group.", CANDIDATES)
             check_unread(self.preferences, ("gamma",), reason, "preferences.")
+            check_unread(self.sampler, ("endpoint",), reason, "sampler.")
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that every prompt has several answers, unless pairs come from a file.
@@ -146,16 +146,18 @@ class Madpo(OfflineTeam):
         self.begin_update()
         self._updates += 1
         metrics = group_metrics(list(rollout_groups(rollouts, self.config.preferences.gamma)))
+        metrics |= self.sampler_metrics()
         pairs = self._drawn() if self.offline else list(self._played(rollouts))
         metrics["preferences/pairs"] = float(len(pairs))
         if not pairs:
             return metrics
         metrics["preferences/gap"] = math.fsum(pair.gap for pair in pairs) / len(pairs)
-        rows = self._signed_rows(pairs)
-        # The reference is constant over the epochs: its part of the margins is computed once.
-        reference = self._reference_margins(rows, len(pairs))
+        rows = self._side_rows(pairs)
+        lengths = joint_lengths(rows, len(pairs))
+        # The reference is constant over the epochs: its log-probabilities are computed once.
+        reference = self._reference_logprobs(rows, len(pairs))
         for _ in range(self.config.optimizer.epochs):
-            metrics |= self._step(rows, reference)
+            metrics |= self._step(rows, reference, lengths)
         return metrics
 
     def _drawn(self) -> list[Pair]:
@@ -183,38 +185,37 @@ class Madpo(OfflineTeam):
             rollouts, gamma=config.gamma, num_pairs=config.num_pairs, agents=self.learning
         )
 
-    def _signed_rows(self, pairs: Sequence[Pair]) -> dict[str, list[SignedRow]]:
-        rows: dict[str, list[SignedRow]] = {name: [] for name in self.policies}
+    def _side_rows(self, pairs: Sequence[Pair]) -> dict[str, list[SideRow]]:
+        rows: dict[str, list[SideRow]] = {name: [] for name in self.policies}
         for number, pair in enumerate(pairs):
-            for sign, side in ((1.0, pair.better), (-1.0, pair.worse)):
-                for agent, row in side.items():
+            for side, answers in enumerate((pair.better, pair.worse)):
+                for agent, row in answers.items():
                     if agent in self.learning:
-                        rows[self.policy_of[agent]].append(SignedRow(number, sign, row))
+                        rows[self.policy_of[agent]].append(SideRow(number, side, row))
         return rows
 
-    def _reference_margins(self, rows: Mapping[str, list[SignedRow]], num_pairs: int) -> Tensor:
-        """Return the part of the margins under the reference, `[P]`; zeros without a reference."""
+    def _reference_logprobs(self, rows: Mapping[str, list[SideRow]], num_pairs: int) -> Tensor:
+        """Return the reference's log-probabilities, `[P, 2]`; zeros without a reference."""
         if not self.config.loss.use_reference:
-            return torch.zeros(num_pairs, dtype=torch.float64)
-        return self._margins(self.references, rows, num_pairs)
+            return torch.zeros(num_pairs, 2, dtype=torch.float64)
+        return self._logprobs(self.references, rows, num_pairs)
 
     @torch.no_grad()
-    def _margins(
-        self, policies: Mapping[str, Policy], rows: Mapping[str, list[SignedRow]], num_pairs: int
+    def _logprobs(
+        self, policies: Mapping[str, Policy], rows: Mapping[str, list[SideRow]], num_pairs: int
     ) -> Tensor:
-        """Return log pi(better) - log pi(worse) of each pair, summed over agents, `[P]`."""
-        margins = torch.zeros(num_pairs, dtype=torch.float64)
+        """Return log pi of the better and the worse answers, summed over agents, `[P, 2]`."""
+        found = torch.zeros(num_pairs, 2, dtype=torch.float64)
         for name, mine in rows.items():
             for batch, sums in self._row_sums(policies[name], mine):
-                pairs = torch.tensor([each.pair for each in batch], dtype=torch.long)
-                signs = torch.tensor([each.sign for each in batch], dtype=torch.float64)
-                margins.index_add_(0, pairs, signs * sums.double().cpu())
-        sum_tensors([margins])
-        return margins
+                places = torch.tensor([2 * each.pair + each.side for each in batch])
+                found.view(-1).index_add_(0, places.long(), sums.double().cpu())
+        sum_tensors([found])
+        return found
 
     def _row_sums(
-        self, policy: Policy, rows: Sequence[SignedRow]
-    ) -> Iterator[tuple[list[SignedRow], Tensor]]:
+        self, policy: Policy, rows: Sequence[SideRow]
+    ) -> Iterator[tuple[list[SideRow], Tensor]]:
         """Yield micro-batches and the log-probability of each of their rows, `[B]`.
 
         Rollouts are evaluated at the sampling temperature. Answers of a file were not sampled from
@@ -231,30 +232,24 @@ class Madpo(OfflineTeam):
             parts = logprobs.split(lengths)
             yield batch, torch.stack([part.sum() for part in parts]) if batch else logprobs
 
-    def _step(self, rows: Mapping[str, list[SignedRow]], reference: Tensor) -> dict[str, float]:
+    def _step(
+        self, rows: Mapping[str, list[SideRow]], reference: Tensor, lengths: Tensor
+    ) -> dict[str, float]:
         """Take one optimizer step per policy.
 
         The margin h of a pair depends on the rows of all agents, which are in several
-        micro-batches. All margins are therefore computed first without a gradient; the derivative
-        dL/dh of each pair then weights its rows. The gradient does not depend on the micro-batches.
+        micro-batches. All log-probabilities are therefore computed first without a gradient; the
+        derivative of the loss in each of them then weights its rows. The gradient does not depend
+        on the micro-batches.
         """
-        margins = self._margins(self.policies, rows, len(reference)) - reference
-        margins.requires_grad_()
-        losses = preference_loss(
-            margins,
-            beta=self.config.loss.beta,
-            kind=self.config.loss.kind,
-            label_smoothing=self.config.loss.label_smoothing,
-        )
-        metrics = {"preferences/loss": check_finite(losses.mean(), "preferences")}
-        (slopes,) = torch.autograd.grad(losses.mean(), margins)
-        metrics["preferences/margin"] = float(margins.detach().mean())
-        metrics["preferences/accuracy"] = float((margins.detach() > 0).double().mean())
+        logprobs = self._logprobs(self.policies, rows, len(reference)).requires_grad_()
+        loss, metrics = pair_loss(logprobs, reference, lengths, self.config.loss)
+        (slopes,) = torch.autograd.grad(loss, logprobs)  # [P, 2]
         for name, mine in rows.items():
             if not mine:
                 continue
             for batch, sums in self._row_sums(self.policies[name], mine):
-                weights = [each.sign * float(slopes[each.pair]) for each in batch]
+                weights = [float(slopes[each.pair, each.side]) for each in batch]
                 (sums * sums.new_tensor(weights)).sum().backward()
             metrics[f"{name}/grad_norm"] = self.optimizers[name].step()
             metrics[f"{name}/lr"] = self.optimizers[name].last_lr

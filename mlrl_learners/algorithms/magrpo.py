@@ -139,7 +139,7 @@ class Magrpo(Team):
         groups = list(rollout_groups(rewarded, credit.gamma, credit.kind, credit.turn_weights))
         # Advantages A_t^(g) = R_t^(g) - baseline; agents are trained on their own answers only.
         samples = self._samples(groups, rewarded)
-        metrics = group_metrics(groups)
+        metrics = group_metrics(groups) | self.sampler_metrics()
         if config.baseline.kind == "role_ema":
             self.role_baseline.add(groups)
             metrics |= {

@@ -59,6 +59,11 @@ class PolicyGradientConfig(TeamConfig):
             raise ConfigError(
                 f"loss.ratio_cap must be above 1 + loss.clip_high, {1 + clip_high}, got {cap}"
             )
+        if self.sampler.endpoint and self.importance.correction == "none":
+            raise ConfigError(
+                "sampler.endpoint samples from other weights than the trained ones: set "
+                "importance.correction token_truncate, or another correction, got none"
+            )
         limit, buffer = self.sampling.max_new_tokens, self.penalty.overlong_buffer
         if buffer > limit:
             raise ConfigError(

@@ -74,12 +74,22 @@ class PreferenceLossOptions:
         label_smoothing: Probability that a preference label is wrong, in [0, 0.5).
         use_reference: Measures log-ratios against the starting weights; otherwise the margin uses
             the log-probabilities alone.
+        per_token: Divides the log-ratio of an answer by its number of tokens, so that the margin
+            does not depend on length; a joint answer has the tokens of all agents (SimPO, arXiv
+            2405.14734).
+        target_margin: Margin that a pair should reach, in units of `beta` times the margin, at
+            least 0 (SimPO, where it is called gamma).
+        sft_coef: Weight of the negative log-likelihood per token of the better answer, added to the
+            loss, at least 0 (RPO, arXiv 2404.19733, where it is 1).
     """
 
     kind: PreferenceLoss = "sigmoid"
     beta: float = 0.1
     label_smoothing: float = 0.0
     use_reference: bool = True
+    per_token: bool = False
+    target_margin: float = 0.0
+    sft_coef: float = 0.0
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -91,6 +101,9 @@ class PreferenceLossOptions:
             raise ConfigError(f"beta must be above 0, got {self.beta}")
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
+        for name in ("target_margin", "sft_coef"):
+            if not getattr(self, name) >= 0:
+                raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
 
 __all__ = [
     "Pair",
-    "SignedRow",
     "StepPair",
     "are_returns_equal",
     "check_choice",
@@ -63,21 +62,6 @@ class StepPair:
     worse: JointStep
     gap: float
     agent: AgentID | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SignedRow:
-    """A token row with its sign in the margin of a pair.
-
-    Attributes:
-        pair: Index of the pair.
-        sign: 1 for the better answer, -1 for the worse one.
-        row: Prompt and completion tokens.
-    """
-
-    pair: int
-    sign: float
-    row: TokenRow
 
 
 def check_choice(rollout: RolloutConfig) -> None:

@@ -92,6 +92,17 @@ class SftConfig(TeamConfig):
     group: AnswerOptions = field(default_factory=AnswerOptions)
     examples: ExampleOptions = field(default_factory=ExampleOptions)
 
+    def __post_init__(self) -> None:
+        """Check combinations.
+
+        Raises:
+            ConfigError: If another option makes a value meaningless.
+        """
+        super().__post_init__()
+        if self.examples.episodes:
+            reason = "examples.episodes, because no rollouts are collected: leave it out"
+            check_unread(self.sampler, ("endpoint",), reason, "sampler.")
+
 
 class Sft(OfflineTeam):
     """Learner that maximises the likelihood of examples.

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import torch
 
+from mlrl_learners.algorithms.endpoint_sampler import EndpointSampler, SamplerOptions
+from mlrl_learners.algorithms.team_formats import chat_format
 from mlrl_learners.algorithms.team_models import (
     TeamModels,
     TeamModelsConfig,
@@ -21,7 +23,6 @@ from mlrl_learners.algorithms.team_models import (
 from mlrl_learners.algorithms.team_weights import TeamWeights
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.policies import (
-    ChatFormat,
     ModelSource,
     OptimizerConfig,
     Policy,
@@ -34,6 +35,8 @@ from mlrl_learners.types import AgentID, Completion, RolloutConfig
 
 __all__ = ["Team", "TeamConfig", "load_policy"]
 
+SERVED = -1  # key of the answers that a server samples
+
 
 @dataclass(frozen=True)
 class TeamConfig(TeamModelsConfig):
@@ -41,11 +44,26 @@ class TeamConfig(TeamModelsConfig):
 
     Attributes:
         sampling: Length of answers, and the distribution of their tokens.
+        sampler: Server that samples rollouts.
         optimizer: Learning rate and its schedule.
     """
 
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    sampler: SamplerOptions = field(default_factory=SamplerOptions)
     optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
+
+    def __post_init__(self) -> None:
+        """Check combinations.
+
+        Raises:
+            ConfigError: If another option makes a value meaningless.
+        """
+        super().__post_init__()
+        if self.sampler.endpoint and self.sampling.truncates:
+            raise ConfigError(
+                "sampler.endpoint takes sampling.top_p 1 and top_k 0, because servers do not say "
+                f"what they truncated, got {self.sampling.top_p} and {self.sampling.top_k}"
+            )
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that a method can train on rollouts collected in this way.
@@ -72,6 +90,7 @@ class Team(TeamWeights):
         policies: Policies by name.
         optimizers: Optimizers by name of their policy; frozen policies have none.
         learning: The trained agents, which are those that are not frozen.
+        sampler: Server that samples the answers of trained agents; None for the policies.
     """
 
     shares_work = True
@@ -111,7 +130,11 @@ class Team(TeamWeights):
             for name, policy in self.policies.items()
             if name in learnt
         }
-        self._formats = {agent: self._format(agent) for agent in self.agents}
+        self._formats = {
+            agent: chat_format(agent, self._policy(agent), config.team, config.sampling)
+            for agent in self.agents
+        }
+        self.sampler = EndpointSampler.of(config.sampler, config.sampling, self.learning)
 
     def act(
         self,
@@ -124,11 +147,14 @@ class Team(TeamWeights):
 
         Raises:
             UnknownNameError: If an observation is for an agent outside this team.
+            EndpointError: If a request to the sampler fails.
         """
+        served = self.sampler.models if self.sampler is not None and explore else {}
         asked: dict[int, list[tuple[int, AgentID]]] = {}  # by id of the model
         for node, observation in enumerate(observations):
             for agent in observation:
-                asked.setdefault(id(self._policy(agent).model), []).append((node, agent))
+                key = SERVED if agent in served else id(self._policy(agent).model)
+                asked.setdefault(key, []).append((node, agent))
         answers: list[dict[AgentID, list[Completion]]] = [{} for _ in observations]
         for policy in self.policies.values():
             places = asked.pop(id(policy.model), [])
@@ -144,6 +170,11 @@ class Team(TeamWeights):
             )
             for (node, agent), group in zip(places, completions, strict=True):
                 answers[node][agent] = group
+        places = asked.pop(SERVED, [])
+        for (node, agent), group in zip(
+            places, self._ask_sampler(observations, places, num_samples), strict=True
+        ):
+            answers[node][agent] = group
         return [
             {agent: given[agent] for agent in observation}
             for observation, given in zip(observations, answers, strict=True)
@@ -160,13 +191,19 @@ class Team(TeamWeights):
 
     @contextlib.contextmanager
     def sampling_seed(self, seed: int) -> Iterator[None]:
-        """Sample from `seed` inside the block, then restore the generator."""
-        state = self.generator.get_state()
+        """Sample from the policies and `seed` inside the block, then restore the generator."""
+        state, sampler = self.generator.get_state(), self.sampler
         self.generator.manual_seed(seed)
+        self.sampler = None
         try:
             yield
         finally:
             self.generator.set_state(state)
+            self.sampler = sampler
+
+    def sampler_metrics(self) -> dict[str, float]:
+        """Return the metrics of the sampler since the last call."""
+        return {} if self.sampler is None else self.sampler.take_metrics()
 
     def check_rollout(self, rollout: RolloutConfig) -> None:
         """Check that this learner can train on rollouts collected in this way.
@@ -222,43 +259,20 @@ class Team(TeamWeights):
     def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
         yield from self.optimizers.values()
 
+    def _ask_sampler(
+        self,
+        observations: Sequence[Mapping[AgentID, str]],
+        places: Sequence[tuple[int, AgentID]],
+        num_samples: int,
+    ) -> list[list[Completion]]:
+        if self.sampler is None or not places:
+            return []
+        agents = [agent for _, agent in places]
+        prompts = [self._formats[agent].encode(observations[node][agent]) for node, agent in places]
+        policies = [self._policy(agent) for agent in agents]
+        return self.sampler.complete(agents, policies, prompts, num_samples, self.generator)
+
     def _policy(self, agent: AgentID) -> Policy:
         if agent not in self.policy_of:
             raise unknown_name("agent", agent, self.agents)
         return self.policies[self.policy_of[agent]]
-
-    def _format(self, agent: AgentID) -> ChatFormat:
-        policy, max_new_tokens = self._policy(agent), self.config.sampling.max_new_tokens
-        limit: int | None = self.config.team.max_prompt_tokens or None
-        if policy.max_positions is not None:
-            readable = policy.max_positions - max_new_tokens
-            if readable < 1:
-                raise ConfigError(
-                    "sampling.max_new_tokens must leave room for a prompt in the "
-                    f"{policy.max_positions} tokens that the model of {agent!r} reads, got "
-                    f"{max_new_tokens}"
-                )
-            limit = min(limit or readable, readable)
-        chat = ChatFormat(policy.tokenizer, self.config.team.system_prompts.get(agent), limit)
-        if limit is not None and limit <= chat.num_fixed_tokens:
-            raise ConfigError(self._why_no_room(agent, limit, chat.num_fixed_tokens))
-        return chat
-
-    def _why_no_room(self, agent: AgentID, limit: int, needed: int) -> str:
-        """Return the error message that names the option which leaves no room for an observation.
-
-        Args:
-            agent: Agent whose prompts are too short.
-            limit: Longest prompt, in tokens.
-            needed: Tokens of its system prompt and chat template.
-        """
-        whose = f"the system prompt and chat template of {agent!r}"
-        if limit == self.config.team.max_prompt_tokens:
-            return (
-                f"team.max_prompt_tokens must be above {needed}, the tokens of {whose}, got {limit}"
-            )
-        return (
-            f"sampling.max_new_tokens must leave more than {needed} tokens of what the model "
-            f"reads, those of {whose}, got {self.config.sampling.max_new_tokens}, which "
-            f"leaves {limit}"
-        )

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import torch
 
+from mlrl_learners.algorithms.endpoint_sampler import EndpointSampler
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import Policy, PolicyOptimizer
 from mlrl_learners.types import AgentID
@@ -26,6 +27,7 @@ class TeamWeights:
         policies: Policies by name.
         optimizers: Optimizers by the name of their policy; frozen policies have none.
         generator: Generator of all sampling.
+        sampler: Server that samples answers, if any.
     """
 
     agents: tuple[AgentID, ...]
@@ -33,6 +35,7 @@ class TeamWeights:
     policies: dict[str, Policy]
     optimizers: dict[str, PolicyOptimizer]
     generator: torch.Generator
+    sampler: EndpointSampler | None
 
     def save_weights(self, path: Path) -> None:
         """Write the weights of all policies, and the names of these, into the folder `path`."""
@@ -70,6 +73,7 @@ class TeamWeights:
             for key, policy in self.policies.items()
         }
         copied.optimizers = {}
+        copied.sampler = None
         copied.generator = torch.Generator().manual_seed(0)
         return copied
 

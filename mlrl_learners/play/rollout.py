@@ -11,14 +11,14 @@ Failing infrastructure never gives a reward: the episode becomes a `FailedEpisod
 """
 
 import copy
-import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.play.answers import answer_level
 from mlrl_learners.play.branches import Branch, freeze, grow, staying_agents
 from mlrl_learners.play.steps import (
     EnvReset,
@@ -39,7 +39,6 @@ from mlrl_learners.types import (
     Episode,
     EpisodeTurn,
     FailedEpisode,
-    JointMode,
     Rollout,
     RolloutConfig,
     Spectator,
@@ -105,7 +104,8 @@ def collect_rollouts(
     draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
     level = roots
     while level:
-        _answer(level, actor, config, seats)
+        errors |= answer_level(level, actor, config, seats)
+        level = [branch for branch in level if branch.tree not in errors]
         errors |= _play(level)
         level = [branch for branch in level if branch.tree not in errors]
         level = [child for branch in level for child in grow(branch, config, draws[branch.tree])]
@@ -198,40 +198,6 @@ def _checked_seats(seats: Sequence[Seats] | None, num_episodes: int) -> Sequence
 def _check_spectator(player: Actor) -> None:
     if isinstance(player, Spectator) and world().size > 1:
         raise ConfigError("an actor that reads the environments must run in one process")
-
-
-def _answer(
-    level: Sequence[Branch], actor: Actor, config: RolloutConfig, seats: Sequence[Seats]
-) -> None:
-    answers = answer_all(
-        [branch.observations for branch in level],
-        actor,
-        [seats[branch.tree] for branch in level],
-        [branch.env for branch in level],
-        num_samples=config.num_samples,
-        explore=True,
-    )
-    for branch, completions in zip(level, answers, strict=True):
-        branch.completions = completions
-        branch.actions = _joint_actions(completions, config.joint_mode, seats[branch.tree])
-
-
-def _joint_actions(
-    completions: Mapping[AgentID, Sequence[Completion]],
-    mode: JointMode,
-    opponents: Collection[AgentID] = (),
-) -> list[dict[AgentID, int]]:
-    """Return the index of each agent's sample in each joint action.
-
-    The one answer of an opponent is part of every joint action.
-    """
-    groups = {agent: samples for agent, samples in completions.items() if agent not in opponents}
-    sizes = [range(len(samples)) for samples in groups.values()]
-    combined: Iterable[tuple[int, ...]] = itertools.product(*sizes)
-    if mode == "aligned" and groups:
-        combined = zip(*sizes, strict=True)
-    first = dict.fromkeys(completions, 0)
-    return [first | dict(zip(groups, combination, strict=True)) for combination in combined]
 
 
 def _play(level: Sequence[Branch]) -> dict[int, InfraError]:

@@ -132,6 +132,7 @@ def interval(values):
 def toy():
     """The letters task and what belongs to it."""
     return SimpleNamespace(
+        env=Letters,
         play=play,
         gradients=gradients,
         gains=gains,

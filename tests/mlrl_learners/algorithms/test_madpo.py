@@ -5,14 +5,18 @@ import pytest
 import torch
 
 import mlrl_learners
+from mlrl_learners.algorithms.pair_loss import pair_loss
+from mlrl_learners.algorithms.preference_options import PreferenceLossOptions
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError, NumericsError, UnknownNameError
 from mlrl_learners.functional.preferences import preference_loss
+from mlrl_learners.policies.tiny import tiny_model
 from mlrl_learners.testing import check_learner
 from mlrl_learners.types import Node, Rollout, RolloutConfig
 
 AGENTS = ("left", "right")
 KINDS = ["sigmoid", "hinge", "ipo"]
+SIMPO = {"per_token": True, "target_margin": 0.5, "beta": 2.0, "use_reference": False}
 
 
 def make(name="madpo", seed=0, agents=AGENTS, **options):
@@ -60,28 +64,33 @@ def slow_logprob(policy, row, temperature):
     return sum(logprobs[i - 1, ids[0, i]] for i in range(start, ids.shape[1]))
 
 
-def slow_loss(learner, pairs):
+def slow_loss(learner, pairs, temperature):
     """The loss of a team as one graph, a pair and an agent at a time."""
-    config, margins = learner.config, []
+    loss, losses = learner.config.loss, []
     for pair in pairs:
-        margin = 0.0
-        for sign, side in ((1, pair.better), (-1, pair.worse)):
+        ratios, likelihoods = [], []
+        for side in (pair.better, pair.worse):
+            ratio = whole = 0.0
             for agent, row in side.items():
                 name = learner.policy_of[agent]
-                ratio = slow_logprob(learner.policies[name], row, config.sampling.temperature)
-                if config.loss.use_reference:
+                own = slow_logprob(learner.policies[name], row, temperature)
+                whole, ratio = whole + own, ratio + own
+                if loss.use_reference:
                     with torch.no_grad():
-                        reference = learner.references[name]
-                        expected = slow_logprob(reference, row, config.sampling.temperature)
+                        expected = slow_logprob(learner.references[name], row, temperature)
                     ratio = ratio - expected
-                margin = margin + sign * ratio
-        margins.append(margin)
-    return preference_loss(
-        torch.stack(margins),
-        beta=config.loss.beta,
-        kind=config.loss.kind,
-        label_smoothing=config.loss.label_smoothing,
-    ).mean()
+            tokens = sum(len(row.token_ids) for row in side.values())
+            ratios.append(ratio / tokens if loss.per_token else ratio)
+            likelihoods.append(whole / tokens)
+        of_margin = preference_loss(
+            (ratios[0] - ratios[1])[None],
+            beta=loss.beta,
+            kind=loss.kind,
+            label_smoothing=loss.label_smoothing,
+            target_margin=loss.target_margin,
+        )
+        losses.append(of_margin.sum() - loss.sft_coef * likelihoods[0])
+    return sum(losses) / len(losses)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -92,15 +101,23 @@ def slow_loss(learner, pairs):
         {"loss": {"use_reference": False}},
         {"loss": {"label_smoothing": 0.2}},
         {"team": {"share_weights": True}},
+        {"loss": SIMPO},
+        {"loss": {"sft_coef": 1.0}},
     ],
-    ids=["plain", "reference-free", "smoothed", "shared"],
+    ids=["plain", "reference-free", "smoothed", "shared", "simpo", "rpo"],
 )
-def test_loss_and_gradient_equal_a_slow_reference(kind, options, toy, monkeypatch):
-    learner = make(**merge_options(options, {"loss": {"kind": kind}, "group": {"size": 4}}))
+@pytest.mark.parametrize("from_file", [False, True], ids=["played", "file"])
+def test_loss_and_gradient_equal_a_slow_reference(
+    from_file, kind, options, toy, monkeypatch, tmp_path
+):
+    episodes = [episode("good", "fine", 0.9), episode("bad one", "", 0.1)]
+    file = {"preferences": {"episodes": write(tmp_path / "e", *episodes)}}
+    small = {"loss": {"kind": kind}, "group": {} if from_file else {"size": 4}}
+    learner = make(**merge_options(options, small, file if from_file else {}))
     disturb(learner)
-    rollouts = toy.play(learner)
-    pairs = list(learner._played(rollouts))
-    loss = slow_loss(learner, pairs)
+    rollouts = [] if from_file else toy.play(learner)
+    pairs = learner.examples if from_file else list(learner._played(rollouts))
+    loss = slow_loss(learner, pairs, 1.0 if from_file else learner.config.sampling.temperature)
     expected = []
     for policy in learner.policies.values():
         parts = torch.autograd.grad(loss, list(policy.model.parameters()), retain_graph=True)
@@ -112,6 +129,49 @@ def test_loss_and_gradient_equal_a_slow_reference(kind, options, toy, monkeypatc
     )
     assert scale > 1e-5
     assert learner.update(rollouts)["preferences/loss"] == pytest.approx(loss.item(), rel=1e-4)
+
+
+def test_per_token_a_margin_does_not_depend_on_the_length_of_the_answers():
+    logprobs, nothing = torch.tensor([[-2.0, -9.0]], dtype=torch.float64), torch.zeros(1, 2)
+    lengths = torch.tensor([[1.0, 3.0]])
+    losses = {
+        (per_token, times): float(
+            pair_loss(
+                logprobs * times,
+                nothing,
+                lengths * times,
+                PreferenceLossOptions(per_token=per_token, use_reference=False),
+            )[0]
+        )
+        for per_token in (True, False)
+        for times in (1, 2)
+    }
+    assert losses[True, 1] == pytest.approx(losses[True, 2])
+    assert losses[False, 1] > losses[False, 2]
+
+
+def test_a_likelihood_term_makes_the_better_answers_likelier_over_three_seeds(tmp_path):
+    file = write(
+        tmp_path / "e", episode("abcdefgh", "abcdefgh", 1.0), episode("abcdefgi", "abcdefgi", 0.0)
+    )
+    for seed in range(3):
+        changes = {}
+        for coefficient in (0.0, 1.0):
+            learner = make(
+                model=tiny_model(seed),
+                preferences={"episodes": file},
+                loss={"sft_coef": coefficient},
+                optimizer={"lr": 1e-3},
+            )
+            (pair,) = learner.examples
+            row, policy = pair.better["left"], learner.policies["left"]
+            before = float(slow_logprob(policy, row, 1.0).detach())
+            for _ in range(5):
+                metrics = learner.update([])
+            changes[coefficient] = float(slow_logprob(policy, row, 1.0).detach()) - before
+            assert metrics["preferences/accuracy"] == 1.0
+            assert ("preferences/sft_loss" in metrics) == (coefficient > 0)
+        assert changes[1.0] > max(1.0, changes[0.0])
 
 
 @pytest.mark.parametrize("change", ["micro_batches", "unpacked", "permuted"])
@@ -262,6 +322,8 @@ def test_a_single_answer_a_prompt_is_no_choice(tmp_path):
         ({"preferences": {"num_pairs": 0}}, "num_pairs must be at least 1, got 0"),
         ({"loss": {"beta": 0.0}}, "beta must be above 0, got 0"),
         ({"loss": {"label_smoothing": 0.5}}, r"label_smoothing must be in \[0, 0.5\), got 0.5"),
+        ({"loss": {"sft_coef": -1.0}}, r"loss\.sft_coef must be at least 0, got -1"),
+        ({"loss": {"target_margin": -1.0}}, r"loss\.target_margin must be at least 0, got -1"),
         ({"preferences": {"gamma": 1.5}}, r"gamma must be in \[0, 1\], got 1.5"),
         ({"loss": {"kind": "hing"}}, "loss.kind must be sigmoid or hinge or ipo, got 'hing'"),
         ({"bta": 1.0}, "did you mean 'loss.beta'"),

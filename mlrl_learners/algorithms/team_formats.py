@@ -1,0 +1,48 @@
+"""Chat formats of the agents of a team: system prompts, template options, and room for a prompt."""
+
+from mlrl_learners.algorithms.team_options import TeamOptions
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig
+from mlrl_learners.types import AgentID
+
+__all__ = ["chat_format"]
+
+
+def chat_format(
+    agent: AgentID, policy: Policy, team: TeamOptions, sampling: SamplingConfig
+) -> ChatFormat:
+    """Return the format of an agent's prompts.
+
+    Args:
+        agent: The agent.
+        policy: Its policy, whose tokenizer formats.
+        team: System prompts, and the limit of prompts.
+        sampling: Length of answers, which follow the prompt.
+
+    Raises:
+        ConfigError: If the options leave no room for an observation.
+    """
+    max_new_tokens = sampling.max_new_tokens
+    limit: int | None = team.max_prompt_tokens or None
+    if policy.max_positions is not None:
+        readable = policy.max_positions - max_new_tokens
+        if readable < 1:
+            raise ConfigError(
+                "sampling.max_new_tokens must leave room for a prompt in the "
+                f"{policy.max_positions} tokens that the model of {agent!r} reads, got "
+                f"{max_new_tokens}"
+            )
+        limit = min(limit or readable, readable)
+    chat = ChatFormat(policy.tokenizer, team.system_prompts.get(agent), limit)
+    if limit is None or limit > chat.num_fixed_tokens:
+        return chat
+    whose = f"the system prompt and chat template of {agent!r}"
+    if limit == team.max_prompt_tokens:
+        raise ConfigError(
+            f"team.max_prompt_tokens must be above {chat.num_fixed_tokens}, the tokens of {whose}, "
+            f"got {limit}"
+        )
+    raise ConfigError(
+        f"sampling.max_new_tokens must leave more than {chat.num_fixed_tokens} tokens of what the "
+        f"model reads, those of {whose}, got {max_new_tokens}, which leaves {limit}"
+    )
