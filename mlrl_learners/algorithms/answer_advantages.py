@@ -1,17 +1,23 @@
-"""Advantages of answers from the returns of their groups, for methods without a critic."""
+"""Advantages of answers from the returns of their groups, for methods without a critic.
 
+`with_token_charges` is for methods with a critic as well.
+"""
+
+import itertools
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from mlrl_learners.algorithms.policy_gradient_options import BaselineOptions
+from mlrl_learners.algorithms.policy_update import AnswerT
 from mlrl_learners.functional.advantages import group_advantages, pooled_deviation
 from mlrl_learners.functional.grouping import group_keys, grouped_advantages, statistic_weights
 from mlrl_learners.functional.reach import TurnWeights
 from mlrl_learners.functional.returns import AnswerGroup
 from mlrl_learners.functional.role_baseline import RoleBaseline
-from mlrl_learners.types import AgentID, Rollout
+from mlrl_learners.types import AgentID, Completion, Rollout
 
-__all__ = ["answer_advantages"]
+__all__ = ["answer_advantages", "with_token_charges"]
 
 
 def answer_advantages(
@@ -64,6 +70,30 @@ def answer_advantages(
         )
         for group, deviation in zip(mine, deviations, strict=True)
     ]
+
+
+def with_token_charges(
+    samples: Sequence[AnswerT], charges: Mapping[tuple[AgentID, Completion], Sequence[float]]
+) -> list[AnswerT]:
+    """Return the samples with A_t = A + sum over k < t of c_k, where A contains -sum of all c_k.
+
+    A token is then not charged for the tokens before it. The sum depends on the tokens before t
+    only, so that it is a baseline and adds no bias. Source: REINFORCE++ (arXiv 2501.03262, eq. 4).
+
+    Args:
+        samples: Answers with the advantage A of the whole answer.
+        charges: c of each token; answers without charges stay as they are.
+    """
+    found = []
+    for sample in samples:
+        own = charges.get((sample.agent, sample.completion))
+        if own:
+            before = itertools.accumulate(own[:-1], initial=0.0)
+            advantages = tuple(sample.advantage + total for total in before)
+            found.append(replace(sample, token_advantages=advantages))
+        else:
+            found.append(sample)
+    return found
 
 
 def _pooled_deviations(groups: Sequence[AnswerGroup]) -> list[float]:

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mlrl_learners.algorithms.answer_advantages import answer_advantages
+from mlrl_learners.algorithms.answer_advantages import answer_advantages, with_token_charges
 from mlrl_learners.algorithms.answer_loss import answer_loss, with_old_logprobs
 from mlrl_learners.algorithms.loss_options import LossOptions
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
@@ -72,6 +72,19 @@ class MagrpoConfig(PolicyGradientConfig):
 
     loss: LossOptions = SUM_OVER_TOKENS
     baseline: BaselineOptions = field(default_factory=BaselineOptions)
+
+    def __post_init__(self) -> None:
+        """Check combinations.
+
+        Raises:
+            ConfigError: If another option makes a value meaningless.
+        """
+        super().__post_init__()
+        if self.penalty.kl_in == "token" and self.baseline.normalize_std:
+            raise ConfigError(
+                "penalty.kl_in token charges tokens in units of the reward, and "
+                "baseline.normalize_std scales answers: set baseline.normalize_batch instead"
+            )
 
     def own_clips(self) -> tuple[float, float]:
         """Return the default clip range of the configured loss."""
@@ -182,11 +195,12 @@ class Magrpo(Team):
             role_baseline=self.role_baseline,
             agents=self.learning,
         )
-        return [
+        samples = [
             AnswerSample(group.agent, completion, advantage, group.weight)
             for group, advantages in found
             for completion, advantage in zip(group.completions, advantages, strict=True)
         ]
+        return with_token_charges(samples, self.reward_terms.token_charges)
 
     def _update_policy(
         self, name: str, samples: list[AnswerSample], divisor: float
@@ -215,7 +229,7 @@ class Magrpo(Team):
             return False
         has_terms = self.reward_terms.in_loss or self.config.penalty.entropy_coef > 0
         always = has_terms or not self.config.baseline.skip_equal_groups
-        return always or sample.advantage != 0.0
+        return always or any(sample.by_token)
 
     def _loss(self, name: str, samples: list[AnswerSample], stats: Stats) -> Tensor:
         """Return the loss of a micro-batch."""

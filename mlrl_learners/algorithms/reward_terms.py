@@ -12,6 +12,7 @@ Sources: KL in the reward as in RLHF (arXiv 2203.02155), in the loss as in GRPO 
 masking or penalising long answers as in DAPO (arXiv 2503.14476).
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch
@@ -40,6 +41,8 @@ class RewardTerms:
 
     Attributes:
         config: The options.
+        token_charges: KL charge of each token of the answers of the last `apply`; empty unless
+            `penalty.kl_in` is `token`.
     """
 
     def __init__(
@@ -49,6 +52,7 @@ class RewardTerms:
         config: PolicyGradientConfig,
     ) -> None:
         self.config, self._policy_of = config, policy_of
+        self.token_charges: Mapping[tuple[AgentID, Completion], Sequence[float]] = {}
         self._references = {
             name: policy.frozen_copy()
             for name, policy in policies.items()
@@ -67,7 +71,9 @@ class RewardTerms:
         elif self.config.credit.kind == "team":
             rollouts = [team_rewards(rollout) for rollout in rollouts]
         penalty = self.config.penalty.overlong_penalty
-        charges = self._kl_charges(rollouts)
+        of_tokens = self._kl_charges(rollouts)
+        self.token_charges = of_tokens if self.config.penalty.kl_in == "token" else {}
+        charges = {key: math.fsum(each) for key, each in of_tokens.items()}
         if not penalty and not charges:
             return rollouts
 
@@ -121,11 +127,13 @@ class RewardTerms:
             return -penalty.overlong_penalty * overlong_term(length, limit, penalty.overlong_buffer)
         return penalty.overlong_penalty if answer.finish_reason == "length" else 0.0
 
-    def _kl_charges(self, rollouts: Sequence[Rollout]) -> dict[tuple[AgentID, Completion], float]:
-        """Return kl_coef * sum over tokens of the KL estimate of each answer; empty without it."""
+    def _kl_charges(
+        self, rollouts: Sequence[Rollout]
+    ) -> dict[tuple[AgentID, Completion], list[float]]:
+        """Return kl_coef times the KL estimate at each token of each answer; empty without it."""
         if not self.config.penalty.kl_coef or self.in_loss:
             return {}
-        charges: dict[tuple[AgentID, Completion], float] = {}
+        charges: dict[tuple[AgentID, Completion], list[float]] = {}
         for name in self._references:
             given = dict.fromkeys(
                 (agent, answer)
@@ -138,9 +146,9 @@ class RewardTerms:
     @torch.no_grad()
     def _policy_charges(
         self, name: str, given: Sequence[tuple[AgentID, Completion]]
-    ) -> dict[tuple[AgentID, Completion], float]:
+    ) -> dict[tuple[AgentID, Completion], list[float]]:
         reference, config = self._references[name], self.config
-        charges: dict[int, float] = {}
+        charges: dict[int, list[float]] = {}
         rows = [TokenRow(answer.prompt_ids, answer.token_ids) for _, answer in given]
         for numbers in reference.micro_batches(rows, config.compute.micro_batch_tokens):
             expected, _ = reference.logprobs(
@@ -151,9 +159,8 @@ class RewardTerms:
             answers = [given[i][1] for i in numbers]
             sampled = expected.new_tensor([lp for each in answers for lp in _full_logprobs(each)])
             kl = kl_estimate(sampled, expected, config.penalty.kl_estimator)
-            parts = kl.split([len(rows[i].token_ids) for i in numbers])
-            totals = [config.penalty.kl_coef * float(part.sum()) for part in parts]
-            charges |= zip(numbers, totals, strict=True)
+            parts = (config.penalty.kl_coef * kl).split([len(rows[i].token_ids) for i in numbers])
+            charges |= zip(numbers, (part.tolist() for part in parts), strict=True)
         return {given[i]: charge for i, charge in gather(charges).items()}
 
 
