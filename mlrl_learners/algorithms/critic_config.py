@@ -9,6 +9,7 @@ from mlrl_learners.algorithms.policy_gradient_options import (
     MinibatchOptimizerOptions,
 )
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.types import RolloutConfig
 
 __all__ = ["ActorCriticConfig", "CriticConfig"]
 
@@ -53,8 +54,27 @@ class ActorCriticConfig(CriticConfig):
                 "advantage.bootstrap_truncated adds credit.gamma times a critic's value, got "
                 "credit.gamma 0: leave it out"
             )
-        if self.critic.level == "token" and self.credit.kind in ("difference", "leave_one_out"):
+        if self.credit.kind == "alignment":
+            raise ConfigError(
+                "credit.kind alignment compares the answers of a group: take a method without a "
+                "critic, such as magrpo"
+            )
+        whole = ("difference", "leave_one_out", "replay")
+        if self.critic.level == "token" and self.credit.kind in whole:
             raise ConfigError(
                 f"credit.kind {self.credit.kind} compares whole answers, and critic.level token "
                 "has advantages of tokens: leave one of them out"
+            )
+
+    def check_rollout(self, rollout: RolloutConfig) -> None:
+        """Check that rollouts contain what `credit` compares, and all that a critic learns from.
+
+        Raises:
+            ConfigError: If `credit` lacks answers to compare, or tasks are resampled.
+        """
+        super().check_rollout(rollout)
+        if rollout.max_resamples:
+            raise ConfigError(
+                "group.resample replaces tasks whose answers have equal returns, from which a "
+                "critic learns: leave it out"
             )

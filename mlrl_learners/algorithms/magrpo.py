@@ -10,9 +10,7 @@ Sources: MAGRPO (arXiv 2508.04652) and its library, comlrl 1.4.3; RLOO
 """
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +19,7 @@ from torch import Tensor
 
 from mlrl_learners.algorithms.answer_advantages import answer_advantages, with_token_charges
 from mlrl_learners.algorithms.answer_loss import answer_loss, with_old_logprobs
-from mlrl_learners.algorithms.loss_options import LossOptions
-from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
-from mlrl_learners.algorithms.policy_gradient_options import BaselineOptions
+from mlrl_learners.algorithms.magrpo_config import MagrpoConfig
 from mlrl_learners.algorithms.policy_update import (
     AnswerSample,
     Stats,
@@ -36,11 +32,10 @@ from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
 from mlrl_learners.config.groups import build_config
 from mlrl_learners.config.option_places import merge_options
-from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.returns import AnswerGroup, check_rewards, rollout_groups
 from mlrl_learners.functional.role_baseline import RoleBaseline
 from mlrl_learners.policies import ModelSource, restore
-from mlrl_learners.types import AgentID, Rollout, RolloutConfig
+from mlrl_learners.types import AgentID, Rollout
 
 __all__ = [
     "Magrpo",
@@ -52,62 +47,9 @@ __all__ = [
 ]
 
 BASELINES_FILE = "baselines.pt"
-SUM_OVER_TOKENS = LossOptions(kind="sequence")
 MAREINFORCE = {"baseline": {"kind": "none"}}
 MARLOO = {"baseline": {"kind": "leave_one_out"}}
 MAREMAX = {"baseline": {"kind": "max"}}
-
-
-@dataclass(frozen=True)
-class MagrpoConfig(PolicyGradientConfig):
-    """Options of MAGRPO; with a baseline, `group.size` is at least 2.
-
-    With `loss.kind: sequence`, `clip_low` and `clip_high` default to 1 and `inf`, which is no
-    clipping.
-
-    Attributes:
-        loss: Average over tokens, and the clip range.
-        baseline: Baseline of returns, and the scale of advantages.
-    """
-
-    loss: LossOptions = SUM_OVER_TOKENS
-    baseline: BaselineOptions = field(default_factory=BaselineOptions)
-
-    def __post_init__(self) -> None:
-        """Check combinations.
-
-        Raises:
-            ConfigError: If another option makes a value meaningless.
-        """
-        super().__post_init__()
-        if self.penalty.kl_in == "token" and self.baseline.normalize_std:
-            raise ConfigError(
-                "penalty.kl_in token charges tokens in units of the reward, and "
-                "baseline.normalize_std scales answers: set baseline.normalize_batch instead"
-            )
-
-    def own_clips(self) -> tuple[float, float]:
-        """Return the default clip range of the configured loss."""
-        return (1.0, math.inf) if self.loss.kind == "sequence" else super().own_clips()
-
-    def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that rollouts contain the answers that `credit` and `baseline` compare.
-
-        Raises:
-            ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`,
-                `baseline` or `normalize_std` needs a group and there is one answer per prompt.
-        """
-        super().check_rollout(rollout)
-        size = rollout.num_samples
-        needs_group = self.baseline.kind not in ("none", "role_ema")
-        if size < 2 and (needs_group or self.baseline.normalize_std):
-            what = (
-                f"baseline.kind {self.baseline.kind}" if needs_group else "baseline.normalize_std"
-            )
-            raise ConfigError(
-                f"{what} takes at least 2 answers a prompt, group.size or rollout.num_samples, got "
-                f"{size}; with one answer, set baseline.kind none as in mareinforce, or role_ema"
-            )
 
 
 class Magrpo(Team):
@@ -149,7 +91,11 @@ class Magrpo(Team):
         rewarded = self.reward_terms.apply(rollouts)
         # Returns R_t^(g) of the G answers of each agent at each prompt of turn t.
         credit = config.credit
-        groups = list(rollout_groups(rewarded, credit.gamma, credit.kind, credit.turn_weights))
+        groups = list(
+            rollout_groups(
+                rewarded, credit.gamma, credit.kind, credit.turn_weights, credit.term_weight
+            )
+        )
         # Advantages A_t^(g) = R_t^(g) - baseline; agents are trained on their own answers only.
         samples = self._samples(groups, rewarded)
         metrics = group_metrics(groups)
@@ -191,7 +137,7 @@ class Magrpo(Team):
             groups,
             rollouts,
             self.config.baseline,
-            turn_weights=self.config.credit.turn_weights,
+            credit=self.config.credit,
             role_baseline=self.role_baseline,
             agents=self.learning,
         )

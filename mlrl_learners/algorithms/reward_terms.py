@@ -19,16 +19,18 @@ import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_gradient_options import CreditOptions
 from mlrl_learners.algorithms.policy_update import AnswerSample, Stats, old_logprobs, per_token
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.credit import outcome_rewards, team_rewards, with_rewards
 from mlrl_learners.functional.losses import kl_estimate, kl_of_old_samples
 from mlrl_learners.functional.overlong import overlong_term
+from mlrl_learners.functional.shaping import history_rewards, mixed_rewards
 from mlrl_learners.policies import Policy
 from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
 
-__all__ = ["RewardTerms"]
+__all__ = ["RewardTerms", "credited"]
 
 
 class RewardTerms:
@@ -66,10 +68,7 @@ class RewardTerms:
 
     def apply(self, rollouts: Sequence[Rollout]) -> Sequence[Rollout]:
         """Return the rollouts with the rewards that the learner trains on."""
-        if self.config.credit.kind == "outcome":
-            rollouts = [outcome_rewards(rollout) for rollout in rollouts]
-        elif self.config.credit.kind == "team":
-            rollouts = [team_rewards(rollout) for rollout in rollouts]
+        rollouts = [credited(rollout, self.config.credit) for rollout in rollouts]
         penalty = self.config.penalty.overlong_penalty
         of_tokens = self._kl_charges(rollouts)
         self.token_charges = of_tokens if self.config.penalty.kl_in == "token" else {}
@@ -162,6 +161,19 @@ class RewardTerms:
             parts = (config.penalty.kl_coef * kl).split([len(rows[i].token_ids) for i in numbers])
             charges |= zip(numbers, (part.tolist() for part in parts), strict=True)
         return {given[i]: charge for i, charge in gather(charges).items()}
+
+
+def credited(rollout: Rollout, credit: CreditOptions) -> Rollout:
+    """Return a rollout with the rewards that the kind of credit gives."""
+    if credit.kind == "outcome":
+        return outcome_rewards(rollout)
+    if credit.kind == "team":
+        return team_rewards(rollout)
+    if credit.kind == "mixed":
+        return mixed_rewards(rollout, credit.term_weight)
+    if credit.kind == "quality" or credit.kind == "margin":
+        return history_rewards(rollout, credit.kind, credit.term_weight)
+    return rollout
 
 
 def _full_logprobs(answer: Completion) -> Sequence[float]:

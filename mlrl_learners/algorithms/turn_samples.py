@@ -11,11 +11,10 @@ from mlrl_learners.algorithms.policy_gradient_options import CreditOptions
 from mlrl_learners.algorithms.policy_update import AnswerSample
 from mlrl_learners.algorithms.token_actions import TokenActions
 from mlrl_learners.algorithms.value_samples import ValueSample
-from mlrl_learners.functional.credit import credited_values
 from mlrl_learners.functional.gae import TurnGae, chain_baselines
 from mlrl_learners.functional.presence import seen
 from mlrl_learners.functional.reach import weighted_nodes
-from mlrl_learners.functional.returns import mean_by_sample
+from mlrl_learners.functional.returns import answer_credits, mean_by_sample
 from mlrl_learners.types import AgentID, Node, Rollout
 
 __all__ = ["TurnSample", "turn_samples"]
@@ -86,10 +85,9 @@ def _node_samples(
     """Yield one agent's samples at a node, from the advantage of each joint action."""
     prompt = estimates.prompt(agent, seen(node))
     value = estimates.value(agent, seen(node))
-    credited = credited_values(node, agent, advantages, credit.kind)
     for completion, own, advantage in zip(
         node.completions[agent],
-        mean_by_sample(node, agent, credited),
+        answer_credits(node, agent, advantages, credit.kind),
         mean_by_sample(node, agent, advantages),
         strict=True,
     ):

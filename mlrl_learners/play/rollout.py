@@ -11,15 +11,14 @@ Failing infrastructure never gives a reward: the episode becomes a `FailedEpisod
 """
 
 import copy
-import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.play.branches import Branch, freeze, grow, staying_agents
+from mlrl_learners.play.branches import Branch, freeze, grow, joint_actions, staying_agents
 from mlrl_learners.play.steps import (
     EnvReset,
     EnvStep,
@@ -39,7 +38,6 @@ from mlrl_learners.types import (
     Episode,
     EpisodeTurn,
     FailedEpisode,
-    JointMode,
     Rollout,
     RolloutConfig,
     Spectator,
@@ -108,7 +106,11 @@ def collect_rollouts(
         _answer(level, actor, config, seats)
         errors |= _play(level)
         level = [branch for branch in level if branch.tree not in errors]
-        level = [child for branch in level for child in grow(branch, config, draws[branch.tree])]
+        level = [
+            child
+            for branch in level
+            for child in grow(branch, config, draws[branch.tree], seats[branch.tree])
+        ]
     rollouts = [
         Rollout(
             env_id,
@@ -213,25 +215,7 @@ def _answer(
     )
     for branch, completions in zip(level, answers, strict=True):
         branch.completions = completions
-        branch.actions = _joint_actions(completions, config.joint_mode, seats[branch.tree])
-
-
-def _joint_actions(
-    completions: Mapping[AgentID, Sequence[Completion]],
-    mode: JointMode,
-    opponents: Collection[AgentID] = (),
-) -> list[dict[AgentID, int]]:
-    """Return the index of each agent's sample in each joint action.
-
-    The one answer of an opponent is part of every joint action.
-    """
-    groups = {agent: samples for agent, samples in completions.items() if agent not in opponents}
-    sizes = [range(len(samples)) for samples in groups.values()]
-    combined: Iterable[tuple[int, ...]] = itertools.product(*sizes)
-    if mode == "aligned" and groups:
-        combined = zip(*sizes, strict=True)
-    first = dict.fromkeys(completions, 0)
-    return [first | dict(zip(groups, combination, strict=True)) for combination in combined]
+        branch.actions = joint_actions(completions, config.joint_mode, seats[branch.tree])
 
 
 def _play(level: Sequence[Branch]) -> dict[int, InfraError]:
