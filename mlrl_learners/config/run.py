@@ -65,13 +65,18 @@ class RolloutOverrides:
     Attributes:
         num_samples: Completions per agent at each node, at least 1.
         joint_mode: `aligned` combines the j-th completions of all agents, `cross` plays every
-            combination.
-        branching: `tree` continues from every joint action, `chain` from one drawn at random.
+            combination, `replay` every answer beside the first ones of the others.
+        branching: `tree` continues from every joint action, `chain` from one drawn at random,
+            `greedy` from that of highest reward.
+        num_rollouts: Rollouts of each task, at least 1.
+        max_resamples: Most collections that replace tasks without spread, at least 0.
     """
 
     num_samples: int | None = None
     joint_mode: JointMode | None = None
     branching: Branching | None = None
+    num_rollouts: int | None = None
+    max_resamples: int | None = None
 
     def apply(self, asked: RolloutConfig) -> RolloutConfig:
         """Return the rollout settings of the learner with the values set here."""

@@ -5,7 +5,6 @@ the CPU, a resumed run ends with the parameters of an uninterrupted one, bit for
 Several processes share one run, see `mlrl_learners.processes.work_sharing`; rank 0 writes files.
 """
 
-import copy
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,14 +19,11 @@ from mlrl_learners.config.env import chosen_env, evaluation_options
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.errors import NumericsError, PeerError
 from mlrl_learners.loggers import Logger
-from mlrl_learners.play.jobs import sampling_opponents
-from mlrl_learners.play.rollout import RolloutBatch, collect_rollouts
 from mlrl_learners.processes.work_sharing import exchange, is_main, together
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.registry import describe
 from mlrl_learners.runs.directory import RunDir
 from mlrl_learners.runs.provenance import describe_environment
-from mlrl_learners.seeding import derive_seed, task_indices
 from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.selfplay.own import own_rollout
 from mlrl_learners.training.checkpoint import (
@@ -37,6 +33,7 @@ from mlrl_learners.training.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
+from mlrl_learners.training.collection import Collected, collect_tasks
 from mlrl_learners.training.interrupt import interruptible
 from mlrl_learners.training.metrics import (
     count_tokens,
@@ -213,13 +210,16 @@ class _Loop:
 
     def _iterate(self, iteration: int) -> dict[str, float]:
         started = time.perf_counter()
-        batch = self._collect(iteration)
+        found = self._collect(iteration)
+        batch = found.batch
         collected = time.perf_counter()
         self.folder.add_failures(iteration, batch.failures)
         self.folder.add_rollouts(iteration, batch.rollouts)
         own = [own_rollout(rollout) for rollout in batch.rollouts]
         metrics = rollout_metrics(own) | opponent_metrics(batch.rollouts)
         metrics["train/failed_episodes"] = float(len(batch.failures))
+        if self.plan.rollout.max_resamples:
+            metrics["train/thrown_away"] = found.thrown_away
         metrics |= self._update(iteration, own)
         self.draw.take_snapshot(iteration)
         updated = time.perf_counter()
@@ -237,28 +237,14 @@ class _Loop:
             self._evaluate(iteration)
         return metrics
 
-    def _collect(self, iteration: int) -> RolloutBatch:
-        size = 0 if getattr(self.learner, "offline", False) else self.plan.tasks_per_iteration
-        options: list[Mapping[str, Any]] = [{} for _ in range(size)]
-        if num_tasks := getattr(self.env, "num_tasks", None):  # others draw tasks from the seed
-            indices = task_indices(num_tasks, size, iteration, self.plan.seed)
-            options = [{"task_index": index} for index in indices]
-        seats = self.draw.training(iteration, size)
-        with sampling_opponents(seats, self.learner, derive_seed(self.plan.seed, iteration)):
-            batch = collect_rollouts(
-                [copy.deepcopy(self.env) for _ in range(size)],
-                self.learner,
-                self.plan.rollout,
-                env_id=self.plan.env_id,
-                task_options=options,
-                seeds=[derive_seed(self.plan.seed, iteration, i) for i in range(size)],
-                seats=seats,
-            )
+    def _collect(self, iteration: int) -> Collected:
+        found = collect_tasks(self.plan, self.learner, self.env, self.draw, iteration)
+        batch = found.batch
         if batch.failures and not batch.rollouts:
             first = batch.failures[0]
             self.folder.add_failures(iteration, batch.failures)
             raise InfraError(f"every episode of iteration {iteration} failed: {first.message}")
-        return batch
+        return found
 
     def _update(self, iteration: int, rollouts: Sequence[Rollout]) -> dict[str, float]:
         try:

@@ -250,7 +250,7 @@ def test_credit_leaves_value_targets_alone(toy):
         samples = turn_samples(
             rollouts, estimates, estimators, learner.config.credit, learner.learning
         )
-        targets[credit] = [sample.value_sample.target for sample in samples]
+        targets[credit] = [sample.value_sample.targets[0] for sample in samples]
     assert targets["shared"] == targets["difference"] == targets["leave_one_out"]
 
 
