@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["make_app", "serve", "server_config"]
 
 _STATIC = {
+    "tokens.css": ("mlrl_learners.report", "tokens.css", "text/css"),
     "style.css": ("mlrl_learners.report", "style.css", "text/css"),
     "monitor.css": ("mlrl_learners.monitor", "static/monitor.css", "text/css"),
     "charts.js": ("mlrl_learners.monitor", "static/charts.js", "text/javascript"),
+    "chart_tools.js": ("mlrl_learners.monitor", "static/chart_tools.js", "text/javascript"),
     "monitor.js": ("mlrl_learners.monitor", "static/monitor.js", "text/javascript"),
 }
 _POLICY = (

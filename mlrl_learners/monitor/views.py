@@ -116,7 +116,7 @@ def _episode(library: Library, asked: Asked) -> str:
 def _about(library: Library, asked: Asked) -> str:
     run = _run(library, asked)
     text = run.text(FAILURES_FILE)[-_FAILURES_BYTES:]
-    return run_page(run, text.splitlines())
+    return run_page(run, library.runs(), text.splitlines())
 
 
 def _report(library: Library, asked: Asked) -> str:

@@ -20,6 +20,7 @@ from mlrl_learners.bench.leaderboard.rows import (
 from mlrl_learners.bench.results import read_transcripts
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.report.html import clean, without_overrides
+from mlrl_learners.report.styles import stylesheet
 from mlrl_learners.runs.stored import decode_episode
 
 __all__ = ["build", "stale", "write"]
@@ -42,7 +43,7 @@ def build(results: Path) -> Pages:
     templates = _templates()
     script = _part("page.js")
     actors = sorted({row.actor for group in groups for row in group.rows})
-    common = {"style": _part("style.css"), "WHOLE": WHOLE}
+    common = {"style": stylesheet() + _part("style.css"), "WHOLE": WHOLE}
     pages = {
         MARKDOWN: templates.get_template("leaderboard.md.jinja").render(
             suites=_by_suite(groups), WHOLE=WHOLE

@@ -45,7 +45,7 @@ def test_pages_fit_into_the_window(open_page, pages, width, scheme):
         page.goto(file.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     color = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (color == "rgb(255, 255, 255)") == (scheme == "light")
+    assert (color == "rgb(251, 251, 250)") == (scheme == "light")
 
 
 def test_trained_actors_are_shown_at_first_and_found_in_every_table(page):

@@ -41,7 +41,7 @@ def test_every_page_runs_no_script_but_ours(served, run, rows):
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
-        names = ("charts.js", "monitor.js")
+        names = ("charts.js", "chart_tools.js", "monitor.js")
         scripts = [f'<script src="/static/{name}" defer="defer">' for name in names]
         assert re.findall("<script[^>]*>", text) in ([], scripts)
 
