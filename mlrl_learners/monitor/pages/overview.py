@@ -49,7 +49,7 @@ def run_page(run: MonitoredRun, runs: Sequence[MonitoredRun], failures: Sequence
             tag("pre", environment, class_="file")) if environment
         else tag("p", _NO_FILE, class_="quiet"),
     ]  # fmt: skip
-    return frame(run.name, body, run=run.name, here="run")
+    return frame(run.name, tag("div", body, class_="page"), run=run.name, here="run")
 
 
 def _links(run: MonitoredRun) -> Html:

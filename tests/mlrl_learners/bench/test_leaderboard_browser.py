@@ -72,6 +72,14 @@ def test_whole_suites_come_first_and_one_environment_can_be_chosen(page):
     assert page.locator("section:visible").count() == 1
 
 
+def test_it_opens_with_the_main_result_and_every_actor_by_suite(page):
+    assert re.search(r"earns 0\.\d+ .*best untrained team", page.inner_text(".lead"))
+    cells = page.locator("table.overview tbody tr")
+    assert cells.filter(has_text="trained: ").count() > 0
+    page.click("table.overview thead a >> text=writing v1 >> nth=0")
+    assert "#writing-v1" in page.url
+
+
 def test_a_heading_sorts_by_keyboard_both_ways(page):
     page.select_option("#group", "writing-v1-mlrl-story-v1-eval")
     names = first_names(page)
@@ -97,4 +105,4 @@ def test_an_actor_leads_to_its_transcripts(page):
     page.select_option("#group", "writing-v1-mlrl-story-v1-eval")
     page.click("section:visible tbody th a >> nth=0")
     assert "on writing" in page.inner_text("h1")
-    assert page.locator("article > pre").first.is_visible()
+    assert page.locator(".writes").first.is_visible()
