@@ -58,6 +58,11 @@ class MonitoredRun:
         }
         return cls(name, path, color, MetricsTable(name, path), indices)
 
+    @property
+    def main_source(self) -> Source:
+        """Where most of its episodes are: evaluations if it was never trained."""
+        return "training" if _file_stamp(self.path / EPISODES_FILE)[0] else "evaluation"
+
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Return size, modification time and inode of each file, to detect changes."""
         return tuple(_file_stamp(self.path / name) for name in _FILES)
@@ -118,7 +123,7 @@ def _find(root: Path) -> Iterator[tuple[str, Path]]:
     for folder, inner, files in os.walk(root):
         path = Path(folder)
         below = path.relative_to(root)
-        is_run = not {METRICS_FILE, EPISODES_FILE}.isdisjoint(files)
+        is_run = not {METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE}.isdisjoint(files)
         if is_run and _is_showable(str(below)):
             yield root.resolve().name if path == root else below.as_posix(), path
         if is_run or len(below.parts) >= _DEEPEST:

@@ -123,7 +123,7 @@ def _by_suite(groups: Sequence[LeaderboardGroup]) -> dict[str, list[LeaderboardG
 def _shown(source: ResultSource) -> list[dict[str, Any]]:
     """Return the first episodes of each entry, one per task."""
     episodes = [decode_episode(record) for record in read_transcripts(source.file, source.result)]
-    shown = []
+    shown: list[dict[str, Any]] = []
     for entry in source.result["entries"]:
         mine = [episode for episode in episodes if episode.entry == entry["name"]]
         firsts = {episode.task_id: episode for episode in reversed(mine)}

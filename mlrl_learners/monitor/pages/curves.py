@@ -179,6 +179,7 @@ def _run(run: MonitoredRun, number_of: int, line: tuple[str, int] | None) -> Htm
     box = tag("input", type="checkbox", name="run", value=run.name, id=f"run-{number_of}",
               checked="checked" if line else None)  # fmt: skip
     where = [("run", run.name)]
+    listed = where if run.main_source == "training" else [*where, ("source", run.main_source)]
     name, color = line or (run.name, run.color)
     single = tag("button", "single out", type="button", id=f"single-{number_of}",
                  data_single=name, aria_pressed="false", class_="enhanced")  # fmt: skip
@@ -189,7 +190,7 @@ def _run(run: MonitoredRun, number_of: int, line: tuple[str, int] | None) -> Htm
         tag("span", run_state(run), class_="quiet state"),
         tag(
             "span",
-            tag("a", "episodes", href=address("/episodes", where), id=f"episodes-{number_of}"),
+            tag("a", "episodes", href=address("/episodes", listed), id=f"episodes-{number_of}"),
             tag("a", "overview", href=address("/run", where), id=f"overview-{number_of}"),
             class_="links",
         ),

@@ -145,8 +145,7 @@ addEventListener("pageshow", () => {
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-copy]");
   if (!button) return;
-  const text = button.dataset.copy || document.querySelector(button.dataset.copyOf).innerText;
-  navigator.clipboard.writeText(text).then(() => {
+  navigator.clipboard.writeText(button.dataset.copy).then(() => {
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = "Copy"), 2000);
   });
