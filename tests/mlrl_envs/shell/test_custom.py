@@ -109,7 +109,7 @@ def test_formatters_change_what_an_agent_reads():
         {"reward_weights": {"gate": 0.5}, "reward_processors": [{"scale": 0.5}], "max_turns": 3},
         {"formatters": {"setup": shout}, "workflow": "reflection", "max_turns": 2},
     ],
-    ids=str,
+    ids=["function", "weights", "workflow"],
 )
 def test_keeps_our_contract(options):
     mlrl_envs.check_env(lambda: mlrl_envs.make(STORY, split="sample", **options))
