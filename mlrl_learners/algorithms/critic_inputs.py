@@ -6,7 +6,7 @@ observations that would have followed where a chain or an artificial turn limit 
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.presence import next_seen, seen
@@ -128,20 +128,26 @@ class ValueEstimates:
         return self.prompts[self.inputs.key(agent, observations)]
 
 
-def critic_format(critic: Critic, limit: int | None, system_prompt: str | None) -> ChatFormat:
+def critic_format(
+    critic: Critic,
+    limit: int | None,
+    system_prompt: str | None,
+    template_kwargs: Mapping[str, Any] | None = None,
+) -> ChatFormat:
     """Return the chat format of a critic with a model of its own.
 
     Args:
         critic: The critic.
         limit: Longest prompt in tokens; None for the context length of the critic.
         system_prompt: System prompt of the agent, if any.
+        template_kwargs: Further variables of the chat template.
 
     Raises:
         ConfigError: If the system prompt and the chat template leave no room for an observation.
     """
     readable = critic.trunk.max_positions
     least = min((each for each in (limit, readable) if each is not None), default=None)
-    chat = ChatFormat(critic.trunk.tokenizer, system_prompt, least)
+    chat = ChatFormat(critic.trunk.tokenizer, system_prompt, least, template_kwargs or {})
     if least is not None and least <= chat.num_fixed_tokens:
         raise ConfigError(
             f"a critic must read more than {chat.num_fixed_tokens} tokens, those of its chat "

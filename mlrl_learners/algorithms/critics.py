@@ -230,7 +230,10 @@ class TeamCritics:
             return {CENTRAL: critic_format(self.critics[CENTRAL], limit, None)}
         return {
             agent: critic_format(
-                self.critics[name], actors[agent].max_prompt_tokens, actors[agent].system_prompt
+                self.critics[name],
+                actors[agent].max_prompt_tokens,
+                actors[agent].system_prompt,
+                actors[agent].template_kwargs,
             )
             for agent, name in self.critic_of.items()
         }
