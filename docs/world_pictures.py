@@ -1,4 +1,4 @@
-"""Pictures of worlds for the page of building: unfinished answers to two tasks of the sample.
+"""Pictures for the docs: worlds of unfinished answers to two tasks, and named workflows.
 
 python docs/world_pictures.py
 """
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
+from mlrl_learners.report.workflow_picture import workflow_picture
 from mlrl_learners.report.world_picture import world_picture
 
 __all__ = ["pictures"]
@@ -17,11 +18,14 @@ SHOWN = (
     ("strbuild", "mlrl/strbuild-v0", 5, 0.8, "/setblock 5 1 0 stone\n/setblock 6 4 0 oak_planks"),
     ("housebuild", "mlrl/housebuild-v0", 0, 0.7, "/fill 5 0 2 5 2 2 white_concrete"),
 )
+WORKFLOWS: dict[str, dict[str, int]] = {"critic": {"rounds": 2}, "debate": {}, "mixture": {}}
 
 
 def pictures() -> dict[str, str]:
     """Return the pictures by file name."""
-    found = {}
+    found = {
+        f"workflow_{name}.svg": _workflow(name, options) for name, options in WORKFLOWS.items()
+    }
     for name, env_id, task, share, wrong in SHOWN:
         env: Any = mlrl_envs.make(env_id, split="sample")
         env.reset(seed=0, options={"task_index": task})
@@ -34,6 +38,12 @@ def pictures() -> dict[str, str]:
         world = infos["builder_1"]["diagnostics"]["world"]
         found[f"{name}.svg"] = f"{world_picture(world, standalone=True)}\n"
     return found
+
+
+def _workflow(name: str, options: dict[str, int]) -> str:
+    graph = {"shape": name, **options}
+    env = mlrl_envs.make("mlrl/humaneval-v1", split="sample", num_aux=0, workflow=graph)
+    return f"{workflow_picture(env.metadata['workflow'], standalone=True)}\n"
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from mlrl_envs.shell.stepping import reset_many, step_many
 from mlrl_envs.shell.vector import VectorEnv
 from mlrl_envs.testing import check_env
 from mlrl_envs.types import TextEnv
+from mlrl_envs.workflows import workflow
 
 if TYPE_CHECKING:
     from mlrl_envs.auditing.games import audit_game
@@ -42,6 +43,7 @@ __all__ = [
     "sandbox",
     "step_many",
     "to_aec",
+    "workflow",
 ]
 
 

@@ -4,8 +4,10 @@ A package provides environments through the entry-point group `mlrl.envs`; the n
 the id and its value is `package.module:function`. Entry points are read when the registry is first
 used, not when `mlrl_envs` is imported. Every id is also added to PettingZoo's registries
 `"parallel"` and `"aec"`. Ids of adapters, such as `textarena/Nim-v0`, are found but not listed,
-because they need an extra. To add a built-in environment, write a module in `mlrl_envs.envs` or
-`mlrl_envs.games` and list it in `BUILT_IN_TASKS`, `BUILT_IN_TURNS` or `BUILT_IN_GAMES`.
+because they need an extra. An environment that is not registered is named by a reference,
+`module:name` or `file.py:name`, and `module:ID` or `file.py:ID` imports the code that registers an
+id. To add a built-in environment, write a module in `mlrl_envs.envs` or `mlrl_envs.games` and list
+it in `BUILT_IN_TASKS`, `BUILT_IN_TURNS` or `BUILT_IN_GAMES`.
 """
 
 import copy
@@ -20,10 +22,14 @@ from typing import Any
 import pettingzoo
 
 from mlrl_envs.config import import_object
-from mlrl_envs.errors import InvalidArgumentError, UnknownNameError, unknown_name
+from mlrl_envs.errors import InvalidArgumentError, InvalidDataError, UnknownNameError, unknown_name
+from mlrl_envs.references import import_module, import_reference, is_reference, same
 from mlrl_envs.shell.aec import to_aec
+from mlrl_envs.shell.custom import customized
+from mlrl_envs.shell.custom_options import take_custom
 from mlrl_envs.shell.vector import VectorEnv
 from mlrl_envs.types import BatchedEnv, TextEnv
+from mlrl_envs.workflows import workflow
 
 __all__ = [
     "BUILT_IN",
@@ -39,6 +45,8 @@ __all__ = [
 ]
 
 ENTRY_POINT_GROUP = "mlrl.envs"
+REMOTE = "remote:"  # the server makes the environment with all options
+WORKFLOW = "workflow"  # option of every environment
 EnvFactory = Callable[..., TextEnv]
 
 _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
@@ -74,7 +82,7 @@ BUILT_IN_TURNS = {"mlrl/coder-tester-v0": "mlrl_envs.envs.coder_tester:parallel_
 # Functions that return the factory of an id, by namespace.
 ADAPTERS = {
     "textarena": "mlrl_envs.interop.textarena:factory_of",
-    "remote:": "mlrl_envs.serve.client:factory_of",
+    REMOTE: "mlrl_envs.serve.client:factory_of",
 }
 BUILT_IN = {**BUILT_IN_TASKS, **BUILT_IN_TURNS, **BUILT_IN_GAMES}
 
@@ -100,7 +108,8 @@ class EnvSpec:
         if not isinstance(self.entry_point, str):
             return self.entry_point
         try:
-            factory = import_object(self.entry_point)
+            is_file = ".py:" in self.entry_point
+            factory = (import_reference if is_file else import_object)(self.entry_point)
         except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise InvalidArgumentError(
                 f"{self.id}: entry point {self.entry_point!r} cannot be imported: {error}"
@@ -111,12 +120,17 @@ class EnvSpec:
 class Registry(Mapping[str, EnvSpec]):
     """A mapping of ids to specifications; the first read adds those of installed packages.
 
-    Ids of adapters (`ADAPTERS`) are in the mapping, but iteration leaves them out.
+    Ids of adapters (`ADAPTERS`) and references are in the mapping, but iteration leaves them out.
     """
 
     def __init__(self) -> None:
         self._specs: dict[str, EnvSpec] = {}
+        self._given: dict[str, EnvFactory] = {}
         self._plugins_read = False
+
+    def give(self, env_id: str, factory: EnvFactory) -> None:
+        """Keep a factory of this process under a reference, without registering it."""
+        self._given[env_id] = factory
 
     def add(self, spec: EnvSpec) -> None:
         """Add a specification to this registry and to PettingZoo's.
@@ -128,7 +142,7 @@ class Registry(Mapping[str, EnvSpec]):
         if not _ID.fullmatch(spec.id):
             raise InvalidArgumentError(f"an id must be like namespace/name-v0, got {spec.id!r}")
         known = self._specs.get(spec.id)
-        if known is not None and known != spec:
+        if known is not None and not same(known.entry_point, spec.entry_point):
             raise InvalidArgumentError(f"{spec.id!r} is taken by {known.entry_point!r}")
         self._specs[spec.id] = spec
         _register_with_pettingzoo(spec.id)
@@ -137,10 +151,18 @@ class Registry(Mapping[str, EnvSpec]):
         self._read_plugins()
         if env_id in self._specs:
             return self._specs[env_id]
+        if env_id in self._given:
+            return EnvSpec(env_id, self._given[env_id])
         adapter = ADAPTERS.get(env_id.partition("/")[0])
-        if adapter is None:
-            raise self._unknown(env_id)
-        return EnvSpec(env_id, import_object(adapter)(env_id))
+        if adapter is not None:
+            return EnvSpec(env_id, import_object(adapter)(env_id))
+        place, colon, name = env_id.rpartition(":")
+        if colon and place and _ID.fullmatch(name):
+            import_module(place)
+            return self[name]
+        if is_reference(env_id):
+            return EnvSpec(env_id, _callable(env_id))
+        raise self._unknown(env_id)
 
     def __iter__(self) -> Iterator[str]:
         self._read_plugins()
@@ -193,7 +215,7 @@ def register(env_id: str, entry_point: str | EnvFactory) -> None:
 
     Args:
         env_id: The id, `namespace/name-vN`; changes that affect scores need a new N.
-        entry_point: `"package.module:function"`, or the function itself.
+        entry_point: `"package.module:function"`, `"file.py:function"`, or the function itself.
 
     Raises:
         InvalidArgumentError: If the id is malformed or already registered with another entry point.
@@ -205,8 +227,13 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
     """Make an environment.
 
     Args:
-        env_id: An id of `mlrl_envs.registry`, or `remote://host:port/ID` for one of a server.
-        **options: Options of the environment; its page lists them.
+        env_id: An id of `mlrl_envs.registry`, `remote://host:port/ID` for one of a server, a
+            reference `module:name` or `file.py:name` of a function or class, or `module:ID` for an
+            id that a module registers.
+        **options: Options of the environment; its page lists them. Every environment takes
+            `workflow`, whose agents then play it, see `mlrl_envs.workflow`; a function as
+            `reward`; and `reward_weights`, `reward_processors`, `reward_range` and `formatters`,
+            see `mlrl_envs.shell.custom.customized`.
 
     Raises:
         UnknownNameError: If the id or an option is unknown; the message suggests the nearest name.
@@ -214,8 +241,18 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
         DataNotFoundError: If the data set is not found.
     """
     factory = registry[env_id].load()
+    if env_id.startswith(REMOTE):
+        return factory(**options)
+    graph, custom = options.pop(WORKFLOW, None), take_custom(options)
     _check_options(factory, options)
-    return factory(**options)
+    try:
+        env = factory(**options)
+    except UnicodeDecodeError as error:
+        place = options.get("data_path") or f"the data of {env_id}"
+        raise InvalidDataError(f"{place} is not UTF-8 text: {error.reason}") from error
+    if custom:
+        env = customized(env, custom)
+    return env if graph is None else workflow(env, graph)
 
 
 def make_vec(env_id: str, num_envs: int, **options: Any) -> VectorEnv:  # noqa: ANN401  per environment
@@ -235,6 +272,15 @@ def make_vec(env_id: str, num_envs: int, **options: Any) -> VectorEnv:  # noqa: 
     if isinstance(first, BatchedEnv):  # copies share the family and are scored as one batch
         return VectorEnv([first, *(copy.deepcopy(first) for _ in range(num_envs - 1))])
     return VectorEnv([first, *(make(env_id, **options) for _ in range(num_envs - 1))])
+
+
+def _callable(reference: str) -> EnvFactory:
+    found = import_reference(reference)
+    if not callable(found):
+        raise InvalidArgumentError(
+            f"{reference!r} must be a function or class that makes an environment, got {found!r}"
+        )
+    return found  # type: ignore[no-any-return]  # known only when it is called
 
 
 def _check_options(factory: EnvFactory, options: Mapping[str, object]) -> None:

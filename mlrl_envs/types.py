@@ -47,8 +47,8 @@ StepResult = tuple[
 ]
 """Observations, rewards, terminations, truncations and infos, by agent."""
 
+# Observations and infos, by agent.
 ResetResult = tuple[dict[AgentID, str], dict[AgentID, Info]]
-"""Observations and infos, by agent."""
 
 ROUNDING = 1e-12
 

@@ -3,7 +3,8 @@
 A factory is called with the keywords `agents`, `seed`, `model` if one was given, and the options,
 and returns a `Learner`; `seed` is left out if the factory does not accept it. Factories are stored
 as `"module:function"` and imported on first use. Packages register learners through the entry-point
-group `mlrl.learners`; registered names take precedence over entry points.
+group `mlrl.learners`; registered names take precedence over entry points. A learner that is not
+registered is named by a reference, `module:name` or `file.py:name`.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from mlrl_envs.config import import_object
+from mlrl_envs.references import import_reference, is_reference, reference_to, same
 from mlrl_learners.config.options import check_names
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.types import AgentID, Learner
@@ -53,7 +55,8 @@ class LearnerSpec:
         if callable(self.factory):
             return self.factory
         try:
-            return cast("LearnerFactory", import_object(self.factory))
+            find = import_reference if ".py:" in self.factory else import_object
+            return cast("LearnerFactory", find(self.factory))
         except ImportError as error:
             raise _cannot_import(self, error) from error
         except AttributeError as error:
@@ -77,6 +80,8 @@ class _Registry(Mapping[str, LearnerSpec]):
         return {**self._entry_points, **self._registered}
 
     def __getitem__(self, name: str) -> LearnerSpec:
+        if name not in self._all() and is_reference(name):
+            return LearnerSpec(name, import_reference(name))
         return self._all()[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -111,7 +116,7 @@ def register(
     if isinstance(factory, str) and not all(factory.partition(":")):
         raise ConfigError(f"factory must be 'module:function', got {factory!r}")
     taken = _REGISTRY.get(name)
-    if taken is not None and taken.factory != factory and not replace:
+    if taken is not None and not same(taken.factory, factory) and not replace:
         raise ConfigError(
             f"learner {name!r} is already {taken.factory}; pass replace=True to replace it"
         )
@@ -129,7 +134,7 @@ def make(
     """Build a learner.
 
     Args:
-        name: Name in `registry`.
+        name: Name in `registry`, or a reference `module:name` or `file.py:name` of a factory.
         agents: Agents of the environment.
         model: Model that the agents start from: for built-in learners a name, a folder, or a
             mapping of agents to these. None for learners without models.
@@ -146,7 +151,7 @@ def make(
     arguments = {**options, "agents": tuple(agents)}
     if model is not None:
         arguments["model"] = model
-    learner = factory(**_fit_signature(factory, {**arguments, "seed": seed}))
+    learner = factory(**_fit_signature(name, factory, {**arguments, "seed": seed}))
     with contextlib.suppress(TypeError):  # classes with slots may not support weak references
         _MADE[learner] = {"name": name, "model": _as_json(model), "options": _as_json(options)}
     return learner
@@ -155,9 +160,10 @@ def make(
 def describe(learner: Learner) -> dict[str, Any]:
     """Return the `learner` section of a configuration for a learner.
 
-    For a learner that was not built by `make`, the section contains the name of its class alone.
+    For a learner that was not built by `make`, the section contains the reference of its class
+    alone.
     """
-    return dict(_MADE.get(learner) or {"name": type(learner).__name__})
+    return dict(_MADE.get(learner) or {"name": reference_to(type(learner))})
 
 
 def _as_json(value: object) -> object:
@@ -173,9 +179,15 @@ def _as_json(value: object) -> object:
     return str(value) if isinstance(value, Path) else f"a {type(value).__name__} in memory"
 
 
-def _fit_signature(factory: LearnerFactory, arguments: dict[str, object]) -> dict[str, object]:
+def _fit_signature(
+    name: str, factory: LearnerFactory, arguments: dict[str, object]
+) -> dict[str, object]:
     """Check keywords before the call, and drop a seed that the factory does not accept."""
     parameters = inspect.signature(factory).parameters.values()
+    for each in parameters:
+        is_named = each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        if is_named and each.default is each.empty and each.name not in arguments:
+            raise ConfigError(_missing(name, each.name))
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return arguments
     known = [parameter.name for parameter in parameters]
@@ -183,6 +195,15 @@ def _fit_signature(factory: LearnerFactory, arguments: dict[str, object]) -> dic
         del arguments["seed"]
     check_names(arguments, known)
     return arguments
+
+
+def _missing(learner: str, option: str) -> str:
+    if option == "model":
+        return (
+            f"the learner {learner} needs a model: set learner.model to smollm2-135m-instruct, a "
+            "folder or a hub id, or to tiny-random to try it"
+        )
+    return f"the learner {learner} needs the option {option}: set learner.options.{option}"
 
 
 def _entry_points() -> dict[str, LearnerSpec]:

@@ -14,15 +14,17 @@ ROOT = Path(__file__).parent.parent
 # parts of one set never import each other.
 LAYERS = {
     "mlrl_envs": (
-        ("services", "types", "errors", "spaces", "parsing"),
+        ("services", "types", "errors", "references", "spaces", "parsing"),
         ("tasks", "sandbox"),
         ("config", "programs", "tools"),
         ({"datasets", "rewards", "feedback"},),
         ("shell",),
+        ("workflows",),
         ("models",),
         ("envs", "games"),
         ("interop",),
         ("registration", "testing", "auditing"),
+        ("naming",),
         ("serve",),
         ("",),  # mlrl_envs/__init__.py
     ),
@@ -59,9 +61,12 @@ PUBLIC_TO_LEARNERS = (
     "mlrl_envs.models",
     "mlrl_envs.errors",
     "mlrl_envs.games",
+    "mlrl_envs.naming",
+    "mlrl_envs.references",
     "mlrl_envs.sandbox",
     "mlrl_envs.serve",
     "mlrl_envs.types",
+    "mlrl_envs.workflows",
 )
 MAX_REWARD_IMPORTS = 10  # between the subpackages of mlrl_envs.rewards
 

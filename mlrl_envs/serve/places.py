@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
-from mlrl_envs.registration import make, registry
+from mlrl_envs.registration import WORKFLOW, make, registry
 from mlrl_envs.serve.messages import from_json, to_json
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.shell.fingerprint import fingerprint
@@ -117,7 +117,7 @@ def check_options(options: Mapping[str, Any], *, trust: bool = False) -> None:
     """Refuse options of a client that could read files, import code or open connections.
 
     Numbers, booleans, null, short words, and lists of them are allowed; paths, mappings and
-    `"module:function"` are not.
+    `"module:function"` are not. The graph of a workflow holds texts only.
 
     Raises:
         InvalidArgumentError: If an option is not allowed.
@@ -125,7 +125,7 @@ def check_options(options: Mapping[str, Any], *, trust: bool = False) -> None:
     for name, value in options.items():
         if name in _OWN:
             raise InvalidArgumentError(f"option {name!r} is a matter of the server; leave it out")
-        if trust:
+        if trust or (name == WORKFLOW and isinstance(value, dict)):
             continue
         values = value if isinstance(value, list) else [value]
         plain = all(

@@ -11,6 +11,11 @@ __all__ = ["fingerprint"]
 
 # Processes of the sandbox import its modules by name, so all of them decide a verdict.
 _WHOLE = ("mlrl_envs.sandbox",)
+_WRAPPERS = (
+    "mlrl_envs.models.",
+    "mlrl_envs.workflows.",
+    "mlrl_envs.shell.custom",
+)  # their families have another one
 # The wrapper, clients of models and error messages have no part in a score. Golden files guard
 # the wrapper.
 _EXCLUDED = ("mlrl_envs.shell", "mlrl_envs.models", "mlrl_envs.errors")
@@ -38,12 +43,19 @@ def fingerprint(env: Any) -> dict[str, str]:  # noqa: ANN401  any environment
     for task in env.family.tasks:
         digest.update(repr(task).encode("utf-8", "surrogatepass"))
     family: Any = env.family
-    while type(family).__module__.startswith("mlrl_envs.models."):  # wraps another family
+    added = []
+    while type(family).__module__.startswith(_WRAPPERS):  # wraps another family
+        if hasattr(family, "graph"):
+            added.append(f"{_scorer_hash(*_place(family))} {family.graph!r}")
+        elif hasattr(family, "rules"):
+            added.append(family.rules.fingerprint)
         family = family.family
     rules = _scorer_hash(*_place(family))
     scorer = getattr(getattr(family, "config", None), "scorer", None)
     if scorer is not None:
         rules = hashlib.sha256(f"{rules} {scorer.fingerprint}".encode()).hexdigest()
+    for each in added:  # graphs and own rewards decide a score, too
+        rules = hashlib.sha256(f"{rules} {each}".encode("utf-8", "surrogatepass")).hexdigest()
     return {"data": digest.hexdigest(), "scorer": rules}
 
 

@@ -2,7 +2,8 @@
 
 A turn is one action: an agent reads its observation and writes a whole answer. The advantage of an
 answer is estimated over turns (`mlrl_learners.functional.gae`) with the critics at sampling time,
-and the policy loss is the clipped surrogate over the tokens of the answer.
+and the policy loss is the clipped surrogate over the tokens of the answer. With
+`critic.level: token` each token is an action (`mlrl_learners.algorithms.token_actions`).
 
 Sources: PPO (arXiv 1707.06347), IPPO (arXiv 2011.09533), MAPPO (arXiv 2103.01955), independent
 actor-critic (arXiv 1705.08926); `iac` and `maac` for teams of language models (arXiv 2601.21972)
@@ -13,20 +14,16 @@ and a value loss of 0.6 (V - R)^2, which is 1.2 times (V - R)^2 / 2.
 import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from mlrl_learners.algorithms.answer_advantages import with_token_charges
 from mlrl_learners.algorithms.answer_loss import answer_loss, with_old_logprobs
+from mlrl_learners.algorithms.critic_config import ActorCriticConfig
 from mlrl_learners.algorithms.critic_inputs import ValueEstimates, check_no_waiting
-from mlrl_learners.algorithms.critic_options import AdvantageOptions
-from mlrl_learners.algorithms.critics import CriticConfig, TeamCritics
-from mlrl_learners.algorithms.policy_gradient_options import (
-    CreditOptions,
-    MinibatchOptimizerOptions,
-)
+from mlrl_learners.algorithms.critics import TeamCritics
 from mlrl_learners.algorithms.policy_update import (
     Stats,
     mean_divisor,
@@ -35,6 +32,7 @@ from mlrl_learners.algorithms.policy_update import (
 )
 from mlrl_learners.algorithms.reward_terms import RewardTerms
 from mlrl_learners.algorithms.team import Team
+from mlrl_learners.algorithms.token_actions import TokenActions
 from mlrl_learners.algorithms.turn_samples import TurnSample, turn_samples
 from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
 from mlrl_learners.config.groups import build_config
@@ -63,37 +61,7 @@ ONE_STEP: Mapping[str, Any] = {
     "critic": {"value_clip": math.inf, "value_coef": 1.2},
     "optimizer": {"epochs": 1},
 }
-TWO_EPOCHS = MinibatchOptimizerOptions(epochs=2)
-DISCOUNTED = CreditOptions(gamma=0.9)
 CENTRAL_CRITIC: Mapping[str, Any] = {"critic": {"kind": "central"}}
-
-
-@dataclass(frozen=True)
-class ActorCriticConfig(CriticConfig):
-    """Options of the actor-critic methods.
-
-    Attributes:
-        optimizer: Learning rate, its schedule, and steps per update.
-        credit: Return of an answer.
-        advantage: Combination of the values and rewards of several turns.
-    """
-
-    optimizer: MinibatchOptimizerOptions = TWO_EPOCHS
-    credit: CreditOptions = DISCOUNTED
-    advantage: AdvantageOptions = field(default_factory=AdvantageOptions)
-
-    def __post_init__(self) -> None:
-        """Check combinations.
-
-        Raises:
-            ConfigError: If another option makes a value meaningless.
-        """
-        super().__post_init__()
-        if self.advantage.bootstrap_truncated and self.credit.gamma == 0:
-            raise ConfigError(
-                "advantage.bootstrap_truncated adds credit.gamma times a critic's value, got "
-                "credit.gamma 0: leave it out"
-            )
 
 
 class ActorCritic(Team):
@@ -142,12 +110,19 @@ class ActorCritic(Team):
         # V_old(h): all epochs use the values from before the update.
         estimates = self.critics.estimate(rewarded, bootstrap=config.advantage.bootstrap_truncated)
         # A_t = sum over l of (gamma lambda)^l delta_{t+l}; its value target is A_t + V_old(h_t).
-        estimators = self.advantage_estimators(rewarded, estimates)
-        samples = turn_samples(rewarded, estimates, estimators, config.credit, self.learning)
+        tokens = self.token_actions(estimates)
+        estimators = self.advantage_estimators(rewarded, estimates, tokens)
+        samples = turn_samples(
+            rewarded, estimates, estimators, config.credit, self.learning, tokens
+        )
+        if tokens is None:
+            samples = with_token_charges(samples, self.reward_terms.token_charges)
         metrics = group_metrics(
             list(rollout_groups(rewarded, config.credit.gamma, turn_weights="nodes"))
         )
         metrics |= self.sampler_metrics()
+        values = [sample.value_sample for sample in samples]
+        self.critics.adapt(values)
         self.begin_update()
         for name in self.optimizers:
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
@@ -155,11 +130,20 @@ class ActorCritic(Team):
                 divisor = mean_divisor(rollouts, mine, config)
                 metrics |= self._update_policy(name, mine, divisor)
         # Critics with models of their own; value heads were trained together with their policies.
-        values = [sample.value_sample for sample in samples]
         return metrics | self.critics.update(values, rollouts, self.generator)
 
+    def token_actions(self, estimates: ValueEstimates) -> TokenActions | None:
+        """Return the advantages of tokens, with `critic.level: token`."""
+        if self.config.critic.level == "turn":
+            return None
+        charges, gae_lambda = self.reward_terms.token_charges, self.config.advantage.gae_lambda
+        return TokenActions(estimates, charges, gae_lambda)
+
     def advantage_estimators(
-        self, rollouts: Sequence[Rollout], estimates: ValueEstimates
+        self,
+        rollouts: Sequence[Rollout],
+        estimates: ValueEstimates,
+        tokens: TokenActions | None = None,
     ) -> list[TurnGae]:
         """Return the GAE estimator of each rollout, with the critics' values at sampling time."""
         config = self.config
@@ -169,6 +153,7 @@ class ActorCritic(Team):
                 config.credit.gamma,
                 config.advantage.gae_lambda,
                 bootstrap=config.advantage.bootstrap_truncated and rollout.artificial_limit,
+                entering=None if tokens is None else tokens.entering,
             )
             for rollout in rollouts
         ]
@@ -241,6 +226,7 @@ class ActorCritic(Team):
             [sample.row for sample in samples],
             temperature=config.sampling.temperature,
             entropy_gradient=config.penalty.entropy_coef > 0,
+            every_state=config.critic.level == "token",
         )
         loss = answer_loss(name, samples, logprobs, entropy, self.reward_terms, stats)
         if config.critic.kind == "value_head":

@@ -1,17 +1,29 @@
-"""Advantages of answers from the returns of their groups, for methods without a critic."""
+"""Advantages of answers from the returns of their groups, for methods without a critic.
 
+`with_token_charges` is for methods with a critic as well.
+"""
+
+import itertools
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
 
-from mlrl_learners.algorithms.policy_gradient_options import BaselineOptions
+from mlrl_learners.algorithms.policy_gradient_options import BaselineOptions, CreditOptions
+from mlrl_learners.algorithms.policy_update import AnswerT
 from mlrl_learners.functional.advantages import group_advantages, pooled_deviation
-from mlrl_learners.functional.grouping import group_keys, grouped_advantages, statistic_weights
-from mlrl_learners.functional.reach import TurnWeights
-from mlrl_learners.functional.returns import AnswerGroup
+from mlrl_learners.functional.components import component_rewards, decoupled_advantages
+from mlrl_learners.functional.grouping import (
+    anchored_advantages,
+    group_keys,
+    grouped_advantages,
+    node_contexts,
+    statistic_weights,
+)
+from mlrl_learners.functional.returns import AnswerGroup, rollout_groups
 from mlrl_learners.functional.role_baseline import RoleBaseline
-from mlrl_learners.types import AgentID, Rollout
+from mlrl_learners.types import AgentID, Completion, Rollout
 
-__all__ = ["answer_advantages"]
+__all__ = ["answer_advantages", "with_token_charges"]
 
 
 def answer_advantages(
@@ -19,7 +31,7 @@ def answer_advantages(
     rollouts: Sequence[Rollout],
     options: BaselineOptions,
     *,
-    turn_weights: TurnWeights,
+    credit: CreditOptions,
     role_baseline: RoleBaseline,
     agents: Collection[AgentID],
 ) -> list[tuple[AnswerGroup, list[float]]]:
@@ -29,20 +41,25 @@ def answer_advantages(
 
     Args:
         groups: All groups, from `rollout_groups`.
-        rollouts: Rollouts of the groups.
+        rollouts: Rollouts of the groups; those of one task and seed share groups.
         options: Baseline and scale.
-        turn_weights: Weights of nodes.
+        credit: Credit of agents, discount, and weights of nodes.
         role_baseline: Averages of `role_ema`.
         agents: The trained agents.
     """
     mine = [group for group in groups if group.agent in agents]
+    turn_weights = credit.turn_weights
+    if options.components:
+        return list(zip(mine, _of_components(mine, rollouts, options, credit), strict=True))
+    if options.group_by == "anchor":
+        return list(zip(mine, _anchored(mine, rollouts, options, credit), strict=True))
     if options.group_by != "node":
         weights = statistic_weights(
             rollouts, options.weight_by, group_by=options.group_by, turn_weights=turn_weights
         )
         found = grouped_advantages(
             [group.returns for group in mine],
-            group_keys(mine, options.group_by),
+            group_keys(mine, options.group_by, _tasks(rollouts)),
             [w for group, w in zip(groups, weights, strict=True) if group.agent in agents],
             normalize_std=options.normalize_std,
             epsilon=options.std_epsilon,
@@ -64,6 +81,95 @@ def answer_advantages(
         )
         for group, deviation in zip(mine, deviations, strict=True)
     ]
+
+
+def _tasks(rollouts: Sequence[Rollout]) -> list[Hashable]:
+    """Return the key of each rollout's task; its rollouts in an update share their seed."""
+    return [(rollout.task_id, rollout.seed) for rollout in rollouts]
+
+
+def _anchored(
+    groups: Sequence[AnswerGroup],
+    rollouts: Sequence[Rollout],
+    options: BaselineOptions,
+    credit: CreditOptions,
+) -> list[list[float]]:
+    """Return advantages of episodes plus those among answers to equal observations."""
+    agents = {group.agent for group in groups}
+    whole = _returns(rollouts, replace(credit, gamma=1.0), agents)
+    contexts = [each for each in node_contexts(rollouts) if each.agent in agents]
+    return anchored_advantages(
+        [
+            [context.earned + value for value in returns]
+            for context, returns in zip(contexts, whole, strict=True)
+        ],
+        [group.returns for group in groups],
+        group_keys(groups, "anchor", _tasks(rollouts)),
+        [(context.agent, context.observation) for context in contexts],
+        normalize_std=options.normalize_std,
+        epsilon=options.std_epsilon,
+    )
+
+
+def _of_components(
+    groups: Sequence[AnswerGroup],
+    rollouts: Sequence[Rollout],
+    options: BaselineOptions,
+    credit: CreditOptions,
+) -> list[list[float]]:
+    """Return advantages from the parts of rewards, each normalised in its group."""
+    agents = {group.agent for group in groups}
+    names = sorted(_component_names(rollouts))
+    returns = {
+        name: _returns([component_rewards(each, name) for each in rollouts], credit, agents)
+        for name in names
+    }
+    parts = [{name: returns[name][place] for name in names} for place in range(len(groups))]
+    weights = [group.weight for group in groups for _ in group.returns]
+    return decoupled_advantages(parts, options.components, weights, epsilon=options.std_epsilon)
+
+
+def _component_names(rollouts: Sequence[Rollout]) -> set[str]:
+    return {
+        name
+        for rollout in rollouts
+        for node in rollout.root.walk()
+        for step in node.steps
+        for components in step.components.values()
+        for name in components
+    }
+
+
+def _returns(
+    rollouts: Sequence[Rollout], credit: CreditOptions, agents: Collection[AgentID]
+) -> list[tuple[float, ...]]:
+    """Return the returns of the answers of some agents, by node."""
+    groups = rollout_groups(rollouts, credit.gamma, credit.kind, credit.turn_weights)
+    return [group.returns for group in groups if group.agent in agents]
+
+
+def with_token_charges(
+    samples: Sequence[AnswerT], charges: Mapping[tuple[AgentID, Completion], Sequence[float]]
+) -> list[AnswerT]:
+    """Return the samples with A_t = A + sum over k < t of c_k, where A contains -sum of all c_k.
+
+    A token is then not charged for the tokens before it. The sum depends on the tokens before t
+    only, so that it is a baseline and adds no bias. Source: REINFORCE++ (arXiv 2501.03262, eq. 4).
+
+    Args:
+        samples: Answers with the advantage A of the whole answer.
+        charges: c of each token; answers without charges stay as they are.
+    """
+    found = []
+    for sample in samples:
+        own = charges.get((sample.agent, sample.completion))
+        if own:
+            before = itertools.accumulate(own[:-1], initial=0.0)
+            advantages = tuple(sample.advantage + total for total in before)
+            found.append(replace(sample, token_advantages=advantages))
+        else:
+            found.append(sample)
+    return found
 
 
 def _pooled_deviations(groups: Sequence[AnswerGroup]) -> list[float]:

@@ -17,6 +17,7 @@ from mlrl_learners.algorithms.policy_update import (
     AnswerT,
     Stats,
     add_agent_stats,
+    advantages_of,
     old_logprobs,
     per_token,
     sampled_logprobs,
@@ -99,8 +100,8 @@ def surrogate(
         weights = weights * found.weights
         stats["importance_cut"] += float(found.cut.sum())
         stats["kl_sampler"] += float(kl_estimate(sampler, old, "k3").sum())
-    advantages = per_token([sample.advantage for sample in samples], completions)
-    result = _policy_loss(logprobs, old, advantages.to(logprobs.device), weights, rows, config)
+    advantages = advantages_of(samples).to(logprobs.device)
+    result = _policy_loss(logprobs, old, advantages, weights, rows, config)
     stats["clipped"] += float(result.clipped)
     stats["tokens"] += float(len(rows))
     return result.loss

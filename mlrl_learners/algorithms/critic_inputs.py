@@ -4,8 +4,8 @@ Critics are evaluated at every observation of a rollout at which their agent act
 observations that would have followed where a chain or an artificial turn limit stopped.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mlrl_learners.errors import ConfigError
@@ -16,6 +16,7 @@ from mlrl_learners.types import AgentID, Completion, Rollout
 
 __all__ = [
     "CENTRAL",
+    "AnswerKey",
     "CriticInputs",
     "CriticKind",
     "Key",
@@ -32,6 +33,8 @@ CENTRAL = "central"
 Key = tuple[str, str]
 """Reader (an agent, or `CENTRAL`) and the text that it reads."""
 Prompt = tuple[int, ...]
+AnswerKey = tuple[Key, tuple[int, ...]]
+"""What a critic reads before an answer, and the tokens of the answer."""
 
 
 def joint_observation(observations: Mapping[AgentID, str], agents: Sequence[AgentID]) -> str:
@@ -82,6 +85,22 @@ class CriticInputs:
                 prompts[key] = self._prompt(key, completions)
         return prompts
 
+    def answers(self, rollouts: Sequence[Rollout], keys: Collection[Key]) -> list[AnswerKey]:
+        """Return every answer to what a critic reads, each once.
+
+        Args:
+            rollouts: Rollouts of the update.
+            keys: What the critic reads.
+        """
+        found = (
+            (self.key(agent, seen(node)), completion.token_ids)
+            for rollout in rollouts
+            for node in rollout.root.walk()
+            for agent, completions in node.completions.items()
+            for completion in completions
+        )
+        return list(dict.fromkeys(each for each in found if each[0] in keys))
+
     def _queries(
         self, rollouts: Sequence[Rollout], *, bootstrap: bool
     ) -> Iterator[tuple[Key, Sequence[Completion]]]:
@@ -113,15 +132,24 @@ class ValueEstimates:
         inputs: Mapping of observations to prompts.
         prompts: Prompt of each key.
         values: Values of each key, one per column of the critic.
+        of_answers: Values before each token of each answer, for critics with values of tokens.
     """
 
     inputs: CriticInputs
     prompts: Mapping[Key, Prompt]
     values: Mapping[Key, Sequence[float]]
+    of_answers: Mapping[AnswerKey, Sequence[Sequence[float]]] = field(default_factory=dict)
 
     def value(self, agent: AgentID, observations: Mapping[AgentID, str]) -> float:
         """Return the agent's expected return from these observations on."""
         return self.values[self.inputs.key(agent, observations)][self.inputs.column(agent)]
+
+    def of_tokens(
+        self, agent: AgentID, observations: Mapping[AgentID, str], answer: Completion
+    ) -> list[float]:
+        """Return the agent's expected return before each token of an answer to observations."""
+        key, column = self.inputs.key(agent, observations), self.inputs.column(agent)
+        return [values[column] for values in self.of_answers[key, answer.token_ids]]
 
     def prompt(self, agent: AgentID, observations: Mapping[AgentID, str]) -> Prompt:
         """Return the prompt that the agent's critic reads for these observations."""
@@ -132,6 +160,7 @@ def critic_format(
     critic: Critic,
     limit: int | None,
     system_prompt: str | None,
+    room: int = 0,
     template_kwargs: Mapping[str, Any] | None = None,
 ) -> ChatFormat:
     """Return the chat format of a critic with a model of its own.
@@ -140,12 +169,14 @@ def critic_format(
         critic: The critic.
         limit: Longest prompt in tokens; None for the context length of the critic.
         system_prompt: System prompt of the agent, if any.
+        room: Tokens of an answer that the critic reads after the prompt.
         template_kwargs: Further variables of the chat template.
 
     Raises:
         ConfigError: If the system prompt and the chat template leave no room for an observation.
     """
     readable = critic.trunk.max_positions
+    readable = None if readable is None else readable - room
     least = min((each for each in (limit, readable) if each is not None), default=None)
     chat = ChatFormat(critic.trunk.tokenizer, system_prompt, least, template_kwargs or {})
     if least is not None and least <= chat.num_fixed_tokens:

@@ -1,6 +1,7 @@
 """Option groups of methods with critics."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from mlrl_learners.algorithms.critic_inputs import CriticKind
 from mlrl_learners.config.options import check_unread
@@ -24,6 +25,11 @@ class CriticOptions:
         value_coef: Weight of the value loss, which is half the squared error, at least 0.
         value_clip: Largest change of a value from its value at sampling time that the value loss
             counts, in units of the return, above 0; `inf` disables it (arXiv 2005.12729).
+        normalize: The critic estimates returns minus their mean over all updates, divided by their
+            deviation, so that its loss and `value_clip` do not depend on the scale of the rewards
+            (PopArt, arXiv 1602.07714).
+        level: What an action is. `turn`: a whole answer, with one value before it. `token`: each
+            token, with a value before each and advantages over tokens (arXiv 2203.02155).
     """
 
     kind: CriticKind = "separate"
@@ -31,6 +37,8 @@ class CriticOptions:
     lr: float | None = None
     value_coef: float = 0.5
     value_clip: float = 0.2
+    normalize: bool = False
+    level: Literal["turn", "token"] = "turn"
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -50,7 +58,7 @@ class CriticOptions:
             raise ConfigError("a value_head has no model of its own: leave critic.model out")
         if not self.value_coef:
             reason = "value_coef 0, with which no critic learns: set value_coef above 0"
-            check_unread(self, ("lr", "model"), reason)
+            check_unread(self, ("lr", "model", "normalize", "level"), reason)
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,8 @@ class AdvantageOptions:
     """What is an advantage: how values and rewards of several turns are combined.
 
     Attributes:
-        gae_lambda: Mixing of n-step advantages over an agent's own decisions, from 0 (one-step
+        gae_lambda: Mixing of n-step advantages over an agent's own decisions, or over tokens with
+            `critic.level: token`, from 0 (one-step
             temporal differences) to 1 (whole returns); lambda of GAE (arXiv 1506.02438).
         bootstrap_truncated: Adds the critic's value of the next observation where an artificial
             turn limit ends the episode (arXiv 1712.00378); the environment must declare its limit

@@ -102,8 +102,9 @@ class PenaltyOptions:
         kl_coef: Weight of the KL divergence from the starting weights, at least 0; 0 keeps no
             reference model.
         kl_estimator: Estimator of the KL divergence: `k1`, `k2` or `k3`.
-        kl_in: Adds the KL term to the `loss` (arXiv 2402.03300) or subtracts it from the `reward`
-            (arXiv 2203.02155).
+        kl_in: Adds the KL term to the `loss` (arXiv 2402.03300), or subtracts it from the `reward`
+            of an answer (arXiv 2203.02155); `token` charges each token for its own divergence and
+            that of later tokens only (arXiv 2501.03262).
         kl_weighted: Multiplies the KL term of the loss by the importance ratio, so that its
             gradient is that of the divergence in every epoch (arXiv 2512.02556, section 3.1).
         entropy_coef: Weight of the entropy of the token distributions, at least 0; it is
@@ -120,7 +121,7 @@ class PenaltyOptions:
 
     kl_coef: float = 0.0
     kl_estimator: KlEstimator = "k3"
-    kl_in: Literal["loss", "reward"] = "loss"
+    kl_in: Literal["loss", "reward", "token"] = "loss"
     kl_weighted: bool = False
     entropy_coef: float = 0.0
     overlong: Literal["keep", "mask", "penalize", "soft"] = "keep"
@@ -150,5 +151,5 @@ class PenaltyOptions:
         if not self.kl_coef:
             names = ("kl_estimator", "kl_in", "kl_weighted")
             check_unread(self, names, "kl_coef 0: set kl_coef above 0")
-        if self.kl_in == "reward":
-            check_unread(self, ("kl_weighted",), "kl_in reward: set kl_in loss")
+        if self.kl_in != "loss":
+            check_unread(self, ("kl_weighted",), f"kl_in {self.kl_in}: set kl_in loss")

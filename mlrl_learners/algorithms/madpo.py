@@ -76,7 +76,13 @@ class MadpoConfig(TeamConfig):
             raise ConfigError(f"group.size must be at least 2, got {self.group.size}")
         if self.preferences.episodes:
             reason = "preferences.episodes, because no rollouts are collected: leave it out"
-            check_unread(self.group, ("joint_mode", "branching"), reason, "group.", CANDIDATES)
+            check_unread(
+                self.group,
+                ("joint_mode", "branching", "rollouts", "resample"),
+                reason,
+                "group.",
+                CANDIDATES,
+            )
             check_unread(self.preferences, ("gamma",), reason, "preferences.")
             check_unread(self.sampler, ("endpoint",), reason, "sampler.")
 

@@ -10,20 +10,16 @@ Sources: MAGRPO (arXiv 2508.04652) and its library, comlrl 1.4.3; RLOO
 """
 
 import functools
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from mlrl_learners.algorithms.answer_advantages import answer_advantages
+from mlrl_learners.algorithms.answer_advantages import answer_advantages, with_token_charges
 from mlrl_learners.algorithms.answer_loss import answer_loss, with_old_logprobs
-from mlrl_learners.algorithms.loss_options import LossOptions
-from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
-from mlrl_learners.algorithms.policy_gradient_options import BaselineOptions
+from mlrl_learners.algorithms.magrpo_config import MagrpoConfig
 from mlrl_learners.algorithms.policy_update import (
     AnswerSample,
     Stats,
@@ -36,11 +32,10 @@ from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
 from mlrl_learners.config.groups import build_config
 from mlrl_learners.config.option_places import merge_options
-from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.returns import AnswerGroup, check_rewards, rollout_groups
 from mlrl_learners.functional.role_baseline import RoleBaseline
 from mlrl_learners.policies import ModelSource, restore
-from mlrl_learners.types import AgentID, Rollout, RolloutConfig
+from mlrl_learners.types import AgentID, Rollout
 
 __all__ = [
     "Magrpo",
@@ -52,49 +47,9 @@ __all__ = [
 ]
 
 BASELINES_FILE = "baselines.pt"
-SUM_OVER_TOKENS = LossOptions(kind="sequence")
 MAREINFORCE = {"baseline": {"kind": "none"}}
 MARLOO = {"baseline": {"kind": "leave_one_out"}}
 MAREMAX = {"baseline": {"kind": "max"}}
-
-
-@dataclass(frozen=True)
-class MagrpoConfig(PolicyGradientConfig):
-    """Options of MAGRPO; with a baseline, `group.size` is at least 2.
-
-    With `loss.kind: sequence`, `clip_low` and `clip_high` default to 1 and `inf`, which is no
-    clipping.
-
-    Attributes:
-        loss: Average over tokens, and the clip range.
-        baseline: Baseline of returns, and the scale of advantages.
-    """
-
-    loss: LossOptions = SUM_OVER_TOKENS
-    baseline: BaselineOptions = field(default_factory=BaselineOptions)
-
-    def own_clips(self) -> tuple[float, float]:
-        """Return the default clip range of the configured loss."""
-        return (1.0, math.inf) if self.loss.kind == "sequence" else super().own_clips()
-
-    def check_rollout(self, rollout: RolloutConfig) -> None:
-        """Check that rollouts contain the answers that `credit` and `baseline` compare.
-
-        Raises:
-            ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`,
-                `baseline` or `normalize_std` needs a group and there is one answer per prompt.
-        """
-        super().check_rollout(rollout)
-        size = rollout.num_samples
-        needs_group = self.baseline.kind not in ("none", "role_ema")
-        if size < 2 and (needs_group or self.baseline.normalize_std):
-            what = (
-                f"baseline.kind {self.baseline.kind}" if needs_group else "baseline.normalize_std"
-            )
-            raise ConfigError(
-                f"{what} takes at least 2 answers a prompt, group.size or rollout.num_samples, got "
-                f"{size}; with one answer, set baseline.kind none as in mareinforce, or role_ema"
-            )
 
 
 class Magrpo(Team):
@@ -136,7 +91,11 @@ class Magrpo(Team):
         rewarded = self.reward_terms.apply(rollouts)
         # Returns R_t^(g) of the G answers of each agent at each prompt of turn t.
         credit = config.credit
-        groups = list(rollout_groups(rewarded, credit.gamma, credit.kind, credit.turn_weights))
+        groups = list(
+            rollout_groups(
+                rewarded, credit.gamma, credit.kind, credit.turn_weights, credit.term_weight
+            )
+        )
         # Advantages A_t^(g) = R_t^(g) - baseline; agents are trained on their own answers only.
         samples = self._samples(groups, rewarded)
         metrics = group_metrics(groups) | self.sampler_metrics()
@@ -178,15 +137,16 @@ class Magrpo(Team):
             groups,
             rollouts,
             self.config.baseline,
-            turn_weights=self.config.credit.turn_weights,
+            credit=self.config.credit,
             role_baseline=self.role_baseline,
             agents=self.learning,
         )
-        return [
+        samples = [
             AnswerSample(group.agent, completion, advantage, group.weight)
             for group, advantages in found
             for completion, advantage in zip(group.completions, advantages, strict=True)
         ]
+        return with_token_charges(samples, self.reward_terms.token_charges)
 
     def _update_policy(
         self, name: str, samples: list[AnswerSample], divisor: float
@@ -215,7 +175,7 @@ class Magrpo(Team):
             return False
         has_terms = self.reward_terms.in_loss or self.config.penalty.entropy_coef > 0
         always = has_terms or not self.config.baseline.skip_equal_groups
-        return always or sample.advantage != 0.0
+        return always or any(sample.by_token)
 
     def _loss(self, name: str, samples: list[AnswerSample], stats: Stats) -> Tensor:
         """Return the loss of a micro-batch."""

@@ -111,9 +111,16 @@ def _check_method_options(options: Mapping[str, Any], method: Method) -> None:
             "up over turns: leave it out, or set preferences.gamma"
         )
     kind = credit.get("kind") if isinstance(credit, Mapping) else getattr(credit, "kind", None)
-    if kind == "outcome":
+    if kind in ("outcome", "quality", "margin", "alignment"):
         raise ConfigError(
-            "credit.kind must be shared, team, difference or leave_one_out for marlhf, got "
-            "outcome: a score is of all that comes of a joint answer, and only those of last turns "
-            "would count"
+            "credit.kind must be shared, team, mixed, difference, leave_one_out or replay for "
+            f"marlhf, got {kind}: a score is of all that comes of a joint answer, and scores of "
+            "other turns are not rewards before or after it"
+        )
+    baseline = options.get("baseline", {})
+    parts = getattr(baseline, "components", None)
+    if parts or (isinstance(baseline, Mapping) and baseline.get("components")):
+        raise ConfigError(
+            "baseline.components are parts of the environment's reward, and marlhf trains on "
+            "scores: leave it out"
         )

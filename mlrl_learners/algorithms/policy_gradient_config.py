@@ -6,7 +6,7 @@ The groups of options are in `mlrl_learners.algorithms.policy_gradient_options` 
 reward and KL terms are in `mlrl_learners.algorithms.reward_terms`.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mlrl_learners.algorithms.loss_options import (
     ImportanceOptions,
@@ -71,7 +71,7 @@ class PolicyGradientConfig(TeamConfig):
                 f"{buffer}"
             )
         # The rollout section of a run may set joint_mode cross, so only the group size is checked.
-        self.check_rollout(RolloutConfig(self.group.size, "cross", self.group.branching))
+        self.check_rollout(replace(self.group.rollout, joint_mode="cross"))
 
     @property
     def clips(self) -> tuple[float, float]:
@@ -90,14 +90,26 @@ class PolicyGradientConfig(TeamConfig):
         """Check that rollouts contain the joint actions that `credit` compares.
 
         Raises:
-            ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`
-                compares answers and there is one answer per prompt.
+            ConfigError: If `credit` is `difference` and answers are not crossed, `credit`
+                compares answers and there is one answer per prompt, or branching is greedy and
+                nodes are weighted as if it were random.
         """
         size = rollout.num_samples
+        if rollout.branching == "greedy" and self.credit.turn_weights != "nodes":
+            raise ConfigError(
+                "credit.turn_weights reach weights joint actions that were drawn at random, and "
+                "group.branching greedy takes the best: set credit.turn_weights nodes"
+            )
         if self.credit.kind == "difference" and (rollout.joint_mode != "cross" or size < 2):
             raise ConfigError(
                 "credit.kind difference compares joint actions that differ in the answer of one "
                 "agent: it takes group.joint_mode cross and a group.size of at least 2, got "
+                f"{rollout.joint_mode} and {size}"
+            )
+        if self.credit.kind == "replay" and (rollout.joint_mode == "aligned" or size < 2):
+            raise ConfigError(
+                "credit.kind replay compares answers beside the same answers of the others: it "
+                "takes group.joint_mode replay or cross and a group.size of at least 2, got "
                 f"{rollout.joint_mode} and {size}"
             )
         if self.credit.kind == "leave_one_out" and size < 2:

@@ -3,7 +3,9 @@
 Those of the loss are in `mlrl_learners.algorithms.loss_options`.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import get_args
 
 from mlrl_learners.config.options import check_unread
@@ -22,6 +24,13 @@ __all__ = [
     "MinibatchOptimizerOptions",
 ]
 
+STRENGTHS: Mapping[Credit, float] = {
+    "mixed": 1.0,
+    "quality": 0.5,
+    "margin": 0.5,
+    "alignment": 1.0,
+}
+
 
 @dataclass(frozen=True)
 class GroupOptions:
@@ -30,13 +39,19 @@ class GroupOptions:
     Attributes:
         size: Number of answers that an agent samples for each prompt, G, at least 1.
         joint_mode: `"aligned"` plays the j-th answers of all agents together, `"cross"` plays every
-            combination of answers.
-        branching: `"tree"` continues from every joint action, `"chain"` from one drawn at random.
+            combination of answers, `"replay"` every answer beside the first ones of the others.
+        branching: `"tree"` continues from every joint action, `"chain"` from one drawn at random,
+            `"greedy"` from the one of highest reward (AT-GRPO, arXiv 2510.11062).
+        rollouts: Number of rollouts of each task in an update, at least 1.
+        resample: Most further collections in an update that replace tasks whose answers all have
+            the same return, at least 0 (dynamic sampling, arXiv 2503.14476).
     """
 
     size: int = 4
     joint_mode: JointMode = "aligned"
     branching: Branching = "tree"
+    rollouts: int = 1
+    resample: int = 0
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -44,13 +59,16 @@ class GroupOptions:
         Raises:
             ConfigError: If a value is outside its range.
         """
-        if self.size < 1:
-            raise ConfigError(f"size must be at least 1, got {self.size}")
+        for name, least in (("size", 1), ("rollouts", 1), ("resample", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
 
     @property
     def rollout(self) -> RolloutConfig:
         """Settings of the collection of rollouts."""
-        return RolloutConfig(self.size, self.joint_mode, self.branching)
+        return RolloutConfig(
+            self.size, self.joint_mode, self.branching, self.rollouts, self.resample
+        )
 
 
 @dataclass(frozen=True)
@@ -60,19 +78,27 @@ class CreditOptions:
     Attributes:
         kind: Share of the value of a joint action that an agent receives: `shared` is all of it;
             `outcome` counts only the last reward of an episode; `team` counts the mean of all
-            agents' rewards, where they differ; `difference` subtracts the mean over the agent's
-            other answers beside the same answers of its teammates and needs `joint_mode: cross`;
-            `leave_one_out` subtracts the mean of the other joint actions.
+            agents' rewards, where they differ; `mixed` adds `strength` times that mean to the
+            agent's own reward (AT-GRPO, arXiv 2510.11062); `quality` rewards answers after correct
+            ones more, `margin` progress over earlier ones (MARTI); `difference` subtracts the mean
+            over the agent's other answers beside the same answers of its teammates and needs
+            `joint_mode: cross`; `replay` does so wherever there is such an answer (C3,
+            arXiv 2603.06859); `leave_one_out` subtracts the mean of the other joint actions;
+            `alignment` adds the others' advantages where the agent's own past went well
+            (arXiv 2406.14662).
         gamma: Discount factor per turn of the episode, turns in which an agent waits included, in
             [0, 1].
         turn_weights: `"reach"` weights an answer by the probability of reaching its node, which
             gives the gradient of the return; `"nodes"` weights all answers equally, as published
             libraries do, so that later turns of a tree count more than earlier ones.
+        strength: Weight of the term that `mixed` (default 1), `quality`, `margin` (0.5) or
+            `alignment` (1) adds, at least 0; null for that default.
     """
 
     kind: Credit = "shared"
     gamma: float = 1.0
     turn_weights: TurnWeights = "reach"
+    strength: float | None = None
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -84,6 +110,20 @@ class CreditOptions:
             raise ConfigError(f"gamma must be in [0, 1], got {self.gamma}")
         if self.turn_weights not in ("reach", "nodes"):
             raise ConfigError(f"turn_weights must be reach or nodes, got {self.turn_weights!r}")
+        if self.kind == "alignment" and not self.gamma:
+            raise ConfigError(
+                "kind alignment discounts the agent's past by gamma, got 0: set credit.gamma"
+            )
+        if self.kind not in STRENGTHS:
+            reason = f"credit.kind {self.kind}: leave it out"
+            check_unread(self, ("strength",), reason)
+        elif self.strength is not None and not 0 <= self.strength < math.inf:
+            raise ConfigError(f"strength must be at least 0, got {self.strength}")
+
+    @property
+    def term_weight(self) -> float:
+        """Weight of the term that the kind of credit adds; 0 for kinds without one."""
+        return STRENGTHS.get(self.kind, 0.0) if self.strength is None else self.strength
 
 
 @dataclass(frozen=True)
@@ -96,7 +136,9 @@ class BaselineOptions:
             (`mlrl_learners.functional.role_baseline`).
         group_by: Answers that share a mean and a deviation: those at a `node`, of an `agent` over a
             task (Dr. MAS, arXiv 2602.08847), of an `agent_turn`, or of all agents over a `task`;
-            all but `node` need `kind: mean`.
+            `anchor` adds the advantage of the episode among those of an agent over a task to that
+            of the answer among those to equal observations (GiGPO, arXiv 2505.10978). All but
+            `node` need `kind: mean`, and take the `group.rollouts` of a task together.
         weight_by: Weight of answers in the statistics of a group over several turns: `step` counts
             answers as much as their nodes, `trajectory` counts every episode once.
         ema_decay: Weight of the moving average before an update in that after it, in [0, 1).
@@ -106,6 +148,9 @@ class BaselineOptions:
         normalize_batch: Shifts and scales the advantages of a policy to mean 0 and deviation 1 in
             each update (REINFORCE++, arXiv 2501.03262).
         skip_equal_groups: Excludes answers with advantage 0 before the forward pass.
+        components: Weight of each named part of the reward: every part is normalised in its group
+            by itself, their weighted sum over the update (GDPO, arXiv 2601.05242); parts that are
+            left out have weight 1, and an empty mapping takes rewards as a whole.
     """
 
     kind: Baseline = "mean"
@@ -116,6 +161,7 @@ class BaselineOptions:
     std_epsilon: float = 1e-4
     normalize_batch: bool = False
     skip_equal_groups: bool = True
+    components: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -130,6 +176,13 @@ class BaselineOptions:
             raise ConfigError(
                 f"group_by {self.group_by} takes baseline.kind mean, got {self.kind}: leave it out"
             )
+        if self.group_by == "anchor":
+            reason = "group_by anchor, whose groups are episodes and observations: leave it out"
+            check_unread(self, ("weight_by",), reason)
+        if self.components:
+            reason = "components, which are each normalised in their node's group: leave it out"
+            names = ("kind", "group_by", "normalize_std", "normalize_batch")
+            check_unread(self, names, reason)
         if self.group_by in ("node", "agent_turn"):
             reason = f"group_by {self.group_by}, which has one answer of an episode: leave it out"
             check_unread(self, ("weight_by",), reason)

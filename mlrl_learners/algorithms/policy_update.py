@@ -31,6 +31,7 @@ __all__ = [
     "NodeSample",
     "Stats",
     "add_agent_stats",
+    "advantages_of",
     "answer_weights",
     "mean_divisor",
     "minibatches",
@@ -69,11 +70,12 @@ class AnswerSample:
     Attributes:
         agent: Agent that gave the answer.
         completion: The answer.
-        advantage: Advantage A, the same for every token of the answer.
+        advantage: Advantage A of the answer.
         node_weight: Weight of the node in means over answers, see `turn_weights`.
         token_weight: Weight of each token of the answer in the policy loss.
         old_logprobs: Log-probabilities of its tokens under the policy before the update; None if
             they are those of sampling.
+        token_advantages: Advantage of each token; None if it is A for all of them.
     """
 
     agent: AgentID
@@ -82,6 +84,14 @@ class AnswerSample:
     node_weight: float
     token_weight: float = 0.0
     old_logprobs: tuple[float, ...] | None = None
+    token_advantages: tuple[float, ...] | None = None
+
+    @property
+    def by_token(self) -> tuple[float, ...]:
+        """Advantage of each token."""
+        if self.token_advantages is None:
+            return (self.advantage,) * len(self.completion.token_ids)
+        return self.token_advantages
 
     @property
     def row(self) -> TokenRow:
@@ -156,17 +166,30 @@ def weigh_samples(
         samples: Every sample of the update, before any is left out.
         config: Kind of mean, and which answers are masked.
         divisor: From `mean_divisor`.
-        normalize_advantages: Shift and scale the advantages to weighted mean 0 and deviation 1.
+        normalize_advantages: Shift and scale the advantages to weighted mean 0 and deviation 1,
+            over answers, or over tokens if those have advantages of their own.
     """
     node_weights = [sample.node_weight for sample in samples]
-    advantages = [sample.advantage for sample in samples]
     if normalize_advantages:
-        advantages = normalize(advantages, node_weights)
+        samples = _normalized(samples, node_weights)
     completions = [sample.completion for sample in samples]
     weights = answer_weights(completions, config, node_weights, divisor)
     return [
-        replace(sample, advantage=advantage, token_weight=weight)
-        for sample, advantage, weight in zip(samples, advantages, weights, strict=True)
+        replace(sample, token_weight=weight)
+        for sample, weight in zip(samples, weights, strict=True)
+    ]
+
+
+def _normalized(samples: Sequence[AnswerT], weights: Sequence[float]) -> list[AnswerT]:
+    if all(sample.token_advantages is None for sample in samples):
+        values = normalize([sample.advantage for sample in samples], weights)
+        return [replace(each, advantage=value) for each, value in zip(samples, values, strict=True)]
+    given = [sample.by_token for sample in samples]
+    spread = [weight for each, weight in zip(given, weights, strict=True) for _ in each]
+    scaled = iter(normalize([value for each in given for value in each], spread))
+    return [
+        replace(sample, token_advantages=tuple(next(scaled) for _ in each))
+        for sample, each in zip(samples, given, strict=True)
     ]
 
 
@@ -251,6 +274,11 @@ def per_token(values: Sequence[float], completions: Sequence[Completion]) -> Ten
     """Repeat each answer's value for its tokens, `[B] -> [T]`."""
     lengths = torch.tensor([len(each.token_ids) for each in completions], dtype=torch.long)
     return torch.tensor(values).repeat_interleave(lengths)
+
+
+def advantages_of(samples: Sequence[AnswerSample]) -> Tensor:
+    """Return the advantage of each token, `[T]`."""
+    return torch.tensor([value for sample in samples for value in sample.by_token])
 
 
 def old_logprobs(samples: Sequence[AnswerSample]) -> Tensor:

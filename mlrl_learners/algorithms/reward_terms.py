@@ -12,23 +12,26 @@ Sources: KL in the reward as in RLHF (arXiv 2203.02155), in the loss as in GRPO 
 masking or penalising long answers as in DAPO (arXiv 2503.14476).
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
+from mlrl_learners.algorithms.policy_gradient_options import CreditOptions
 from mlrl_learners.algorithms.policy_update import AnswerSample, Stats, old_logprobs, per_token
 from mlrl_learners.algorithms.team_models import reference_policies
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.credit import outcome_rewards, team_rewards, with_rewards
 from mlrl_learners.functional.losses import kl_estimate, kl_of_old_samples
 from mlrl_learners.functional.overlong import overlong_term
+from mlrl_learners.functional.shaping import history_rewards, mixed_rewards
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
 
-__all__ = ["RewardTerms"]
+__all__ = ["RewardTerms", "credited"]
 
 
 class RewardTerms:
@@ -42,6 +45,8 @@ class RewardTerms:
 
     Attributes:
         config: The options.
+        token_charges: KL charge of each token of the answers of the last `apply`; empty unless
+            `penalty.kl_in` is `token`.
     """
 
     def __init__(
@@ -52,6 +57,7 @@ class RewardTerms:
         sources: Mapping[str, ModelSource] | None = None,
     ) -> None:
         self.config, self._policy_of = config, policy_of
+        self.token_charges: Mapping[tuple[AgentID, Completion], Sequence[float]] = {}
         used = policies if config.penalty.kl_coef else {}
         self._references = reference_policies(used, sources or {})
 
@@ -62,12 +68,11 @@ class RewardTerms:
 
     def apply(self, rollouts: Sequence[Rollout]) -> Sequence[Rollout]:
         """Return the rollouts with the rewards that the learner trains on."""
-        if self.config.credit.kind == "outcome":
-            rollouts = [outcome_rewards(rollout) for rollout in rollouts]
-        elif self.config.credit.kind == "team":
-            rollouts = [team_rewards(rollout) for rollout in rollouts]
+        rollouts = [credited(rollout, self.config.credit) for rollout in rollouts]
         penalty = self.config.penalty.overlong_penalty
-        charges = self._kl_charges(rollouts)
+        of_tokens = self._kl_charges(rollouts)
+        self.token_charges = of_tokens if self.config.penalty.kl_in == "token" else {}
+        charges = {key: math.fsum(each) for key, each in of_tokens.items()}
         if not penalty and not charges:
             return rollouts
 
@@ -121,11 +126,13 @@ class RewardTerms:
             return -penalty.overlong_penalty * overlong_term(length, limit, penalty.overlong_buffer)
         return penalty.overlong_penalty if answer.finish_reason == "length" else 0.0
 
-    def _kl_charges(self, rollouts: Sequence[Rollout]) -> dict[tuple[AgentID, Completion], float]:
-        """Return kl_coef * sum over tokens of the KL estimate of each answer; empty without it."""
+    def _kl_charges(
+        self, rollouts: Sequence[Rollout]
+    ) -> dict[tuple[AgentID, Completion], list[float]]:
+        """Return kl_coef times the KL estimate at each token of each answer; empty without it."""
         if not self.config.penalty.kl_coef or self.in_loss:
             return {}
-        charges: dict[tuple[AgentID, Completion], float] = {}
+        charges: dict[tuple[AgentID, Completion], list[float]] = {}
         for name in self._references:
             given = dict.fromkeys(
                 (agent, answer)
@@ -138,9 +145,9 @@ class RewardTerms:
     @torch.no_grad()
     def _policy_charges(
         self, name: str, given: Sequence[tuple[AgentID, Completion]]
-    ) -> dict[tuple[AgentID, Completion], float]:
+    ) -> dict[tuple[AgentID, Completion], list[float]]:
         reference, config = self._references[name], self.config
-        charges: dict[int, float] = {}
+        charges: dict[int, list[float]] = {}
         rows = [TokenRow(answer.prompt_ids, answer.token_ids) for _, answer in given]
         for numbers in reference.micro_batches(rows, config.compute.micro_batch_tokens):
             expected, _ = reference.logprobs(
@@ -151,10 +158,22 @@ class RewardTerms:
             answers = [given[i][1] for i in numbers]
             sampled = expected.new_tensor([lp for each in answers for lp in _full_logprobs(each)])
             kl = kl_estimate(sampled, expected, config.penalty.kl_estimator)
-            parts = kl.split([len(rows[i].token_ids) for i in numbers])
-            totals = [config.penalty.kl_coef * float(part.sum()) for part in parts]
-            charges |= zip(numbers, totals, strict=True)
+            parts = (config.penalty.kl_coef * kl).split([len(rows[i].token_ids) for i in numbers])
+            charges |= zip(numbers, (part.tolist() for part in parts), strict=True)
         return {given[i]: charge for i, charge in gather(charges).items()}
+
+
+def credited(rollout: Rollout, credit: CreditOptions) -> Rollout:
+    """Return a rollout with the rewards that the kind of credit gives."""
+    if credit.kind == "outcome":
+        return outcome_rewards(rollout)
+    if credit.kind == "team":
+        return team_rewards(rollout)
+    if credit.kind == "mixed":
+        return mixed_rewards(rollout, credit.term_weight)
+    if credit.kind == "quality" or credit.kind == "margin":
+        return history_rewards(rollout, credit.kind, credit.term_weight)
+    return rollout
 
 
 def _full_logprobs(answer: Completion) -> Sequence[float]:

@@ -15,8 +15,9 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import MlrlError, UnknownNameError
+from mlrl_learners.config.env import DEFAULT_SPLIT, evaluation_options
 from mlrl_learners.config.options import check_options
-from mlrl_learners.config.yaml import parse_yaml
+from mlrl_learners.config.yaml import read_yaml
 from mlrl_learners.errors import ConfigError, unknown_name
 
 __all__ = ["Budget", "Entry", "Suite", "env_options", "load_suite", "suite_files", "suite_of"]
@@ -57,7 +58,7 @@ class Entry:
 
     Attributes:
         env: Id of the environment, including its version.
-        split: Split of its data.
+        split: Split of its data; the default is left out for environments without splits.
         tasks: Number of tasks, counted from the first; None for the whole split.
         options: Further arguments of `mlrl_envs.make`.
         budget: Budget of every actor.
@@ -67,7 +68,7 @@ class Entry:
     """
 
     env: str
-    split: str
+    split: str = DEFAULT_SPLIT
     tasks: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     budget: Budget = field(default_factory=Budget)
@@ -90,7 +91,7 @@ class Entry:
     @property
     def env_options(self) -> dict[str, Any]:
         """All arguments of `mlrl_envs.make`, except the id."""
-        return env_options(self.options, self.split, self.budget.turns)
+        return env_options(self.env, self.options, self.split, self.budget.turns)
 
     def make_env(self) -> Any:  # noqa: ANN401 - any PettingZoo parallel environment
         """Make the environment.
@@ -101,10 +102,11 @@ class Entry:
         """
         try:
             return mlrl_envs.make(self.env, **self.env_options)
-        except (ValueError, LookupError) as error:
-            if not isinstance(error, MlrlError):
+        except (ValueError, LookupError, TypeError) as error:
+            if not isinstance(error, MlrlError | TypeError):
                 raise
-            raise ConfigError(f"entry {self.name}: {error}") from error
+            fix = "; set budget.turns to null there" if "'max_turns'" in str(error) else ""
+            raise ConfigError(f"entry {self.name}: {error}{fix}") from error
 
 
 @dataclass(frozen=True)
@@ -174,10 +176,12 @@ class Suite:
         return dataclasses.replace(self, entries=kept)
 
 
-def env_options(options: Mapping[str, Any], split: str, turns: int | None) -> dict[str, Any]:
+def env_options(
+    env_id: str, options: Mapping[str, Any], split: str, turns: int | None
+) -> dict[str, Any]:
     """Return all arguments of `mlrl_envs.make` for an entry, except the id."""
     limit = {} if turns is None else {"max_turns": turns}
-    return {**options, "split": split, **limit}
+    return {**evaluation_options(env_id, {**options, "split": split}), **limit}
 
 
 def suite_files() -> dict[str, Path]:
@@ -202,7 +206,7 @@ def load_suite(name_or_path: str) -> Suite:
         if path.suffix in (".yaml", ".yml"):
             raise ConfigError(f"no suite at {name_or_path!r}")
         raise unknown_name("suite", name_or_path, known)
-    return suite_of(parse_yaml(path.read_text("utf-8"), str(path)), path.name)
+    return suite_of(read_yaml(path), path.name)
 
 
 def suite_of(value: object, source: str = "suite") -> Suite:

@@ -13,9 +13,13 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 
 from mlrl_envs.errors import DataNotFoundError, InvalidArgumentError, MlrlError
-from mlrl_learners.cli.parser import Parser, split_words
+from mlrl_envs.references import import_module
+from mlrl_learners.cli.network import look_for_hub
+from mlrl_learners.cli.parser import Parser, UnknownOptionError, split_words
+from mlrl_learners.cli.spelling import local_install, respelled
 from mlrl_learners.config.overrides import split_overrides
 from mlrl_learners.config.run import known_keys
 from mlrl_learners.errors import (
@@ -49,7 +53,13 @@ COMMANDS = {
     "bench": "bench",
     "leaderboard": "leaderboard",
 }
-MISTAKES = (InvalidArgumentError, DataNotFoundError, ModelNotFoundError, CheckpointError)
+MISTAKES = (
+    InvalidArgumentError,
+    DataNotFoundError,
+    ModelNotFoundError,
+    CheckpointError,
+    UnicodeError,
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status.
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        look_for_hub()
     _write_any_text()
     # OpenMP threads spin for about 50 µs before they sleep. Longer spinning wastes shared cores; no
     # spinning makes small operations a third slower. The variable is read when torch is imported.
@@ -78,37 +90,68 @@ def main(argv: Sequence[str] | None = None) -> int:
         if is_main():  # the failed process printed the error, but perhaps on another machine
             print(f"mlrl: {error}", file=sys.stderr)
         return 1
-    except (MlrlError, OSError) as error:
+    except (MlrlError, OSError, UnicodeDecodeError) as error:
         if "--debug" in words:
             traceback.print_exc()
-        print(f"mlrl: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"mlrl: {local_install(' '.join(str(error).split()))}", file=sys.stderr)
         return 2 if _is_mistake(error) else 1
 
 
 def build_parser() -> Parser:
     """Return the parser of all commands."""
     parser = Parser(prog="mlrl", description="Multi-agent text environments and learners.")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    parser.add_argument("--version", action="version", version=_version())
+    commands = parser.add_subparsers(metavar="COMMAND")
     for name, module_name in COMMANDS.items():
         module = importlib.import_module(f"{__name__}.{module_name}")
         summary = (module.__doc__ or "").split("\n", 1)[0].split(": ", 1)[-1]
         command = commands.add_parser(name, help=summary, description=summary)
         command.add_argument("--debug", action="store_true", help="print the traceback of an error")
+        command.add_argument(
+            "--import",
+            dest="imports",
+            action="append",
+            default=[],
+            metavar="CODE",
+            help="a Python file or module to import first; train stores it with the run",
+        )
         module.add_arguments(command)
         command.set_defaults(run=module.run, sections=module.SECTIONS)
     return parser
 
 
 def _dispatch(words: Sequence[str]) -> int:
-    if words and not words[0].startswith("-") and words[0] not in COMMANDS:
+    if not words:
+        build_parser().print_help()
+        return 0
+    if not words[0].startswith("-") and words[0] not in COMMANDS:
         raise unknown_name("command", words[0], COMMANDS)
     if world().size > 1 and words[:1] != ["train"]:
         raise ConfigError("torchrun works with mlrl train only; start other commands without it")
     plain, overrides = split_words(words)
-    arguments = build_parser().parse_args(plain)
+    try:
+        arguments = build_parser().parse_args(plain)
+    except UnknownOptionError as error:
+        raise respelled(error, _sections(words[0]), words) from None
     _check_overrides(overrides, arguments.sections)
+    for place in arguments.imports:
+        import_module(place)
     status: int = arguments.run(arguments, overrides)
     return status
+
+
+def _version() -> str:
+    with contextlib.suppress(PackageNotFoundError):
+        return f"mlrl {version('mlrl')}"
+    return "mlrl, not installed"
+
+
+def _sections(command: str) -> tuple[str, ...]:
+    """Return the sections of the configuration that a command reads."""
+    if command not in COMMANDS:
+        return ()
+    module = importlib.import_module(f"{__name__}.{COMMANDS[command]}")
+    return tuple(module.SECTIONS)
 
 
 def _check_overrides(overrides: Sequence[str], sections: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.models import as_endpoint
+from mlrl_envs.references import import_reference
 from mlrl_learners.actors import (
     DiscussionActor,
     EndpointActor,
@@ -23,6 +24,7 @@ from mlrl_learners.actors import (
 )
 from mlrl_learners.actors.game_script import check_script
 from mlrl_learners.cli.parser import printable
+from mlrl_learners.cli.referenced_actor import is_code, referenced_actor
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import LearnerConfig, RunConfig
 from mlrl_learners.config.stored import load_stored_config
@@ -71,6 +73,7 @@ SUMMARIES: dict[str, str] = {
     **SCRIPTS,
     f"{SCRIPT}:NAME": "a scripted player of a game, such as script:perfect; see env.scripts",
     f"{SERVED}:MODEL@URL": "a model on an OpenAI-compatible server",
+    "FILE.py:NAME, MODULE:NAME": "a function (agent, observation) -> answer, or a class of actors",
     "RUN, CHECKPOINT or MODEL": "a trained run, or a model by its name or folder",
     **{f"{name}:ACTOR": summary for name, (_, summary) in WRAPPERS.items()},
 }
@@ -105,10 +108,11 @@ def make_actor(
         if not rest:
             raise ConfigError(f"{prefix} wraps another actor: write {prefix}:ACTOR")
         return WRAPPERS[prefix][0](make_actor(rest, agents, seed=seed, options=options))
-    if prefix == SCRIPT:
-        return ScriptActor(_script_name(rest), seed)
-    if prefix == SERVED:
-        return _served(rest, seed, options)
+    if prefix in (SCRIPT, SERVED):
+        is_script = prefix == SCRIPT
+        return ScriptActor(_script_name(rest), seed) if is_script else _served(rest, seed, options)
+    if is_code(word):
+        return referenced_actor(word, agents, seed, options or {})
     check_word(word)
     return _from_path(word, agents, seed, options)
 
@@ -121,6 +125,8 @@ def check_word(word: str) -> None:
     """
     prefix, colon, _ = word.partition(":")
     if word in SCRIPTS or Path(word).exists() or (colon and prefix in (*WRAPPERS, SERVED, SCRIPT)):
+        return
+    if is_code(word):
         return
     known = [*WRAPPERS, SERVED, SCRIPT] if colon else [*SCRIPTS, *WRAPPERS, SERVED, SCRIPT]
     is_near = difflib.get_close_matches(prefix, known, n=1, cutoff=0.75)
@@ -145,7 +151,9 @@ def check_player(word: str, env: Any) -> None:  # noqa: ANN401 - any PettingZoo 
         raise CheckpointError(f"{base!r} has no checkpoint yet")
     if Path(base).exists() or base in SCRIPTS:
         return
-    if prefix == SCRIPT:
+    if is_code(base):
+        import_reference(base)
+    elif prefix == SCRIPT:
         check_script(_script_name(rest), env)
     elif prefix == SERVED:
         _split_served(rest)

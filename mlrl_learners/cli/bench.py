@@ -97,6 +97,12 @@ def _run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     if arguments.measures:
         measures = measure_suite(suite, actor, played, folder, settings)
     described = {**actor.describe(suite.seeds), "note": arguments.note}
+    if "token_budget" in described:
+        print(
+            f"mlrl: the learner of {actor.name} takes no max_new_tokens: its answers are not "
+            "limited to the tokens of the suite",
+            file=sys.stderr,
+        )
     path = arguments.out or folder / "result.json"
     result = write_result(path, suite, described, played, settings, measures=measures)
     if arguments.json:

@@ -7,6 +7,7 @@ training seeds.
 
 import dataclasses
 import hashlib
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,12 @@ from mlrl_learners.cli.actors import (
     run_of,
     unwrapped,
 )
+from mlrl_learners.cli.referenced_actor import is_code
 from mlrl_learners.config.option_places import has_groups, merge_options
 from mlrl_learners.config.run import load_config
 from mlrl_learners.config.stored import load_stored_config
 from mlrl_learners.errors import CheckpointError, ConfigError
+from mlrl_learners.registry import registry
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.training.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.types import Actor, AgentID
@@ -76,8 +79,20 @@ class NamedActor:
             "base": self._short(),
             "options": self._options,
             "weights": [digest for digest in weights if digest],
+            **({} if self.takes_budget(seeds[0]) else {"token_budget": "not taken"}),
             **({"trained": trained if SEED in self._base else trained[:1]} if trained else {}),
         }
+
+    def takes_budget(self, seed: int) -> bool:
+        """Return whether answers are limited to the tokens of the suite.
+
+        A learner of another package is limited if its factory has a keyword `max_new_tokens`.
+        """
+        path = Path(self._word(seed))
+        if run_of(path) is None:
+            return True
+        config = load_stored_config(_checkpoint(path)[0] / CONFIG_FILE)
+        return bool(_token_limit(config.learner.name, 1))
 
     def identity(self, seed: int) -> dict[str, Any]:
         """Return values that identify the actor: wrappers, weights, settings and server."""
@@ -102,9 +117,9 @@ class NamedActor:
         if run_of(Path(word)) is not None:
             actor: Actor = self._learned(Path(word), agents, tokens)
         else:
-            is_served = word.startswith(f"{SERVED}:")
-            limit = {"max_tokens": tokens} if is_served else _token_limit("magrpo", tokens)
-            given = merge_options(self._options, limit) if takes_options(word) else {}
+            given = {}
+            if takes_options(word):
+                given = merge_options(self._options, _word_limit(word, tokens))
             actor = make_actor(word, agents, seed=seed, options=given)
         for way in reversed(self._ways):
             actor = WRAPPERS[way][0](actor)
@@ -148,17 +163,19 @@ class NamedActor:
         word = self._base if seed is None else self._word(seed)
         if word.startswith(f"{SERVED}:"):
             return word.rpartition("@")[0] or word
-        is_path = SEED in word or Path(word).exists()
+        is_path = SEED in word or Path(word).exists() or ".py:" in word
         return Path(word).name if is_path else word
 
     def _hash(self, seed: int) -> str:
-        """Return a hash of the weights of a run or of a model folder; empty for other actors."""
+        """Return a hash of the weights of a run or model folder, or of a script; else empty."""
         word = self._word(seed)
         if word not in self._weights:
-            path = Path(word)
+            file, is_file, _ = word.partition(".py:")
+            path = Path(f"{file}.py" if is_file else word)
             if run_of(path) is not None:
                 path = _checkpoint(path)[1] / "learner"
-            self._weights[word] = _hash_of(path) if path.is_dir() else ""
+            known = path.is_dir() or (is_file and path.is_file())
+            self._weights[word] = _hash_of(path) if known else ""
         return self._weights[word]
 
     def _trained(self, seed: int) -> dict[str, Any] | None:
@@ -179,13 +196,23 @@ class NamedActor:
 
 
 def _token_limit(learner: str, tokens: int) -> dict[str, Any]:
-    """Return the option of a learner that limits the tokens of an answer."""
+    """Return the option of a learner that limits the tokens of an answer; empty without one."""
     limit = {"max_new_tokens": tokens}
-    return {"sampling": limit} if has_groups(learner) else dict(limit)
+    if has_groups(learner):
+        return {"sampling": limit}
+    named = inspect.signature(registry[learner].load()).parameters
+    return limit if "max_new_tokens" in named else {}
+
+
+def _word_limit(word: str, tokens: int) -> dict[str, Any]:
+    """Return the option that limits the tokens of an endpoint or a model; empty for code."""
+    if word.startswith(f"{SERVED}:"):
+        return {"max_tokens": tokens}
+    return {} if is_code(word) else _token_limit("magrpo", tokens)
 
 
 def takes_options(word: str) -> bool:
-    """Return whether an unwrapped actor has options: a run, a model or an endpoint."""
+    """Return whether an unwrapped actor has options: a run, a model, an endpoint or code."""
     return word not in SCRIPTS and not word.startswith(f"{SCRIPT}:")
 
 
@@ -198,6 +225,8 @@ def _checkpoint(path: Path) -> tuple[Path, Path]:
 
 
 def _hash_of(folder: Path) -> str:
+    if folder.is_file():  # a script
+        return hashlib.sha256(folder.read_bytes()).hexdigest()
     digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name not in NO_WEIGHTS:

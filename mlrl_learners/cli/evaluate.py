@@ -9,6 +9,7 @@ import mlrl_envs
 from mlrl_learners.cli.actors import SERVED, load_run, make_actor, options_of, run_of, unwrapped
 from mlrl_learners.cli.opponents import check_opponents, evaluation_config, evaluation_seats
 from mlrl_learners.cli.parser import at_least, print_json, print_table
+from mlrl_learners.config.env import evaluation_options
 from mlrl_learners.config.run import RunConfig, from_mapping, to_mapping
 from mlrl_learners.config.stored import load_stored_config
 from mlrl_learners.errors import CheckpointError, ConfigError, UnknownNameError, unknown_name
@@ -36,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", type=at_least(1), help="play only the first TASKS tasks")
     parser.add_argument("--samples", type=at_least(1), default=1, help="episodes per task")
     parser.add_argument(
-        "--k", type=at_least(1), nargs="+", help="values of k for pass@k; default: 1 to SAMPLES"
+        "--k",
+        type=at_least(1),
+        nargs="+",
+        help="values of k for pass@k; default: powers of two, SAMPLES",
     )
     parser.add_argument("--seed", type=at_least(0), default=0, help="random seed")
     parser.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
@@ -53,13 +57,15 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     options = dict(config.env.options)
     if run_dir is not None:
         options |= config.train.eval_options
-    split = arguments.split or options.pop("split", None) or "eval"
+    split = arguments.split or options.pop("split", None)
+    split = evaluation_options(config.env.location, {"split": split}).get("split")
     own = options_of(from_mapping({"env": {"id": config.env.id}}, overrides).learner)
     owner, done = _origin(arguments, run_dir)
     if arguments.actor is None:
         actor = _trained(arguments, run_dir, own if run_dir is None else config.learner.options)
     else:
-        agents = _agents(config.env.location, {**options, "split": split})
+        chosen = options if split is None else {**options, "split": split}
+        agents = _agents(config.env.location, chosen)
         given = own if _has_options(arguments.actor) else config.learner.options
         actor = make_actor(arguments.actor, agents, seed=arguments.seed, options=given)
     file = None if arguments.episodes is None else JsonlFile(arguments.episodes)

@@ -6,9 +6,30 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.errors import ConfigError, UnknownNameError, unknown_name
 
-__all__ = ["Parser", "at_least", "print_json", "print_table", "printable", "split_words"]
+__all__ = [
+    "Parser",
+    "UnknownOptionError",
+    "at_least",
+    "print_json",
+    "print_table",
+    "printable",
+    "split_words",
+]
+
+
+class UnknownOptionError(UnknownNameError):
+    """An option that a command does not have.
+
+    Args:
+        option: The option, with its dashes.
+        known: Options of the command.
+    """
+
+    def __init__(self, option: str, known: Sequence[str]) -> None:
+        super().__init__(str(unknown_name("option", option, known)))
+        self.option, self.known = option, known
 
 
 class Parser(argparse.ArgumentParser):
@@ -21,13 +42,26 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse the arguments; unknown arguments raise an error."""
+        if args is not None and not self._subparsers:  # before a missing argument is reported
+            self._check_options(args)
         parsed, left = super().parse_known_args(args, namespace)
         for word in left:
             if word.startswith("-"):
-                known = [name for name in self._option_string_actions if name.startswith("--")]
-                raise unknown_name("option", word.partition("=")[0], known)
+                raise self._unknown(word)
             raise ConfigError(f"unexpected argument {word!r}; see {self.prog} --help")
         return parsed, left
+
+    def _check_options(self, words: Sequence[str]) -> None:
+        for word in words:
+            if word == "--":
+                return
+            if word.startswith("--") and word.partition("=")[0] not in self._option_string_actions:
+                raise self._unknown(word)
+
+    def _unknown(self, word: str) -> UnknownOptionError:
+        name = word.partition("=")[0]
+        known = [each for each in self._option_string_actions if each.startswith("--")]
+        return UnknownOptionError(name, known)
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing the usage."""

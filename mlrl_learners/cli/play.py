@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import mlrl_envs
+from mlrl_envs.workflows import Graph, describe
 from mlrl_learners.cli.actors import make_actor, options_of
 from mlrl_learners.cli.parser import at_least, print_json, printable
 from mlrl_learners.config.run import from_mapping
@@ -26,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--actor",
         help="the actor, see mlrl list; default: reference if the task has one, else random",
     )
+    parser.add_argument(
+        "--workflow", metavar="NAME", help="play through a graph of agents, see mlrl list"
+    )
     parser.add_argument("--task-id", help="id of the task")
     parser.add_argument("--seed", type=at_least(0), default=0, help="random seed")
     parser.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
@@ -34,7 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Play one episode."""
-    config = from_mapping({"env": {"id": arguments.env}}, overrides)
+    drawn = [] if arguments.workflow is None else ["--env.workflow", arguments.workflow]
+    config = from_mapping({"env": {"id": arguments.env}}, [*drawn, *overrides])
     env = mlrl_envs.make(config.env.location, **config.env.options)
     task = {} if arguments.task_id is None else {"task_id": arguments.task_id}
     try:
@@ -52,6 +57,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     if arguments.json:
         print_json(episode_record(episode, env_id=config.env.id))
     else:
+        _print_workflow(env)
         _print(config.env.id, episode)
     return 0
 
@@ -65,6 +71,14 @@ def _actor(
     has_reference = bool(getattr(env, "reference_actions", dict)())
     word = arguments.actor or ("reference" if has_reference else "random")
     return make_actor(word, list(env.possible_agents), seed=arguments.seed, options=options)
+
+
+def _print_workflow(env: Any) -> None:  # noqa: ANN401 - any PettingZoo parallel environment
+    """Print who reads whom in a workflow."""
+    graph = getattr(getattr(env, "family", None), "graph", None)
+    if isinstance(graph, Graph):
+        print(f"workflow {graph.name}: step, node <- nodes that it reads => agent that it plays")
+        print(f"{describe(graph)}\n")
 
 
 def _print(env_id: str, episode: Episode) -> None:
@@ -86,7 +100,10 @@ def _print_turn(turn: EpisodeTurn) -> None:
     for agent, reward in turn.rewards.items():
         parts = ", ".join(f"{name} {value:.4f}" for name, value in turn.components[agent].items())
         print(f"\n{agent} earns {reward:.4f} ({parts})")
-        for line in _flat(turn.infos.get(agent, {}).get("diagnostics")):
+        facts = turn.infos.get(agent, {}).get("diagnostics")
+        if isinstance(facts, Mapping):  # the graph is printed once, before the episode
+            facts = {name: value for name, value in facts.items() if name != "workflow"}
+        for line in _flat(facts):
             print(f"    {printable(line)}")
 
 

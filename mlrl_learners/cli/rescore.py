@@ -90,7 +90,7 @@ def _origin(episode: Record, overrides: Sequence[str]) -> Origin:
 
 def _entry_origin(entry: Mapping[str, Any]) -> Origin:
     turns = entry["budget"]["turns"]
-    return entry["env"], env_options(entry["options"], entry["split"], turns)
+    return entry["env"], env_options(entry["env"], entry["options"], entry["split"], turns)
 
 
 def _rescore_all(

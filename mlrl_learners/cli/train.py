@@ -2,15 +2,19 @@
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import mlrl_envs
 from mlrl_learners.cli.actors import make_learner
+from mlrl_learners.cli.early_checks import check_example_files, check_folder
 from mlrl_learners.cli.opponents import check_opponents, make_players
 from mlrl_learners.cli.parser import print_json
+from mlrl_learners.config.env import evaluation_options
 from mlrl_learners.config.run import RunConfig, load_config, to_mapping
-from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.config.stored import with_absolute_paths
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.loggers import open_loggers
 from mlrl_learners.processes.work_sharing import exchange, finish, is_main, start, together
 from mlrl_learners.runs.files import CONFIG_FILE
@@ -20,7 +24,7 @@ from mlrl_learners.types import RolloutConfig
 
 __all__ = ["SECTIONS", "add_arguments", "run", "train_config"]
 
-SECTIONS: tuple[str, ...] = ("env", "learner", "rollout", "train", "logging", "opponents")
+SECTIONS: tuple[str, ...] = ("env", "learner", "rollout", "train", "logging", "opponents", "code")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source", nargs="?", help="a preset (mlrl list) or a YAML file; not needed with --resume"
     )
-    parser.add_argument("--run-dir", type=Path, required=True, help="run directory")
+    parser.add_argument("--run-dir", type=Path, help="run directory; default: runs/NAME-TIME")
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -38,8 +42,8 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Train and print the result."""
     start()
     with together():
-        config = load_config(_source(arguments), overrides)
-        result = train_config(config, arguments.run_dir, resume=arguments.resume)
+        config = with_absolute_paths(load_config(_source(arguments), overrides), arguments.imports)
+        result = train_config(config, _run_dir(arguments), resume=arguments.resume)
     finish()
     if is_main():
         _report(result, as_json=arguments.json)
@@ -66,14 +70,14 @@ def train_config(
     config: RunConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
 ) -> TrainResult:
     """Train with a configuration; see `mlrl_learners.train` for the exceptions."""
-    if not resume and (run_dir / CONFIG_FILE).exists():  # before a model is loaded
-        raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
+    check_folder(run_dir, resume=resume)  # before a model is loaded
+    check_example_files(config)
     if resume:
         check_resumable(run_dir)
     exchange(None)  # no process writes before all processes have checked the folder
     if config.train.eval_every:  # report mistakes now, not at the first evaluation
-        options = {**config.env.options, "split": "eval", **config.train.eval_options}
-        mlrl_envs.make(config.env.location, **options).close()
+        changed = evaluation_options(config.env.location, config.train.eval_options)
+        mlrl_envs.make(config.env.location, **{**config.env.options, **changed}).close()
     check_opponents(config)
     players = make_players(config)
     learner = make_learner(config)
@@ -108,13 +112,23 @@ def train_config(
             logger.close()
 
 
+def _run_dir(arguments: argparse.Namespace) -> Path:
+    """Return the chosen run directory, or `runs/NAME-TIME`; rank 0 reads the clock."""
+    if arguments.run_dir is not None:
+        return Path(arguments.run_dir)
+    if arguments.resume:
+        raise ConfigError("--resume needs the run: add --run-dir")
+    name = f"{Path(arguments.source).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
+    return Path("runs") / str(exchange(name)[0])
+
+
 def _source(arguments: argparse.Namespace) -> str | Path:
     if arguments.source is not None:
         return str(arguments.source)
-    own: Path = arguments.run_dir / CONFIG_FILE
-    if not (arguments.resume and own.is_file()):
+    own = None if arguments.run_dir is None else arguments.run_dir / CONFIG_FILE
+    if own is None or not (arguments.resume and own.is_file()):
         raise ConfigError("give a preset or a configuration file; mlrl list shows the presets")
-    return own
+    return Path(own)
 
 
 def _sentence(result: TrainResult) -> str:

@@ -17,7 +17,7 @@ from mlrl_envs.errors import DataNotFoundError
 from mlrl_learners.cli import validate_learner
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.run import from_mapping
-from mlrl_learners.errors import ConfigError
+from mlrl_learners.errors import ConfigError, UnknownNameError
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.types import AgentID
 
@@ -71,7 +71,7 @@ class Report:
         if self.rows is None:
             return (self.env_id, "", "no data", "", "", "", "")
         references = [row.reference for row in self.rows if row.reference is not None]
-        solved, split = sum(references), self.options["split"]
+        solved, split = sum(references), self.options.get("split", "")
         counts = (len(self.rows), len(references), solved, len(self.failed))
         return (self.env_id, split, *counts, f"{self.seconds:.1f}")
 
@@ -98,7 +98,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ids of environments, default: all of mlrl; or the word learner and names of "
         "learners, which are trained on toy environments with a known optimum",
     )
-    parser.add_argument("--split", default="all", help="split to check; default: all")
+    parser.add_argument(
+        "--split", help="split to check; default: all, or that of the environment if it has no all"
+    )
     parser.add_argument("--batch-size", type=at_least(1), default=32, help="tasks per batch")
     parser.add_argument(
         "--updates", type=at_least(1), default=40, help="updates per toy environment"
@@ -139,10 +141,23 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
 
 def _report(env_id: str, arguments: argparse.Namespace, overrides: Sequence[str]) -> "Report":
     config = from_mapping({"env": {"id": env_id}}, overrides)
-    options = {**config.env.options, "split": arguments.split}
+    options = _with_split(config.env.id, config.env.options, arguments.split)
     started = time.perf_counter()
     rows = validate(config.env.id, options, batch_size=arguments.batch_size)
     return Report(config.env.id, options, time.perf_counter() - started, rows)
+
+
+def _with_split(env_id: str, options: Mapping[str, Any], split: str | None) -> dict[str, Any]:
+    """Return the options with a split: the given one, or `all` if the environment has it."""
+    if split is not None:
+        return {**options, "split": split}
+    try:
+        mlrl_envs.make(env_id, **{**options, "split": "all"}).close()
+    except UnknownNameError as error:
+        if "split" not in str(error):
+            raise
+        return dict(options)
+    return {**options, "split": "all"}
 
 
 def validate(

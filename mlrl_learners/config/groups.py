@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 from mlrl_learners.config.option_places import ACCEPTED, merge_options, place_of
@@ -22,6 +22,8 @@ __all__ = [
     "OptionGroup",
     "build_config",
     "check_known",
+    "described",
+    "described_signature",
     "field_docs",
     "option_groups",
     "summary_of",
@@ -121,6 +123,35 @@ def option_groups(config: object) -> Iterator[OptionGroup]:
             yield OptionGroup(name, summary_of(type(group)), _options(type(group), vars(group)))
 
 
+def described(kind: type, name: str = "") -> OptionGroup:
+    """Return the fields of a dataclass with their defaults as a group."""
+    return OptionGroup(name, summary_of(kind), _options(kind, _defaults(kind)))
+
+
+def described_signature(function: Any, skipped: Collection[str] = ()) -> OptionGroup:  # noqa: ANN401
+    """Return the parameters of a function or class, with the meanings of its `Args:` section.
+
+    Args:
+        function: A function or class; its summary is that of its docstring.
+        skipped: Names of parameters that are no options.
+    """
+    text = inspect.getdoc(function) or ""
+    _, _, rest = text.partition("Args:\n")
+    found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", rest, re.MULTILINE)
+    meanings = {name: " ".join(meaning.split()) for name, meaning in found}
+    options = [
+        Option(
+            each.name,
+            "",
+            "required" if each.default is each.empty else each.default,
+            meanings.get(each.name, ""),
+        )
+        for each in inspect.signature(function).parameters.values()
+        if each.name not in skipped
+    ]
+    return OptionGroup("", text.split("\n", 1)[0], tuple(options))
+
+
 def field_docs(kind: type) -> dict[str, str]:
     """Return the descriptions of fields, from the `Attributes:` sections of a class and its bases.
 
@@ -154,6 +185,7 @@ def _defaults(config_type: type) -> dict[str, Any]:
         if field.default_factory is dataclasses.MISSING
         else field.default_factory()
         for field in dataclasses.fields(config_type)
+        if (field.default, field.default_factory) != (dataclasses.MISSING, dataclasses.MISSING)
     }
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mlrl_learners.config.options import describe_type
+from mlrl_learners.config.options import accepts, describe_type
+from mlrl_learners.config.yaml import parse_value
 from mlrl_learners.errors import ConfigError
 
 __all__ = ["parse_values", "split_overrides"]
@@ -32,21 +33,17 @@ def parse_values(texts: Mapping[str, str], types: Mapping[str, Any]) -> dict[str
     """Convert the text of each key to the type of the key.
 
     Raises:
-        ConfigError: If a text does not have the type of its key, or jsonargparse is missing.
+        ConfigError: If a text does not have the type of its key.
     """
-    if not texts:
-        return {}
+    return {key: _typed(key, text, types[key]) for key, text in texts.items()}
+
+
+def _typed(key: str, text: str, annotation: Any) -> object:  # noqa: ANN401 - a type form
     try:
-        from jsonargparse import ArgumentError, ArgumentParser
-    except ImportError as error:
-        raise ConfigError("jsonargparse is missing: pip install 'mlrl[learners]'") from error
-    values = {}
-    for key, text in texts.items():
-        parser = ArgumentParser(exit_on_error=False, add_help=False)
-        parser.add_argument(f"--{key}", type=types[key])
-        try:
-            values[key] = parser.parse_args([f"--{key}={text}"])[key]
-        except ArgumentError as error:
-            expected = describe_type(types[key])
-            raise ConfigError(f"{key} must be {expected}, got {text!r}") from error
-    return values
+        value = parse_value(text, f"--{key}")
+    except ConfigError:
+        value = text
+    for candidate in (value, text):
+        if accepts(annotation, candidate):
+            return candidate
+    raise ConfigError(f"{key} must be {describe_type(annotation)}, got {text!r}")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_learners.config.option_places import merge_options
-from mlrl_learners.config.yaml import parse_yaml
-from mlrl_learners.errors import unknown_name
+from mlrl_learners.config.yaml import read_yaml
+from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.registry import registry
 
 __all__ = ["PRESETS", "VARIANTS", "Variant", "preset_file", "presets", "read_source"]
@@ -92,13 +92,18 @@ def read_source(source: str | Path) -> object:
     """
     path = Path(source)
     if path.is_file():
-        return parse_yaml(path.read_text("utf-8"), str(path))
+        return read_yaml(path)
+    if path.is_dir() and str(source) not in presets():
+        raise ConfigError(
+            f"{str(source)!r} is a folder: give a preset or a YAML file; a run is continued with "
+            f"--run-dir {source} --resume"
+        )
     if path.suffix in (".yaml", ".yml") or path.parent != Path():
         beside = [str(other) for other in path.parent.glob("*.y*ml")]
         raise unknown_name("configuration file", str(source), beside)
     name = str(source)
     file = preset_file(name)
-    raw: Any = parse_yaml(file.read_text("utf-8"), str(file))
+    raw: Any = read_yaml(file)
     if file.stem != name:
         options = merge_options(raw["learner"]["options"], _variant(name).options)
         raw["learner"] = {**raw["learner"], "name": name, "options": options}

@@ -4,8 +4,6 @@ A configuration is read from a YAML file, changed by `--key value` overrides, an
 run directory. Every key is a field of a frozen dataclass, and its type is checked. The mappings
 `options`, `learner.model`, `train.eval_options` and those of `opponents` accept any key here:
 environments and learners check their own options.
-
-jsonargparse and PyYAML come with the extra `learners` and are imported when a file is read.
 """
 
 import dataclasses
@@ -15,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_type_hints
 
+from mlrl_envs.references import import_module
+from mlrl_learners.config.code import CodeConfig
 from mlrl_learners.config.env import EnvConfig
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.option_places import option_path
@@ -26,6 +26,8 @@ from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.types import Branching, JointMode, RolloutConfig
 
 __all__ = [
+    "SECTIONS",
+    "CodeConfig",
     "EnvConfig",
     "LearnerConfig",
     "LoggingConfig",
@@ -63,13 +65,18 @@ class RolloutOverrides:
     Attributes:
         num_samples: Completions per agent at each node, at least 1.
         joint_mode: `aligned` combines the j-th completions of all agents, `cross` plays every
-            combination.
-        branching: `tree` continues from every joint action, `chain` from one drawn at random.
+            combination, `replay` every answer beside the first ones of the others.
+        branching: `tree` continues from every joint action, `chain` from one drawn at random,
+            `greedy` from that of highest reward.
+        num_rollouts: Rollouts of each task, at least 1.
+        max_resamples: Most collections that replace tasks without spread, at least 0.
     """
 
     num_samples: int | None = None
     joint_mode: JointMode | None = None
     branching: Branching | None = None
+    num_rollouts: int | None = None
+    max_resamples: int | None = None
 
     def apply(self, asked: RolloutConfig) -> RolloutConfig:
         """Return the rollout settings of the learner with the values set here."""
@@ -148,6 +155,7 @@ class RunConfig:
         train: Length of the training, checkpoints and evaluations.
         logging: Loggers.
         opponents: Opponents of the learner, in training and in evaluations.
+        code: Code that registers environments, learners or loggers.
     """
 
     env: EnvConfig
@@ -156,15 +164,17 @@ class RunConfig:
     train: TrainConfig = field(default_factory=TrainConfig)
     logging: LoggingConfig = field(default_factory=LoggingConfig)
     opponents: OpponentsConfig = field(default_factory=OpponentsConfig)
+    code: CodeConfig = field(default_factory=CodeConfig)
 
 
-_SECTIONS: Mapping[str, type] = {
+SECTIONS: Mapping[str, type] = {
     "env": EnvConfig,
     "learner": LearnerConfig,
     "rollout": RolloutOverrides,
     "train": TrainConfig,
     "logging": LoggingConfig,
     "opponents": OpponentsConfig,
+    "code": CodeConfig,
 }
 _OPEN = frozenset(
     {
@@ -178,11 +188,11 @@ _SHORTHAND = ("env", "learner")
 
 def known_keys() -> list[str]:
     """Return the dotted names of all configuration keys, in order."""
-    return [f"{section}.{name}" for section in _SECTIONS for name in _names(section)]
+    return [f"{section}.{name}" for section in SECTIONS for name in _names(section)]
 
 
 def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
-    """Read a configuration.
+    """Read a configuration, and import the code that it names in `code.imports`.
 
     Args:
         source: Name of a preset, or path of a YAML file.
@@ -193,10 +203,13 @@ def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
 
     Raises:
         UnknownNameError: If there is no such preset, file or key.
-        ConfigError: If a value has the wrong type or is outside its range, the file is not YAML,
-            or jsonargparse is missing.
+        ConfigError: If a value has the wrong type or is outside its range, or the file is not
+            YAML.
     """
-    return from_mapping(read_source(source), overrides)
+    config = from_mapping(read_source(source), overrides)
+    for place in config.code.imports:
+        import_module(place)
+    return config
 
 
 def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
@@ -213,7 +226,7 @@ def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
             closed[field_key] = text
     for key, value in parse_values(closed, {key: _annotation(key) for key in closed}).items():
         _set(mapping, key.split("."), value)
-    return RunConfig(**{name: _section(name, mapping.get(name, {})) for name in _SECTIONS})
+    return RunConfig(**{name: _section(name, mapping.get(name, {})) for name in SECTIONS})
 
 
 def to_mapping(config: RunConfig) -> dict[str, Any]:
@@ -227,17 +240,17 @@ def save_config(config: RunConfig, path: Path) -> None:
 
 
 def _names(section: str) -> list[str]:
-    return [item.name for item in dataclasses.fields(_SECTIONS[section])]
+    return [item.name for item in dataclasses.fields(SECTIONS[section])]
 
 
 def _checked_sections(raw: object) -> dict[str, dict[str, Any]]:
     """Copy the mapping two levels deep; raise an error for unknown keys."""
     if not isinstance(raw, Mapping):
-        raise ConfigError(f"a configuration is a mapping of {', '.join(_SECTIONS)}, got {raw!r}")
+        raise ConfigError(f"a configuration is a mapping of {', '.join(SECTIONS)}, got {raw!r}")
     sections: dict[str, dict[str, Any]] = {}
     for section, values in raw.items():
-        if section not in _SECTIONS:
-            raise unknown_name("key", section, _SECTIONS)
+        if section not in SECTIONS:
+            raise unknown_name("key", section, SECTIONS)
         if not isinstance(values, Mapping | None):
             raise ConfigError(f"{section} must be a mapping of keys to values, got {values!r}")
         for name in values or {}:
@@ -273,10 +286,10 @@ def _set(mapping: dict[str, Any], path: Sequence[str], value: object) -> None:
 
 def _annotation(key: str) -> Any:  # noqa: ANN401 - type forms have no common type
     section, name = key.split(".")
-    return get_type_hints(_SECTIONS[section])[name]
+    return get_type_hints(SECTIONS[section])[name]
 
 
-def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of six types
+def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of seven types
     """Build a section from checked names and unchecked values."""
     for key, value in values.items():
         if not accepts(_annotation(f"{name}.{key}"), value):
@@ -284,4 +297,4 @@ def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one
             raise ConfigError(f"{name}.{key} must be {expected}, got {value!r}")
     if name == "env" and "id" not in values:
         raise ConfigError("env.id is missing: set it to an environment of mlrl list")
-    return _SECTIONS[name](**values)
+    return SECTIONS[name](**values)

@@ -1,12 +1,15 @@
-"""Configurations of stored runs, converted to the current names of options."""
+"""Configurations as runs store them: current names of options, absolute paths of files."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
+from mlrl_envs.references import absolute
+from mlrl_learners.config.code import CodeConfig
 from mlrl_learners.config.option_places import grouped
 from mlrl_learners.config.run import RunConfig, load_config
 
-__all__ = ["load_stored_config"]
+__all__ = ["load_stored_config", "with_absolute_paths"]
 
 
 def load_stored_config(path: Path) -> RunConfig:
@@ -22,3 +25,19 @@ def load_stored_config(path: Path) -> RunConfig:
     config = load_config(path)
     options = grouped(config.learner.name, config.learner.options)
     return dataclasses.replace(config, learner=dataclasses.replace(config.learner, options=options))
+
+
+def with_absolute_paths(config: RunConfig, imports: Sequence[str] = ()) -> RunConfig:
+    """Return the configuration with absolute paths of Python files, for use in any folder.
+
+    Args:
+        config: A configuration.
+        imports: Further modules and files for `code.imports`.
+    """
+    places = dict.fromkeys(map(absolute, [*config.code.imports, *imports]))
+    return dataclasses.replace(
+        config,
+        env=dataclasses.replace(config.env, id=absolute(config.env.id)),
+        learner=dataclasses.replace(config.learner, name=absolute(config.learner.name)),
+        code=CodeConfig(list(places)),
+    )

@@ -4,17 +4,18 @@ PyYAML follows YAML 1.1, where `off`, `no` and `on` are booleans and `1e-5` is a
 resolves plain scalars by the core schema of YAML 1.2 in both directions, so that a saved
 configuration loads unchanged. `inf` is accepted as another spelling of `.inf`.
 
-PyYAML comes with the extra `learners`. Without it, JSON, a subset of YAML, is read and written.
+Without PyYAML, JSON, a subset of YAML, is read and written.
 """
 
 import json
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from mlrl_learners.errors import ConfigError
 
-__all__ = ["dump_yaml", "parse_value", "parse_yaml"]
+__all__ = ["dump_yaml", "parse_value", "parse_yaml", "read_yaml"]
 
 _SCALARS = (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -52,11 +53,26 @@ def parse_yaml(text: str, source: str = "YAML") -> Any:  # noqa: ANN401 - YAML h
             return json.loads(text)
         return yaml.load(text, Loader=_with_scalars(yaml.SafeLoader))
     except json.JSONDecodeError as error:
-        fix = "PyYAML is not installed: pip install 'mlrl[learners]'"
+        fix = "PyYAML is not installed: pip install pyyaml"
         raise ConfigError(f"{source} cannot be read; {fix}") from error
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{source} is not valid YAML: {reason}") from error
+
+
+def read_yaml(path: Path) -> Any:  # noqa: ANN401  YAML holds anything
+    """Read a YAML file.
+
+    Raises:
+        ConfigError: If it is not UTF-8, and as `parse_yaml`.
+    """
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is not UTF-8 text: byte {error.start + 1} is 0x{error.object[error.start]:02x}"
+        ) from error
+    return parse_yaml(text, str(path))
 
 
 def parse_value(text: str, source: str = "YAML") -> Any:  # noqa: ANN401

@@ -26,6 +26,7 @@ from mlrl_learners.engine.logprobs import (
     micro_batches,
     num_tokens,
     prompt_states,
+    token_states,
 )
 from mlrl_learners.engine.model_checks import enable_checkpointing
 from mlrl_learners.engine.preparation import prepare
@@ -191,6 +192,7 @@ class Engine:
         temperature: float,
         with_entropy: bool = True,
         entropy_gradient: bool = False,
+        every_state: bool = False,
         adapter: str | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Compute log-probabilities, entropies and states in one forward pass.
@@ -200,11 +202,12 @@ class Engine:
             temperature: Divisor of the logits, above 0.
             with_entropy: Compute entropies; zeros otherwise.
             entropy_gradient: Whether entropies have a gradient.
+            every_state: Whether states are those before every completion token.
             adapter: The active adapter; None for the base alone.
 
         Returns:
             Log-probabilities and entropies of all completion tokens, float32 `[T]` each, and the
-            decoder's states at the last prompt tokens, `[B, H]`.
+            decoder's states at the last prompt tokens, `[B, H]`, or before every token, `[T, H]`.
         """
         read = rows or [IDLE]
         with self._forward(adapter):
@@ -216,6 +219,7 @@ class Engine:
                     temperature=temperature,
                     with_entropy=with_entropy,
                     entropy_gradient=entropy_gradient,
+                    every_state=every_state,
                     packed=self.mode.packs_prompts,
                 ),
             )
@@ -231,6 +235,17 @@ class Engine:
                 lambda: prompt_states(self.model.get_decoder(), prompts or [IDLE.prompt_ids]),
             )
         return states[: len(prompts)]
+
+    def token_states(self, rows: Sequence[TokenRow], *, adapter: str | None = None) -> Tensor:
+        """Return the decoder's states before each completion token, `[T, H]`."""
+        with self._forward(adapter):
+            states = sharding.compute(
+                self.model,
+                lambda: token_states(
+                    self.model.get_decoder(), rows or [IDLE], packed=self.mode.packs_prompts
+                ),
+            )
+        return states[: sum(len(row.token_ids) for row in rows)]
 
     def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
         """Yield row numbers of forward passes of at most `max_tokens` tokens each.

@@ -26,6 +26,7 @@ __all__ = [
     "micro_batches",
     "num_tokens",
     "prompt_states",
+    "token_states",
 ]
 
 MAX_KEYS_A_TOKEN = 3  # in packed attention; more copies of prompts take too much memory
@@ -124,13 +125,15 @@ def logprobs_and_states(
     temperature: float = 1.0,
     with_entropy: bool = True,
     entropy_gradient: bool = False,
+    every_state: bool = False,
     packed: bool = True,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return what `completion_logprobs` does, and the input of a value head, from one forward pass.
 
     Returns:
         Log-probabilities and entropies `[T]`, the latter with a gradient if `entropy_gradient`,
-        and the decoder's states at the last token of each row's prompt, `[B, H]`.
+        and the decoder's states at the last token of each row's prompt, `[B, H]`, or, with
+        `every_state`, before each completion token, `[T, H]`.
     """
     hidden = _completion_states(model.get_decoder(), rows, packed=packed)  # type: ignore[operator]
     targets = torch.tensor([token for row in rows for token in row.token_ids])
@@ -144,6 +147,8 @@ def logprobs_and_states(
         entropy_gradient=entropy_gradient,
         restriction=Restriction.of(nuclei, completions, hidden.device),
     )
+    if every_state:
+        return logprobs, entropy, hidden
     lengths = torch.tensor([len(row.token_ids) for row in rows], device=hidden.device)
     return logprobs, entropy, hidden[lengths.cumsum(0) - lengths]
 
@@ -152,6 +157,11 @@ def prompt_states(decoder: nn.Module, prompts: Sequence[Sequence[int]]) -> Tenso
     """Return a decoder's states at the last token of each prompt, `[B, H]`."""
     rows = [TokenRow(prompt, (0,)) for prompt in prompts]
     return _completion_states(decoder, rows, packed=False)
+
+
+def token_states(decoder: nn.Module, rows: Sequence[TokenRow], *, packed: bool = True) -> Tensor:
+    """Return a decoder's states before each completion token, `[T, H]`."""
+    return _completion_states(decoder, rows, packed=packed)
 
 
 def _completion_states(decoder: nn.Module, rows: Sequence[TokenRow], *, packed: bool) -> Tensor:

@@ -13,6 +13,8 @@ from typing import Any
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_envs.serve import remote_id
+from mlrl_envs.types import TextEnv
+from mlrl_learners.config.env import chosen_env, evaluation_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.figures.episode_figures import figures_of
 from mlrl_learners.play.jobs import (
@@ -31,13 +33,15 @@ from mlrl_learners.types import Actor, Episode, FailedEpisode
 
 __all__ = ["EvaluationResult", "evaluate"]
 
+UNKNOWN_TASKS = 16
 Outcomes = tuple[list[Episode], list[FailedEpisode]]
 
 
 def evaluate(
     *,
-    env_id: str,
     actor: Actor,
+    env_id: str | None = None,
+    env: str | TextEnv | Callable[..., TextEnv] | None = None,
     split: str | None = "eval",
     env_options: Mapping[str, Any] | None = None,
     env_server: str | Sequence[str] | None = None,
@@ -57,14 +61,17 @@ def evaluate(
     restored afterwards.
 
     Args:
-        env_id: A registered environment.
         actor: Plays every agent that has no opponent; figures are those of its agents.
-        split: Split to play; None for environments without splits.
+        env_id: A registered environment, or a reference as for `mlrl_envs.make`.
+        env: In place of `env_id`, an environment, of which copies are played, or a function or
+            class that makes one.
+        split: Split to play; None, or the default, for environments without splits.
         env_options: Arguments of `mlrl_envs.make` other than the split.
         env_server: Environment servers that play it, `host:port`; None for this process.
         samples: Episodes per task, at least 1.
-        k: Values of k for pass@k, each from 1 to `samples`; None for all of them.
-        tasks: Number of tasks, counted from the first, or their indices; None for all.
+        k: Values of k for pass@k, each from 1 to `samples`; None for powers of two and `samples`.
+        tasks: Number of tasks, counted from the first, or their indices; None for all, and for
+            16 episodes by seed in environments without `num_tasks`.
         seed: Seed from which the seeds of the episodes are derived.
         explore: Sample answers; decode greedily if false.
         batch_size: Number of episodes played in parallel, at least 1.
@@ -77,11 +84,18 @@ def evaluate(
         InfraError: If infrastructure broke every episode.
     """
     ks = _checked_ks(k, samples)
-    options = {**(env_options or {}), **({"split": split} if split else {})}
-    env = mlrl_envs.make(remote_id(env_id, env_server), **options)
+    env_id = chosen_env(env_id, env)
+    location = remote_id(env_id, env_server)
+    options = dict(env_options or {})
+    if split:
+        options = evaluation_options(location, {**options, "split": split})
+        split = options.get("split")
+    made = mlrl_envs.make(location, **options)
     started = time.perf_counter()
     try:
-        num_tasks = getattr(env, "num_tasks", None)
+        num_tasks = getattr(made, "num_tasks", None)
+        if num_tasks is None and tasks is None:
+            tasks = UNKNOWN_TASKS
         jobs = plan_jobs(num_tasks, tasks, samples=samples, seed=seed, batch_size=batch_size)
         if seats_of is not None:
             jobs = [replace(job, seats=seats_of(number)) for number, job in enumerate(jobs)]
@@ -90,12 +104,12 @@ def evaluate(
         with bar, sampling_from(actor, seed), sampling_opponents(seats, actor, seed):
             episodes, failures = _play_all(
                 batches(jobs, batch_size),
-                lambda batch: play_jobs(env, env_id, actor, batch, explore=explore),
+                lambda batch: play_jobs(made, env_id, actor, batch, explore=explore),
                 on_episode or (lambda _: None),
                 bar.update,
             )
     finally:
-        env.close()
+        made.close()
     if not episodes:
         raise InfraError(f"every episode of {env_id} failed: {failures[0].message}")
     seconds = time.perf_counter() - started
@@ -114,7 +128,8 @@ def evaluate(
 
 
 def _checked_ks(k: Sequence[int] | None, samples: int) -> list[int]:
-    ks = list(range(1, max(1, samples) + 1)) if k is None else sorted(set(k))
+    powers = [2**n for n in range(max(1, samples).bit_length())]
+    ks = sorted({*powers, max(1, samples)}) if k is None else sorted(set(k))
     if not ks or ks[0] < 1 or ks[-1] > max(1, samples):
         raise ConfigError(f"k must be numbers from 1 to samples = {samples}, got {list(k or ())}")
     return ks

@@ -12,9 +12,12 @@ here.
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from mlrl_learners.types import Node
+from mlrl_learners.types import AgentID, Node
 
-__all__ = ["aligned_advantages", "past_advantages"]
+__all__ = ["JointValues", "aligned_advantages", "alignment_terms", "past_advantages"]
+
+JointValues = Callable[[Node, AgentID], Sequence[float]]
+"""Value of each joint action of a node for an agent."""
 
 
 def past_advantages(
@@ -52,6 +55,48 @@ def aligned_advantages(
         advantage + beta * past * math.fsum(theirs[number] for theirs in others)
         for number, advantage in enumerate(own)
     ]
+
+
+def alignment_terms(
+    root: Node, agents: Sequence[AgentID], values: JointValues, *, gamma: float, beta: float
+) -> dict[tuple[int, AgentID], list[float]]:
+    """Return beta * w * (sum of the others' advantages) of each joint action, by node id and agent.
+
+    The advantage of a joint action for an agent is its value minus the mean over the node; others
+    may act at the node or wait there.
+
+    Args:
+        root: Root of the tree.
+        agents: Every agent.
+        values: Return of each joint action for an agent.
+        gamma: Discount factor per turn of the episode, in [0, 1].
+        beta: Weight of the alignment, at least 0.
+    """
+    centred = {
+        (id(node), agent): _less_mean(values(node, agent))
+        for node in root.walk()
+        for agent in agents
+    }
+    terms = {}
+    for agent in agents:
+
+        def own(node: Node, agent: AgentID = agent) -> Sequence[float]:
+            return (
+                centred[id(node), agent] if agent in node.completions else [0.0] * len(node.steps)
+            )
+
+        for node, past in past_advantages(root, own, gamma):
+            others = [centred[id(node), other] for other in agents if other != agent]
+            zeros = [0.0] * len(node.steps)
+            terms[id(node), agent] = aligned_advantages(zeros, others, past, beta=beta)
+    return terms
+
+
+def _less_mean(values: Sequence[float]) -> list[float]:
+    if min(values) == max(values):
+        return [0.0] * len(values)  # exactly 0: rounding errors must not become a gradient
+    mean = math.fsum(values) / len(values)
+    return [value - mean for value in values]
 
 
 def _below(

@@ -1,8 +1,9 @@
 """Credit assignment: the share of a joint action's value that one agent receives, without torch.
 
-Credit changes the rewards (`outcome_rewards`, `team_rewards`) or the values of the joint actions of
-a node (`credited_values`). Values are returns in methods without a critic and advantages in methods
-with one.
+Credit changes the rewards (`outcome_rewards`, `team_rewards`, and those of
+`mlrl_learners.functional.shaping`), or the values of the joint actions of a node
+(`credited_values`, and those of `replay` and `alignment` beside this module). Values are returns in
+methods without a critic and advantages in methods with one.
 
 Sources: difference rewards (Wolpert and Tumer, 2002), counterfactual baselines (COMA,
 arXiv 1705.08926), leave-one-out baselines (RLOO, arXiv 2402.14740), rewards of
@@ -21,7 +22,19 @@ from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
 __all__ = ["Credit", "credited_values", "outcome_rewards", "team_rewards", "with_rewards"]
 
-Credit = Literal["shared", "outcome", "difference", "leave_one_out", "team"]
+Credit = Literal[
+    "shared",
+    "outcome",
+    "team",
+    "mixed",
+    "quality",
+    "margin",
+    "difference",
+    "leave_one_out",
+    "replay",
+    "alignment",
+]
+"""Kinds of credit: the first six change rewards, the others values of joint actions."""
 
 RewardOf = Callable[[Node, JointStep, AgentID], float]
 """The reward of an agent for a joint action of a node."""
@@ -35,7 +48,7 @@ def credited_values(
     With Q(j) the value of the joint action j = (a, b), where a is the agent's answer and b are the
     answers of the others:
 
-    - `shared`, `outcome`, `team`: Q(j)
+    - all that change rewards, and `alignment`, whose term is part of Q: Q(j)
     - `difference`: Q(a, b) - mean of Q(a', b) over the agent's other answers a'
     - `leave_one_out`: Q(j) - mean of Q(k) over all other joint actions k; 0 if there is none
 

@@ -23,10 +23,12 @@ from mlrl_learners.functional.presence import next_seen, seen, waits_after
 from mlrl_learners.functional.reach import count_continuing, other_rollouts_means, share_futures
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
-__all__ = ["TurnGae", "Value", "chain_baselines"]
+__all__ = ["Entering", "TurnGae", "Value", "chain_baselines"]
 
 Value = Callable[[AgentID, Mapping[AgentID, str]], float]
 """Expected return V of an agent from the observations of all agents on."""
+Entering = Callable[[Node, AgentID, Sequence[float]], Sequence[float]]
+"""Advantage A' of each joint action of a node, from its expected return A + V."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +56,15 @@ class TurnGae:
         gamma: Discount factor per turn, in [0, 1].
         gae_lambda: lambda, from 0 (one-step temporal differences) to 1 (returns minus values).
         bootstrap: Whether the turn limit is artificial and the critic's value follows it.
+        entering: A' of the joint actions that follow, where an answer is many actions; None for
+            their A.
     """
 
     value: Value
     gamma: float
     gae_lambda: float
     bootstrap: bool = False
+    entering: Entering | None = None
 
     def joint_advantages(
         self,
@@ -148,11 +153,14 @@ class TurnGae:
         }
 
     def _entered(self, child: Node, agent: AgentID, baselines: "_Baselines") -> "_Future":
-        expected = mean(self._expected(child, agent, baselines), default=0.0)
+        returns = self._expected(child, agent, baselines)
+        expected = mean(returns, default=0.0)
         if agent not in child.observations:
             return _Future(expected, 0.0)
         value = self.value(agent, seen(child))
-        return _Future(value, expected - value)
+        if self.entering is None:
+            return _Future(value, expected - value)
+        return _Future(value, mean(list(self.entering(child, agent, returns)), default=0.0))
 
     def _cut(self, step: JointStep, agent: AgentID, sibling: "_Future") -> "_Future":
         """Return the future of a joint action without a child.

@@ -31,7 +31,7 @@ __all__ = [
     "statistic_weights",
 ]
 
-GroupBy = Literal["node", "agent", "agent_turn", "task"]
+GroupBy = Literal["node", "agent", "agent_turn", "task", "anchor"]
 WeightBy = Literal["step", "trajectory"]
 
 
@@ -40,11 +40,13 @@ class NodeContext:
     """What an agent has seen and earned before its answers at a node.
 
     Attributes:
+        agent: The agent.
         observation: Observation that it answers, the anchor of `anchored_advantages`.
         earned: Sum of its rewards on the path to the node, waiting included. With the undiscounted
             return of an answer, it is the return of the whole episode.
     """
 
+    agent: AgentID
     observation: str
     earned: float
 
@@ -58,6 +60,7 @@ def group_keys(
     - `agent`: all answers of one agent over one task (Dr. MAS)
     - `agent_turn`: all answers of one agent in one turn of a task
     - `task`: all answers of all agents over one task (GRPO)
+    - `anchor`: as `agent`, for the episodes of `anchored_advantages`
 
     Args:
         groups: Answers of each agent at each node.
@@ -74,6 +77,7 @@ def group_keys(
                 "agent": (task, group.agent),
                 "agent_turn": (task, group.agent, group.turn),
                 "task": task,
+                "anchor": (task, group.agent),
             }[group_by]
         )
     return keys
@@ -125,6 +129,7 @@ def anchored_advantages(
     *,
     step_weight: float = 1.0,
     normalize_std: bool = False,
+    epsilon: float = 1e-6,
 ) -> list[list[float]]:
     """Return A = A_episode + w * A_step, whose groups are a task and equal observations in it.
 
@@ -139,10 +144,11 @@ def anchored_advantages(
         anchors: Observation of each node; it counts within its task only.
         step_weight: w, at least 0; 1 in the paper.
         normalize_std: Divide by the standard deviations (paper: both ways).
+        epsilon: Constant added to the standard deviations, above 0.
     """
-    whole = grouped_advantages(episode_returns, tasks, normalize_std=normalize_std)
+    whole = grouped_advantages(episode_returns, tasks, normalize_std=normalize_std, epsilon=epsilon)
     places = list(zip(tasks, anchors, strict=True))
-    steps = grouped_advantages(step_returns, places, normalize_std=normalize_std)
+    steps = grouped_advantages(step_returns, places, normalize_std=normalize_std, epsilon=epsilon)
     return [
         [episode + step_weight * step for episode, step in zip(*both, strict=True)]
         for both in zip(whole, steps, strict=True)
@@ -161,7 +167,7 @@ def node_contexts(rollouts: Sequence[Rollout]) -> list[NodeContext]:
                     paid = {a: before.get(a, 0.0) + reward for a, reward in step.rewards.items()}
                     earned[id(step.child)] = {**before, **paid}
             contexts += (
-                NodeContext(node.observations[agent], before.get(agent, 0.0))
+                NodeContext(agent, node.observations[agent], before.get(agent, 0.0))
                 for agent in node.completions
             )
     return contexts

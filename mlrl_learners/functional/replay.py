@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import AgentID, Node
 
-__all__ = ["replay_actions", "replay_advantages", "samples_at"]
+__all__ = ["replay_actions", "replay_advantages"]
 
 
 def replay_advantages(node: Node, agent: AgentID, values: Sequence[float]) -> list[float]:
@@ -69,16 +69,3 @@ def replay_actions(sizes: Mapping[AgentID, int]) -> list[dict[AgentID, int]]:
         first,
         *({**first, agent: k} for agent, size in sizes.items() for k in range(1, size)),
     ]
-
-
-def samples_at(group_size: int | Sequence[int], turn: int) -> int:
-    """Return the number of answers to each prompt of a turn.
-
-    Args:
-        group_size: One number for all turns, or one for each turn, of which the last one is for
-            all further turns, such as (8, 4): 8 answers to the first prompt, 4 after each of them.
-        turn: Index of the turn, from 0.
-    """
-    if isinstance(group_size, int):
-        return group_size
-    return group_size[min(turn, len(group_size) - 1)]

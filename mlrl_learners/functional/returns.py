@@ -1,11 +1,13 @@
 """Returns over rollout trees, and groups of answers to one prompt, without torch."""
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mlrl_learners.errors import NumericsError
 from mlrl_learners.figures.means import mean
+from mlrl_learners.functional.alignment import alignment_terms
 from mlrl_learners.functional.credit import Credit, credited_values
 from mlrl_learners.functional.presence import continues_for
 from mlrl_learners.functional.reach import (
@@ -15,10 +17,12 @@ from mlrl_learners.functional.reach import (
     share_futures,
     weighted_nodes,
 )
+from mlrl_learners.functional.replay import replay_advantages
 from mlrl_learners.types import AgentID, Completion, Node, Rollout
 
 __all__ = [
     "AnswerGroup",
+    "answer_credits",
     "chain_baselines",
     "check_rewards",
     "joint_returns",
@@ -102,14 +106,27 @@ def sample_returns(
     gamma: float,
     credit: Credit = "shared",
     baseline: float | None = None,
+    terms: Sequence[float] = (),
 ) -> list[float]:
     """Return the return of each of the agent's answers: its mean credit over joint actions.
 
     In `aligned` mode an answer is part of one joint action; in `cross` mode the mean is over all
-    answers of its teammates. Arguments are those of `joint_returns` and `credited_values`.
+    answers of its teammates. Arguments are those of `joint_returns` and `credited_values`; `terms`
+    are added to the returns of the joint actions.
     """
     returns = joint_returns(node, agent, gamma, baseline)
-    return mean_by_sample(node, agent, credited_values(node, agent, returns, credit))
+    if terms:
+        returns = [value + term for value, term in zip(returns, terms, strict=True)]
+    return answer_credits(node, agent, returns, credit)
+
+
+def answer_credits(
+    node: Node, agent: AgentID, values: Sequence[float], credit: Credit
+) -> list[float]:
+    """Return the credit of each of the agent's answers, from the values of joint actions."""
+    if credit == "replay":
+        return replay_advantages(node, agent, values)
+    return mean_by_sample(node, agent, credited_values(node, agent, values, credit))
 
 
 def mean_by_sample(node: Node, agent: AgentID, joint_values: Sequence[float]) -> list[float]:
@@ -125,6 +142,7 @@ def rollout_groups(
     gamma: float,
     credit: Credit = "shared",
     turn_weights: TurnWeights = "reach",
+    strength: float = 1.0,
 ) -> Iterator[AnswerGroup]:
     """Yield every group of every rollout: one per node and agent that answered there.
 
@@ -134,18 +152,27 @@ def rollout_groups(
         credit: Share of a joint action's return that an agent receives.
         turn_weights: `reach` weights nodes by the probability of reaching them, and the future in a
             chain by the joint actions that it stands for; `nodes` weights all nodes equally.
+        strength: beta of the credit `alignment`.
     """
     baselines: dict[AgentID, list[dict[int, float]]] = {}
     if turn_weights == "reach":
         agents = dict.fromkeys(agent for rollout in rollouts for agent in rollout.agents)
         baselines = {agent: chain_baselines(rollouts, agent, gamma) for agent in agents}
     for number, rollout in enumerate(rollouts):
+
+        def baseline_of(node: Node, agent: AgentID, number: int = number) -> float | None:
+            return baselines[agent][number].get(node.turn, 0.0) if baselines else None
+
+        terms: dict[tuple[int, AgentID], list[float]] = {}
+        if credit == "alignment":
+            values = functools.partial(_joint_returns_of, gamma=gamma, baseline_of=baseline_of)
+            terms = alignment_terms(
+                rollout.root, rollout.agents, values, gamma=gamma, beta=strength
+            )
         for node, weight in weighted_nodes(rollout.root, turn_weights):
             for agent, completions in node.completions.items():
-                baseline = None
-                if turn_weights == "reach":
-                    baseline = baselines[agent][number].get(node.turn, 0.0)
-                returns = sample_returns(node, agent, gamma, credit, baseline)
+                baseline, extra = baseline_of(node, agent), terms.get((id(node), agent), ())
+                returns = sample_returns(node, agent, gamma, credit, baseline, extra)
                 equal_credit = returns
                 if baseline is not None and any(step.child is not None for step in node.steps):
                     equal_credit = sample_returns(node, agent, gamma, credit)
@@ -158,6 +185,16 @@ def rollout_groups(
                     rollout=number,
                     is_flat=min(equal_credit) == max(equal_credit),
                 )
+
+
+def _joint_returns_of(
+    node: Node,
+    agent: AgentID,
+    *,
+    gamma: float,
+    baseline_of: Callable[[Node, AgentID], float | None],
+) -> list[float]:
+    return joint_returns(node, agent, gamma, baseline_of(node, agent))
 
 
 def chain_baselines(

@@ -26,6 +26,9 @@ def shaped_reward(
       after correct turns earn more
     - `margin`: R + strength * (R - Q): progress over earlier turns earns more
 
+    Published lists exchange the two: in MARTI's code `quality` is the first formula, with the
+    product of Q and R, and `margin` the second, the distance from Q.
+
     Q does not depend on the answer, so that among the answers to one prompt both scale rewards by
     1 + strength. What differs are the returns of earlier turns, which raise or lower a later Q:
     under `quality` an early success earns more, under `margin` less.

@@ -25,7 +25,9 @@ from mlrl_learners.runs.summaries import (
     WHOLE_LINE,
     EpisodeSummary,
     answers,
+    beginning,
     episode_at,
+    parse_line,
     summarise_line,
 )
 
@@ -205,6 +207,25 @@ class EpisodeIndex:
         """Return the record of an episode; None if the file no longer holds it."""
         with LineReader(self.path) as reader:
             return self._read(reader, number)
+
+    def beginnings(self, numbers: Sequence[int]) -> list[str]:
+        """Return the first line that an agent wrote in each episode; empty if it is unreadable."""
+        parsed: dict[int, object] = {}  # by offset, because many episodes may share a line
+        found = []
+        with LineReader(self.path) as reader:
+            for number in numbers:
+                offset, length = self._place(number)
+                if offset not in parsed:
+                    parsed[offset] = parse_line(reader.line(offset, length))
+                found.append(beginning(parsed[offset], self._columns["part"][number]))
+        return found
+
+    def last_of(self, task_id: str) -> int | None:
+        """Return the number of the last episode of a task; None if it was never played."""
+        with self._lock:
+            task = self._tasks.get(task_id)
+            at_task = np.flatnonzero(np.array(self._columns["task"]) == task)
+        return None if task is None or not len(at_task) else int(at_task[-1])
 
     def _read(self, reader: LineReader, number: int) -> Record | None:
         return episode_at(reader.line(*self._place(number)), self._columns["part"][number])

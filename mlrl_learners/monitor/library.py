@@ -7,14 +7,12 @@ import zlib
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from mlrl_envs.errors import MlrlError
-from mlrl_learners.config.yaml import parse_yaml
 from mlrl_learners.monitor.index import EpisodeIndex
 from mlrl_learners.monitor.metrics_table import MetricsTable
 from mlrl_learners.monitor.query import Source
 from mlrl_learners.report.charts import COLORS
+from mlrl_learners.report.configuration import options_of, planned_iterations
 from mlrl_learners.runs.files import (
     CONFIG_FILE,
     EPISODES_FILE,
@@ -23,7 +21,6 @@ from mlrl_learners.runs.files import (
     METRICS_FILE,
 )
 from mlrl_learners.runs.regular import read_text
-from mlrl_learners.runs.stored import UNREADABLE, whole_number
 
 __all__ = ["Library", "MonitoredRun"]
 
@@ -50,7 +47,7 @@ class MonitoredRun:
     color: int
     metrics: MetricsTable
     episodes: dict[Source, EpisodeIndex] = field(default_factory=dict)
-    _planned: dict[tuple[int, int, int], int | None] = field(default_factory=dict)
+    _options: dict[tuple[int, int, int], dict[str, str]] = field(default_factory=dict)
 
     @classmethod
     def at(cls, name: str, path: Path, color: int = 0) -> "MonitoredRun":
@@ -60,6 +57,11 @@ class MonitoredRun:
             "evaluation": EpisodeIndex(path / EVALUATIONS_FILE),
         }
         return cls(name, path, color, MetricsTable(name, path), indices)
+
+    @property
+    def main_source(self) -> Source:
+        """Where most of its episodes are: evaluations if it was never trained."""
+        return "training" if _file_stamp(self.path / EPISODES_FILE)[0] else "evaluation"
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
         """Return size, modification time and inode of each file, to detect changes."""
@@ -75,11 +77,15 @@ class MonitoredRun:
 
     def planned_iterations(self) -> int | None:
         """Return the number of iterations in the run's configuration; None if it has none."""
+        return planned_iterations(self.options())
+
+    def options(self) -> dict[str, str]:
+        """Return dotted name -> value of the run's configuration; empty if it has none."""
         stamp = _file_stamp(self.path / CONFIG_FILE)
-        if stamp not in self._planned:
-            self._planned.clear()
-            self._planned[stamp] = _planned_iterations(self.text(CONFIG_FILE))
-        return self._planned[stamp]
+        if stamp not in self._options:
+            self._options.clear()
+            self._options[stamp] = options_of(self.text(CONFIG_FILE))
+        return self._options.get(stamp, {})
 
 
 class Library:
@@ -117,7 +123,7 @@ def _find(root: Path) -> Iterator[tuple[str, Path]]:
     for folder, inner, files in os.walk(root):
         path = Path(folder)
         below = path.relative_to(root)
-        is_run = not {METRICS_FILE, EPISODES_FILE}.isdisjoint(files)
+        is_run = not {METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE}.isdisjoint(files)
         if is_run and _is_showable(str(below)):
             yield root.resolve().name if path == root else below.as_posix(), path
         if is_run or len(below.parts) >= _DEEPEST:
@@ -138,14 +144,6 @@ def _is_showable(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _planned_iterations(text: str) -> int | None:
-    try:
-        config: Any = parse_yaml(text, CONFIG_FILE)
-        return whole_number(config["train"]["iterations"])
-    except (MlrlError, *UNREADABLE):
-        return None
 
 
 def _file_stamp(path: Path) -> tuple[int, int, int]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
-__all__ = ["ORDERS", "SOURCES", "Order", "Query", "Source"]
+__all__ = ["ORDERS", "SOURCES", "Order", "Query", "Source", "number_or_none"]
 
 Source: TypeAlias = Literal["training", "evaluation"]
 Order: TypeAlias = Literal["newest", "oldest", "best", "worst"]
@@ -47,8 +47,8 @@ class Query:
             text=words.get("text", ""),
             task=words.get("task", "").strip(),
             solved={"yes": "yes", "no": "no"}.get(words.get("solved", ""), ""),  # type: ignore[arg-type]
-            low=_number(words.get("low", "")),
-            high=_number(words.get("high", "")),
+            low=number_or_none(words.get("low", "")),
+            high=number_or_none(words.get("high", "")),
             first=_whole(words.get("first", "")),
             last=_whole(words.get("last", "")),
             order=next((order for order in ORDERS if order == words.get("order")), "newest"),
@@ -69,7 +69,8 @@ class Query:
         return not self.words().keys() - {"source", "order"}
 
 
-def _number(text: str) -> float | None:
+def number_or_none(text: str) -> float | None:
+    """Parse a finite number; anything else is None."""
     try:
         value = float(text)
     except ValueError:
@@ -78,5 +79,5 @@ def _number(text: str) -> float | None:
 
 
 def _whole(text: str) -> int | None:
-    value = _number(text)
+    value = number_or_none(text)
     return None if value is None or abs(value) > 2**31 - 1 else int(value)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.monitor.asked import Asked, NotThereError
 from mlrl_learners.monitor.hosts import family, is_local_name, is_loopback, own_names, url
 from mlrl_learners.monitor.library import Library
+from mlrl_learners.monitor.opened_views import TEXTS
 from mlrl_learners.monitor.pages.layout import message
-from mlrl_learners.monitor.views import PAGES, Asked, NotThereError, charts_stamp
+from mlrl_learners.monitor.views import PAGES, charts_stamp
 
 if TYPE_CHECKING:
     import uvicorn
@@ -27,9 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["make_app", "serve", "server_config"]
 
 _STATIC = {
+    "tokens.css": ("mlrl_learners.report", "tokens.css", "text/css"),
     "style.css": ("mlrl_learners.report", "style.css", "text/css"),
     "monitor.css": ("mlrl_learners.monitor", "static/monitor.css", "text/css"),
     "charts.js": ("mlrl_learners.monitor", "static/charts.js", "text/javascript"),
+    "chart_tools.js": ("mlrl_learners.monitor", "static/chart_tools.js", "text/javascript"),
     "monitor.js": ("mlrl_learners.monitor", "static/monitor.js", "text/javascript"),
 }
 _POLICY = (
@@ -66,6 +70,7 @@ def make_app(root: Path, names: Collection[str] = ()) -> "ASGIApp":
         raise RunDirError(f"no folder of runs at {str(root)!r}")
     library = Library(root)
     routes = [Route(path, _endpoint(library, path)) for path in PAGES]
+    routes += [Route(path, _text(library, path)) for path in TEXTS]
     routes.append(Route("/static/{name}", _static))
     handlers = {404: _no_such_page, Exception: _failed}
     # Outside the application, because a middleware of it does not see answers to exceptions.
@@ -150,6 +155,21 @@ def _endpoint(library: Library, path: str) -> "Callable[[Request], Response]":
         except IndexError:  # a resumed run has rewritten the file meanwhile
             said = "The run was rewound while this page was made. Reload the page."
             return HTMLResponse(message("The run was rewound", said), status_code=409)
+
+    return answer
+
+
+def _text(library: Library, path: str) -> "Callable[[Request], Response]":
+    from starlette.responses import HTMLResponse, Response
+
+    write, media_type = TEXTS[path]
+
+    def answer(request: "Request") -> "Response":
+        try:
+            text = write(library, Asked(dict(request.query_params)))
+        except NotThereError as error:
+            return HTMLResponse(message("Not found", str(error)), status_code=404)
+        return Response(text.encode("utf-8", "replace"), media_type=media_type)
 
     return answer
 

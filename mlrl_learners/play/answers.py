@@ -1,13 +1,12 @@
-"""Answers of all players to the nodes of a tree level, and the joint actions of these answers."""
+"""Answers of all players to the nodes of a tree level."""
 
-import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from mlrl_envs.errors import InfraError
-from mlrl_learners.play.branches import Branch
+from mlrl_learners.play.branches import Branch, joint_actions
 from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.selfplay.seats import Seats, answer_all
-from mlrl_learners.types import Actor, AgentID, Completion, JointMode, RolloutConfig
+from mlrl_learners.types import Actor, RolloutConfig
 
 __all__ = ["answer_level"]
 
@@ -52,22 +51,4 @@ def _answer_batch(
     )
     for branch, completions in zip(level, answers, strict=True):
         branch.completions = completions
-        branch.actions = _joint_actions(completions, config.joint_mode, seats[branch.tree])
-
-
-def _joint_actions(
-    completions: Mapping[AgentID, Sequence[Completion]],
-    mode: JointMode,
-    opponents: Collection[AgentID] = (),
-) -> list[dict[AgentID, int]]:
-    """Return the index of each agent's sample in each joint action.
-
-    The one answer of an opponent is part of every joint action.
-    """
-    groups = {agent: samples for agent, samples in completions.items() if agent not in opponents}
-    sizes = [range(len(samples)) for samples in groups.values()]
-    combined: Iterable[tuple[int, ...]] = itertools.product(*sizes)
-    if mode == "aligned" and groups:
-        combined = zip(*sizes, strict=True)
-    first = dict.fromkeys(completions, 0)
-    return [first | dict(zip(groups, combination, strict=True)) for combination in combined]
+        branch.actions = joint_actions(completions, config.joint_mode, seats[branch.tree])

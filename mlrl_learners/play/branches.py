@@ -1,14 +1,17 @@
 """Nodes of a rollout tree under construction, and their conversion to `Node`."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from mlrl_learners.functional.replay import replay_actions
 from mlrl_learners.play.steps import EnvStep
-from mlrl_learners.types import AgentID, Completion, JointStep, Node, RolloutConfig
+from mlrl_learners.types import AgentID, Completion, JointMode, JointStep, Node, RolloutConfig
 
-__all__ = ["Branch", "freeze", "grow", "staying_agents"]
+__all__ = ["Branch", "freeze", "grow", "joint_actions", "staying_agents"]
 
 
 @dataclass(slots=True)
@@ -35,8 +38,41 @@ class Branch:
     children: "dict[int, Branch]" = field(default_factory=dict)
 
 
-def grow(branch: Branch, config: RolloutConfig, draw: Random) -> list[Branch]:
-    """Keep the children that the rollout continues from, and return them."""
+def joint_actions(
+    completions: Mapping[AgentID, Sequence[Completion]],
+    mode: JointMode,
+    opponents: Collection[AgentID] = (),
+) -> list[dict[AgentID, int]]:
+    """Return the index of each agent's sample in each joint action.
+
+    The one answer of an opponent is part of every joint action.
+    """
+    groups = {agent: samples for agent, samples in completions.items() if agent not in opponents}
+    first = dict.fromkeys(completions, 0)
+    if mode == "replay":
+        sizes_of = {agent: len(samples) for agent, samples in groups.items()}
+        return [first | action for action in replay_actions(sizes_of)]
+    sizes = [range(len(samples)) for samples in groups.values()]
+    combined: Iterable[tuple[int, ...]] = itertools.product(*sizes)
+    if mode == "aligned" and groups:
+        combined = zip(*sizes, strict=True)
+    return [first | dict(zip(groups, combination, strict=True)) for combination in combined]
+
+
+def grow(
+    branch: Branch, config: RolloutConfig, draw: Random, opponents: Collection[AgentID] = ()
+) -> list[Branch]:
+    """Keep the children that the rollout continues from, and return them.
+
+    Args:
+        branch: A node whose joint actions were played.
+        config: Branching.
+        draw: Draws the joint action of a chain, and one of equal reward if it is greedy.
+        opponents: Agents whose rewards are not the team's.
+    """
+    if config.branching == "greedy":
+        number = _best(branch, draw, opponents)
+        branch.children = {n: child for n, child in branch.children.items() if n == number}
     if config.branching == "chain" and branch.children:
         number = draw.choice(sorted(branch.children))
         branch.children = {number: branch.children[number]}
@@ -62,6 +98,15 @@ def freeze(branch: Branch) -> Node:
     completions = {agent: tuple(samples) for agent, samples in branch.completions.items()}
     waiting = _waiting(branch.staying, branch.observations, branch.told)
     return Node(branch.turn, branch.observations, completions, steps, waiting)
+
+
+def _best(branch: Branch, draw: Random, opponents: Collection[AgentID]) -> int:
+    """Return the joint action of highest mean reward, a drawn one if several have it."""
+    rewards = [
+        math.fsum(value for agent, value in step.rewards.items() if agent not in opponents)
+        for step in branch.results
+    ]
+    return draw.choice([number for number, each in enumerate(rewards) if each == max(rewards)])
 
 
 def staying_agents(branch: Branch, step: EnvStep) -> tuple[AgentID, ...]:

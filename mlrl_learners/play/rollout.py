@@ -108,7 +108,11 @@ def collect_rollouts(
         level = [branch for branch in level if branch.tree not in errors]
         errors |= _play(level)
         level = [branch for branch in level if branch.tree not in errors]
-        level = [child for branch in level for child in grow(branch, config, draws[branch.tree])]
+        level = [
+            child
+            for branch in level
+            for child in grow(branch, config, draws[branch.tree], seats[branch.tree])
+        ]
     rollouts = [
         Rollout(
             env_id,

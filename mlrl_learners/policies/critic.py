@@ -1,6 +1,7 @@
 """Critics: linear value heads on the hidden states of a language model.
 
-The head reads the decoder's last hidden state at the last token of the prompt, before the answer.
+The head reads the decoder's last hidden state at the last token of the prompt, before the answer,
+or before each token of the answer.
 The model below it is either the critic's own or the actor's.
 """
 
@@ -10,6 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.policies.policy import Policy
 from mlrl_learners.policies.states import restore
 
@@ -52,6 +54,10 @@ class Critic:
         states = self.trunk.prompt_states(list(places))
         rows = torch.tensor([places[tuple(prompt)] for prompt in prompts], dtype=torch.long)
         return self.of_states(states)[rows.to(states.device)]
+
+    def token_values(self, rows: Sequence[TokenRow]) -> Tensor:
+        """Return the values before each completion token, `[T, V]` in float32."""
+        return self.of_states(self.trunk.token_states(rows))
 
     def of_states(self, states: Tensor) -> Tensor:
         """Return the values, `[B, V]`, at states `[B, H]` of a forward pass of the actor."""

@@ -169,19 +169,25 @@ class Policy:
         temperature: float,
         with_entropy: bool = True,
         entropy_gradient: bool = False,
+        every_state: bool = False,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what `logprobs` does, and the states at the ends of the prompts, `[B, H]`."""
+        """Return what `logprobs` does, and states, see `Engine.logprobs`."""
         return self.engine.logprobs(
             rows,
             temperature=temperature,
             with_entropy=with_entropy,
             entropy_gradient=entropy_gradient,
+            every_state=every_state,
             adapter=self.adapter,
         )
 
     def prompt_states(self, prompts: Sequence[Sequence[int]]) -> Tensor:
         """Return the decoder's states at the ends of the prompts, `[B, H]`."""
         return self.engine.prompt_states(prompts, adapter=self.adapter)
+
+    def token_states(self, rows: Sequence[TokenRow]) -> Tensor:
+        """Return the decoder's states before each completion token, `[T, H]`."""
+        return self.engine.token_states(rows, adapter=self.adapter)
 
     def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
         """Yield row numbers of forward passes of at most `max_tokens` tokens, see `Engine`."""

@@ -4,7 +4,6 @@ The file contains no script and loads nothing from the network; every text of a 
 escaped. Live runs are covered by `mlrl_learners.monitor`.
 """
 
-from importlib import resources
 from pathlib import Path
 
 from mlrl_learners.errors import RunDirError
@@ -17,6 +16,7 @@ from mlrl_learners.report.sections import (
     played,
     training_samples,
 )
+from mlrl_learners.report.styles import stylesheet
 from mlrl_learners.runs.stored_run import StoredRun, read_run
 
 __all__ = ["render_report", "write_report"]
@@ -50,20 +50,14 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
 
 def render_report(run: StoredRun) -> str:
     """Return the whole document."""
-    style = resources.files(__name__).joinpath("style.css").read_text("utf-8")
     groups = evaluation_groups(run)
     return page(
         f"mlrl report: {run.name}",
-        style,
-        tag("header", tag("h1", run.name), tag("p", _subtitle(run), class_="quiet")),
+        stylesheet(),
+        tag("header", tag("h1", run.name)),
         headline(run),
         curves(run),
         [played(group, limit=_SHOWN_EPISODES) for group in groups],
         training_samples(run),
         configuration(run),
     )
-
-
-def _subtitle(run: StoredRun) -> str:
-    env_ids = dict.fromkeys(evaluation.env_id for evaluation in run.evaluations)
-    return " · ".join(["mlrl run", *env_ids])

@@ -11,6 +11,7 @@ __all__ = [
     "Point",
     "counted",
     "inner_ticks",
+    "log_ticks",
     "nice_ticks",
     "number",
     "return_text",
@@ -55,6 +56,20 @@ def inner_ticks(low: float, high: float, count: int, *, whole: bool = False) -> 
     slack = 1e-9 * (high - low)
     inside = [tick for tick in ticks if low - slack <= tick <= high + slack]
     return inside if len(inside) > 1 else [low, high]
+
+
+def log_ticks(low: float, high: float, count: int) -> list[float]:
+    """Return powers of ten that cover the range from `low` to `high`, both positive.
+
+    Args:
+        low: Smallest value.
+        high: Largest value.
+        count: Approximate maximum number of steps.
+    """
+    first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
+    last = max(last, first + 1)
+    step = math.ceil((last - first) / max(count, 1))
+    return [10.0**power for power in range(first, last + step, step)]
 
 
 def number(value: float) -> str:

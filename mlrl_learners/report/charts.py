@@ -1,17 +1,18 @@
 """Line charts as inline SVG.
 
 Colours come from the style sheet, which has a light and a dark theme. Lines also differ by dash and
-mark, so that they can be told apart without colour. Numbers are rounded in `chart_scales`.
+mark, so that they can be told apart without colour. Scales and ticks are in `chart_frame`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from mlrl_learners.report.chart_scales import Point, inner_ticks, nice_ticks, number
+from mlrl_learners.report.chart_frame import Frame, axes, frame_of, text_at
+from mlrl_learners.report.chart_scales import Point, number
 from mlrl_learners.report.html import Html, tag, without_overrides
 
-__all__ = ["COLORS", "GREATEST", "Chart", "Series", "draw", "legend", "swatch"]
+__all__ = ["COLORS", "GREATEST", "Chart", "Series", "draw", "swatch"]
 
 COLORS = 24
 """Number of line colours in the style sheet."""
@@ -31,7 +32,8 @@ class Series:
         points: `(x, y)` in order of x; values that are not finite or above 1e100 are left out.
         kind: A `line`, a `faint` line behind others, or `marks` joined by a thin line.
         color: Index of a colour in the style sheet, in [0, `COLORS`).
-        intervals: Lower and upper bound of each point, or empty.
+        intervals: Bounds of each point, or empty: a band about a line, bars at marks.
+        run: Name of the run or agent that is highlighted together in all charts.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Series:
     kind: Literal["line", "faint", "marks"] = "line"
     color: int = 0
     intervals: Sequence[Point] = ()
+    run: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,10 +51,11 @@ class Chart:
     Attributes:
         title: Shown above the chart and used as its text alternative.
         x_label: Label of the horizontal axis, with its unit.
-        y_label: Label of the vertical axis, with its unit.
+        y_label: Unit of the vertical axis, shown beside the title; `share` for values in [0, 1].
         series: Lines; without any point the chart shows a message instead.
         large: Whether it is drawn at full width.
         legend: Whether to name the series below the drawing.
+        log: Whether the vertical axis is logarithmic; values that are not positive are left out.
     """
 
     title: str
@@ -60,71 +64,42 @@ class Chart:
     series: Sequence[Series] = field(default_factory=tuple)
     large: bool = False
     legend: bool = True
-
-
-@dataclass(frozen=True)
-class _Frame:
-    """Mapping of values to coordinates of the drawing."""
-
-    width: float
-    height: float
-    x_range: tuple[float, float]
-    y_range: tuple[float, float]
-    left: float = 66.0
-    right: float = 14.0
-    top: float = 10.0
-    bottom: float = 50.0
-
-    def x(self, value: float) -> float:
-        low, high = self.x_range
-        share = (value - low) / (high - low)
-        return round(self.left + share * (self.width - self.left - self.right), 1)
-
-    def y(self, value: float) -> float:
-        low, high = self.y_range
-        share = (value - low) / (high - low)
-        return round(self.height - self.bottom - share * (self.height - self.top - self.bottom), 1)
+    log: bool = False
 
 
 def draw(chart: Chart) -> Html:
     """Return a figure: caption, drawing and legend."""
     chart = replace(chart, title=without_overrides(chart.title))
-    series = [_drawable(one) for one in chart.series]
+    series = [_drawable(one, log=chart.log) for one in chart.series]
     series = [one for one in series if one.points]
-    caption = tag("figcaption", chart.title)
+    unit = tag("span", chart.y_label, class_="quiet") if chart.y_label != chart.title else None
+    caption = tag("figcaption", chart.title, " ", unit)
     size = "large" if chart.large else "small"
     if not series:
-        return tag("figure", caption, tag("p", "Nothing yet.", class_="quiet"), class_="chart")
-    width, height = (800.0, 310.0) if chart.large else (340.0, 220.0)
-    x_ticks, y_ticks = _ticks(series, large=chart.large)
-    longest = max(len(number(tick)) for tick in y_ticks)
-    frame = _Frame(
-        width,
-        height,
-        _x_range(series, x_ticks),
-        (y_ticks[0], y_ticks[-1]),
-        left=max(66.0, 36.0 + 7.5 * longest),  # room for the label beside the numbers
+        said = "No value above 0 to draw." if chart.log else "Nothing yet."
+        return tag("figure", caption, tag("p", said, class_="quiet"), class_=f"chart {size}")
+    width, height = (1000.0, 310.0) if chart.large else (340.0, 200.0)
+    frame = frame_of(
+        (width, height),
+        _extent(series),
+        y_range=(0.0, 1.0) if chart.y_label == "share" else None,
+        log=chart.log,
+        steps=(6, 5) if chart.large else (3, 3),
     )
     drawing = tag(
         "svg",
         tag("title", _summary(chart.title, series)),
-        _axes(frame, x_ticks, y_ticks),
-        _labels(frame, chart),
+        axes(frame, chart.x_label),
         _zero_note(frame, series),
         [_draw_series(frame, one) for one in series],
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         class_=size,
-        data_x=_span(frame.x_range, frame.x),  # lets a script convert coordinates to values
-        data_y=_span(frame.y_range, frame.y),
+        data_x=frame.x.span(),  # lets a script convert coordinates to values
+        data_y=frame.y.span(),
     )
     named = _legend(series) if chart.legend else None
     return tag("figure", caption, drawing, named, class_=f"chart {size}")
-
-
-def legend(colors: Mapping[str, int]) -> Html:
-    """Return a legend for all charts of a page, from names to the indices of their colours."""
-    return _legend([Series(name, [], color=color) for name, color in colors.items()]) or tag("p")
 
 
 def swatch(color: int) -> Html:
@@ -132,93 +107,71 @@ def swatch(color: int) -> Html:
     return _swatch(Series("", [], color=color))
 
 
-def _span(values: tuple[float, float], place: Callable[[float], float]) -> str:
-    """Return the values at the ends of an axis and their coordinates."""
-    low, high = values
-    return f"{low!r} {high!r} {place(low):g} {place(high):g}"
-
-
-def _drawable(series: Series) -> Series:
+def _drawable(series: Series, *, log: bool) -> Series:
     bounds = series.intervals or [(y, y) for _, y in series.points]
     kept = [
         (point, bound)
         for point, bound in zip(series.points, bounds, strict=True)
         if all(abs(value) < GREATEST for value in (*point, *bound))  # false for NaN too
+        and (not log or min(point[1], *bound) > 0)
     ]
-    return Series(
-        without_overrides(series.name),
-        [point for point, _ in kept],
-        series.kind,
-        series.color,
-        [bound for _, bound in kept] if series.intervals else (),
+    return replace(
+        series,
+        name=without_overrides(series.name),
+        points=[point for point, _ in kept],
+        intervals=[bound for _, bound in kept] if series.intervals else (),
     )
 
 
-def _ticks(series: Sequence[Series], *, large: bool) -> tuple[list[float], list[float]]:
-    xs = [x for one in series for x, _ in one.points]
-    ys = [y for one in series for _, y in one.points]
-    ys += [bound for one in series for pair in one.intervals for bound in pair]
-    low = 0.0 if 0 <= min(ys) < 0.6 * max(ys) else min(ys)
-    steps = 6 if large else 3
-    return (
-        inner_ticks(min(xs), max(xs), steps, whole=True),
-        nice_ticks(low, max(ys), 5 if large else 3),
-    )
+def _extent(series: Sequence[Series]) -> list[Point]:
+    """Return all points and the ends of all intervals."""
+    points = [point for one in series for point in one.points]
+    pairs = [pair for one in series for pair in zip(one.points, one.intervals, strict=False)]
+    return points + [(point[0], bound) for point, bounds in pairs for bound in bounds]
 
 
-def _x_range(series: Sequence[Series], ticks: Sequence[float]) -> tuple[float, float]:
-    """Return the range of the data; that of the ticks if all points lie above each other."""
-    xs = [x for one in series for x, _ in one.points]
-    return (min(xs), max(xs)) if min(xs) < max(xs) else (ticks[0], ticks[-1])
-
-
-def _zero_note(frame: _Frame, series: Sequence[Series]) -> Html | None:
+def _zero_note(frame: Frame, series: Sequence[Series]) -> Html | None:
     """Say that a line on the axis is a line of zeros."""
     if any(y for one in series for _, y in one.points):
         return None
-    middle = (frame.left + frame.width - frame.right) / 2
-    return _text("0 throughout", middle, frame.y(0.0) - 8, anchor="middle")
+    return text_at("0 throughout", (frame.x.start + frame.x.end) / 2, frame.y(0.0) - 8,
+                   anchor="middle")  # fmt: skip
 
 
-def _axes(frame: _Frame, x_ticks: Sequence[float], y_ticks: Sequence[float]) -> list[Html]:
-    bottom, right = frame.height - frame.bottom, frame.width - frame.right
-    drawn = []
-    for tick in y_ticks:
-        y = frame.y(tick)
-        drawn.append(tag("line", x1=frame.left, x2=right, y1=y, y2=y, class_="grid"))
-        drawn.append(_text(number(tick), frame.left - 6, y + 4, anchor="end"))
-    for tick in x_ticks:
-        x = frame.x(tick)
-        drawn.append(tag("line", x1=x, x2=x, y1=bottom, y2=bottom + 4, class_="axis"))
-        drawn.append(_text(number(tick), x, bottom + 20, anchor="middle"))
-    drawn.append(tag("line", x1=frame.left, x2=right, y1=bottom, y2=bottom, class_="axis"))
-    return drawn
-
-
-def _labels(frame: _Frame, chart: Chart) -> list[Html]:
-    middle_x = (frame.left + frame.width - frame.right) / 2
-    middle_y = (frame.top + frame.height - frame.bottom) / 2
-    turned = f"rotate(-90 15 {middle_y:g})"
-    return [
-        _text(chart.x_label, middle_x, frame.height - 8, anchor="middle"),
-        tag("text", chart.y_label, x=15, y=middle_y, text_anchor="middle", transform=turned),
-    ]
-
-
-def _draw_series(frame: _Frame, series: Series) -> Html:
-    path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in series.points)
+def _draw_series(frame: Frame, series: Series) -> Html:
     parts: list[Html] = []
+    if series.kind == "line" and series.intervals:
+        parts.append(_band(frame, series))
     if len(series.points) > 1:
+        path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in series.points)
         parts.append(tag("polyline", points=path))
-    for (x, _), (low, high) in zip(series.points, series.intervals, strict=False):
-        at = frame.x(x)
-        parts.append(tag("line", x1=at, x2=at, y1=frame.y(low), y2=frame.y(high), class_="bar"))
+    if series.kind == "marks":
+        parts += [_bar(frame, *pair) for pair in zip(series.points, series.intervals, strict=False)]
     if series.kind == "marks" or len(series.points) == 1:
         parts += [_mark(frame, series, point) for point in series.points]
-    return tag("g", parts, class_=_classes(series), data_name=series.name or None)
+    return tag(
+        "g",
+        parts,
+        class_=_classes(series),
+        data_name=series.name or None,
+        data_run=series.run or series.name or None,
+    )
 
 
-def _mark(frame: _Frame, series: Series, point: Point) -> Html:
+def _band(frame: Frame, series: Series) -> Html:
+    places = list(zip(series.points, series.intervals, strict=True))
+    upper = [(x, high) for (x, _), (_, high) in places]
+    lower = [(x, low) for (x, _), (low, _) in reversed(places)]
+    corners = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in [*upper, *lower])
+    return tag("polygon", points=corners, class_="band")
+
+
+def _bar(frame: Frame, point: Point, bounds: Point) -> Html:
+    at = frame.x(point[0])
+    return tag("line", x1=at, x2=at, y1=frame.y(bounds[0]), y2=frame.y(bounds[1]), class_="bar")
+
+
+def _mark(frame: Frame, series: Series, point: Point) -> Html:
     hint = f"{series.name}: {number(point[1])} at {number(point[0])}"
     return tag("circle", tag("title", hint), cx=frame.x(point[0]), cy=frame.y(point[1]), r=4)
 
@@ -257,7 +210,3 @@ def _summary(title: str, series: Sequence[Series]) -> str:
         if one.kind != "faint"
     ]
     return f"{title}: {'; '.join(parts)}" if parts else title
-
-
-def _text(text: str, x: float, y: float, *, anchor: str) -> Html:
-    return tag("text", text, x=round(x, 1), y=round(y, 1), text_anchor=anchor)

@@ -5,6 +5,7 @@ is one chart per agent or component, and the lines are the runs. Curves that are
 left out. Metrics that are not listed here are drawn under their own name.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
@@ -13,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mlrl_learners.report.chart_scales import running_mean, thin
-from mlrl_learners.report.charts import GREATEST, Chart, Series, draw, legend
+from mlrl_learners.report.charts import GREATEST, Chart, Series, draw
 from mlrl_learners.report.html import Html, tag
 
-__all__ = ["AXES", "Axis", "Curves", "EvaluationPoint", "draw_panels"]
+__all__ = ["AXES", "Axis", "Curves", "EvaluationPoint", "draw_panels", "draw_returns"]
 
 Axis: TypeAlias = Literal["iteration", "tokens", "seconds"]
 AXES: tuple[Axis, ...] = get_args(Axis)
@@ -24,6 +25,7 @@ AXES: tuple[Axis, ...] = get_args(Axis)
 Values: TypeAlias = NDArray[np.float64]
 Point: TypeAlias = tuple[float, float]
 
+EVERYTHING = (-math.inf, math.inf)
 _AXIS_LABELS = {
     "iteration": "iteration",
     "tokens": "tokens sampled",
@@ -84,12 +86,14 @@ class Curves:
             `iteration` and usually `seconds`.
         held_out: Evaluations on one environment and split.
         color: Index of its colour.
+        bands: Metric -> lowest and highest value per iteration, of a mean over several runs.
     """
 
     name: str
     columns: Mapping[str, Values]
     held_out: Sequence[EvaluationPoint] = field(default_factory=tuple)
     color: int = 0
+    bands: Mapping[str, tuple[Values, Values]] = field(default_factory=dict)
 
     def x(self, axis: Axis) -> Values:
         """Return the position of each iteration on an axis."""
@@ -104,11 +108,19 @@ class Curves:
     def points(self, metric: str, axis: Axis) -> list[Point]:
         """Return the values of a metric that can be drawn with their positions on an axis."""
         values = self.columns.get(metric)
-        if values is None:
-            return []
+        return [] if values is None else self._drawable(values, values, axis)
+
+    def band(self, metric: str, axis: Axis) -> tuple[list[Point], list[Point]]:
+        """Return the lower and upper ends of the band about a metric, at each of `points`."""
+        if metric not in self.bands:
+            return [], []
+        low, high = (self._drawable(self.columns[metric], e, axis) for e in self.bands[metric])
+        return low, high
+
+    def _drawable(self, values: Values, shown: Values, axis: Axis) -> list[Point]:
         where = self.x(axis)
         known = (np.abs(values) < GREATEST) & (np.abs(where) < GREATEST)  # false for NaN too
-        return list(zip(where[known].tolist(), values[known].tolist(), strict=True))
+        return list(zip(where[known].tolist(), shown[known].tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -120,28 +132,45 @@ class _Panel:
     lines: Mapping[str, str]
 
 
-def draw_panels(runs: Sequence[Curves], *, axis: Axis, smoothing: int) -> list[Html]:
+def draw_panels(
+    runs: Sequence[Curves],
+    *,
+    axis: Axis,
+    smoothing: int,
+    zoom: Point = EVERYTHING,
+    log: bool = False,
+) -> list[Html]:
     """Draw all metrics of some runs.
 
     Args:
         runs: Each with a colour of its own.
         axis: Horizontal axis.
         smoothing: Window of the running mean in iterations, at least 1.
+        zoom: Part of the horizontal axis that is drawn.
+        log: Whether vertical axes are logarithmic.
     """
-    drawing = _Drawing(runs, axis, smoothing)
-    parts: list[Html] = []
-    if len(runs) > 1:
-        named = legend({run.name: run.color for run in runs})
-        parts.append(tag("div", named, class_="runs-legend"))
-    main = drawing.returns()
-    parts.append(tag("div", draw(main), class_="wide-only"))
-    parts.append(tag("div", draw(replace(main, large=False)), class_="narrow-only"))
+    drawing = _Drawing(runs, axis, smoothing, zoom, log)
+    parts = _two_sizes(drawing.returns())
     for title, panels in _sections(_names(runs)).items():
         charts = [chart for panel in panels for chart in drawing.charts(panel)]
         if charts:
             figures = [draw(chart) for chart in charts]
-            parts += [tag("h3", title), tag("div", figures, class_="small-charts")]
+            parts.append(tag("h2", title, class_="section"))
+            parts.append(tag("div", figures, class_="small-charts"))
     return parts
+
+
+def draw_returns(run: Curves, *, smoothing: int) -> list[Html]:
+    """Draw the main chart of a run: its return in training and on held-out tasks."""
+    return _two_sizes(_Drawing([run], "iteration", smoothing, EVERYTHING, log=False).returns())
+
+
+def _two_sizes(chart: Chart) -> list[Html]:
+    """Draw a chart for wide and for narrow windows, of which one is shown."""
+    return [
+        tag("div", draw(chart), class_="wide-only"),
+        tag("div", draw(replace(chart, large=False)), class_="narrow-only"),
+    ]
 
 
 @dataclass(frozen=True)
@@ -151,6 +180,8 @@ class _Drawing:
     runs: Sequence[Curves]
     axis: Axis
     smoothing: int
+    zoom: Point
+    log: bool
 
     def returns(self) -> Chart:
         """Return the main chart: team return in training and on held-out tasks."""
@@ -158,17 +189,16 @@ class _Drawing:
         series: list[Series] = []
         for run in self.runs:
             color = run.color
-            points = run.points("train/return", self.axis)
             if alone and self.smoothing > 1:  # with several runs the chart would be unreadable
-                each = thin(points, _MOST_POINTS)
+                each = thin(self._visible(run.points("train/return", self.axis)), _MOST_POINTS)
                 series.append(Series("training, each iteration", each, "faint", color))
             mean = f"training, mean of {self.smoothing}" if self.smoothing > 1 else "training"
             name = mean if alone else run.name
-            series.append(Series(name, self._smooth(points), "line", color))
+            series.append(self._line(run, "train/return", name, color))
             name = "held-out, with 95 % interval" if alone else f"{run.name}, held-out"
             series.append(self._held_out(run, name, color + 1 if alone else color))
         label = _AXIS_LABELS[self.axis]
-        return Chart("Return", label, "mean return", series, large=True, legend=alone)
+        return Chart("Return", label, "mean return", series, large=True, legend=alone, log=self.log)
 
     def charts(self, panel: _Panel) -> list[Chart]:
         """Return one chart for a single run, or one chart per line for several runs."""
@@ -187,14 +217,22 @@ class _Drawing:
     def _chart(self, title: str, unit: str, lines: Sequence[tuple[Curves, str, str]]) -> Chart:
         alone = len(self.runs) == 1
         series = [
-            Series(label, self._smooth(run.points(name, self.axis)), "line",
-                   index if alone else run.color)
+            self._line(run, name, label, index if alone else run.color)
             for index, (run, label, name) in enumerate(lines)
-        ]  # fmt: skip
-        return Chart(title, _AXIS_LABELS[self.axis], unit, series, legend=alone)
+        ]
+        return Chart(title, _AXIS_LABELS[self.axis], unit, series, legend=alone, log=self.log)
+
+    def _line(self, run: Curves, metric: str, label: str, color: int) -> Series:
+        low, high = (self._smooth(ends) for ends in run.band(metric, self.axis))
+        bounds = [(below, above) for (_, below), (_, above) in zip(low, high, strict=True)]
+        points = self._smooth(run.points(metric, self.axis))
+        return Series(label, points, "line", color, bounds)
 
     def _smooth(self, points: Sequence[Point]) -> list[Point]:
-        return thin(running_mean(points, self.smoothing), _MOST_POINTS)
+        return thin(self._visible(running_mean(points, self.smoothing)), _MOST_POINTS)
+
+    def _visible(self, points: Sequence[Point]) -> list[Point]:
+        return [point for point in points if self.zoom[0] <= point[0] <= self.zoom[1]]
 
     def _held_out(self, run: Curves, name: str, color: int) -> Series:
         iterations = run.x("iteration")
@@ -203,9 +241,10 @@ class _Drawing:
         for held in run.held_out:
             done = int(np.searchsorted(iterations, held.iteration, side="right"))
             x = held.iteration if self.axis == "iteration" else where[done - 1] if done else 0.0
-            points.append((float(x), held.mean))
-            bounds.append((held.low, held.high))
-        return Series(name, points, "marks", color, bounds)
+            if self.zoom[0] <= x <= self.zoom[1]:
+                points.append((float(x), held.mean))
+                bounds.append((held.low, held.high))
+        return Series(name, points, "marks", color, bounds, run=run.name)
 
 
 def _names(runs: Sequence[Curves]) -> list[str]:
@@ -215,7 +254,7 @@ def _names(runs: Sequence[Curves]) -> list[str]:
 def _sections(names: Sequence[str]) -> dict[str, list[_Panel]]:
     """Return section title -> charts."""
     components = {name.split("/", 2)[2]: name for name in names if name.startswith("train/reward/")}
-    reward = [_Panel("Components", "mean a joint action", components)] if components else []
+    reward = [_Panel("Reward parts", "mean", components)] if components else []
     rivals = {name.removeprefix(_RIVAL): name for name in names if name.startswith(_RIVAL)}
     reward += [_Panel("Return by opponent", "mean return", rivals)] if rivals else []
     reward += [_Panel(*_REWARD[name], {"": name}) for name in _REWARD if name in names]

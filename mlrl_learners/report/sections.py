@@ -6,7 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from mlrl_learners.report.chart_scales import counted, number
+from mlrl_learners.report.configuration import draw_options, options_of
 from mlrl_learners.report.html import Child, Html, tag, without_overrides
+from mlrl_learners.report.overview import Overview, command_of, draw_overview
 from mlrl_learners.report.panels import Curves, EvaluationPoint, draw_panels
 from mlrl_learners.report.transcript_markup import Side, compare
 from mlrl_learners.runs.evaluations import StoredEvaluation
@@ -30,21 +32,11 @@ def evaluation_groups(run: StoredRun) -> list[list[StoredEvaluation]]:
 
 
 def headline(run: StoredRun) -> Html:
-    """Show the main figures as tiles."""
-    tiles = []
-    groups = evaluation_groups(run)
-    if groups and len(groups[0]) > 1:
-        first, last = groups[0][0], groups[0][-1]
-        change = f"{number(first.mean_return)} → {number(last.mean_return)}"
-        tiles.append(_tile("held-out mean return", change))
-        if first.mean_return > 0:
-            tiles.append(_tile("last over first", f"{last.mean_return / first.mean_return:.2f} x"))
-    tiles.append(_tile("iterations of training", str(len(run.iterations))))
-    seconds = _sum([one.seconds for one in run.iterations])
-    tiles.append(_tile("time in training", _duration(seconds)))
-    if tokens := _sampled_tokens(run):
-        tiles.append(_tile("sampled tokens", f"{tokens:,.0f}"))
-    return tag("div", tiles, class_="tiles")
+    """Show what the run trains and its main figures."""
+    options = options_of(run.config)
+    if "env.id" not in options and run.evaluations:
+        options["env.id"] = run.evaluations[0].env_id
+    return draw_overview(Overview(_curves_of(run), options, command_of(run.environment)))
 
 
 def curves(run: StoredRun) -> list[Html]:
@@ -94,12 +86,18 @@ def configuration(run: StoredRun) -> Html:
         lines = "line" if run.unreadable == 1 else "lines"
         text = f"{run.unreadable} {lines} of the run's files could not be read and were left out."
         note = tag("p", text, class_="quiet")
-    files = {CONFIG_FILE: run.config, ENVIRONMENT_FILE: run.environment}
+    options = options_of(run.config)
+    files = {ENVIRONMENT_FILE: run.environment}
+    if not options:
+        files = {CONFIG_FILE: run.config, **files}
     shown = [
         tag("details", tag("summary", name), tag("pre", text), class_="reads")
         for name, text in files.items()
         if text
     ]
+    if options:
+        table = tag("details", tag("summary", CONFIG_FILE), draw_options(options), class_="reads")
+        shown.insert(0, table)
     return tag("section", tag("h2", "Configuration and environment"), shown, note)
 
 
@@ -186,33 +184,7 @@ def _provenance(evaluation: StoredEvaluation) -> str:
     return f"{played}{seed}{against}."
 
 
-def _sampled_tokens(run: StoredRun) -> float:
-    return _sum([one.metrics.get("train/tokens", 0.0) for one in run.iterations])
-
-
 def _moment(evaluation: StoredEvaluation) -> str:
     if evaluation.iteration == 0:
         return "before training"
     return f"after {counted(evaluation.iteration, 'iteration')}"
-
-
-def _sum(values: Sequence[float]) -> float:
-    """Return the sum; infinity if it is too large for a float."""
-    try:
-        return math.fsum(values)
-    except OverflowError:
-        return math.inf
-
-
-def _duration(seconds: float) -> str:
-    if not math.isfinite(seconds):
-        return "unknown"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-def _tile(label: str, value: str) -> Html:
-    return tag("div", tag("b", value), tag("span", label), class_="tile")

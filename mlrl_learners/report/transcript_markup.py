@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlrl_learners.report.chart_scales import counted, number
 from mlrl_learners.report.highlight import highlight
 from mlrl_learners.report.html import Child, Html, isolated, mark_words, tag
+from mlrl_learners.report.workflow_picture import workflow_picture
 from mlrl_learners.report.world_picture import world_picture
 from mlrl_learners.runs.stored import StoredEpisode, StoredTurn
 
@@ -26,6 +27,7 @@ __all__ = [
 
 _MOST_CHARACTERS = 8_000
 _FENCE = re.compile(r"^[ \t]*```([^\n]*)\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_PICTURES = {"world": world_picture, "workflow": workflow_picture}
 _CODE_LINE = re.compile(r"^(def |class |import |from \w+ import |@\w+|    return )", re.MULTILINE)
 
 
@@ -140,10 +142,10 @@ def waits(agent: str, turn: StoredTurn, *, opponent: str | None = None) -> Html:
 
 
 def worlds(turn: StoredTurn) -> list[Html]:
-    """Show the worlds in the diagnostics of a turn as pictures, equal ones once."""
+    """Show worlds and workflows in the diagnostics of a turn as pictures, equal ones once."""
     facts = [each for each in turn.diagnostics.values() if isinstance(each, Mapping)]
-    pictures = dict.fromkeys(world_picture(each.get("world")) for each in facts)
-    return [tag("figure", each, class_="world") for each in pictures if each is not None]
+    found = (draw(each.get(name)) for each in facts for name, draw in _PICTURES.items())
+    return [tag("figure", each, class_="world") for each in dict.fromkeys(found) if each]
 
 
 def verdict(*, solved: bool) -> Html:
@@ -262,11 +264,11 @@ def _length(agent: str, turn: StoredTurn) -> str:
 
 
 def _diagnostics(facts: object) -> list[Html | None]:
-    """Show checks as a list, and other diagnostics as JSON; `worlds` shows a world."""
+    """Show checks as a list, and other diagnostics as JSON; `worlds` shows pictures."""
     if not isinstance(facts, Mapping):
         return [_raw(facts)]
-    if world_picture(facts.get("world")) is not None:
-        facts = {name: value for name, value in facts.items() if name != "world"}
+    drawn = {name for name, draw in _PICTURES.items() if draw(facts.get(name)) is not None}
+    facts = {name: value for name, value in facts.items() if name not in drawn}
     checks = facts.get("checks")
     if not (isinstance(checks, Sequence) and all(isinstance(c, Mapping) for c in checks)):
         return [_raw(facts)]

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mlrl_learners.figures.means import mean
 from mlrl_learners.runs.keys import OPPONENTS
@@ -39,15 +40,18 @@ __all__ = [
     "TreeBranch",
     "TreeLevel",
     "answers",
+    "beginning",
     "episode_at",
     "levels",
     "opponents_of",
+    "parse_line",
     "path_to",
     "seed_of",
     "summarise",
     "summarise_line",
 ]
 
+_BEGINNING = 120
 WHOLE_LINE = -1
 """Part of a line that is a single episode; in a line of many episodes parts count from 0."""
 
@@ -145,9 +149,10 @@ def summarise_line(line: bytes) -> tuple[list[tuple[int, int, EpisodeSummary]], 
     """
     try:
         record = json.loads(line)
-        iteration = whole_number(record["iteration"])
+        is_whole = is_tree(record) or "turns" in record  # a suite stores an episode a line
+        iteration = 0 if "turns" in record else whole_number(record["iteration"])
         found_parts: Mapping[int, Record] = (
-            {WHOLE_LINE: record} if is_tree(record) else dict(enumerate(record["episodes"]))
+            {WHOLE_LINE: record} if is_whole else dict(enumerate(record["episodes"]))
         )
     except UNREADABLE:
         return [], 1
@@ -168,6 +173,24 @@ def episode_at(line: bytes, part: int) -> Record | None:
     except UNREADABLE:
         return None
     return found if isinstance(found, dict) else None
+
+
+def parse_line(line: bytes) -> object:
+    """Return the JSON value of a line; None if it has none."""
+    try:
+        return json.loads(line)
+    except UNREADABLE:
+        return None
+
+
+def beginning(parsed: object, part: int) -> str:
+    """Return the first line that an agent wrote in a part of a line; empty if there is none."""
+    try:
+        record: Any = parsed if part == WHOLE_LINE else parsed["episodes"][part]  # type: ignore[index]
+        written = next(filter(None, map(str.strip, answers(record))), "")
+    except UNREADABLE:
+        return ""
+    return written.partition("\n")[0][:_BEGINNING]
 
 
 def answers(record: Record) -> Iterator[str]:

@@ -188,7 +188,7 @@ def _gradient(
     learner: Learner, toy: Toy, config: RolloutConfig, rollouts: int
 ) -> tuple[float | None, float | None]:
     """Return the error of the mean gradient and its standard error, or None for both."""
-    if not hasattr(getattr(learner, "config", None), "turn_weights"):
+    if not hasattr(getattr(learner, "config", None), "credit"):
         return None, None  # not a policy-gradient method
     from mlrl_learners.testing.gradients import measure_slopes
 

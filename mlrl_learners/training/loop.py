@@ -1,33 +1,29 @@
 """Training loop: rollouts, update, evaluation and checkpoint in every iteration.
 
-A run can be killed at any time and resumed: all random numbers follow from the seed and the
-iteration, or from the learner, which saves its own generators. On the CPU, a resumed run ends with
-the same parameters, bit for bit, as an uninterrupted one.
-
-Several processes (`torchrun -m mlrl_learners train ...`) share the work of one run and have the
-same results; rank 0 writes the files. See `mlrl_learners.processes.work_sharing`.
+All random numbers follow from the seed and the iteration, or from the learner's own generators: on
+the CPU, a resumed run ends with the parameters of an uninterrupted one, bit for bit.
+Several processes share one run, see `mlrl_learners.processes.work_sharing`; rank 0 writes files.
 """
 
-import copy
 import functools
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
+from mlrl_envs.serve import remote_id
+from mlrl_envs.types import TextEnv
+from mlrl_learners.config.env import chosen_env, evaluation_options
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.errors import NumericsError, PeerError
 from mlrl_learners.loggers import Logger
-from mlrl_learners.play.jobs import sampling_opponents
-from mlrl_learners.play.rollout import RolloutBatch, collect_rollouts
 from mlrl_learners.processes.work_sharing import exchange, is_main, together
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.registry import describe
 from mlrl_learners.runs.directory import RunDir
 from mlrl_learners.runs.provenance import describe_environment
-from mlrl_learners.seeding import derive_seed, task_indices
 from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.selfplay.own import own_rollout
 from mlrl_learners.training.checkpoint import (
@@ -37,6 +33,7 @@ from mlrl_learners.training.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
+from mlrl_learners.training.collection import Collected, collect_tasks
 from mlrl_learners.training.interrupt import interruptible
 from mlrl_learners.training.metrics import (
     count_tokens,
@@ -52,10 +49,11 @@ __all__ = ["TrainResult", "train"]
 
 def train(
     *,
-    env_id: str,
     learner: Learner,
     iterations: int,
     run_dir: str | Path,
+    env_id: str | None = None,
+    env: str | TextEnv | Callable[..., TextEnv] | None = None,
     env_options: Mapping[str, Any] | None = None,
     env_server: str | Sequence[str] | None = None,
     rollout: RolloutConfig | None = None,
@@ -77,29 +75,28 @@ def train(
 ) -> TrainResult:
     """Train a learner on an environment.
 
-    The first SIGINT or SIGTERM, to any of the processes, ends the run with a checkpoint after the
-    current iteration; the second one ends it immediately.
+    The first SIGINT or SIGTERM ends the run with a checkpoint after the current iteration.
 
     Args:
-        env_id: Id of a registered environment.
         learner: Learner, trained in place.
-        iterations: Number of updates of the whole run, those before a resume included; passed to
-            the learner's `plan_updates`, if it has one, for learning-rate schedules.
+        iterations: Number of updates of the whole run; passed to the learner's `plan_updates`.
         run_dir: Folder of the run, created if needed.
+        env_id: A registered environment, or a reference `module:name`.
+        env: In place of `env_id`, an environment that is copied, or a function that makes one.
         env_options: Arguments of `mlrl_envs.make`.
-        env_server: Environment servers, `host:port`; None for this process.
+        env_server: Environment servers, `host:port`.
         rollout: Collection of rollouts; by default `learner.rollout`.
         tasks_per_iteration: Rollout trees per update, at least 1; `offline` learners have none.
         seed: Seed of the order of tasks and of the episodes.
         checkpoint_every: Iterations between checkpoints, at least 1; the last one has one.
-        keep_checkpoints: Number of checkpoints to keep, at least 1.
+        keep_checkpoints: Checkpoints to keep, at least 1.
         eval_every: Iterations between evaluations, with one before the first update; 0 for none.
-        eval_options: Further arguments for evaluation; by default the split `"eval"`.
+        eval_options: Further arguments for evaluation; by default the split `"eval"`, if any.
         eval_tasks: Number of tasks per evaluation; None for the whole split.
         eval_samples: Sampled episodes per task, at least 1.
         token_ids: Store the token ids of prompts and answers in `episodes.jsonl`.
-        loggers: Further loggers of the metrics, beside `metrics.jsonl`.
-        resume: Continue from the last checkpoint in `run_dir`, if there is one.
+        loggers: Loggers beside `metrics.jsonl`.
+        resume: Continue from the last checkpoint in `run_dir`.
         progress: Show a progress bar.
         config: Contents of `config.yaml`; by default the arguments of this call.
         opponents: Opponents in training and evaluation; by default the learner plays all agents.
@@ -108,13 +105,13 @@ def train(
     Raises:
         RunDirError: If `run_dir` cannot be written, or contains another run.
         CheckpointError: If the run to resume has another version of the methods.
-        ConfigError: If a number is outside its range, the learner cannot train on such rollouts,
-            its learning rate would be 0 before the end, opponents leave it nothing to learn, or
-            there are several processes and it cannot share its work.
-        PeerError: If another process of the run failed, ended, or did not answer in time.
+        ConfigError: If a number is outside its range, or the learner cannot train on such rollouts,
+            with such opponents, for so many iterations or in several processes.
+        PeerError: If another process of the run failed or did not answer in time.
         NumericsError: If a loss or gradient is not finite.
         InfraError: If infrastructure failed in every episode of an iteration.
     """
+    env_id = chosen_env(env_id, env)
     plan = TrainPlan(
         env_id=env_id,
         env_options=dict(env_options or {}),
@@ -125,7 +122,7 @@ def train(
         checkpoint_every=checkpoint_every,
         keep_checkpoints=keep_checkpoints,
         eval_every=eval_every,
-        eval_options={"split": "eval", **(eval_options or {})},
+        eval_options=evaluation_options(remote_id(env_id, env_server), eval_options),
         eval_tasks=eval_tasks,
         eval_samples=eval_samples,
         opponents=opponents or OpponentsConfig(),
@@ -139,24 +136,24 @@ def train(
             learner.plan_updates(plan.iterations)
         if resume:  # checked before any file is written
             check_resumable(Path(run_dir))
-        env = plan.make_env()
+        made = plan.make_env()
         try:
             if hasattr(learner, "check_env"):
-                learner.check_env(env)
-            agents = list(getattr(env, "possible_agents", ()))
+                learner.check_env(made)
+            agents = list(getattr(made, "possible_agents", ()))
             draw = draw_of(plan, learner, agents, players or {}, Path(run_dir))
             folder = RunDir(
                 Path(run_dir),
                 config=config or plan.as_config(describe(learner)),
-                environment={**describe_environment(), "env": mlrl_envs.fingerprint(env)},
+                environment={**describe_environment(), "env": mlrl_envs.fingerprint(made)},
                 resume=resume,
                 token_ids=token_ids,
             )
             exchange(None)  # wait until the folder exists
-            loop = _Loop(plan, learner, env, folder, tuple(loggers), draw, progress=progress)
+            loop = _Loop(plan, learner, made, folder, tuple(loggers), draw, progress=progress)
             return loop.run()
         finally:
-            env.close()
+            made.close()
 
 
 class _Loop:
@@ -213,13 +210,16 @@ class _Loop:
 
     def _iterate(self, iteration: int) -> dict[str, float]:
         started = time.perf_counter()
-        batch = self._collect(iteration)
+        found = self._collect(iteration)
+        batch = found.batch
         collected = time.perf_counter()
         self.folder.add_failures(iteration, batch.failures)
         self.folder.add_rollouts(iteration, batch.rollouts)
         own = [own_rollout(rollout) for rollout in batch.rollouts]
         metrics = rollout_metrics(own) | opponent_metrics(batch.rollouts)
         metrics["train/failed_episodes"] = float(len(batch.failures))
+        if self.plan.rollout.max_resamples:
+            metrics["train/thrown_away"] = found.thrown_away
         metrics |= self._update(iteration, own)
         self.draw.take_snapshot(iteration)
         updated = time.perf_counter()
@@ -237,28 +237,14 @@ class _Loop:
             self._evaluate(iteration)
         return metrics
 
-    def _collect(self, iteration: int) -> RolloutBatch:
-        size = 0 if getattr(self.learner, "offline", False) else self.plan.tasks_per_iteration
-        options: list[Mapping[str, Any]] = [{} for _ in range(size)]
-        if num_tasks := getattr(self.env, "num_tasks", None):  # others draw tasks from the seed
-            indices = task_indices(num_tasks, size, iteration, self.plan.seed)
-            options = [{"task_index": index} for index in indices]
-        seats = self.draw.training(iteration, size)
-        with sampling_opponents(seats, self.learner, derive_seed(self.plan.seed, iteration)):
-            batch = collect_rollouts(
-                [copy.deepcopy(self.env) for _ in range(size)],
-                self.learner,
-                self.plan.rollout,
-                env_id=self.plan.env_id,
-                task_options=options,
-                seeds=[derive_seed(self.plan.seed, iteration, i) for i in range(size)],
-                seats=seats,
-            )
+    def _collect(self, iteration: int) -> Collected:
+        found = collect_tasks(self.plan, self.learner, self.env, self.draw, iteration)
+        batch = found.batch
         if batch.failures and not batch.rollouts:
             first = batch.failures[0]
             self.folder.add_failures(iteration, batch.failures)
             raise InfraError(f"every episode of iteration {iteration} failed: {first.message}")
-        return batch
+        return found
 
     def _update(self, iteration: int, rollouts: Sequence[Rollout]) -> dict[str, float]:
         try:
@@ -281,7 +267,7 @@ class _Loop:
             actor=self.learner,
             env_options=plan.env_options | plan.eval_options,
             env_server=plan.env_server,
-            split=plan.eval_options["split"],
+            split=plan.eval_options.get("split"),
             samples=plan.eval_samples,
             tasks=plan.eval_tasks,
             seed=plan.seed,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.types.completions import Completion
@@ -21,8 +21,8 @@ __all__ = [
 ]
 
 AgentID = str
-JointMode = Literal["aligned", "cross"]
-Branching = Literal["tree", "chain"]
+JointMode = Literal["aligned", "cross", "replay"]
+Branching = Literal["tree", "chain", "greedy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +150,20 @@ class RolloutConfig:
     Attributes:
         num_samples: Number of completions per agent at each node, G, at least 1.
         joint_mode: `"aligned"` plays the j-th answers of all agents together (G joint actions);
-            `"cross"` plays every combination of answers (G^N joint actions).
-        branching: `"tree"` continues from every joint action, `"chain"` from one drawn at random.
+            `"cross"` plays every combination of answers (G^N joint actions); `"replay"` plays every
+            answer of an agent beside the first answers of the others (1 + N (G - 1) joint actions).
+        branching: `"tree"` continues from every joint action, `"chain"` from one drawn at random,
+            `"greedy"` from the one of highest mean reward over agents.
+        num_rollouts: Number of rollouts of each task, at least 1.
+        max_resamples: Most further collections that replace tasks without spread in an iteration,
+            at least 0; see `mlrl_learners.training.collection`.
     """
 
     num_samples: int = 4
     joint_mode: JointMode = "aligned"
     branching: Branching = "tree"
+    num_rollouts: int = 1
+    max_resamples: int = 0
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -164,9 +171,13 @@ class RolloutConfig:
         Raises:
             ConfigError: If a value is outside its range.
         """
-        if self.num_samples < 1:
-            raise ConfigError(f"num_samples must be at least 1, got {self.num_samples}")
-        if self.joint_mode not in ("aligned", "cross"):
-            raise ConfigError(f"joint_mode must be aligned or cross, got {self.joint_mode!r}")
-        if self.branching not in ("tree", "chain"):
-            raise ConfigError(f"branching must be tree or chain, got {self.branching!r}")
+        for name, least in (("num_samples", 1), ("num_rollouts", 1), ("max_resamples", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"{name} must be at least {least}, got {getattr(self, name)}")
+        for name, known in (
+            ("joint_mode", get_args(JointMode)),
+            ("branching", get_args(Branching)),
+        ):
+            if getattr(self, name) not in known:
+                words = f"{', '.join(known[:-1])} or {known[-1]}"
+                raise ConfigError(f"{name} must be {words}, got {getattr(self, name)!r}")

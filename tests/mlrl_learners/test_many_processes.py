@@ -76,6 +76,29 @@ JOBS = [
     ),
     job("mappo", **merge_options(GROUPS, {"optimizer": {"epochs": 1}})),
     job(
+        "ippo",
+        "ippo-tokens",
+        **merge_options(
+            GROUPS,
+            {
+                "critic": {"level": "token", "normalize": True},
+                "penalty": {"kl_coef": 0.1, "kl_in": "token"},
+            },
+        ),
+    ),
+    job(
+        "magrpo",
+        "magrpo-tasks",
+        **merge_options(
+            GROUPS,
+            {
+                "group": {"size": 2, "rollouts": 2, "resample": 2, "joint_mode": "replay"},
+                "credit": {"kind": "replay"},
+                "baseline": {"group_by": "agent"},
+            },
+        ),
+    ),
+    job(
         "madpo",
         **merge_options(
             merge_options(GROUPS, {"group": {"size": 6}}), {"preferences": {"num_pairs": 2}}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_envs.errors import MissingPackageError
+from mlrl_learners.bench.leaderboard.overview import main_result, overview_columns, overview_rows
 from mlrl_learners.bench.leaderboard.plot import draw_plot
 from mlrl_learners.bench.leaderboard.rows import (
     WHOLE,
@@ -20,6 +21,8 @@ from mlrl_learners.bench.leaderboard.rows import (
 from mlrl_learners.bench.results import read_transcripts
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.report.html import clean, without_overrides
+from mlrl_learners.report.styles import stylesheet
+from mlrl_learners.report.transcript_markup import Side, compare
 from mlrl_learners.runs.stored import decode_episode
 
 __all__ = ["build", "stale", "write"]
@@ -42,7 +45,7 @@ def build(results: Path) -> Pages:
     templates = _templates()
     script = _part("page.js")
     actors = sorted({row.actor for group in groups for row in group.rows})
-    common = {"style": _part("style.css"), "WHOLE": WHOLE}
+    common = {"style": stylesheet() + _part("style.css"), "WHOLE": WHOLE}
     pages = {
         MARKDOWN: templates.get_template("leaderboard.md.jinja").render(
             suites=_by_suite(groups), WHOLE=WHOLE
@@ -50,6 +53,9 @@ def build(results: Path) -> Pages:
         PAGE: templates.get_template("index.html.jinja").render(
             **common,
             suites=_by_suite(groups),
+            columns=overview_columns(groups),
+            overview=overview_rows(groups),
+            main_result=main_result(groups),
             plots={
                 group.slug: draw_plot(group, actors)
                 for group in groups
@@ -117,12 +123,13 @@ def _by_suite(groups: Sequence[LeaderboardGroup]) -> dict[str, list[LeaderboardG
 def _shown(source: ResultSource) -> list[dict[str, Any]]:
     """Return the first episodes of each entry, one per task."""
     episodes = [decode_episode(record) for record in read_transcripts(source.file, source.result)]
-    shown = []
+    shown: list[dict[str, Any]] = []
     for entry in source.result["entries"]:
         mine = [episode for episode in episodes if episode.entry == entry["name"]]
         firsts = {episode.task_id: episode for episode in reversed(mine)}
         chosen = [e for e in mine if firsts[e.task_id] is e][:SHOWN_EPISODES]
-        shown.append({"entry": entry, "episodes": chosen, "total": len(mine)})
+        cards = compare([Side("", chosen)], limit=SHOWN_EPISODES, open_first=0 if shown else 1)
+        shown.append({"entry": entry, "cards": cards if chosen else None})
     return shown
 
 

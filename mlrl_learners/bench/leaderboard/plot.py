@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from mlrl_learners.bench.leaderboard.rows import LeaderboardGroup, LeaderboardRow
 from mlrl_learners.report.chart_scales import nice_ticks, number
+from mlrl_learners.report.charts import COLORS
 from mlrl_learners.report.html import Html, tag, without_overrides
 
 __all__ = ["draw_plot"]
@@ -49,7 +50,7 @@ def draw_plot(group: LeaderboardGroup, colors: Sequence[str]) -> Html:
         colors: Every actor of the page, so that an actor has one colour in all plots.
     """
     rows = [row for row in group.rows if row.tokens is not None]
-    scales = _Scales.of(rows)
+    scales = _Scales.of([*rows, *(row for row in group.rows if row.bound)])
     title = f"Mean return against tokens written an episode: {group.suite}, {group.entry}"
     return tag(
         "svg",
@@ -68,6 +69,7 @@ def draw_plot(group: LeaderboardGroup, colors: Sequence[str]) -> Html:
             text_anchor="middle",
             transform=f"rotate(-90 14 {(TOP + HEIGHT - BOTTOM) / 2:g})",
         ),
+        [_level(row, scales) for row in group.rows if row.bound and row.tokens is None],
         _marks(rows, scales, colors),
         viewBox=f"0 0 {WIDTH:g} {HEIGHT:g}",
         role="img",
@@ -88,12 +90,24 @@ def _marks(rows: Sequence[LeaderboardRow], scales: _Scales, colors: Sequence[str
             tag("line", x1=px, x2=px, y1=scales.y(low), y2=scales.y(high), class_="bar"),
             tag("circle", cx=px, cy=py, r=5),
             tag("text", row.actor, x=lx, y=ly, text_anchor=anchor),
-            class_=f"mark c{colors.index(row.actor) % 8}",
+            class_=f"mark c{colors.index(row.actor) % COLORS}",
             data_actor=row.actor,
         )
         for row, (px, py), (lx, ly, anchor) in zip(rows, places, labels, strict=True)
         for low, high in [_range(row)]
     ]
+
+
+def _level(row: LeaderboardRow, scales: _Scales) -> Html:
+    """Draw the reference or the random actor, whose tokens nobody counts, as a line."""
+    y = scales.y(row.mean)
+    return tag(
+        "g",
+        tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y),
+        tag("text", f"{without_overrides(row.actor)} {row.mean:.3f}", x=WIDTH - RIGHT, y=y - 5,
+            text_anchor="end"),
+        class_="level",
+    )  # fmt: skip
 
 
 def _hint(row: LeaderboardRow) -> str:

@@ -63,6 +63,7 @@ class LeaderboardRow:
         is_complete: Whether no episode is missing.
         measures: Measures of a game by name.
         is_trained: Whether the actor comes from training runs.
+        bound: `reference` or `random`, between which others are judged; empty for any other actor.
     """
 
     actor: str
@@ -82,6 +83,7 @@ class LeaderboardRow:
     is_complete: bool
     measures: Mapping[str, float] = field(default_factory=dict)
     is_trained: bool = False
+    bound: str = ""
 
 
 @dataclass(frozen=True)
@@ -240,7 +242,13 @@ def _row(source: ResultSource, figures: Mapping[str, Any]) -> LeaderboardRow:
         is_complete=result["complete"],
         measures=dict(figures.get("measures", {"figures": {}})["figures"]),
         is_trained=bool(result["actor"].get("trained")),
+        bound=_bound(result["actor"]),
     )
+
+
+def _bound(actor: Mapping[str, Any]) -> str:
+    base = str(actor["base"])
+    return base if actor["way"] == "plain" and base in ("reference", "random") else ""
 
 
 def _interval(value: Sequence[float] | None) -> Interval | None:

@@ -1,24 +1,34 @@
 """Page of curves: several runs in the same charts."""
 
-import time
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias, get_args
 
 from mlrl_learners.monitor.library import MonitoredRun
 from mlrl_learners.monitor.pages.layout import address, frame, hidden, options
+from mlrl_learners.monitor.query import number_or_none
+from mlrl_learners.monitor.states import done_iterations, state_of
 from mlrl_learners.report.chart_scales import counted, number
 from mlrl_learners.report.charts import swatch
 from mlrl_learners.report.html import Html, tag
-from mlrl_learners.report.panels import AXES, Axis, draw_panels
+from mlrl_learners.report.panels import AXES, EVERYTHING, Axis, Curves, draw_panels
+from mlrl_learners.report.run_groups import mean_curves
 from mlrl_learners.runs.files import EPISODES_FILE, METRICS_FILE
 
-__all__ = ["View", "charts", "curves_page", "run_list"]
+__all__ = ["View", "charts", "curves_page", "run_list", "run_state"]
 
-_SMOOTHINGS = (1, 5, 10, 20, 50, 100, 500)
+Group: TypeAlias = Literal["", "seed", "learner"]
+_GROUPS = {"": "each run", "seed": "mean over seeds", "learner": "mean over a learner's runs"}
+_SMOOTHINGS = range(1, 101)
+_SMOOTHING = 5
 _MOST_AT_FIRST = 4
 _MOST = 24
-_WRITING_SECONDS = 600.0
 _AXES = {"iteration": "iterations", "tokens": "tokens", "seconds": "seconds"}
+_HINT = (
+    "Values appear here: point at a chart, tap it, or focus it and use ← →. "
+    "Drag over a chart to zoom; click a line to single it out."
+)
 
 
 @dataclass(frozen=True)
@@ -29,11 +39,20 @@ class View:
         runs: Runs that are drawn.
         axis: Horizontal axis.
         smoothing: Window of the running mean, in iterations.
+        group: Whether each run is drawn, or the mean of runs that differ by their seed, or of all
+            runs of a learner.
+        low: Left end of the horizontal axis; None for the first value.
+        high: Right end of the horizontal axis; None for the last value.
+        log: Whether vertical axes are logarithmic.
     """
 
     runs: Sequence[MonitoredRun]
-    axis: Axis
-    smoothing: int
+    axis: Axis = "iteration"
+    smoothing: int = _SMOOTHING
+    group: Group = ""
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
 
     @classmethod
     def parse(
@@ -46,14 +65,49 @@ class View:
         else:
             latest = sorted(runs, key=MonitoredRun.written_at, reverse=True)[:_MOST_AT_FIRST]
             shown = sorted(latest, key=lambda run: run.name)
-        axis: Axis = next((one for one in AXES if one == words.get("axis")), "iteration")
-        smoothing = next((n for n in _SMOOTHINGS if str(n) == words.get("smoothing")), 5)
-        return cls(shown, axis, smoothing)
+        return cls(
+            shown,
+            axis=next((one for one in AXES if one == words.get("axis")), "iteration"),
+            smoothing=next(
+                (n for n in _SMOOTHINGS if str(n) == words.get("smoothing")), _SMOOTHING
+            ),
+            group=next((one for one in get_args(Group) if one == words.get("group")), ""),
+            low=number_or_none(words.get("from", "")),
+            high=number_or_none(words.get("to", "")),
+            log="log" in words,
+        )
 
     def words(self) -> list[tuple[str, object]]:
         """Return the query that `parse` accepts."""
-        names: list[tuple[str, object]] = [("run", run.name) for run in self.runs]
-        return [("chosen", 1), *names, ("axis", self.axis), ("smoothing", self.smoothing)]
+        found: list[tuple[str, object]] = [("chosen", 1)]
+        found += [("run", run.name) for run in self.runs]
+        found += [("axis", self.axis), ("smoothing", self.smoothing), ("group", self.group)]
+        ends = [("from", self.low), ("to", self.high)]
+        return found + [end for end in ends if end[1] is not None] + [("log", 1)] * self.log
+
+    def curves(self) -> list[Curves]:
+        """Return the curves of the runs or of their groups."""
+        if not self.group:
+            return [_curves(run) for run in self.runs]
+        return [
+            mean_curves(name, [_curves(run) for run in runs], color=runs[0].color)
+            for name, runs in self._groups().items()
+        ]
+
+    def lines(self) -> dict[str, tuple[str, int]]:
+        """Return name of a run -> name and colour of its line."""
+        return {
+            run.name: (name if self.group else run.name, runs[0].color if self.group else run.color)
+            for name, runs in self._groups().items()
+            for run in runs
+        }
+
+    def _groups(self) -> dict[str, list[MonitoredRun]]:
+        """Return name of a group -> its runs."""
+        found: dict[object, list[MonitoredRun]] = {}
+        for run in self.runs:
+            found.setdefault(_group_key(run, self.group), []).append(run)
+        return {_group_name(runs): runs for runs in found.values()}
 
 
 def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:
@@ -67,13 +121,6 @@ def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:
         tag("input", type="search", placeholder="Find a run", aria_label="Find a run",
             id="find", data_search="", data_filter="#runs label", class_="enhanced"),
         tag("div", run_list(view, runs), id="runs", data_live=address("/runs", view.words())),
-        tag(
-            "div",
-            options("axis", "Over", [(axis, _AXES[axis]) for axis in AXES], view.axis),
-            options("smoothing", "Mean of", _smoothing_names(), str(view.smoothing)),
-            class_="fields",
-        ),
-        tag("button", "Show", class_="plain-only"),
         id="view",
         method="get",
         action="/",
@@ -87,7 +134,8 @@ def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:
     )
     only = view.runs[0].name if len(view.runs) == 1 else None
     side = tag("aside", form, class_="side")
-    body = tag("div", side, drawn, class_="with-side")
+    hint = tag("div", tag("p", _HINT, class_="quiet"), id="values", class_="values enhanced")
+    body = tag("div", side, tag("div", _tools(view), hint, drawn), class_="with-side")
     return frame("Curves", body, run=only, here="curves")
 
 
@@ -95,56 +143,107 @@ def charts(view: View) -> list[Html]:
     """Draw the chosen runs."""
     if not view.runs:
         return [tag("p", "Choose a run on the list.", class_="empty")]
-    curves = [replace(run.metrics.curves(), color=run.color) for run in view.runs]
+    curves = view.curves()
     if not any(len(one.x("iteration")) or one.held_out for one in curves):
         waiting = "No iteration is finished yet; the first one is drawn as soon as it is there."
         return [tag("p", waiting, class_="empty")]
-    return draw_panels(curves, axis=view.axis, smoothing=view.smoothing)
+    whole = EVERYTHING
+    zoom = (
+        whole[0] if view.low is None else view.low,
+        whole[1] if view.high is None else view.high,
+    )
+    return draw_panels(curves, axis=view.axis, smoothing=view.smoothing, zoom=zoom, log=view.log)
 
 
 def run_list(view: View, runs: Sequence[MonitoredRun]) -> list[Html]:
     """List the runs with their progress."""
-    chosen = {run.name for run in view.runs}
-    return [_run(run, number_of, chosen=run.name in chosen) for number_of, run in enumerate(runs)]
+    lines = view.lines()
+    return [_run(run, number_of, lines.get(run.name)) for number_of, run in enumerate(runs)]
 
 
-def _run(run: MonitoredRun, number_of: int, *, chosen: bool) -> Html:
-    box = tag("input", type="checkbox", name="run", value=run.name, id=f"run-{number_of}",
-              checked="checked" if chosen else None)  # fmt: skip
-    where = address("/episodes", [("run", run.name)])
-    return tag(
-        "div",
-        tag("label", box, swatch(run.color), tag("span", run.name, class_="name")),
-        tag("span", _state(run), class_="quiet state"),
-        tag("a", "episodes", href=where, id=f"episodes-{number_of}"),
-        class_="run",
-    )
-
-
-def _state(run: MonitoredRun) -> str:
+def run_state(run: MonitoredRun) -> str:
+    """Return how far a run is, and whether it is still written."""
     last = run.metrics.last_row()
-    done = 0 if last is None else last.iteration
-    planned = run.planned_iterations()
+    done, planned = done_iterations(run), run.planned_iterations()
     parts = [f"{done} of {planned}" if planned else counted(done, "iteration")]
     if last is not None and "train/return" in last.metrics:
         parts.append(f"return {number(last.metrics['train/return'])}")
-    quiet = time.time() - run.written_at()
-    if quiet < _WRITING_SECONDS and done != planned:
-        parts.append("running")
-    elif planned and done < planned:
-        parts.append(f"quiet for {_span(quiet)}")
+    state = state_of(run)
+    if state == "running" or (planned and state != "finished"):
+        parts.append(state)
     return " · ".join(parts)
 
 
-def _span(seconds: float) -> str:
-    for unit, size in (("days", 86400), ("hours", 3600)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return counted(seconds / 60, "minute")
+def _run(run: MonitoredRun, number_of: int, line: tuple[str, int] | None) -> Html:
+    """Return the row of a run; `line` has the name and the colour of its line in the charts."""
+    box = tag("input", type="checkbox", name="run", value=run.name, id=f"run-{number_of}",
+              checked="checked" if line else None)  # fmt: skip
+    where = [("run", run.name)]
+    listed = where if run.main_source == "training" else [*where, ("source", run.main_source)]
+    name, color = line or (run.name, run.color)
+    single = tag("button", "single out", type="button", id=f"single-{number_of}",
+                 data_single=name, aria_pressed="false", class_="enhanced")  # fmt: skip
+    return tag(
+        "div",
+        tag("label", box, swatch(color), tag("span", run.name, class_="name")),
+        single if line else tag("span"),
+        tag("span", run_state(run), class_="quiet state"),
+        tag(
+            "span",
+            tag("a", "episodes", href=address("/episodes", listed), id=f"episodes-{number_of}"),
+            tag("a", "overview", href=address("/run", where), id=f"overview-{number_of}"),
+            class_="links",
+        ),
+        class_="run",
+        data_run=name,
+    )
 
 
-def _smoothing_names() -> list[tuple[str, str]]:
-    return [(str(n), f"{n} iterations" if n > 1 else "one: as it is") for n in _SMOOTHINGS]
+def _tools(view: View) -> Html:
+    """Return the fields above the charts, which belong to the form of the runs."""
+    slider = tag("input", type="range", name="smoothing", min=1, max=_SMOOTHINGS[-1],
+                 value=view.smoothing, form="view", aria_label="Mean of iterations")  # fmt: skip
+    mean = tag("span", "Mean of ", tag("output", str(view.smoothing), id="smoothing"))
+    log = tag("input", type="checkbox", name="log", value=1, form="view",
+              checked="checked" if view.log else None)  # fmt: skip
+    ends = [
+        tag("input", type="hidden", name=name, form="view", value="" if end is None else f"{end:g}")
+        for name, end in (("from", view.low), ("to", view.high))
+    ]
+    is_whole = view.low is None and view.high is None
+    return tag(
+        "div",
+        options("axis", "Over", [(one, _AXES[one]) for one in AXES], view.axis, form="view"),
+        options("group", "Lines", list(_GROUPS.items()), view.group, form="view"),
+        tag("label", mean, slider, class_="field"),
+        tag("label", log, "log y", class_="check"),
+        ends,
+        tag("button", "Whole range", type="button", id="unzoom", class_="enhanced",
+            hidden="hidden" if is_whole else None),
+        tag("button", "Show", form="view", class_="plain-only"),
+        class_="fields tools",
+    )  # fmt: skip
+
+
+def _curves(run: MonitoredRun) -> Curves:
+    return replace(run.metrics.curves(), color=run.color)
+
+
+def _group_key(run: MonitoredRun, group: Group) -> object:
+    config = run.options()
+    if group == "learner":
+        return config.get("learner.name", run.name)
+    kept = {n: v for n, v in config.items() if n != "train.seed" and not n.startswith("logging.")}
+    return tuple(sorted(kept.items())) or run.name
+
+
+def _group_name(runs: Sequence[MonitoredRun]) -> str:
+    """Return what the names of runs begin with, and their number."""
+    if len(runs) == 1:
+        return runs[0].name
+    common = os.path.commonprefix([run.name for run in runs])  # noqa: RUF071 - no path is meant
+    common = common.rstrip("-_/. ")
+    return f"{common or runs[0].options().get('learner.name', 'runs')}, mean of {len(runs)} runs"
 
 
 def _nothing(root: str) -> Html:

@@ -7,7 +7,8 @@ from mlrl_learners.report.html import Child, Html, tag
 
 __all__ = ["address", "frame", "hidden", "message", "options"]
 
-_SCRIPTS = ("charts.js", "monitor.js")
+_STYLES = ("tokens.css", "style.css", "monitor.css")
+_SCRIPTS = ("charts.js", "chart_tools.js", "monitor.js")
 _KEYS = (
     ("/", "search"),
     ("j, k", "next and previous episode"),
@@ -15,6 +16,8 @@ _KEYS = (
     ("Enter", "open the selected episode"),
     ("n", "next page of the list"),
     ("←, →", "move the cursor of the chart that has the focus; Esc removes it"),
+    ("+, -, 0", "zoom into a chart about its cursor, out, and to the whole range"),
+    ("f", "enlarge the chart that has the focus"),
     ("u", "back to the list"),
     ("?", "list of keys"),
 )
@@ -42,8 +45,7 @@ def frame(title: str, *body: Child, run: str | None = None, here: str = "") -> s
         tag("meta", name="color-scheme", content="light dark"),
         tag("title", f"{title} · mlrl monitor"),
         tag("link", rel="icon", href="data:,"),
-        tag("link", rel="stylesheet", href="/static/style.css"),
-        tag("link", rel="stylesheet", href="/static/monitor.css"),
+        [tag("link", rel="stylesheet", href=f"/static/{name}") for name in _STYLES],
         [tag("script", src=f"/static/{name}", defer="defer") for name in _SCRIPTS],
     )
     page = tag(
@@ -62,13 +64,29 @@ def message(title: str, *said: Child) -> str:
     return frame(title, tag("h1", title), tag("p", *said), home)
 
 
-def options(name: str, label: str, choices: Sequence[tuple[str, str]], chosen: str) -> Html:
-    """Return a labelled select element; `choices` are pairs of value and label."""
+def options(
+    name: str,
+    label: str,
+    choices: Sequence[tuple[str, str]],
+    chosen: str,
+    *,
+    form: str | None = None,
+) -> Html:
+    """Return a labelled select element.
+
+    Args:
+        name: Name in the query.
+        label: Text above it.
+        choices: Pairs of value and label.
+        chosen: Value that is selected.
+        form: Id of its form, if it stands outside it.
+    """
     listed = [
         tag("option", text, value=value, selected="selected" if value == chosen else None)
         for value, text in choices
     ]
-    return tag("label", tag("span", label), tag("select", listed, name=name), class_="field")
+    select = tag("select", listed, name=name, form=form)
+    return tag("label", tag("span", label), select, class_="field")
 
 
 def hidden(words: Iterable[tuple[str, object]]) -> list[Html]:

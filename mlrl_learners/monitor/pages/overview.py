@@ -1,34 +1,83 @@
-"""Page of a run: configuration, environment and failed episodes."""
+"""Page of a run: overview, main chart, configuration, environment and failed episodes."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 
 from mlrl_learners.monitor.library import MonitoredRun
 from mlrl_learners.monitor.pages.layout import address, frame
+from mlrl_learners.monitor.states import state_of
+from mlrl_learners.report.configuration import differing, draw_options
 from mlrl_learners.report.html import Child, Html, isolated, tag
+from mlrl_learners.report.overview import Overview, command_of, draw_overview
+from mlrl_learners.report.panels import draw_returns
 from mlrl_learners.runs.files import CONFIG_FILE, ENVIRONMENT_FILE
 from mlrl_learners.runs.stored import UNREADABLE, decode_failure
 
 __all__ = ["run_page"]
 
-_FILES = (CONFIG_FILE, ENVIRONMENT_FILE)
 _MOST_FAILURES = 20
+_MOST_COMPARED = 50
+_SMOOTHING = 5
+_NO_FILE = "There is none. Symbolic links are not followed."
 
 
-def run_page(run: MonitoredRun, failures: Sequence[str]) -> str:
-    """Return the page of a run; `failures` are the last lines of `failures.jsonl`."""
-    command = f"mlrl report {run.path}"
+def run_page(run: MonitoredRun, runs: Sequence[MonitoredRun], failures: Sequence[str]) -> str:
+    """Return the page of a run.
+
+    Args:
+        run: The run.
+        runs: Every run, with whose configurations its own is compared.
+        failures: The last lines of its `failures.jsonl`.
+    """
+    environment = run.text(ENVIRONMENT_FILE)
+    curves = replace(run.metrics.curves(), color=run.color)
+    last_write = datetime.fromtimestamp(run.written_at(), UTC)
+    state = f"{state_of(run)}, last write {last_write:%Y-%m-%d %H:%M} UTC"
     body = [
         tag("h1", run.name),
-        tag("p", tag("code", str(run.path)), class_="quiet"),
-        tag("p", tag("a", "One file to send to a colleague",
-                     href=address("/report", [("run", run.name)]), download="report.html"),
-            " (or ", tag("code", command), ")"),
+        draw_overview(Overview(curves, run.options(), command_of(environment), state)),
+        draw_returns(curves, smoothing=_SMOOTHING),
+        _links(run),
+        tag("h2", "Configuration"),
+        _configuration(run, runs),
         tag("h2", "Lost to infrastructure"),
         _failures(failures),
-        [[tag("h2", name), _file(run.text(name))] for name in _FILES],
+        tag("h2", ENVIRONMENT_FILE),
+        tag("details", tag("summary", "versions and machine"),
+            tag("pre", environment, class_="file")) if environment
+        else tag("p", _NO_FILE, class_="quiet"),
     ]  # fmt: skip
-    return frame(run.name, body, run=run.name, here="run")
+    return frame(run.name, tag("div", body, class_="page"), run=run.name, here="run")
+
+
+def _links(run: MonitoredRun) -> Html:
+    where = [("run", run.name)]
+    return tag(
+        "p",
+        tag("a", "All curves", href=address("/", [("chosen", 1), *where])),
+        tag("a", "Episodes", href=address("/episodes", where)),
+        tag("a", "One file to send to a colleague", href=address("/report", where),
+            download="report.html"),
+        tag("span", "in ", tag("code", str(run.path)), class_="quiet"),
+        class_="pager",
+    )  # fmt: skip
+
+
+def _configuration(run: MonitoredRun, runs: Sequence[MonitoredRun]) -> list[Html]:
+    """Show the options in which other runs differ first."""
+    options = run.options()
+    if not options:
+        text = run.text(CONFIG_FILE)
+        return [tag("pre", text, class_="file") if text else tag("p", _NO_FILE, class_="quiet")]
+    others = [other.options() for other in runs[:_MOST_COMPARED] if other.options()]
+    first = [name for name in differing([options, *others]) if name in options]
+    said = f"{len(first)} of {len(options)} options differ between the runs; they come first."
+    box = tag("input", type="search", placeholder="Find an option", aria_label="Find an option",
+              data_search="", data_filter=".options tbody th", class_="enhanced")  # fmt: skip
+    note = tag("p", said, class_="quiet") if first else None
+    return [box, *([note] if note else []), draw_options(options, first)]
 
 
 def _failures(lines: Sequence[str]) -> Html:
@@ -44,9 +93,3 @@ def _failure(line: str) -> Child:
         return isolated(line)
     where = [f"iteration {failure.iteration}, ", isolated(failure.task_id), ": "]
     return [*where, isolated(failure.message)]
-
-
-def _file(text: str) -> Html:
-    if text:
-        return tag("pre", text, class_="file")
-    return tag("p", "There is none. Symbolic links are not followed.", class_="quiet")

@@ -1,21 +1,24 @@
-// The cursor of the charts: one x value, marked in every chart, with the values of one of them.
-// It follows pointer, touch and arrow keys, and stays when the charts are renewed.
+// The cursor of the charts: one x value, marked in every chart, with the values of one of them in a
+// strip above. It follows pointer, touch and arrow keys, and stays when the charts are renewed.
 "use strict";
 
 const DRAWINGS = "#charts svg[data-x]";
+const SVG = "http://www.w3.org/2000/svg";
 let cursor = null; // { key: chart with the values, value: on the x axis, isHeld: until dismissed }
 
-const tip = document.createElement("div");
-tip.className = "tip";
-tip.setAttribute("aria-hidden", "true");
+const strip = document.getElementById("values");
+const hint = strip?.innerHTML;
 const spoken = document.createElement("p");
 spoken.className = "unseen";
 spoken.setAttribute("role", "status");
 document.body.append(spoken);
 
+function titleOf(drawing) {
+  return drawing.closest("figure").querySelector("figcaption").textContent.trim();
+}
+
 function keyOf(drawing) {
-  const caption = drawing.parentElement.querySelector("figcaption");
-  return `${drawing.getAttribute("class")} ${caption.textContent}`;
+  return `${drawing.getAttribute("class")} ${titleOf(drawing)}`;
 }
 
 function chartOf(key) {
@@ -23,12 +26,15 @@ function chartOf(key) {
 }
 
 function axis(text) {
-  const [low, high, from, to] = text.split(" ").map(Number);
+  const [low, high, from, to] = text.split(" ").slice(0, 4).map(Number);
+  const isLog = text.endsWith("log");
+  const [a, b] = isLog ? [Math.log10(low), Math.log10(high)] : [low, high];
+  const linear = (place) => a + ((place - from) / (to - from)) * (b - a);
   return {
     from,
     to,
-    value: (place) => low + ((place - from) / (to - from)) * (high - low),
-    place: (value) => from + ((value - low) / (high - low)) * (to - from),
+    value: (place) => (isLog ? 10 ** linear(place) : linear(place)),
+    place: (value) => from + (((isLog ? Math.log10(value) : value) - a) / (b - a)) * (to - from),
   };
 }
 
@@ -56,7 +62,7 @@ function moveCursor(drawing, place, isHeld) {
   const value = axis(drawing.dataset.x).value(nearest(lines[0].points, place).x);
   cursor = { key: keyOf(drawing), value, isHeld };
   paintCursor();
-  if (isHeld) spoken.textContent = tip.textContent;
+  if (isHeld) spoken.textContent = strip.textContent;
 }
 
 function dropCursor() {
@@ -66,55 +72,65 @@ function dropCursor() {
 
 function paintCursor() {
   for (const line of document.querySelectorAll(".cursor")) line.remove();
-  tip.remove();
-  if (!cursor) return;
-  for (const drawing of document.querySelectorAll(DRAWINGS)) {
-    const x = axis(drawing.dataset.x);
-    const place = x.place(cursor.value);
-    if (!drawing.getClientRects().length || place < x.from - 1 || place > x.to + 1) continue;
-    mark(drawing, place);
-    if (keyOf(drawing) === cursor.key) showTip(drawing, place);
+  if (!strip) return;
+  if (!cursor) strip.innerHTML = hint; // made by the server
+  else {
+    for (const drawing of document.querySelectorAll(DRAWINGS)) {
+      const x = axis(drawing.dataset.x);
+      const place = x.place(cursor.value);
+      if (!drawing.getClientRects().length || place < x.from - 1 || place > x.to + 1) continue;
+      mark(drawing, place);
+      if (keyOf(drawing) === cursor.key) showValues(drawing, place);
+    }
   }
 }
 
 function mark(drawing, at) {
-  const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
   const y = axis(drawing.dataset.y);
-  for (const [name, value] of Object.entries({ x1: at, x2: at, y1: y.from, y2: y.to })) {
-    line.setAttribute(name, value);
-  }
-  line.setAttribute("class", "cursor");
-  drawing.append(line);
+  drawing.append(shape("line", { x1: at, x2: at, y1: y.from, y2: y.to, class: "cursor" }));
 }
 
-function showTip(drawing, at) {
+function shape(name, attributes) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function part(className, ...children) {
+  const made = document.createElement("span");
+  made.className = className;
+  made.append(...children);
+  return made;
+}
+
+function showValues(drawing, at) {
   const [x, y] = [axis(drawing.dataset.x), axis(drawing.dataset.y)];
-  const said = [`at ${short(x.value(at))}`];
+  const shown = [part("at", `${titleOf(drawing)} at ${short(x.value(at))}`)];
   for (const line of linesOf(drawing)) {
+    const group = line.parentElement;
     const point = nearest(line.points, at);
-    const name = line.parentElement.dataset.name;
     const where = Math.abs(point.x - at) > 1 ? ` (at ${short(x.value(point.x))})` : "";
-    said.push(`${name ? `${name}: ` : ""}${short(y.value(point.y))}${where}`);
+    const color = [...group.classList].find((name) => /^c\d+$/.test(name));
+    const name = group.dataset.name ? `${group.dataset.name} ` : "";
+    const value = document.createElement("b");
+    value.textContent = short(y.value(point.y));
+    shown.push(part(`value ${color}`, part("dot"), name, value, where));
   }
-  tip.textContent = said.join("\n");
-  const [box, outer] = [drawing, drawing.parentElement].map((e) => e.getBoundingClientRect());
-  drawing.parentElement.append(tip);
-  const left = (at * box.width) / drawing.viewBox.baseVal.width + (box.left - outer.left);
-  const isRight = left > outer.width / 2;
-  tip.style.top = `${box.top - outer.top + 8}px`;
-  tip.style.left = isRight ? "" : `${left + 12}px`;
-  tip.style.right = isRight ? `${outer.width - left + 12}px` : "";
+  strip.replaceChildren(...shown.flatMap((each) => [each, " "]));
 }
 
 // ---- Pointer, touch, keys ------------------------------------------------------------------------
 
+function placeOf(drawing, event) {
+  const box = drawing.getBoundingClientRect();
+  const unit = drawing.viewBox.baseVal.width / box.width;
+  return [(event.clientX - box.left) * unit, (event.clientY - box.top) * unit];
+}
+
 function followPointer(event) {
   const drawing = event.target.closest?.(DRAWINGS);
-  if (drawing) {
-    const box = drawing.getBoundingClientRect();
-    const unit = drawing.viewBox.baseVal.width / box.width;
-    moveCursor(drawing, (event.clientX - box.left) * unit, event.pointerType === "touch");
-  } else if (cursor && (!cursor.isHeld || event.type === "pointerdown")) dropCursor();
+  if (drawing) moveCursor(drawing, placeOf(drawing, event)[0], event.pointerType === "touch");
+  else if (cursor && (!cursor.isHeld || event.type === "pointerdown")) dropCursor();
 }
 
 document.addEventListener("pointermove", followPointer);
@@ -129,7 +145,7 @@ function moveByKey(event) {
   const [line] = drawing ? linesOf(drawing) : [];
   if (!line) return false;
   if (event.key === "Escape") dropCursor();
-  else {
+  else if (!toolKey(drawing, event.key)) {
     const points = [...line.points];
     const isHere = cursor?.key === keyOf(drawing);
     const place = isHere ? axis(drawing.dataset.x).place(cursor.value) : Infinity;
@@ -140,11 +156,4 @@ function moveByKey(event) {
   }
   event.preventDefault();
   return true;
-}
-
-// ---- Renewal -------------------------------------------------------------------------------------
-
-function prepareCharts() {
-  for (const drawing of document.querySelectorAll(DRAWINGS)) drawing.tabIndex = 0;
-  paintCursor();
 }

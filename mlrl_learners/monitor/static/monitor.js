@@ -19,7 +19,7 @@ async function renew(region) {
   const headers = known && known.address === address ? { "If-None-Match": known.tag } : {};
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const answer = await fetch(address, { headers, cache: "no-store", signal });
-  if (answer.status === 304 || region.dataset.live !== address) return;
+  if (answer.status === 304 || region.dataset.live !== address || drag) return;
   if (!answer.ok) throw new Error(`status ${answer.status}`);
   const text = await answer.text();
   const active = region.contains(document.activeElement) ? document.activeElement : null;
@@ -69,12 +69,12 @@ function showConnection(isAnswered) {
 const view = document.getElementById("view");
 
 function choose() {
-  const query = new URLSearchParams(new FormData(view));
+  const said = [...new FormData(view)].filter(([, value]) => value !== "");
+  const query = new URLSearchParams(said);
   history.replaceState(null, "", `/?${query}`);
   document.getElementById("charts").dataset.live = `/charts?${query}`;
   document.getElementById("runs").dataset.live = `/runs?${query}`;
-  dropCursor(); // its value belongs to the axis before
-  renew(document.getElementById("charts")).catch(() => {});
+  for (const id of ["charts", "runs"]) renew(document.getElementById(id)).catch(() => {});
 }
 
 function filterList() {
@@ -82,12 +82,21 @@ function filterList() {
   if (!box) return;
   const wanted = box.value.trim().toLowerCase();
   for (const label of document.querySelectorAll(box.dataset.filter)) {
-    label.closest(".run").hidden = !label.textContent.toLowerCase().includes(wanted);
+    label.closest(".run, tr").hidden = !label.textContent.toLowerCase().includes(wanted);
   }
 }
 
-view?.addEventListener("change", (event) => {
-  if (event.target.name) choose();
+// Fields of the form may stand outside it, where its own listeners hear nothing.
+document.addEventListener("change", (event) => {
+  if (!view || event.target.form !== view || !event.target.name) return;
+  if (event.target.name === "axis") {
+    dropCursor(); // its value belongs to the axis before
+    zoom("", "");
+  } else choose();
+});
+document.addEventListener("input", (event) => {
+  const shown = event.target.name === "smoothing" && document.getElementById("smoothing");
+  if (shown) shown.textContent = event.target.value;
 });
 view?.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -129,6 +138,17 @@ document.querySelector("form.search")?.addEventListener("submit", (event) => {
 });
 addEventListener("pageshow", () => {
   for (const field of document.querySelectorAll("form.search :disabled")) field.disabled = false;
+});
+
+// ---- Copying ------------------------------------------------------------------------------------
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  navigator.clipboard.writeText(button.dataset.copy).then(() => {
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
 });
 
 // ---- Keys ----------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def targets_of(learner, rollouts):
     )
     estimators = learner.advantage_estimators(rollouts, estimates)
     samples = turn_samples(rollouts, estimates, estimators, learner.config.credit, learner.learning)
-    return [sample.value_sample.target for sample in samples]
+    return [sample.value_sample.targets[0] for sample in samples]
 
 
 def test_value_targets_keep_the_scale_of_the_rewards(make, toy):

@@ -73,7 +73,7 @@ def test_agents_keep_their_own_rewards_under_a_central_critic(make, toy):
     estimates = learner.critics.estimate(rollouts)
     estimators = learner.advantage_estimators(rollouts, estimates)
     samples = turn_samples(rollouts, estimates, estimators, learner.config.credit, learner.learning)
-    found = {sample.value_sample.agent: sample.value_sample.target for sample in samples}
+    found = {sample.value_sample.agent: sample.value_sample.targets[0] for sample in samples}
     assert found == {"left": pytest.approx(1.0), "right": pytest.approx(0.0)}
 
 

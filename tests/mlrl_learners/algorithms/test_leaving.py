@@ -42,5 +42,5 @@ def test_nothing_follows_for_who_has_left_whatever_a_critic_expects(make, name, 
     estimates = learner.critics.estimate(rollouts)
     estimators = learner.advantage_estimators(rollouts, estimates)
     samples = turn_samples(rollouts, estimates, estimators, learner.config.credit, learner.learning)
-    targets = [s.value_sample.target for s in samples if s.value_sample.agent == "left"]
+    targets = [s.value_sample.targets[0] for s in samples if s.value_sample.agent == "left"]
     assert targets == pytest.approx([1.0] * len(targets))

@@ -142,8 +142,11 @@ def test_of_two_tasks_only_the_one_with_a_choice_is_read(toy):
     equal = [dataclasses.replace(rollouts[0], root=_paid(rollouts[0].root, 0.5)), rollouts[1]]
     read = []
     policy = learner.policies["left"]
-    logprobs = policy.logprobs
-    policy.logprobs = lambda rows, **options: (read.extend(rows), logprobs(rows, **options))[1]
+    forward = policy.logprobs_and_states
+    policy.logprobs_and_states = lambda rows, **options: (
+        read.extend(rows),
+        forward(rows, **options),
+    )[1]
     metrics = learner.update(equal)
     assert {row.prompt_ids for row in read} == {
         c.prompt_ids for c in rollouts[1].root.completions["left"]

@@ -153,7 +153,7 @@ def test_a_reward_model_judges_each_agents_own_pay(source, tmp_path):
     }
     if source == "file":
         shown = [game(a_turn(a, b, pay=levels)) for a in "ht" for b in "ht"]
-        options["episodes"] = write(tmp_path / "e", *shown)
+        options["preferences"]["episodes"] = write(tmp_path / "e", *shown)
     learner = make(
         "marlhf", **merge_options(options, {"group": {"joint_mode": "cross", "size": 2}})
     )

@@ -113,7 +113,7 @@ def text_pairs(seed, count):
 def test_it_learns_to_rank_pairs_that_it_has_not_seen():
     """Over three seeds; a coin is right in half of them."""
     for seed in range(3):
-        model = make(seed, heard=False, optimizer={"lr": 3e-3})
+        model = make(seed, heard=False, lr=3e-3)
         model.learn(text_pairs(seed, 24), 12)
         assert model.accuracy(text_pairs(seed + 100, 50)) > 0.8
 

@@ -250,7 +250,7 @@ def test_credit_leaves_value_targets_alone(toy):
         samples = turn_samples(
             rollouts, estimates, estimators, learner.config.credit, learner.learning
         )
-        targets[credit] = [sample.value_sample.target for sample in samples]
+        targets[credit] = [sample.value_sample.targets[0] for sample in samples]
     assert targets["shared"] == targets["difference"] == targets["leave_one_out"]
 
 
@@ -302,12 +302,12 @@ def test_a_mistake_is_one_clear_line(name, options, message):
         (
             {"credit": {"kind": "difference"}},
             RolloutConfig(4),
-            "takes joint_mode cross .* aligned and 4",
+            "takes group.joint_mode cross .* aligned and 4",
         ),
         (
             {"credit": {"kind": "difference"}, "group": {"joint_mode": "cross"}},
             RolloutConfig(4, "aligned"),
-            "takes joint_mode cross .* got aligned and 4",
+            "takes group.joint_mode cross .* got aligned and 4",
         ),
         ({"credit": {"kind": "difference"}}, RolloutConfig(1, "cross"), "got cross and 1"),
         ({"credit": {"kind": "leave_one_out"}}, RolloutConfig(1), "num_samples must be at least 2"),

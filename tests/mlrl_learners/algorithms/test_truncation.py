@@ -44,7 +44,7 @@ def reinforce_gradient(bandit, config, num_samples, generator):
         bandit,
         torch.ones(num_samples, 1),
         torch.tensor(tokens).flatten(),
-        config.sampling.temperature,
+        config.temperature,
         with_entropy=False,
         restriction=Restriction.of([a.nucleus for a in answers], tokens, torch.device("cpu")),
     )
@@ -52,14 +52,7 @@ def reinforce_gradient(bandit, config, num_samples, generator):
     return gradient.squeeze(1)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"sampling": {"top_p": 0.95}},
-        {"sampling": {"top_p": 0.6}},
-        {"sampling": {"top_p": 1.0, "top_k": 5}},
-    ],
-)
+@pytest.mark.parametrize("options", [{"top_p": 0.95}, {"top_p": 0.6}, {"top_p": 1.0, "top_k": 5}])
 def test_the_mean_gradient_of_a_constant_reward_is_nothing_unless_it_is_of_the_whole(options):
     """Within five standard errors of 50 batches' means, in each of 40 logits."""
     bandit, generator = Bandit(), torch.Generator().manual_seed(0)

@@ -138,11 +138,12 @@ def test_files_of_turns_are_learnt_from(name, alone, relay_ids, tmp_path):
         actor, samples = ScriptedActor(lambda *_: TEXTS[draw.random() < 0.5]), 48
     path = tmp_path / "episodes.jsonl"
     collect(env_id=relay_ids[alone], actor=actor, out=path, split=None, samples=samples, tasks=1)
-    options = {"sft": {}, "dpo": {"preferences": {"num_pairs": 24}}}[name]
+    options = {
+        "sft": {"examples": {"episodes": str(path)}},
+        "dpo": {"preferences": {"episodes": str(path), "num_pairs": 24}},
+    }[name]
     method = "madpo" if name == "dpo" and not alone else name
-    learner = learner_of(
-        method, agents, **merge_options(options, {"preferences": {"episodes": str(path)}})
-    )
+    learner = learner_of(method, agents, **options)
     learner.plan_updates(40)
     before = mean_return(RELAY, learner, agents)
     for _ in range(40):

@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ pytest.importorskip("jinja2")
 
 from mlrl_learners.bench.leaderboard import build, stale, write
 from mlrl_learners.bench.leaderboard.build import UNKNOWN
+from mlrl_learners.bench.leaderboard.overview import main_result, overview_rows
+from mlrl_learners.bench.leaderboard.rows import LeaderboardGroup, LeaderboardRow
 from mlrl_learners.bench.results import read_result, read_transcripts, save_result
 from mlrl_learners.errors import ConfigError
 
@@ -88,6 +91,29 @@ def test_partial_results_are_not_compared_as_a_whole(add_result, two_environment
     assert "[some]" not in whole
     assert "Not here: some: 1 of 2 environments" in whole
     assert "[some]" in story
+
+
+def test_the_main_result_sets_the_best_trained_actor_beside_the_best_other_team():
+    def row(actor, mean, **more):
+        return LeaderboardRow(actor, "", mean, (mean, mean), mean, None, 0.0, 1, None, None, 0.0,
+                              "", "", "", is_complete=True, **more)  # fmt: skip
+
+    rows = (
+        row("oracle", 1.0, bound="reference"),
+        row("trained: a", 0.5, is_trained=True),
+        row("trained: b", 0.4, is_trained=True),
+        row("team", 0.3),
+    )
+    group = LeaderboardGroup("s v1", "", "env:eval", "", rows)
+    said = main_result([group])
+    assert said.startswith("On env:eval, trained: a earns 0.500 (0.500 to 0.500)")
+    assert said.endswith("team, earns 0.300 (0.300 to 0.300).")
+    assert main_result([replace(group, rows=rows[3:])]) is None
+    cells = overview_rows([group])
+    assert list(cells) == ["trained: a", "trained: b", "team", "oracle"]
+    assert [cell.is_best for row in cells.values() for cell in row.values()] == [
+        True, False, False, False,
+    ]  # fmt: skip
 
 
 def test_best_mean_comes_first(add_result, tmp_path):

@@ -45,7 +45,7 @@ def test_pages_fit_into_the_window(open_page, pages, width, scheme):
         page.goto(file.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     color = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (color == "rgb(255, 255, 255)") == (scheme == "light")
+    assert (color == "rgb(251, 251, 250)") == (scheme == "light")
 
 
 def test_trained_actors_are_shown_at_first_and_found_in_every_table(page):
@@ -70,6 +70,14 @@ def test_whole_suites_come_first_and_one_environment_can_be_chosen(page):
     assert page.url.endswith("#writing-v1-mlrl-story-v1-eval")
     page.reload()
     assert page.locator("section:visible").count() == 1
+
+
+def test_it_opens_with_the_main_result_and_every_actor_by_suite(page):
+    assert re.search(r"earns 0\.\d+ .*best untrained team", page.inner_text(".lead"))
+    cells = page.locator("table.overview tbody tr")
+    assert cells.filter(has_text="trained: ").count() > 0
+    page.click("table.overview thead a >> text=writing v1 >> nth=0")
+    assert "#writing-v1" in page.url
 
 
 def test_a_heading_sorts_by_keyboard_both_ways(page):
@@ -97,4 +105,4 @@ def test_an_actor_leads_to_its_transcripts(page):
     page.select_option("#group", "writing-v1-mlrl-story-v1-eval")
     page.click("section:visible tbody th a >> nth=0")
     assert "on writing" in page.inner_text("h1")
-    assert page.locator("article > pre").first.is_visible()
+    assert page.locator(".writes").first.is_visible()

@@ -142,7 +142,6 @@ class TestMistakes:
     @pytest.mark.parametrize(
         "words",
         [
-            [],
             ["play"],
             ["play", ENV_ID, "extra"],
             ["play", ENV_ID, "--seed", "-1"],
@@ -159,6 +158,8 @@ class TestMistakes:
             ["audit", ENV_ID, "--attacks", ""],
             ["audit", ENV_ID, "--attacks", "stubs"],
             ["train", "--run-dir", "x"],
+            ["train"],
+            ["train", "--resume"],
             ["train", "story", "--run-dir", "x", "--train.iterations", "0"],
         ],
     )

@@ -61,9 +61,9 @@ def test_numbers_and_words_need_no_package(text, monkeypatch):
     parse_value(text)
 
 
-def test_anything_else_names_the_extra_that_is_missing(monkeypatch):
+def test_anything_else_names_the_package_that_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "yaml", None)
-    with pytest.raises(ConfigError, match=r"mlrl\[learners\]"):
+    with pytest.raises(ConfigError, match="pip install pyyaml"):
         parse_value("[1, a]")
 
 

@@ -106,7 +106,11 @@ def test_adapters_on_a_state_space_model_answer_by_row_as_they_do_alone(mamba, s
 
 
 def test_a_state_space_model_keeps_the_contract_of_a_learner(mamba):
-    options = {"model": mamba, "max_new_tokens": 4, "device": "cpu"}
+    options = {
+        "model": mamba,
+        "sampling": {"max_new_tokens": 4},
+        "compute": {"device": "cpu"},
+    }
     check_learner(lambda: mlrl_learners.make("iac", agents=("left", "right"), **options))
 
 

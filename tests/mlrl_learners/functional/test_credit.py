@@ -132,7 +132,7 @@ def test_what_a_teammate_earned_is_no_difference_of_mine():
 def test_a_difference_without_a_twin_is_a_typed_error():
     node = make_node(2, 2, [0.0, 1.0], mode="aligned", turn=3)
     with pytest.raises(
-        ConfigError, match=r"answers of 'a' beside .* turn 3 .* joint_mode to cross"
+        ConfigError, match=r"answers of 'a' beside .* turn 3 .* group.joint_mode to cross"
     ):
         credited_values(node, "a", [0.0, 1.0], "difference")
 

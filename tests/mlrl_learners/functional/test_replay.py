@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.credit import credited_values
-from mlrl_learners.functional.replay import replay_actions, replay_advantages, samples_at
+from mlrl_learners.functional.replay import replay_actions, replay_advantages
 from mlrl_learners.functional.returns import joint_returns, mean_by_sample
 from mlrl_learners.types import Completion, JointStep, Node
 
@@ -115,13 +115,6 @@ def test_each_replayed_action_deviates_in_one_agent_at_most(sizes):
     assert all(sum(k > 0 for k in action.values()) <= 1 for action in actions)
     for agent, size in sizes.items():
         assert {action[agent] for action in actions} == set(range(size))
-
-
-@pytest.mark.parametrize(
-    ("group_size", "sizes"), [(4, [4, 4, 4]), ([8, 4], [8, 4, 4]), ([3], [3, 3, 3])]
-)
-def test_the_last_number_of_answers_is_for_all_further_turns(group_size, sizes):
-    assert [samples_at(group_size, turn) for turn in range(3)] == sizes
 
 
 # Agent `a` plans, then agent `b` writes; the team is paid 10 x + y for picks x and y of 0 or 1.

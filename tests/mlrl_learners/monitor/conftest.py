@@ -1,6 +1,8 @@
 import json
 import threading
 import time
+import urllib.error
+import urllib.request
 from types import SimpleNamespace
 
 import pytest
@@ -103,3 +105,17 @@ def served(run):
     yield f"http://127.0.0.1:{port}"
     server.should_exit = True
     thread.join()
+
+
+@pytest.fixture
+def ask():
+    """Returns status, headers and text of an answer."""
+
+    def asked(address):
+        try:
+            with urllib.request.urlopen(address) as answer:  # noqa: S310 - a server of ours
+                return answer.status, answer.headers, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers, error.read().decode()
+
+    return asked

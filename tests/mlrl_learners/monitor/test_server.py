@@ -35,13 +35,13 @@ def test_every_page_runs_no_script_but_ours(served, run, rows):
     run.train(1)
     run.play(1, rows.rollout())
     for path in PAGES:
-        status, headers, text = ask(f"{served}{path}?run=first&key=0")
+        status, headers, text = ask(f"{served}{path}?run=first&key=0&other=first")
         assert status == 200, path
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
-        names = ("charts.js", "monitor.js")
+        names = ("charts.js", "chart_tools.js", "monitor.js")
         scripts = [f'<script src="/static/{name}" defer="defer">' for name in names]
         assert re.findall("<script[^>]*>", text) in ([], scripts)
 
@@ -52,7 +52,16 @@ def test_nothing_a_model_writes_becomes_markup(served, run, rows):
     run.append("failures.jsonl", {"iteration": 1, "task_id": NASTY, "message": NASTY})
     (run.path / "config.yaml").write_text(NASTY)
     for path in PAGES:
-        text = page(served, path, run="first", key="0", text="script", task="<script>", chosen=1)
+        text = page(
+            served,
+            path,
+            run="first",
+            key="0",
+            other="first",
+            text="script",
+            task="<script>",
+            chosen=1,
+        )
         assert "<script>" not in text, path
         assert "<img" not in text, path
     assert "&lt;script&gt;alert(1)" in page(served, "/episode", run="first", key="0")

@@ -6,7 +6,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mlrl_learners.report.chart_scales import counted, inner_ticks, nice_ticks, number, running_mean
+from mlrl_learners.report.chart_scales import (
+    counted,
+    inner_ticks,
+    log_ticks,
+    nice_ticks,
+    number,
+    running_mean,
+)
 from mlrl_learners.report.charts import Chart, Series, draw
 
 FINITE = st.floats(-1e9, 1e9, allow_nan=False)
@@ -24,7 +31,7 @@ def coordinates(markup: str) -> list[float]:
 @given(POINTS, st.booleans())
 def test_any_points_give_a_drawing_inside_its_box(points, large):
     figure = draw(Chart("t", "x", "y", [Series("s", points, "marks")], large=large))
-    width = 800 if large else 340
+    width = 1000 if large else 340
     assert all(math.isfinite(value) and 0 <= value <= width for value in coordinates(figure))
 
 
@@ -39,7 +46,7 @@ def test_ticks_are_even_and_cover_the_range(a, b, count, whole):
     assert ticks[-1] >= high - slack
 
 
-def test_long_numbers_leave_room_for_the_label_beside_them():
+def test_long_numbers_have_room_beside_the_axis():
     def left(values):
         figure = draw(Chart("t", "x", "y", [Series("s", list(enumerate(values)))]))
         return min(float(x) for x in re.findall(r'<line x1="([\d.]+)"', figure))
@@ -55,6 +62,33 @@ def test_lines_fill_the_horizontal_axis(large, last):
     first, end = (float(point.partition(",")[0]) for point in line.split())
     axis = re.findall(r'<line x1="([\d.]+)" x2="([\d.]+)"[^>]*class="axis"', figure)[-1]
     assert (first, end) == tuple(map(float, axis))
+
+
+def test_shares_are_drawn_from_0_to_1():
+    figure = draw(Chart("Solved", "x", "share", [Series("s", [(1, 0.2), (2, 0.3)])]))
+    assert 'data-y="0.0 1.0 ' in figure
+
+
+@given(POINTS)
+def test_a_logarithmic_axis_leaves_out_what_it_cannot_show(points):
+    figure = draw(Chart("t", "x", "y", [Series("", points, "marks")], log=True))
+    assert all(math.isfinite(value) for value in coordinates(figure))
+    drawable = [y for _, y in points if 0 < y < 1e100]
+    assert figure.count("<circle") == len(drawable)
+
+
+def test_logarithmic_ticks_are_powers_of_ten_that_cover_the_range():
+    assert log_ticks(0.02, 5, 4) == pytest.approx([0.01, 0.1, 1, 10])
+    assert log_ticks(1, 1, 4) == [1, 10]
+    assert len(log_ticks(1e-90, 1e90, 4)) <= 6
+
+
+def test_a_band_lies_about_a_line_and_bars_at_marks():
+    points, bounds = [(1.0, 0.5), (2.0, 0.5)], [(0.4, 0.6), (0.2, 0.8)]
+    line = draw(Chart("t", "x", "y", [Series("s", points, "line", intervals=bounds)]))
+    marks = draw(Chart("t", "x", "y", [Series("s", points, "marks", intervals=bounds)]))
+    assert (line.count('class="band"'), line.count('class="bar"')) == (1, 0)
+    assert (marks.count('class="band"'), marks.count('class="bar"')) == (0, 2)
 
 
 def test_zeros_are_a_flat_line_that_says_so():

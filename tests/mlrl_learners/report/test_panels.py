@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mlrl_learners.report.panels import Curves, EvaluationPoint, draw_panels
+from mlrl_learners.report.run_groups import mean_curves
 
 ITERATIONS = np.arange(1.0, 5.0)
 
@@ -20,7 +21,7 @@ def drawn(*runs, axis="iteration", smoothing=1):
 
 def titles(markup):
     """Return the captions; the main chart is there in two sizes, of which one is shown."""
-    first, again, *others = re.findall(r"<figcaption>(.*?)</figcaption>", markup)
+    first, again, *others = re.findall(r"<figcaption>(.*?) <span", markup)
     assert first == again
     return [first, *others]
 
@@ -62,6 +63,23 @@ def test_evaluations_stand_where_training_was_when_they_were_made():
     shown = drawn(run, axis="seconds")
     assert "held-out, with 95 % interval: 0.1 at 0<" in shown
     assert "held-out, with 95 % interval: 0.5 at 20<" in shown
+
+
+def test_a_part_of_the_axis_is_drawn():
+    run = a_run(train__return=[1, 2, 3, 4], aux__loss=[5, 6, 7, 8])
+    shown = "".join(draw_panels([run], axis="iteration", smoothing=1, zoom=(2, 3)))
+    assert set(re.findall(r'data-x="([\d.]+ [\d.]+) ', shown)) == {"2.0 3.0"}
+
+
+def test_the_mean_of_runs_has_the_range_of_their_values():
+    first = a_run("a-0", train__return=[1, 2, 3, 4])
+    short = Curves("a-1", {"iteration": np.array([1.0, 2.0]), "train/return": np.array([3.0, 4.0])})
+    group = mean_curves("a", [first, short], color=3)
+    assert group.points("train/return", "iteration") == [(1, 2), (2, 3), (3, 3), (4, 4)]
+    low, high = group.band("train/return", "iteration")
+    assert [y for _, y in low] == [1, 2, 3, 4]
+    assert [y for _, y in high] == [3, 4, 3, 4]
+    assert 'class="band"' in drawn(group, a_run("b", train__return=[1, 2, 3, 4]))
 
 
 def test_missing_values_leave_no_point():

@@ -68,7 +68,7 @@ def fill(run_dir, text: str = "words") -> None:
 def test_the_report_shows_figures_curves_and_transcripts(tmp_path):
     fill(tmp_path)
     document = write_report(tmp_path).read_text()
-    for shown in ("0.2 → 0.6", "3.00 x", "before training", "after 3 iterations", "T/words"):
+    for shown in ("0.2 → 0.6", "3.00", "before training", "after 3 iterations", "T/words"):
         assert shown in document
     assert document.count("<polyline") >= 3
 

@@ -1,0 +1,69 @@
+"""Ids of environments and factories that a caller holds, and names of the options of an id."""
+
+import copy
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+from mlrl_envs.config import SHELL_OPTIONS
+from mlrl_envs.references import reference_to
+from mlrl_envs.registration import registry
+from mlrl_envs.types import TextEnv
+
+__all__ = ["config_of", "id_of", "options_of", "scripts_of"]
+
+
+def id_of(env: str | TextEnv | Callable[..., TextEnv]) -> str:
+    """Return the id under which `mlrl_envs.make` makes an environment in this process.
+
+    Args:
+        env: An id, a function or class that makes environments, or an environment, of which
+            copies are made. A function or class at the top of a module gets the id `module:name`,
+            or `file.py:name` in a script; commands accept such an id later. Others have an id in
+            this process alone.
+    """
+    if isinstance(env, str):
+        return env
+    if callable(env):
+        env_id = reference_to(env)
+        registry.give(env_id, env)
+        return env_id
+    prototype: TextEnv = env
+    name = getattr(env, "metadata", {}).get("name") or type(env).__name__
+    env_id = f"{name} (in memory)"
+    registry.give(env_id, lambda: copy.deepcopy(prototype))
+    return env_id
+
+
+def config_of(env_id: str) -> Any:  # noqa: ANN401  a dataclass or None
+    """Return the dataclass of the options of a task family or a game; None for others."""
+    family = getattr(registry[env_id].load(), "__self__", None)
+    return getattr(family, "config_type", None)
+
+
+def scripts_of(env_id: str) -> list[str]:
+    """Return the names of the scripted players of a game; empty for other environments."""
+    family = getattr(registry[env_id].load(), "__self__", None)
+    if not hasattr(family, "game_type"):
+        return []
+    env = registry[env_id].load()()
+    try:
+        return list(getattr(env, "scripts", ()))
+    finally:
+        env.close()
+
+
+def options_of(env_id: str) -> list[str] | None:
+    """Return the names of an environment's options; None if its function accepts any.
+
+    Raises:
+        UnknownNameError: If there is no such environment.
+    """
+    config = config_of(env_id)
+    if config is not None:
+        return [each.name for each in fields(config)] + list(SHELL_OPTIONS)
+    parameters = inspect.signature(registry[env_id].load()).parameters
+    if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        return None
+    return list(parameters)

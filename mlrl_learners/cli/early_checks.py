@@ -1,0 +1,53 @@
+"""Checks of a run that take no time, before a model is loaded and a folder is made."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from mlrl_learners.config.option_places import grouped
+from mlrl_learners.config.run import RunConfig
+from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.runs.files import CONFIG_FILE
+
+__all__ = ["check_example_files", "check_folder"]
+
+
+def check_folder(run_dir: Path, *, resume: bool) -> None:
+    """Check that a run directory can be written, and that it holds no other run.
+
+    Raises:
+        RunDirError: If it holds a run that is not resumed, or it cannot be made or written.
+    """
+    if not resume and (run_dir / CONFIG_FILE).exists():
+        raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
+    parent = next(each for each in (run_dir, *run_dir.absolute().parents) if each.exists())
+    if not parent.is_dir():
+        cause: OSError = NotADirectoryError(f"{str(parent)!r} is a file")
+    elif not os.access(parent, os.W_OK | os.X_OK):
+        cause = PermissionError(f"{str(parent)!r} may not be written")
+    else:
+        return
+    raise RunDirError(f"cannot write {str(run_dir)!r}: {cause}") from cause
+
+
+def check_example_files(config: RunConfig) -> None:
+    """Check that the files of episodes that a learner of this package reads are there.
+
+    Raises:
+        ConfigError: Naming the first file that is not.
+    """
+    options = grouped(config.learner.name, config.learner.options)
+    for group in ("examples", "preferences"):
+        given = options.get(group)
+        for path in _paths(given.get("episodes") if isinstance(given, Mapping) else None):
+            if not Path(path).is_file():
+                raise ConfigError(
+                    f"{group}.episodes: there is no file {path!r}; mlrl collect writes such files"
+                )
+
+
+def _paths(value: object) -> Iterator[str]:
+    """Yield the paths of an option: one, one for each agent, or none."""
+    for each in value.values() if isinstance(value, Mapping) else [value]:
+        if isinstance(each, str) and each:
+            yield each

@@ -1,0 +1,59 @@
+"""Actors by reference: functions and classes of a module or a Python file."""
+
+import importlib.util
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlrl_envs.references import import_reference, is_reference
+from mlrl_learners.config.options import check_names
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.testing import ScriptedActor
+from mlrl_learners.types import Actor, AgentID
+
+__all__ = ["is_code", "referenced_actor"]
+
+
+def is_code(word: str) -> bool:
+    """Return whether a word is `file.py:name`, or `module:name` of a module that can be found."""
+    place, _, _ = word.rpartition(":")
+    if not is_reference(word):
+        return False
+    try:
+        return place.endswith(".py") or importlib.util.find_spec(place) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def referenced_actor(
+    reference: str, agents: Sequence[AgentID], seed: int, options: Mapping[str, Any]
+) -> Actor:
+    """Make an actor from `module:name` or `file.py:name`.
+
+    Args:
+        reference: An actor, a class or function with a parameter `agents` that makes one, or a
+            function of an agent and its observation that returns the answer.
+        agents: Agents that it acts for.
+        seed: Passed as `seed` if the function takes it.
+        options: Further keyword arguments of the class or function.
+
+    Raises:
+        ConfigError: If the object is none of these.
+        UnknownNameError: If it takes no such option.
+    """
+    found = import_reference(reference)
+    if hasattr(found, "act") and not inspect.isclass(found):
+        check_names(options, ())
+        actor: Actor = found
+        return actor
+    if not callable(found):
+        raise ConfigError(f"{reference!r} must be an actor or a function, got {found!r}")
+    known = inspect.signature(found).parameters
+    if inspect.isclass(found) or "agents" in known:
+        given = {"agents": tuple(agents), "seed": seed}
+        check_names(options, known)
+        return found(**{name: given[name] for name in given if name in known}, **options)  # type: ignore[no-any-return]
+    if len(known) < 2:
+        raise ConfigError(f"{reference!r} must take an agent and its observation")
+    check_names(options, ())
+    return ScriptedActor(found)

@@ -1,0 +1,31 @@
+"""Workflows on a server: the graph travels with the options, and episodes are the local ones."""
+
+import pytest
+
+import mlrl_envs
+
+GRAPH = {
+    "nodes": {
+        "solver": {"prompt": "{task}\n\nA: short."},
+        "verifier": {"reads": ["solver"]},
+    }
+}
+
+
+@pytest.mark.parametrize("graph", ["debate", GRAPH], ids=["shape", "graph"])
+def test_a_served_workflow_plays_like_a_local_one(server, graph):
+    options = {"split": "sample", "max_turns": 1, "workflow": graph}
+    local = mlrl_envs.make("mlrl/math-v1", **options)
+    remote = server.make("mlrl/math-v1", **options)
+    assert remote.possible_agents == local.possible_agents
+    assert remote.metadata["workflow"] == local.metadata["workflow"]
+    assert mlrl_envs.fingerprint(remote) == mlrl_envs.fingerprint(local)
+    assert remote.reset(seed=3) == local.reset(seed=3)
+    while local.agents:
+        actions = {name: f"{name}\nAnswer: 7" for name in local.acting}
+        assert remote.step(actions) == local.step(actions)
+
+
+def test_a_mistake_in_a_graph_comes_back_as_one_line(server):
+    with pytest.raises(mlrl_envs.errors.InvalidArgumentError, match="nobody plays 'verifier'"):
+        server.make("mlrl/math-v1", workflow={"nodes": {"solver": {}}})

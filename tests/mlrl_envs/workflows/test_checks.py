@@ -1,0 +1,95 @@
+"""Graphs that cannot be played are refused in one line that names the node and the fix."""
+
+import pytest
+
+import mlrl_envs
+from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
+from mlrl_envs.workflows import Graph, Node, as_graph
+
+AGENTS = ("main",)
+CYCLE = {"a": {"reads": ["b"]}, "b": {"reads": ["a"]}}
+MISTAKES = {
+    "a cycle without a limit": ({"nodes": CYCLE}, "cycle a -> b -> a has no limit.*repeat"),
+    "a node that reads itself": ({"nodes": {"a": {"reads": "a"}}}, "cycle a -> a has no limit"),
+    "a node that is not connected": ({"nodes": {"a": {}, "b": {}}, "steps": ["a", "b"]}, "'a' is"),
+    "an unknown node": ({"nodes": {"a": {"reads": ["c"]}}}, "unknown node that 'a' reads 'c'"),
+    "an unknown node in a step": ({"nodes": {"a": {}}, "steps": ["a", "b"]}, "in a step 'b'"),
+    "an unknown node in a condition": ({"nodes": {"a": {"unless": {"x": "y"}}}}, "'x'"),
+    "an unknown agent": ({"nodes": {"a": {"agent": "mian"}}}, "did you mean 'main'"),
+    "two that play an agent": (
+        {"nodes": {"a": {"plays": True}, "b": {"plays": True}}},
+        "a and b play 'main' in one step.*combine: vote",
+    ),
+    "a node in no step": ({"nodes": {"a": {}, "b": {}}, "steps": ["a"]}, "'b' is in no step"),
+    "a node twice in a step": ({"nodes": {"a": {}}, "steps": [["a", "a"]]}, "'a' is twice"),
+    "reading what comes later": (
+        {"nodes": {"a": {"reads": "b"}, "b": {}}, "steps": ["a", "b"]},
+        "'a' reads 'b', which does not write before it",
+    ),
+    "a player under a condition": (
+        {"nodes": {"a": {}, "b": {"when": {"a": "go"}}}},
+        "only under a condition",
+    ),
+    "an empty graph": ({"nodes": {}}, "1 to 64 nodes, got 0"),
+    "too many steps": ({"nodes": {"a": {}}, "steps": [{"repeat": 999, "steps": ["a"]}]}, "200"),
+    "no rounds": ({"nodes": {"a": {}}, "steps": [{"repeat": 0, "steps": ["a"]}]}, "got 0"),
+    "nothing repeated": ({"nodes": {"a": {}}, "steps": [{"repeat": 2}]}, "repeat needs steps"),
+    "an empty step": ({"nodes": {"a": {}}, "steps": ["a", []]}, "must name a node"),
+    "steps of another kind": ({"nodes": {"a": {}}, "steps": "a"}, "steps must be a list"),
+    "a number as a node": ({"nodes": {"a": {}}, "steps": [[1]]}, "must name nodes, got \\[1\\]"),
+    "a name like a field": ({"nodes": {"task": {}}}, "unlike a field.*'task'"),
+    "a name with a dot": ({"nodes": {"a.b": {}}}, "letters, digits"),
+    "an unknown key": ({"nodes": {"a": {"read": []}}}, "did you mean 'reads'"),
+    "an unknown key of a graph": ({"nodes": {"a": {}}, "step": []}, "did you mean 'steps'"),
+    "an unknown field": ({"nodes": {"a": {"prompt": "{tsk}"}}}, "did you mean 'task'"),
+    "an attribute in a field": ({"nodes": {"a": {"prompt": "{task.__class__}"}}}, "unknown field"),
+    "a brace": ({"nodes": {"a": {"prompt": "{task"}}}, "no template"),
+    "a format": ({"nodes": {"a": {"prompt": "{task:>9999999}"}}}, "write {task}"),
+    "a prompt that is no text": ({"nodes": {"a": {"prompt": 3}}}, "must be a text, got 3"),
+    "a verdict that is no text": ({"nodes": {"a": {"when": {"a": 1}}}}, "nodes to verdicts"),
+    "another way to combine": ({"nodes": {"a": {}}, "combine": "vot"}, "did you mean 'vote'"),
+    "another way to pay": ({"nodes": {"a": {}}, "pay": "none"}, "unknown pay"),
+    "an unknown shape": ("debat", "did you mean 'debate'"),
+    "an option of another shape": ({"shape": "debate", "voters": 2}, "unknown option of debate"),
+    "an option out of range": ({"shape": "debate", "debaters": 1}, "debaters must be an int from"),
+    "an agent that is not there": ({"shape": "vote", "only": ["x"]}, "only must be some of"),
+    "a part of a team's graph": ({"shape": "pipeline", "only": ["main"]}, "leave only="),
+    "anything else": (3, "a workflow is one of pipeline, "),
+}
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_a_mistake_is_one_line(case):
+    value, message = MISTAKES[case]
+    with pytest.raises(InvalidArgumentError, match=message) as caught:
+        as_graph(value, AGENTS)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_agent_that_nobody_plays_is_named_with_the_node_to_add():
+    with pytest.raises(InvalidArgumentError, match=r"nobody plays 'aux': add .* aux: {}"):
+        as_graph({"nodes": {"main": {}}}, ("aux", "main"))
+
+
+def test_a_node_of_one_of_several_agents_must_say_which():
+    with pytest.raises(InvalidArgumentError, match=r"'critic' must name the agent.*aux or main"):
+        as_graph({"nodes": {"aux": {}, "main": {}, "critic": {}}}, ("aux", "main"))
+
+
+def test_a_name_given_twice_is_refused():
+    with pytest.raises(InvalidArgumentError, match="two nodes are named 'a'"):
+        as_graph(Graph((Node("a"), Node("a"))), AGENTS)
+
+
+def test_an_environment_refuses_a_mistake_before_it_is_made():
+    with pytest.raises(UnknownNameError, match="did you mean 'debate'"):
+        mlrl_envs.make("mlrl/math-v1", workflow="debates")
+    with pytest.raises(InvalidArgumentError, match="needs a TextParallelEnv"):
+        mlrl_envs.workflow(object(), "debate")
+
+
+def test_steps_follow_from_who_reads_whom():
+    nodes = {"plan": {}, "left": {"reads": "plan"}, "right": {"reads": "plan"}}
+    graph = as_graph({"nodes": {**nodes, "join": {"reads": ["left", "right"]}}}, AGENTS)
+    assert graph.steps == (("plan",), ("left", "right"), ("join",))
+    assert [node.name for node in graph.nodes if node.plays] == ["join"]

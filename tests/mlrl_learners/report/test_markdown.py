@@ -1,0 +1,16 @@
+from mlrl_learners.report.markdown import episode_markdown
+from mlrl_learners.runs.stored import decode_turn
+
+
+def test_a_text_cannot_close_its_fence():
+    turn = decode_turn(
+        {
+            "observations": {"a": "task"},
+            "actions": {"a": "````\n# heading\n````"},
+            "rewards": {"a": 0.5},
+        }
+    )
+    text = episode_markdown("T/1\n# no heading", ["run first"], [turn])
+    assert text.startswith("# T/1 # no heading\n\n- run first\n")
+    assert "`````text\n````\n# heading\n````\n`````" in text
+    assert "### a writes (reward 0.5)" in text
