@@ -89,7 +89,7 @@ class ActorCritic(Team):
         if config.critic.model is not None:
             sources = dict.fromkeys(sources, config.critic.model)
         learners = {name: self.policies[name] for name in self.optimizers}
-        self.reward_terms = RewardTerms(learners, self.policy_of, config)
+        self.reward_terms = RewardTerms(learners, self.policy_of, config, self.sources)
         self.critics = TeamCritics(self, config, formats=self._formats, sources=sources)
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:

@@ -6,7 +6,7 @@ observations that would have followed where a chain or an artificial turn limit 
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.presence import next_seen, seen
@@ -157,7 +157,11 @@ class ValueEstimates:
 
 
 def critic_format(
-    critic: Critic, limit: int | None, system_prompt: str | None, room: int = 0
+    critic: Critic,
+    limit: int | None,
+    system_prompt: str | None,
+    room: int = 0,
+    template_kwargs: Mapping[str, Any] | None = None,
 ) -> ChatFormat:
     """Return the chat format of a critic with a model of its own.
 
@@ -166,6 +170,7 @@ def critic_format(
         limit: Longest prompt in tokens; None for the context length of the critic.
         system_prompt: System prompt of the agent, if any.
         room: Tokens of an answer that the critic reads after the prompt.
+        template_kwargs: Further variables of the chat template.
 
     Raises:
         ConfigError: If the system prompt and the chat template leave no room for an observation.
@@ -173,7 +178,7 @@ def critic_format(
     readable = critic.trunk.max_positions
     readable = None if readable is None else readable - room
     least = min((each for each in (limit, readable) if each is not None), default=None)
-    chat = ChatFormat(critic.trunk.tokenizer, system_prompt, least)
+    chat = ChatFormat(critic.trunk.tokenizer, system_prompt, least, template_kwargs or {})
     if least is not None and least <= chat.num_fixed_tokens:
         raise ConfigError(
             f"a critic must read more than {chat.num_fixed_tokens} tokens, those of its chat "

@@ -255,6 +255,7 @@ class TeamCritics:
                 actors[agent].max_prompt_tokens,
                 actors[agent].system_prompt,
                 room,
+                actors[agent].template_kwargs,
             )
             for agent, name in self.critic_of.items()
         }

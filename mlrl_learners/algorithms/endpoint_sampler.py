@@ -7,7 +7,7 @@ user.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -15,7 +15,7 @@ from mlrl_envs.errors import EndpointError, InvalidArgumentError
 from mlrl_envs.models import Endpoint, TokenReply, TokenRequest
 from mlrl_learners.config.options import check_unread
 from mlrl_learners.errors import ConfigError, unknown_name
-from mlrl_learners.policies import Policy, SamplingConfig
+from mlrl_learners.policies import Policy, SamplingConfig, StopTexts
 from mlrl_learners.processes.work_sharing import spread
 from mlrl_learners.types import AgentID, Completion
 
@@ -132,7 +132,7 @@ class EndpointSampler:
         """
         seeds = torch.randint(LARGEST_SEED, (len(prompts),), generator=generator).tolist()
         requests = [
-            TokenRequest(prompt, num_samples, seed, policy.eos_ids)
+            TokenRequest(prompt, num_samples, seed, policy.eos_ids, self.sampling.stop)
             for prompt, seed, policy in zip(prompts, seeds, policies, strict=True)
         ]
 
@@ -146,8 +146,12 @@ class EndpointSampler:
             return found
 
         replies = spread([1.0] * len(prompts), ask)
-        groups = list(self._checked(replies))
-        _check_vocabulary(self.options.endpoint, groups, policies)
+        stops = [StopTexts(policy.tokenizer, self.sampling.stop) for policy in policies]
+        groups = [
+            [_kept(reply, stop) for reply in group]
+            for group, stop in zip(self._checked(replies), stops, strict=True)
+        ]
+        _check_vocabulary(self.options.endpoint, groups, policies, stops)
         self.versions += [
             reply.weight_version
             for group in groups
@@ -155,8 +159,8 @@ class EndpointSampler:
             if reply.weight_version is not None
         ]
         return [
-            [_completion(prompt, reply, policy) for reply in group]
-            for prompt, group, policy in zip(prompts, groups, policies, strict=True)
+            [_completion(prompt, reply, policy, stop) for reply in group]
+            for prompt, group, policy, stop in zip(prompts, groups, policies, stops, strict=True)
         ]
 
     def take_metrics(self) -> dict[str, float]:
@@ -176,7 +180,10 @@ class EndpointSampler:
 
 
 def _check_vocabulary(
-    url: str, groups: Sequence[Sequence[TokenReply]], policies: Sequence[Policy]
+    url: str,
+    groups: Sequence[Sequence[TokenReply]],
+    policies: Sequence[Policy],
+    stops: Sequence[StopTexts],
 ) -> None:
     """Check that ids are of the policies' vocabularies, and stand for the texts of the server.
 
@@ -184,7 +191,7 @@ def _check_vocabulary(
     different texts is another vocabulary.
     """
     same = other = 0
-    for group, policy in zip(groups, policies, strict=True):
+    for group, policy, stop in zip(groups, policies, stops, strict=True):
         size = policy.model.config.vocab_size
         for reply in group:
             outside = [number for number in reply.token_ids if not 0 <= number < size]
@@ -193,7 +200,7 @@ def _check_vocabulary(
                     f"endpoint {url}: token id {outside[0]} is outside the {size} tokens of the "
                     "trained model; serve the model that is trained, with its tokenizer"
                 )
-            if _plain(reply.text) == _plain(_text(reply, policy)):
+            if _plain(stop.cut(reply.text)) == _plain(_text(reply, policy, stop)):
                 same += 1
             else:
                 other += 1
@@ -204,9 +211,19 @@ def _check_vocabulary(
         )
 
 
-def _completion(prompt: Sequence[int], reply: TokenReply, policy: Policy) -> Completion:
+def _kept(reply: TokenReply, stop: StopTexts) -> TokenReply:
+    """Return a reply without the tokens after a stop text."""
+    count = stop.num_kept(reply.token_ids)
+    if count == len(reply.token_ids):
+        return reply
+    return replace(reply, token_ids=reply.token_ids[:count], logprobs=reply.logprobs[:count])
+
+
+def _completion(
+    prompt: Sequence[int], reply: TokenReply, policy: Policy, stop: StopTexts
+) -> Completion:
     return Completion(
-        text=_text(reply, policy),
+        text=_text(reply, policy, stop),
         prompt_ids=tuple(prompt),
         token_ids=reply.token_ids,
         logprobs=reply.logprobs,
@@ -214,9 +231,9 @@ def _completion(prompt: Sequence[int], reply: TokenReply, policy: Policy) -> Com
     )
 
 
-def _text(reply: TokenReply, policy: Policy) -> str:
+def _text(reply: TokenReply, policy: Policy, stop: StopTexts) -> str:
     text: str = policy.tokenizer.decode(list(reply.token_ids), skip_special_tokens=True)
-    return text
+    return stop.cut(text)
 
 
 def _plain(text: str) -> str:

@@ -31,6 +31,7 @@ from mlrl_learners.algorithms.preference_options import (
 )
 from mlrl_learners.algorithms.rollout_pairs import Pair, check_choice, played_pairs
 from mlrl_learners.algorithms.team import TeamConfig
+from mlrl_learners.algorithms.team_models import reference_policies
 from mlrl_learners.algorithms.update_metrics import group_metrics
 from mlrl_learners.config.groups import build_config
 from mlrl_learners.config.options import check_unread
@@ -116,11 +117,8 @@ class Madpo(OfflineTeam):
     ) -> None:
         super().__init__(agents, model, config, seed, offline=bool(config.preferences.episodes))
         self.rollout = config.group.rollout
-        self.references = {
-            name: policy.frozen_copy()
-            for name, policy in self.policies.items()
-            if config.loss.use_reference
-        }
+        used = self.policies if config.loss.use_reference else {}
+        self.references = reference_policies(used, self.sources)
 
     @functools.cached_property
     def examples(self) -> list[Pair]:

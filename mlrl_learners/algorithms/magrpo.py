@@ -74,7 +74,7 @@ class Magrpo(Team):
         super().__init__(agents, model, config, seed)
         self.rollout = config.group.rollout
         learners = {name: self.policies[name] for name in self.optimizers}
-        self.reward_terms = RewardTerms(learners, self.policy_of, config)
+        self.reward_terms = RewardTerms(learners, self.policy_of, config, self.sources)
         self.role_baseline = RoleBaseline(config.baseline.ema_decay)
 
     def update(self, rollouts: Sequence[Rollout]) -> dict[str, float]:

@@ -21,12 +21,13 @@ from torch import Tensor
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_gradient_options import CreditOptions
 from mlrl_learners.algorithms.policy_update import AnswerSample, Stats, old_logprobs, per_token
+from mlrl_learners.algorithms.team_models import reference_policies
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.credit import outcome_rewards, team_rewards, with_rewards
 from mlrl_learners.functional.losses import kl_estimate, kl_of_old_samples
 from mlrl_learners.functional.overlong import overlong_term
 from mlrl_learners.functional.shaping import history_rewards, mixed_rewards
-from mlrl_learners.policies import Policy
+from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout
 
@@ -40,6 +41,7 @@ class RewardTerms:
         policies: Trained policies by name, with their starting weights.
         policy_of: Name of each agent's policy.
         config: Credit, penalty and KL options.
+        sources: Model that each policy starts from; policies of equal sources share a reference.
 
     Attributes:
         config: The options.
@@ -52,14 +54,12 @@ class RewardTerms:
         policies: Mapping[str, Policy],
         policy_of: Mapping[AgentID, str],
         config: PolicyGradientConfig,
+        sources: Mapping[str, ModelSource] | None = None,
     ) -> None:
         self.config, self._policy_of = config, policy_of
         self.token_charges: Mapping[tuple[AgentID, Completion], Sequence[float]] = {}
-        self._references = {
-            name: policy.frozen_copy()
-            for name, policy in policies.items()
-            if config.penalty.kl_coef
-        }
+        used = policies if config.penalty.kl_coef else {}
+        self._references = reference_policies(used, sources or {})
 
     @property
     def in_loss(self) -> bool:

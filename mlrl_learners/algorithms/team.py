@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from mlrl_learners.algorithms.endpoint_sampler import EndpointSampler, SamplerOptions
-from mlrl_learners.algorithms.team_formats import chat_format
+from mlrl_learners.algorithms.team_formats import chat_formats
 from mlrl_learners.algorithms.team_models import (
     TeamModels,
     TeamModelsConfig,
@@ -130,10 +130,9 @@ class Team(TeamWeights):
             for name, policy in self.policies.items()
             if name in learnt
         }
-        self._formats = {
-            agent: chat_format(agent, self._policy(agent), config.team, config.sampling)
-            for agent in self.agents
-        }
+        self._formats = chat_formats(
+            {agent: self._policy(agent) for agent in self.agents}, config.team, config.sampling
+        )
         self.sampler = EndpointSampler.of(config.sampler, config.sampling, self.learning)
 
     def act(

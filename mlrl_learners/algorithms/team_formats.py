@@ -1,27 +1,42 @@
 """Chat formats of the agents of a team: system prompts, template options, and room for a prompt."""
 
+from collections.abc import Mapping
+
 from mlrl_learners.algorithms.team_options import TeamOptions
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig
 from mlrl_learners.types import AgentID
 
-__all__ = ["chat_format"]
+__all__ = ["chat_formats"]
 
 
-def chat_format(
-    agent: AgentID, policy: Policy, team: TeamOptions, sampling: SamplingConfig
-) -> ChatFormat:
-    """Return the format of an agent's prompts.
+def chat_formats(
+    policies: Mapping[AgentID, Policy], team: TeamOptions, sampling: SamplingConfig
+) -> dict[AgentID, ChatFormat]:
+    """Return the format of the prompts of each agent.
 
     Args:
-        agent: The agent.
-        policy: Its policy, whose tokenizer formats.
-        team: System prompts, and the limit of prompts.
+        policies: Policy of each agent, whose tokenizer formats.
+        team: System prompts, variables of the chat template, and the limit of prompts.
         sampling: Length of answers, which follow the prompt.
 
     Raises:
-        ConfigError: If the options leave no room for an observation.
+        ConfigError: If the options leave no room for an observation, or no chat template reads a
+            variable.
     """
+    formats = {a: _chat_format(a, policy, team, sampling) for a, policy in policies.items()}
+    for name in team.chat_template_kwargs:
+        if not any(chat.reads(name) for chat in formats.values()):
+            raise ConfigError(
+                f"team.chat_template_kwargs sets {name!r}, which no chat template of these models "
+                "reads: leave it out"
+            )
+    return formats
+
+
+def _chat_format(
+    agent: AgentID, policy: Policy, team: TeamOptions, sampling: SamplingConfig
+) -> ChatFormat:
     max_new_tokens = sampling.max_new_tokens
     limit: int | None = team.max_prompt_tokens or None
     if policy.max_positions is not None:
@@ -33,7 +48,9 @@ def chat_format(
                 f"{max_new_tokens}"
             )
         limit = min(limit or readable, readable)
-    chat = ChatFormat(policy.tokenizer, team.system_prompts.get(agent), limit)
+    chat = ChatFormat(
+        policy.tokenizer, team.system_prompts.get(agent), limit, team.chat_template_kwargs
+    )
     if limit is None or limit > chat.num_fixed_tokens:
         return chat
     whose = f"the system prompt and chat template of {agent!r}"

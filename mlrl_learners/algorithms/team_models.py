@@ -16,7 +16,14 @@ from mlrl_learners.policies import AdapterConfig, ModelSource, Policy, load_mode
 from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.types import AgentID
 
-__all__ = ["TeamModels", "TeamModelsConfig", "assign_policies", "load_policy", "policy_sources"]
+__all__ = [
+    "TeamModels",
+    "TeamModelsConfig",
+    "assign_policies",
+    "load_policy",
+    "policy_sources",
+    "reference_policies",
+]
 
 SHARED = "shared"
 POLICY_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -140,6 +147,22 @@ class TeamModels:
             policy.freeze(self._config.lora, describe_source(source))
             self._bases[key] = policy
         return self._bases[key]
+
+
+def reference_policies(
+    policies: Mapping[str, Policy], sources: Mapping[str, ModelSource]
+) -> dict[str, Policy]:
+    """Return frozen copies of starting weights, by policy; policies of equal sources share one.
+
+    Args:
+        policies: Policies that have not been trained yet.
+        sources: Model that each policy starts from.
+    """
+    copies: dict[object, Policy] = {}
+    for name, policy in policies.items():
+        if _identity(sources[name]) not in copies:
+            copies[_identity(sources[name])] = policy.frozen_copy()
+    return {name: copies[_identity(sources[name])] for name in policies}
 
 
 def load_policy(source: ModelSource, compute: ComputeOptions) -> Policy:

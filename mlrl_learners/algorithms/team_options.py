@@ -19,6 +19,8 @@ class TeamOptions:
             that are left out have one by their own name.
         frozen: Agents that act but are not trained.
         system_prompts: System prompt of each agent; agents that are left out have none.
+        chat_template_kwargs: Further variables of the chat template, such as
+            `enable_thinking: false`; each must occur in the template of some agent's model.
         max_prompt_tokens: Longest prompt in tokens, above those of the system prompt and the chat
             template; longer prompts lose the middle of their observation; 0 for the context length
             of the model minus `max_new_tokens`.
@@ -28,6 +30,7 @@ class TeamOptions:
     policies: Mapping[str, str] = field(default_factory=dict)
     frozen: Sequence[str] = ()
     system_prompts: Mapping[str, str] = field(default_factory=dict)
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     max_prompt_tokens: int = 0
 
     def __post_init__(self) -> None:
@@ -38,6 +41,9 @@ class TeamOptions:
         """
         if self.share_weights and self.policies:
             raise ConfigError("share_weights puts all agents on one policy: leave policies out")
+        taken = {"messages", "add_generation_prompt", "tokenize"} & set(self.chat_template_kwargs)
+        if taken:
+            raise ConfigError(f"chat_template_kwargs must not set {min(taken)}, which is set here")
         if self.max_prompt_tokens < 0:
             raise ConfigError(f"max_prompt_tokens must be at least 0, got {self.max_prompt_tokens}")
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from mlrl_learners.engine import sharding
 from mlrl_learners.engine.adapter_rows import AdapterRows
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
-from mlrl_learners.engine.drawn_tokens import DrawnTokens, SampledTokens
+from mlrl_learners.engine.drawn_tokens import DrawnTokens, EndOfText, SampledTokens
 from mlrl_learners.engine.reader import Reader
 from mlrl_learners.engine.sampling import SamplingConfig, draw_tokens, greedy_tokens
 from mlrl_learners.engine.selection import ReaderName, open_reader
@@ -35,6 +35,7 @@ class DecodingTask:
         eos_ids: Ids that end an answer; the sampled one is part of it.
         max_rows: Most rows in a batch.
         adapters: Adapter of each prompt, for a model with adapters.
+        texts: Recognises texts that end an answer; None for none.
     """
 
     prompts: Sequence[Sequence[int]]
@@ -43,6 +44,7 @@ class DecodingTask:
     eos_ids: Sequence[int]
     max_rows: int = 64
     adapters: AdapterRows | None = None
+    texts: EndOfText | None = None
 
 
 @torch.no_grad()
@@ -130,6 +132,7 @@ class _Decoder:
     def __init__(self, model: nn.Module, reader: Reader[Any], task: DecodingTask) -> None:
         self.model, self.reader, self.sampling = model, reader, task.sampling
         prompts, num_samples, adapters = task.prompts, task.num_samples, task.adapters
+        self.texts = task.texts
         self.device = next(model.parameters()).device
         self.cache = reader.cache()
         self._use_adapters(adapters)
@@ -164,6 +167,8 @@ class _Decoder:
             else:
                 draw = draw_tokens(self.logits, uniforms[self.rows, step], self.sampling)
             self.ended = self.drawn.add(step, self.rows, self.ended, draw)
+            if self.texts is not None:
+                self.ended = self.drawn.end_by_text(step, self.rows, self.ended, self.texts)
             tokens = draw.tokens
             if step + 1 == self.sampling.max_new_tokens:
                 break

@@ -5,6 +5,7 @@ During sampling all tensors stay on the device, and nothing here waits for it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -14,7 +15,17 @@ from torch import Tensor
 from mlrl_learners.engine.sampling import Draw, NucleusBlock
 from mlrl_learners.types import Nucleus
 
-__all__ = ["DrawnTokens", "SampledTokens"]
+__all__ = ["DrawnTokens", "EndOfText", "SampledTokens"]
+
+
+class EndOfText(Protocol):
+    """Recognises answers that their text ends."""
+
+    num_tokens: int
+    """Number of last tokens that must be read."""
+
+    def found(self, tails: Sequence[Sequence[int]]) -> list[bool]:
+        """Return of the last tokens of several answers whether their text ends each answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +35,7 @@ class SampledTokens:
     Attributes:
         token_ids: Its tokens, including the end-of-sequence token if it was sampled.
         logprobs: Log-probability of each token under the distribution it was drawn from.
-        ended: Whether the last token is an end-of-sequence token.
+        ended: Whether the last token is an end-of-sequence token, or completes a text that ends it.
         nucleus: Token ids that each token was drawn from; None for the whole vocabulary.
     """
 
@@ -50,6 +61,7 @@ class DrawnTokens:
         self._logprobs = torch.zeros(shape, device=device)
         self._log_masses = torch.zeros(shape, device=device)
         self._counts = torch.full((num_rows,), max_tokens, device=device)
+        self._stopped = torch.zeros(num_rows, dtype=torch.bool, device=device)
         self._nuclei: list[tuple[int, NucleusBlock]] = []  # with the step of the draw
 
     def add(self, step: int, rows: Tensor, ended: Tensor, draw: Draw) -> Tensor:
@@ -74,11 +86,32 @@ class DrawnTokens:
         self._counts[rows] = self._counts[rows].masked_fill(stops, step + 1)
         return ended | stops
 
+    def end_by_text(self, step: int, rows: Tensor, ended: Tensor, texts: EndOfText) -> Tensor:
+        """End rows whose text ends the answer with the token that was added last.
+
+        Args:
+            step: Step of the last `add`.
+            rows: Numbers of the answers, `[B]`.
+            ended: Rows that have ended, `[B]`.
+            texts: Recognises the ends.
+
+        Returns:
+            Rows that have ended by now, `[B]`.
+        """
+        alive = torch.nonzero(~ended).squeeze(-1)
+        first = max(0, step + 1 - texts.num_tokens)
+        found = texts.found(self._tokens[rows[alive], first : step + 1].tolist())
+        stops = torch.zeros_like(ended)
+        stops[alive] = torch.tensor(found, dtype=torch.bool, device=ended.device)
+        self._stopped[rows[stops]] = True
+        self._counts[rows[stops]] = step + 1
+        return ended | stops
+
     def answers(self) -> list[SampledTokens]:
         """Return all answers, in order of their numbers."""
         tokens, logprobs = self._tokens.tolist(), self._logprobs.tolist()
         last = self._tokens.gather(1, self._counts[:, None] - 1).squeeze(-1)
-        ended = torch.isin(last, self._eos_ids).tolist()
+        ended = (torch.isin(last, self._eos_ids) | self._stopped).tolist()
         counts = self._counts.tolist()
         nuclei = self._nuclei_of_rows(counts) if self._nuclei else [None] * len(counts)
         return [

@@ -18,7 +18,7 @@ from mlrl_learners.engine import sharding
 from mlrl_learners.engine.adapter_layers import AdapterLayers
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
 from mlrl_learners.engine.decoding import DecodingTask, generate
-from mlrl_learners.engine.drawn_tokens import SampledTokens
+from mlrl_learners.engine.drawn_tokens import EndOfText, SampledTokens
 from mlrl_learners.engine.dropout import use_evaluation_mode
 from mlrl_learners.engine.logprobs import (
     TokenRow,
@@ -152,6 +152,7 @@ class Engine:
         generator: torch.Generator | None,
         max_rows: int = 64,
         adapters: Sequence[str | None] | None = None,
+        texts: EndOfText | None = None,
     ) -> list[list[SampledTokens]]:
         """Sample `num_samples` answers to each prompt.
 
@@ -163,6 +164,7 @@ class Engine:
             generator: CPU generator of the random numbers; None decodes greedily.
             max_rows: Most answers that are decoded at once.
             adapters: Adapter of each prompt; None for the base alone.
+            texts: Recognises texts that end an answer; None for none.
         """
         self.model.eval()
         if self.recorder is not None and not self.recorder.usable:
@@ -174,7 +176,7 @@ class Engine:
             if self.adapters is not None:
                 names = adapters or [None] * len(prompts)
                 rows = stack.enter_context(self.adapters.active_by_row(names))
-            task = DecodingTask(prompts, num_samples, sampling, eos_ids, max_rows, rows)
+            task = DecodingTask(prompts, num_samples, sampling, eos_ids, max_rows, rows, texts)
             return generate(
                 self.model,
                 task,

@@ -4,6 +4,7 @@ One uniform number per token and row, drawn in advance, makes the tokens of a ro
 other rows in its batch and of when they leave it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ class SamplingConfig:
         renormalize: Whether log-probabilities, sampled and trained, are those of the truncated
             distribution; false takes the whole distribution, as published libraries do, which
             biases the gradient when top_p or top_k truncates.
+        stop: Texts that end an answer: the token that completes one is its last token, and its text
+            ends before it.
     """
 
     max_new_tokens: int = 256
@@ -37,6 +40,7 @@ class SamplingConfig:
     top_p: float = 0.95
     top_k: int = 0
     renormalize: bool = True
+    stop: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -52,6 +56,8 @@ class SamplingConfig:
             raise ConfigError(f"top_p must be in (0, 1], got {self.top_p}")
         if self.top_k < 0:
             raise ConfigError(f"top_k must be 0 (all) or more, got {self.top_k}")
+        if not all(isinstance(text, str) and text for text in self.stop):
+            raise ConfigError(f"stop must be a list of texts, none of them empty, got {self.stop}")
         if not self.renormalize and not self.truncates:
             raise ConfigError(
                 "renormalize false has no effect without truncation, with top_p 1 and top_k 0: "

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mlrl_learners.policies.policy import Policy
     from mlrl_learners.policies.schedule import OptimizerConfig
     from mlrl_learners.policies.states import restore
+    from mlrl_learners.policies.stop_texts import StopTexts
     from mlrl_learners.policies.tiny import tiny_model
 
 logging.disable_progress_bar()  # one bar per weight file would interrupt a run's own bar
@@ -31,6 +32,7 @@ __all__ = [
     "Policy",
     "PolicyOptimizer",
     "SamplingConfig",
+    "StopTexts",
     "load_model",
     "restore",
     "tiny_model",
@@ -45,6 +47,7 @@ _MODULES = {
     "Policy": "policies.policy",
     "PolicyOptimizer": "policies.optimizer",
     "SamplingConfig": "engine",
+    "StopTexts": "policies.stop_texts",
     "load_model": "policies.loading",
     "restore": "policies.states",
     "tiny_model": "policies.tiny",

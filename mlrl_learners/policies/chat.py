@@ -7,7 +7,8 @@ data write, that looks like a special token is tokenized as text.
 
 import functools
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 __all__ = ["ChatFormat", "end_of_turn", "eos_ids"]
@@ -27,11 +28,13 @@ class ChatFormat:
             Special tokens in it are recognised.
         max_prompt_tokens: Longer prompts are cut in the middle of the observation; None for no
             limit.
+        template_kwargs: Further variables of the chat template.
     """
 
     tokenizer: Any
     system_prompt: str | None = None
     max_prompt_tokens: int | None = None
+    template_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def encode(self, observation: str) -> list[int]:
         """Return the token ids of the prompt, at least one, without padding."""
@@ -42,6 +45,11 @@ class ChatFormat:
             text = _cut_middle(text, keep_share=0.95 * limit / len(ids))
             ids = self._ids(text)
         return ids or [self.tokenizer.bos_token_id or self.tokenizer.eos_token_id or 0]
+
+    def reads(self, variable: str) -> bool:
+        """Return whether the chat template mentions a variable."""
+        template = str(self.tokenizer.chat_template or "")
+        return re.search(rf"\b{re.escape(variable)}\b", template) is not None
 
     @functools.cached_property
     def num_fixed_tokens(self) -> int:
@@ -136,7 +144,7 @@ class ChatFormat:
 
     def _apply(self, messages: list[dict[str, str]]) -> str:
         rendered: str = self.tokenizer.apply_chat_template(
-            messages, tokenize=False, add_generation_prompt=True
+            messages, tokenize=False, add_generation_prompt=True, **self.template_kwargs
         )
         return rendered
 

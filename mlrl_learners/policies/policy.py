@@ -12,6 +12,7 @@ from mlrl_learners.engine import Engine, Precision, SampledTokens, SamplingConfi
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
 from mlrl_learners.policies.chat import end_of_turn, eos_ids
+from mlrl_learners.policies.stop_texts import StopTexts
 from mlrl_learners.types import Completion
 
 __all__ = ["Policy", "Precision"]
@@ -131,6 +132,7 @@ class Policy:
             adapters: For each prompt, the adapter on the same base that answers it; by default
                 this policy's own.
         """
+        stops = StopTexts(self.tokenizer, sampling.stop)
         sampled = self.engine.sample(
             prompts,
             num_samples,
@@ -139,12 +141,13 @@ class Policy:
             generator=generator,
             max_rows=max_rows,
             adapters=adapters or [self.adapter] * len(prompts),
+            texts=stops if sampling.stop else None,
         )
         texts = self.tokenizer.batch_decode(
             [list(answer.token_ids) for answers in sampled for answer in answers],
             skip_special_tokens=True,
         )
-        text = iter(texts)
+        text = map(stops.cut, texts)
         return [
             [_completion(prompt, answer, next(text)) for answer in answers]
             for prompt, answers in zip(prompts, sampled, strict=True)

@@ -101,6 +101,8 @@ def test_a_preset_runs_one_iteration_with_a_tiny_model(name, tmp_path):
         if option.partition(".")[0] in known
         for word in (f"--learner.options.{option}", value)
     ]
+    if "overlong_buffer" in known.get("penalty", {}):
+        options += ["--learner.options.penalty.overlong_buffer", "4"]
     if not is_game(name):
         options += ["--env.options.reward", "grounded"]
     config = load_config(name, [*SMALL, *options])
