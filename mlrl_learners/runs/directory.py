@@ -26,7 +26,7 @@ from mlrl_learners.runs.files import (
     METRICS_FILE,
 )
 from mlrl_learners.runs.records import failure_record, rollout_record
-from mlrl_learners.types import FailedEpisode, Rollout
+from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
 
 __all__ = ["RunDir"]
 
@@ -124,6 +124,7 @@ class RunDir:
         before = parse_yaml(stored.read_text(), str(stored))
         if isinstance(before, dict) and "opponents" in config:  # earlier versions had none
             before.setdefault("opponents", dataclasses.asdict(OpponentsConfig()))
+        _add_new_settings(before, config)
         changed = _changed_keys(before, json.loads(json.dumps(config)))
         if changed:
             raise RunDirError(
@@ -150,6 +151,16 @@ class RunDir:
             partial.replace(self.path / name)
         except OSError as error:
             raise RunDirError(f"cannot write {str(self.path / name)!r}: {error}") from error
+
+
+def _add_new_settings(before: Any, config: Mapping[str, Any]) -> None:  # noqa: ANN401 - JSON values
+    """Add the rollout settings that a stored configuration is too old to have."""
+    stored = before.get("rollout") if isinstance(before, dict) else None
+    given = config.get("rollout") or {}
+    if isinstance(stored, dict):
+        for name, default in dataclasses.asdict(RolloutConfig()).items():
+            if given.get(name) is not None:
+                stored.setdefault(name, default)
 
 
 def _server(config: Any) -> object:  # noqa: ANN401 - JSON values

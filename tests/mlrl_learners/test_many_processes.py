@@ -205,8 +205,9 @@ def distance(first, second):
 
 
 def assert_same_run(one, two):
-    # Rewards of a model have rounding of their own; a wrong gradient moves all by about 1e-3.
-    near = 2e-4 if "marlhf" in one.name else 1e-5
+    # Rewards of a model have rounding of their own, and so have first, tiny gradients of critics of
+    # tokens; a wrong gradient moves each parameter by about 1e-3, here the sum over all is near.
+    near = {"marlhf": 2e-4, "ippo-tokens": 2e-3}.get(one.name, 1e-5)
     assert distance(parameters(one), parameters(two)) < near
     assert lines(one / "episodes.jsonl") == lines(two / "episodes.jsonl")
     for mine, theirs in zip(

@@ -200,7 +200,7 @@ def test_a_damaged_count_of_updates_is_said_so(text, tmp_path):
         ),
         (
             {"credit": {"kind": "outcome"}},
-            "credit.kind must be shared, team, difference or leave_one_out",
+            "credit.kind must be shared, team, mixed, difference, leave_one_out or replay",
         ),
         ({"reward_model": {"lr": 0.0}}, "reward_model.lr must be above 0, got 0"),
         ({"reward_model": {"epochs": 0}}, "reward_model.epochs must be at least 1, got 0"),

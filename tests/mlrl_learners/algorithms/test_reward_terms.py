@@ -276,7 +276,7 @@ def test_a_difference_over_joint_actions_that_were_not_crossed_is_a_typed_error(
     [
         (
             {"credit": {"kind": "blame"}},
-            "credit.kind must be shared or outcome or difference or leave_one_out",
+            "credit.kind must be shared or outcome or team or mixed",
         ),
         (
             {"penalty": {"overlong": "penalize"}},

@@ -157,7 +157,10 @@ def test_an_unknown_key_of_a_file_is_named_with_the_nearest_key(raw, named, near
         ({**MINIMAL, "train": {"seed": "a"}}, "train.seed must be an int, got 'a'"),
         ({**MINIMAL, "train": {"iterations": 0}}, "train.iterations must be at least 1, got 0"),
         ({**MINIMAL, "logging": {"wandb": "on"}}, "must be off or offline or online, got 'on'"),
-        ({**MINIMAL, "rollout": {"joint_mode": "x"}}, "must be aligned or cross or null, got 'x'"),
+        (
+            {**MINIMAL, "rollout": {"joint_mode": "x"}},
+            "must be aligned or cross or replay or null, got 'x'",
+        ),
     ],
 )
 def test_a_wrong_value_is_one_line_that_names_its_key(raw, message):

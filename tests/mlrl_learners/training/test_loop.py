@@ -111,6 +111,14 @@ def test_a_resumed_run_goes_on_from_its_checkpoint(addition_env, tmp_path):
     assert [m["updates"] for m in lines(tmp_path / "metrics.jsonl")] == [1, 2, 3, 4, 5]
 
 
+def test_a_run_from_before_a_setting_of_rollouts_is_resumed(addition_env, tmp_path):
+    run(addition_env, tmp_path, iterations=1)
+    config = tmp_path / "config.yaml"
+    kept = [line for line in config.read_text().splitlines() if "num_rollouts" not in line]
+    config.write_text("\n".join(kept))
+    assert run(addition_env, tmp_path, iterations=2, resume=True).iterations == 2
+
+
 def test_resuming_with_another_configuration_names_the_key(addition_env, tmp_path):
     run(addition_env, tmp_path)
     with pytest.raises(RunDirError, match=r"train\.seed was 0, now 1"):
