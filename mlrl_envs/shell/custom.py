@@ -135,7 +135,9 @@ class CustomFamily:
             raise ContractError(
                 f"reward {name!r} fails on task {attempt.task.task_id!r}: {error!r}"
             ) from error
-        values = found if isinstance(found, Mapping) else dict.fromkeys(self.agents, found)
+        values: Mapping[str, Any] = (
+            found if isinstance(found, Mapping) else dict.fromkeys(self.agents, found)
+        )
         for agent, value in values.items():
             if agent not in self.agents:
                 raise unknown_name(f"agent of reward {name!r}", agent, self.agents)
