@@ -9,7 +9,10 @@ import mlrl_envs
 from mlrl_learners.cli.actors import make_learner
 from mlrl_learners.cli.opponents import check_opponents, make_players
 from mlrl_learners.cli.parser import print_json
-from mlrl_learners.config.run import RunConfig, load_config, to_mapping
+from mlrl_learners.cli.stages import STAGES_FILE, train_stages
+from mlrl_learners.config.presets import read_source
+from mlrl_learners.config.run import RunConfig, from_mapping, to_mapping
+from mlrl_learners.config.stages import has_stages
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.loggers import open_loggers
 from mlrl_learners.processes.work_sharing import exchange, finish, is_main, start, together
@@ -38,8 +41,15 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Train and print the result."""
     start()
     with together():
-        config = load_config(_source(arguments), overrides)
-        result = train_config(config, arguments.run_dir, resume=arguments.resume)
+        source = _source(arguments)
+        raw = read_source(source)
+        if has_stages(raw):
+            result = train_stages(
+                source, arguments.run_dir, overrides, train_config, resume=arguments.resume
+            )
+        else:
+            config = from_mapping(raw, overrides)
+            result = train_config(config, arguments.run_dir, resume=arguments.resume)
     finish()
     if is_main():
         _report(result, as_json=arguments.json)
@@ -111,10 +121,11 @@ def train_config(
 def _source(arguments: argparse.Namespace) -> str | Path:
     if arguments.source is not None:
         return str(arguments.source)
-    own: Path = arguments.run_dir / CONFIG_FILE
-    if not (arguments.resume and own.is_file()):
-        raise ConfigError("give a preset or a configuration file; mlrl list shows the presets")
-    return own
+    for name in (STAGES_FILE, CONFIG_FILE):
+        own: Path = arguments.run_dir / name
+        if arguments.resume and own.is_file():
+            return own
+    raise ConfigError("give a preset or a configuration file; mlrl list shows the presets")
 
 
 def _sentence(result: TrainResult) -> str:
