@@ -38,7 +38,7 @@ def stage_configs(raw: Mapping[str, Any], overrides: Sequence[str] = ()) -> dict
     if not isinstance(stages, Mapping) or not stages:
         raise ConfigError(f"stages must map names to sections, got {stages!r}")
     common = {name: value for name, value in raw.items() if name != STAGES}
-    found = {}
+    found: dict[str, RunConfig] = {}
     for name, sections in stages.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ConfigError(f"a stage is named by letters, digits, _ and -, got {name!r}")
@@ -58,7 +58,7 @@ def _merged(common: Mapping[str, Any], sections: Mapping[str, Any]) -> dict[str,
             merged[name] = section
             continue
         merged[name] = {**before, **section}
-        options = [each.get("options") for each in (before, section)]
-        if all(isinstance(each, Mapping) for each in options):
-            merged[name]["options"] = merge_options(*options)
+        first, second = before.get("options"), section.get("options")
+        if isinstance(first, Mapping) and isinstance(second, Mapping):
+            merged[name]["options"] = merge_options(first, second)
     return merged
