@@ -1,19 +1,23 @@
-"""The scripts of `examples/` do what the documentation says of them.
+"""The scripts of `examples/` do what the documentation says of them, on a tiny random model.
 
 Those that need other people's trainers run in this interpreter where they are installed (they come
 with the extra `dev`), or in the one that MLRL_PEERS_PYTHON names, which needs mlrl's own
 requirements, too.
 """
 
+import asyncio
 import importlib.util
 import os
 import re
 import runpy
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+import mlrl_envs
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
@@ -93,3 +97,65 @@ def test_a_plain_loop_shows_agents_what_paid_most(chat_server, monkeypatch, caps
     assert [line.split(":")[0] for line in lines] == ["episode 0", "episode 1", "episode 2"]
     texts = [request["messages"][0]["content"] for request in chat_server.requests]
     assert ["For another task this earned" in text for text in texts] == [False] * 2 + [True] * 4
+
+
+SAID = {
+    "quick_start.py": "mean return",
+    "custom_reward.py": "return",
+    "custom_environment.py": "return",
+    "dpo_preferences.py": "return",
+    "from_configuration.py": "mean",
+    "grpo_math.py": "return",
+    "ippo_story.py": "return",
+    "magrpo_tldr.py": "return",
+    "ppo_code.py": "return",
+    "self_play.py": "return",
+    "sft_to_ppo.py": "return",
+    "sft_world_model.py": "loss",
+    "tools.py": "True",
+    "workflow.py": "return",
+}
+THIRD_PARTY = {"comlrl_magrpo.py", "openai_loop.py", "trl_grpo.py"}
+
+
+@pytest.fixture
+def play(tmp_path, monkeypatch, capsys):
+    """Run an example in an empty folder and return what it prints."""
+    pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mlrl_envs.registry, "_specs", dict(mlrl_envs.registry._specs))
+
+    def run(script, *words):
+        monkeypatch.setattr(sys, "argv", [script, *words])
+        runpy.run_path(str(EXAMPLES / script), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.mark.parametrize("script", SAID)
+def test_an_example_runs_on_a_tiny_model(script, play):
+    assert SAID[script] in play(script)
+
+
+def test_an_environment_on_a_server_is_trained_on(play):
+    pytest.importorskip("grpc")
+    from mlrl_envs.serve import EnvServer, ServerConfig
+
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    server = EnvServer(ServerConfig(ids=["mlrl/story-v1"], sandbox=False, drain_seconds=1))
+    asyncio.run_coroutine_threadsafe(server.start(), loop).result(60)
+    try:
+        assert "return" in play("remote_environment.py", f"127.0.0.1:{server.port}")
+    finally:
+        asyncio.run_coroutine_threadsafe(server.stop(), loop).result(60)
+        loop.call_soon_threadsafe(loop.stop)
+
+
+def test_every_example_is_tested_and_on_the_page():
+    scripts = {path.name for path in EXAMPLES.glob("*.py")}
+    assert scripts == {*SAID, *THIRD_PARTY, "remote_environment.py"}
+    page = (ROOT / "docs/examples.md").read_text("utf-8")
+    assert all(f"examples/{name}" in page for name in scripts)

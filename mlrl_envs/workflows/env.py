@@ -56,7 +56,7 @@ def as_graph(value: "Graph | Mapping[str, Any] | str", agents: Sequence[AgentID]
     if isinstance(value, Graph):
         return checked(value, agents)
     if isinstance(value, Mapping) and "shape" in value:
-        options = {name: given for name, given in value.items() if name != "shape"}
+        options = {str(name): given for name, given in value.items() if name != "shape"}
         return checked(shape(value["shape"], agents, **options), agents)
     if isinstance(value, Mapping) and "nodes" in value:
         return checked(_graph(value), agents)

@@ -191,6 +191,7 @@ SHAPES: Mapping[str, Shape] = {
 def shape(
     name: str,
     agents: Sequence[AgentID],
+    /,
     *,
     only: object = None,
     pay: str = "all",
@@ -209,7 +210,7 @@ def shape(
         UnknownNameError: If there is no such shape or option.
         InvalidArgumentError: If an option is outside its range, or `only` names no agents.
     """
-    if name not in SHAPES:
+    if not isinstance(name, str) or name not in SHAPES:
         raise unknown_name("workflow", name, SHAPES)
     found = SHAPES[name]
     for option in options:

@@ -11,8 +11,11 @@ from mlrl_learners.cli.actors import make_learner
 from mlrl_learners.cli.early_checks import check_example_files, check_folder
 from mlrl_learners.cli.opponents import check_opponents, make_players
 from mlrl_learners.cli.parser import print_json
+from mlrl_learners.cli.stages import STAGES_FILE, train_stages
 from mlrl_learners.config.env import evaluation_options
+from mlrl_learners.config.presets import read_source
 from mlrl_learners.config.run import RunConfig, load_config, to_mapping
+from mlrl_learners.config.stages import has_stages
 from mlrl_learners.config.stored import with_absolute_paths
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.loggers import open_loggers
@@ -42,12 +45,19 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Train and print the result."""
     start()
     with together():
-        config = with_absolute_paths(load_config(_source(arguments), overrides), arguments.imports)
-        result = train_config(config, _run_dir(arguments), resume=arguments.resume)
+        result = _train(arguments, overrides)
     finish()
     if is_main():
         _report(result, as_json=arguments.json)
     return 130 if result.interrupted else 0
+
+
+def _train(arguments: argparse.Namespace, overrides: Sequence[str]) -> TrainResult:
+    source, run_dir = _source(arguments), _run_dir(arguments)
+    if has_stages(read_source(source)):
+        return train_stages(source, run_dir, overrides, train_config, resume=arguments.resume)
+    config = with_absolute_paths(load_config(source, overrides), arguments.imports)
+    return train_config(config, run_dir, resume=arguments.resume)
 
 
 def _report(result: TrainResult, *, as_json: bool) -> None:
@@ -125,10 +135,12 @@ def _run_dir(arguments: argparse.Namespace) -> Path:
 def _source(arguments: argparse.Namespace) -> str | Path:
     if arguments.source is not None:
         return str(arguments.source)
-    own = None if arguments.run_dir is None else arguments.run_dir / CONFIG_FILE
-    if own is None or not (arguments.resume and own.is_file()):
-        raise ConfigError("give a preset or a configuration file; mlrl list shows the presets")
-    return Path(own)
+    if arguments.run_dir is not None and arguments.resume:
+        for name in (STAGES_FILE, CONFIG_FILE):
+            own = Path(arguments.run_dir) / name
+            if own.is_file():
+                return own
+    raise ConfigError("give a preset or a configuration file; mlrl list shows the presets")
 
 
 def _sentence(result: TrainResult) -> str:

@@ -33,7 +33,11 @@ TEAMS = [
 
 def options_of(name):
     known = {"sampling": {"max_new_tokens": 4}, "compute": {"device": "cpu"}, "group": {"size": 2}}
-    return {**known, "preferences": {"num_pairs": 1}} if name == "marlhf" else known
+    if name == "marlhf":
+        return {**known, "preferences": {"num_pairs": 1}}
+    if name == "madpo":  # pairs need the futures of all answers where agents take turns
+        return {**known, "group": {"size": 2, "branching": "tree"}}
+    return known
 
 
 @pytest.mark.parametrize("name", TEAMS)

@@ -54,6 +54,11 @@ MISTAKES = {
     "an option out of range": ({"shape": "debate", "debaters": 1}, "debaters must be an int from"),
     "an agent that is not there": ({"shape": "vote", "only": ["x"]}, "only must be some of"),
     "a part of a team's graph": ({"shape": "pipeline", "only": ["main"]}, "leave only="),
+    "a shape of another kind": ({"shape": ["vote"]}, "unknown workflow"),
+    "the agents of a shape": ({"shape": "vote", "agents": ["main"]}, "unknown option of vote"),
+    "an option without a name": ({"shape": "vote", 3: 1}, "unknown option of vote '3'"),
+    "a list of nodes": ({"nodes": ["a"]}, "nodes must be a mapping"),
+    "an agent of another kind": ({"nodes": {"a": {"agent": 3}}}, "unknown agent of node 'a' 3"),
     "anything else": (3, "a workflow is one of pipeline, "),
 }
 

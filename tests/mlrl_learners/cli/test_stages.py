@@ -1,0 +1,75 @@
+"""Stages of a configuration: SFT, then RL, in one file and one folder."""
+
+import json
+
+import pytest
+import yaml
+
+from mlrl_learners.cli import main
+from mlrl_learners.config.run import load_config
+from mlrl_learners.config.stages import stage_configs
+from mlrl_learners.errors import ConfigError, UnknownNameError
+
+RAW = {
+    "env": {"id": "mlrl/math-v1", "options": {"split": "sample", "max_turns": 1}},
+    "learner": {
+        "model": "tiny-random",
+        "options": {"sampling": {"max_new_tokens": 4}, "group": {"size": 2}},
+    },
+    "train": {"iterations": 1, "tasks_per_iteration": 1},
+    "stages": {
+        "sft": {"learner": {"name": "sft"}},
+        "rl": {
+            "env": {"options": {"max_turns": 2}},
+            "learner": {"name": "magrpo", "options": {"group": {"branching": "chain"}}},
+        },
+    },
+}
+
+
+def test_a_stage_has_the_keys_of_the_file_and_its_own():
+    sft, rl = stage_configs(RAW, ["--train.seed", "3"]).values()
+    assert sft.learner.options == RAW["learner"]["options"]
+    assert rl.learner.options["group"] == {"size": 2, "branching": "chain"}
+    assert rl.env.options == {"split": "sample", "max_turns": 2}
+    assert sft.train == rl.train
+    assert sft.train.seed == 3
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        ([], "must map names"),
+        ({}, "must map names"),
+        ({"../x": {}}, "letters, digits"),
+        ({"a": 3}, "'a' must be a mapping"),
+        ({"a": {}, "b": {"learner": {"model": "x"}}}, "'b' starts from the stage before"),
+        ({"a": {"train": {"iterations": 0}}}, "at least 1, got 0"),
+    ],
+    ids=str,
+)
+def test_a_mistake_is_one_line_before_anything_is_played(stages, message):
+    with pytest.raises(ConfigError, match=message):
+        stage_configs({**RAW, "stages": stages})
+
+
+def test_an_unknown_key_of_a_stage_is_named():
+    with pytest.raises(UnknownNameError, match=r"did you mean 'train\.iterations'"):
+        stage_configs({**RAW, "stages": {"a": {"train": {"iteration": 1}}}})
+
+
+def test_stages_are_runs_that_start_from_the_one_before_and_go_on(tmp_path, capsys):
+    source, run_dir = tmp_path / "run.yaml", tmp_path / "runs"
+    source.write_text(yaml.safe_dump(RAW, sort_keys=False))
+    words = ["--run-dir", str(run_dir)]
+    assert main(["train", str(source), *words]) == 0
+    models = load_config(run_dir / "rl/config.yaml").learner.model
+    assert set(models) == {"solver", "verifier"}
+    assert all(str(run_dir / "sft/checkpoints/step_1") in path for path in models.values())
+    before = (run_dir / "sft/metrics.jsonl").read_text()
+    capsys.readouterr()
+    assert main(["train", str(source), *words]) == 2
+    assert "holds stages; pass --resume" in capsys.readouterr().err
+    assert main(["train", *words, "--resume", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["iterations"] == 1
+    assert (run_dir / "sft/metrics.jsonl").read_text() == before
