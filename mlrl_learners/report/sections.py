@@ -29,6 +29,12 @@ def evaluation_groups(run: StoredRun) -> list[list[StoredEvaluation]]:
     return sorted(groups.values(), key=len, reverse=True)
 
 
+def _result(evaluation: StoredEvaluation) -> Html:
+    low, high = evaluation.interval
+    name = " ".join(filter(None, ("mean return", evaluation.env_id, evaluation.split)))
+    return _tile(name, f"{number(evaluation.mean_return)} [{number(low)}, {number(high)}]")
+
+
 def headline(run: StoredRun) -> Html:
     """Show the main figures as tiles."""
     tiles = []
@@ -39,6 +45,8 @@ def headline(run: StoredRun) -> Html:
         tiles.append(_tile("held-out mean return", change))
         if first.mean_return > 0:
             tiles.append(_tile("last over first", f"{last.mean_return / first.mean_return:.2f} x"))
+    if not (run.iterations or run.config) and groups:  # episodes of an evaluation or a suite
+        return tag("div", [_result(group[0]) for group in groups], class_="tiles")
     tiles.append(_tile("iterations of training", str(len(run.iterations))))
     seconds = _sum([one.seconds for one in run.iterations])
     tiles.append(_tile("time in training", _duration(seconds)))
