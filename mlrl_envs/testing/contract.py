@@ -9,6 +9,7 @@ PettingZoo's `parallel_api_test` as well.
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from gymnasium.spaces import Text
 
 from mlrl_envs.errors import ContractError, InfraError
 from mlrl_envs.shell.roster import acting_agents
+from mlrl_envs.testing.fallbacks import completing, what_it_lacks
 from mlrl_envs.testing.junk import JUNK_TEXTS
 from mlrl_envs.testing.steps import (
     check_acting,
@@ -40,6 +42,9 @@ def check_env(
 ) -> None:
     """Check an environment against the contract.
 
+    What PettingZoo does not ask for may be missing (`mlrl_envs.testing.fallbacks.OPTIONAL`, and
+    keys of the infos); a warning lists it with what it is for.
+
     Args:
         make_env: Returns a new environment, the same for each call.
         seed: Seed of the episodes.
@@ -51,6 +56,7 @@ def check_env(
         InvalidArgumentError: If an audit has no honest answers.
         InfraError: If the infrastructure fails, which does not depend on the environment.
     """
+    checked = completing(make_env)
     for check in (
         _check_names_and_spaces,
         _check_reset,
@@ -63,11 +69,13 @@ def check_env(
         _check_mistakes,
     ):
         try:
-            check(make_env, seed)
+            check(checked, seed)
         except (ContractError, InfraError):
             raise
         except Exception as error:
             raise ContractError(f"{check.__name__[1:]} ran into {error!r}"[:1000]) from error
+    if lacking := what_it_lacks(checked(), seed):
+        warnings.warn(lacking, stacklevel=2)
     if audit:
         from mlrl_envs.auditing.check import check_reward
 

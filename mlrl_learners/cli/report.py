@@ -14,8 +14,12 @@ SECTIONS: tuple[str, ...] = ()
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("run_dir", type=Path, help="run directory, finished or not")
-    parser.add_argument("--out", type=Path, help="HTML file; default: RUN_DIR/report.html")
+    parser.add_argument(
+        "run_dir",
+        type=Path,
+        help="a run, finished or not, the folder of a suite, or a file of episodes",
+    )
+    parser.add_argument("--out", type=Path, help="HTML file; default: report.html in the folder")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 

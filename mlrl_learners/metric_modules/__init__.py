@@ -5,7 +5,7 @@
 
 Predictions are lines of `mlrl evaluate --episodes` or `mlrl collect`, one per episode.
 `python -m mlrl_learners.metric_modules` prints the paths of the modules, which need
-`pip install 'mlrl[bench]'`.
+`pip install 'mlrl[metrics]'`.
 """
 
 from pathlib import Path

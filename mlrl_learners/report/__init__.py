@@ -28,20 +28,28 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
     """Write the report of a run directory and return its path.
 
     Args:
-        run_dir: May be empty or still growing.
-        output: Path of the file; `report.html` in the run directory by default.
+        run_dir: A run, which may be empty or still growing, the folder of a suite, or a file of
+            episodes.
+        output: Path of the report; by default `report.html` in the folder, or the name of the file
+            with `.html`.
 
     Raises:
-        RunDirError: If the folder does not exist, or the file cannot be written.
+        RunDirError: If it does not exist or holds no episodes, or the report cannot be written.
     """
-    if not run_dir.is_dir():
+    if not run_dir.exists():
         raise RunDirError(f"no run directory at {str(run_dir)!r}")
-    path = run_dir / "report.html" if output is None else output
+    run = read_run(run_dir)
+    if run_dir.is_file() and not run.evaluations:
+        raise RunDirError(
+            f"{str(run_dir)!r} holds no episodes; mlrl evaluate --episodes writes them"
+        )
+    beside = run_dir / "report.html" if run_dir.is_dir() else run_dir.with_suffix(".html")
+    path = beside if output is None else output
     partial = path.with_name(path.name + ".partial")
     try:
         partial.unlink(missing_ok=True)  # a link of this name would be written through
         with partial.open("x", encoding="utf-8") as file:
-            file.write(render_report(read_run(run_dir)))
+            file.write(render_report(run))
         partial.replace(path)
     except OSError as error:
         raise RunDirError(f"cannot write {str(path)!r}: {error}") from error

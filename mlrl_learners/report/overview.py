@@ -12,7 +12,7 @@ from mlrl_learners.report.html import Child, Html, isolated, tag
 from mlrl_learners.report.panels import Curves
 from mlrl_learners.runs.stored import UNREADABLE
 
-__all__ = ["Overview", "command_of", "draw_overview", "duration"]
+__all__ = ["Overview", "command_of", "draw_overview", "duration", "tile"]
 
 _RECENT = 20
 """Number of last iterations from which the remaining time is estimated."""
@@ -91,37 +91,35 @@ def _held_out(curves: Curves) -> list[Html]:
     spans = [f"{number(point.low)} to {number(point.high)}" for point in points]
     value = " → ".join(number(point.mean) for point in points)
     label = f"held-out return, 95 %: {', then '.join(spans)}"
-    return [_tile(label, value, wide=True)]
+    return [tile(label, value, wide=True)]
 
 
 def _progress(overview: Overview) -> Html:
     done, planned = _done(overview.curves), planned_iterations(overview.options)
     value = f"{done:,} of {planned:,}" if planned else f"{done:,}"
-    return _tile("iterations", value)
+    return tile("iterations", value)
 
 
 def _time(overview: Overview) -> list[Html]:
     seconds = _known(overview.curves, "seconds")
-    tiles = [_tile("time in training", duration(_sum(seconds)))]
+    tiles = [tile("time in training", duration(_sum(seconds)))]
     planned, recent = planned_iterations(overview.options), seconds[-_RECENT:]
     left = (planned or 0) - _done(overview.curves)
     if left > 0 and recent:
-        tiles.append(
-            _tile("left, at the recent speed", duration(left * _sum(recent) / len(recent)))
-        )
+        tiles.append(tile("left, at the recent speed", duration(left * _sum(recent) / len(recent))))
     return tiles
 
 
 def _speed(curves: Curves) -> list[Html]:
     tokens, speeds = _known(curves, "train/tokens"), _known(curves, "time/tokens_per_second")
-    found = [_tile("sampled tokens", f"{_sum(tokens):,.0f}")] if tokens else []
+    found = [tile("sampled tokens", f"{_sum(tokens):,.0f}")] if tokens else []
     if recent := speeds[-_RECENT:]:
-        found.append(_tile("tokens a second", number(round(_sum(recent) / len(recent), 1))))
+        found.append(tile("tokens a second", number(round(_sum(recent) / len(recent), 1))))
     return found
 
 
 def _lost(curves: Curves) -> Html:
-    return _tile("episodes lost to infrastructure",
+    return tile("episodes lost to infrastructure",
                  f"{_sum(_known(curves, 'train/failed_episodes')):,.0f}")  # fmt: skip
 
 
@@ -150,5 +148,6 @@ def _sum(values: Sequence[float]) -> float:
         return math.inf
 
 
-def _tile(label: str, value: str, *, wide: bool = False) -> Html:
+def tile(label: str, value: str, *, wide: bool = False) -> Html:
+    """Return a figure with its label below."""
     return tag("div", tag("b", value), tag("span", label), class_="tile wide" if wide else "tile")

@@ -8,7 +8,7 @@ import numpy as np
 from mlrl_learners.report.chart_scales import counted, number
 from mlrl_learners.report.configuration import draw_options, options_of
 from mlrl_learners.report.html import Child, Html, tag, without_overrides
-from mlrl_learners.report.overview import Overview, command_of, draw_overview
+from mlrl_learners.report.overview import Overview, command_of, draw_overview, tile
 from mlrl_learners.report.panels import Curves, EvaluationPoint, draw_panels
 from mlrl_learners.report.transcript_markup import Side, compare
 from mlrl_learners.runs.evaluations import StoredEvaluation
@@ -31,8 +31,17 @@ def evaluation_groups(run: StoredRun) -> list[list[StoredEvaluation]]:
     return sorted(groups.values(), key=len, reverse=True)
 
 
+def _result(evaluation: StoredEvaluation) -> Html:
+    low, high = evaluation.interval
+    name = " ".join(filter(None, ("mean return", evaluation.env_id, evaluation.split)))
+    return tile(name, f"{number(evaluation.mean_return)} [{number(low)}, {number(high)}]")
+
+
 def headline(run: StoredRun) -> Html:
-    """Show what the run trains and its main figures."""
+    """Show what the run trains and its main figures; those of evaluations without a run."""
+    groups = evaluation_groups(run)
+    if groups and not (run.iterations or run.config):  # episodes of an evaluation or a suite
+        return tag("div", [_result(group[0]) for group in groups], class_="tiles")
     options = options_of(run.config)
     if "env.id" not in options and run.evaluations:
         options["env.id"] = run.evaluations[0].env_id

@@ -16,6 +16,7 @@ __all__ = [
     "STATE_FILE",
     "STEP_PREFIX",
     "WEIGHTS_ONLY",
+    "is_file_error",
     "numbered_folders",
     "remove_folder",
     "write_folder",
@@ -67,11 +68,19 @@ def write_folder(final: Path, fill: Callable[[Path], None], what: str) -> None:
         _sync_folder(parent)
     except PeerError:
         raise
-    except (OSError, RuntimeError) as error:  # torch reports a full disk as a RuntimeError
+    except Exception as error:
+        if not is_file_error(error):
+            raise
         shutil.rmtree(partial, ignore_errors=True)
         raise RunDirError(
             f"cannot write the {what} {str(final)!r}: {error}; free some space and resume"
         ) from error
+
+
+def is_file_error(error: Exception) -> bool:
+    """Return whether an error is that of a file; torch and safetensors have their own types."""
+    is_safetensors = type(error).__module__.startswith("safetensors")
+    return isinstance(error, OSError | RuntimeError) or is_safetensors
 
 
 def remove_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from mlrl_learners.runs.episode_files import decode_single, evaluations_of
 from mlrl_learners.runs.evaluations import (
     StoredEvaluation,
     StoredIteration,
@@ -61,8 +62,13 @@ class StoredRun:
 
 
 def read_run(run_dir: Path) -> StoredRun:
-    """Read a run directory."""
+    """Read a run directory, the folder of a suite, or a file of episodes."""
     lines = _LineReader()
+    file = run_dir if run_dir.is_file() else run_dir / EPISODES_FILE
+    if run_dir.is_file() or _holds_single_episodes(run_dir):
+        found = evaluations_of(lines.decode(file, decode_single))
+        name = run_dir.resolve().name
+        return StoredRun(name=name, evaluations=tuple(found), unreadable=lines.unreadable)
     iterations = {
         each.iteration: each for each in lines.decode(run_dir / METRICS_FILE, decode_iteration)
     }
@@ -78,6 +84,14 @@ def read_run(run_dir: Path) -> StoredRun:
         last_episodes=last,
         unreadable=lines.unreadable,
     )
+
+
+def _holds_single_episodes(run_dir: Path) -> bool:
+    """Return whether a folder holds episodes of a suite instead of a training run."""
+    if (run_dir / METRICS_FILE).exists() or (run_dir / CONFIG_FILE).exists():
+        return False
+    first = next(iter(read_lines(run_dir / EPISODES_FILE)), "")
+    return bool(first) and _HEAD.match(first) is None
 
 
 @dataclass

@@ -29,7 +29,7 @@ __all__ = ["check_learner"]
 Answers = Sequence[Mapping[AgentID, Sequence[Completion]]]
 
 DEFAULT_AGENTS = ("first", "second")
-NUM_UPDATES = 3
+NUM_UPDATES = 5
 TEXTS = ("Describe a city in the clouds:", "", "def f(x):\n\treturn x  # naïve ☃", "word " * 50)
 
 
@@ -72,7 +72,7 @@ def check_learner(
         turns = _rollouts(learner, names, spread=1.0, one_by_one=True)
         _check_metrics(learner.update(turns), "update on agents that take turns")
     _check_act(learner, observations)
-    _check_save(factory, learner, observations)
+    _check_save(factory, learner, observations, _rollouts(learner, names, spread=1.0))
     if learns:
         _check_learns(factory, learner, names, replace(effort or Effort(), rollouts=0))
 
@@ -185,6 +185,7 @@ def _check_save(
     factory: Callable[..., Learner],
     learner: Learner,
     observations: Sequence[Mapping[AgentID, str]],
+    rollouts: Sequence[Rollout],
 ) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "saved"
@@ -193,6 +194,8 @@ def _check_save(
         learner.save(path)
         _require(before == _greedy(learner, observations), "save changes nothing")
         restored = make_with_seed(factory, 0)
+        if hasattr(restored, "plan_updates"):
+            restored.plan_updates(NUM_UPDATES)
         restored.load(path)
     _require(
         before == _greedy(restored, observations),
@@ -205,6 +208,21 @@ def _check_save(
         sampled[0] == sampled[1],
         "after save and load the sampled answers are the same: save the random state too",
     )
+    for number in (1, 2):  # without the state of the optimizer, the first gives other weights
+        one, other = (dict(each.update(rollouts)) for each in (learner, restored))
+        _require(
+            one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one),
+            f"after save and load, update {number} returns the same: save the optimizer too, "
+            f"got {one} and {other}"[:1000],
+        )
+    _require(
+        _greedy(learner, observations) == _greedy(restored, observations),
+        "after save, load and two updates the greedy answers are the same: save the optimizer too",
+    )
+
+
+def _same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-9)
 
 
 def _rollouts(

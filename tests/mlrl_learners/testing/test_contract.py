@@ -166,6 +166,33 @@ def test_a_learner_that_breaks_a_promise_is_told_which(methods, promise):
         check_learner(broken(**({"update": update} | methods)))
 
 
+class Momentum(ScriptedActor):
+    """Forgets the state of its optimizer: stumble 16 of a new user."""
+
+    def __init__(self, keeps=()):
+        super().__init__(lambda agent, text: "x")
+        self.keeps, self.state = keeps, {"weight": 1.0, "velocity": 0.0}
+
+    def update(self, rollouts):
+        loss = self.state["weight"] ** 2
+        self.state["velocity"] = 0.9 * self.state["velocity"] + 0.1 * self.state["weight"]
+        self.state["weight"] -= self.state["velocity"]
+        return {"loss": loss}
+
+    def save(self, path):
+        kept = {name: self.state[name] for name in self.keeps}
+        (path / "state.json").write_text(json.dumps(kept))
+
+    def load(self, path):
+        self.state |= json.loads((path / "state.json").read_text())
+
+
+def test_a_learner_that_does_not_save_its_optimizer_is_found():
+    check_learner(lambda: Momentum(keeps=("weight", "velocity")))
+    with pytest.raises(ContractError, match="update 2 returns the same: save the optimizer too"):
+        check_learner(lambda: Momentum(keeps=("weight",)))
+
+
 def test_an_update_that_raises_on_equal_rewards_is_found():
     def update(self, rollouts):
         rewards = {s.rewards["first"] for r in rollouts for s in r.root.steps}
