@@ -155,7 +155,10 @@ def draw_panels(
         charts = [chart for panel in panels for chart in drawing.charts(panel)]
         if charts:
             figures = [draw(chart) for chart in charts]
-            parts += [tag("h2", title, class_="section"), tag("div", figures, class_="small-charts")]
+            parts += [
+                tag("h2", title, class_="section"),
+                tag("div", figures, class_="small-charts"),
+            ]
     return parts
 
 
