@@ -32,7 +32,8 @@ __all__ = ["main", "write_beginning"]
 
 SIZE = (1280, 800)
 ANIMATED = (1120, 560)
-COLORS = 64
+COLORS = 128
+MOST_RUNS = 9
 PATIENCE_MS = 120_000
 FRAME_MS, LAST_MS = 350, 2500
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -50,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not names:
         parser.error(f"no runs below {str(asked.runs)!r}")
     first = asked.run or names[0]
-    shown = [first, *(names if asked.others is None else asked.others)][:9]
+    shown = dict.fromkeys([first, *(names if asked.others is None else asked.others)])
     with _browser() as browser:
-        for name, size in _pages(asked.runs, asked.out, first, shown, browser):
+        for name, size in _pages(asked.runs, asked.out, first, list(shown)[:MOST_RUNS], browser):
             print(f"{name}: {size / 1000:.0f} kB")
     return 0
 
@@ -76,7 +77,7 @@ def _pages(
 ) -> Iterator[tuple[str, int]]:
     """Take the pictures; yield name and size in bytes of each."""
     out.mkdir(parents=True, exist_ok=True)
-    names = [("chosen", 1), *(("run", name) for name in dict.fromkeys(shown))]
+    names = [("chosen", 1), *(("run", name) for name in shown)]
     newest = {"run": first, "key": _newest(runs, first)}
     with _served(runs) as address:
         still = {
@@ -89,7 +90,7 @@ def _pages(
     with tempfile.TemporaryDirectory() as folder:
         report = write_report(_path(runs, first), Path(folder) / "report.html")
         yield _save(out / "report.png", _picture(browser, report.as_uri(), SIZE))
-    yield _animate(out / "training.webp", runs, list(dict.fromkeys(shown)), browser)
+    yield _animate(out / "training.webp", runs, shown, browser)
 
 
 def _animate(file: Path, runs: Path, names: Sequence[str], browser: Any) -> tuple[str, int]:  # noqa: ANN401
@@ -120,7 +121,8 @@ def _write_frames(file: Path, frames: Sequence[bytes]) -> int:
 def _save(file: Path, picture: bytes) -> tuple[str, int]:
     from PIL import Image
 
-    Image.open(BytesIO(picture)).convert("RGB").quantize(COLORS, dither=0).save(file, optimize=True)
+    image = Image.open(BytesIO(picture)).convert("RGB")
+    image.quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)
     return file.name, file.stat().st_size
 
 

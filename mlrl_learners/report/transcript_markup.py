@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mlrl_learners.report.chart_scales import counted, number
 from mlrl_learners.report.highlight import highlight
 from mlrl_learners.report.html import Child, Html, isolated, mark_words, tag
+from mlrl_learners.report.turn_pictures import turn_pictures
 from mlrl_learners.report.world_picture import world_picture
 from mlrl_learners.runs.stored import StoredEpisode, StoredTurn
 
@@ -20,7 +21,6 @@ __all__ = [
     "verdict",
     "verdicts",
     "waits",
-    "worlds",
     "writes",
 ]
 
@@ -139,13 +139,6 @@ def waits(agent: str, turn: StoredTurn, *, opponent: str | None = None) -> Html:
     )
 
 
-def worlds(turn: StoredTurn) -> list[Html]:
-    """Show the worlds in the diagnostics of a turn as pictures, equal ones once."""
-    facts = [each for each in turn.diagnostics.values() if isinstance(each, Mapping)]
-    pictures = dict.fromkeys(world_picture(each.get("world")) for each in facts)
-    return [tag("figure", each, class_="world") for each in pictures if each is not None]
-
-
 def verdict(*, solved: bool) -> Html:
     """Show whether an episode was solved."""
     word, kind = ("✓ solved", "good") if solved else ("not solved", "plain")
@@ -243,7 +236,7 @@ def _turn(turn: StoredTurn, index: int, episode: StoredEpisode) -> Html:
         [reads(a, text, opponent=name_of(a)) for a, text in turn.observations.items() if later],
         [writes(agent, turn, opponent=name_of(agent)) for agent in turn.actions],
         [waits(agent, turn, opponent=name_of(agent)) for agent in turn.waiting],
-        worlds(turn),
+        turn_pictures(turn),
         class_="turn",
     )
 
@@ -262,7 +255,7 @@ def _length(agent: str, turn: StoredTurn) -> str:
 
 
 def _diagnostics(facts: object) -> list[Html | None]:
-    """Show checks as a list, and other diagnostics as JSON; `worlds` shows a world."""
+    """Show checks as a list, and other diagnostics as JSON; `turn_pictures` shows a world."""
     if not isinstance(facts, Mapping):
         return [_raw(facts)]
     if world_picture(facts.get("world")) is not None:
