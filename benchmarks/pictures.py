@@ -34,6 +34,7 @@ SIZE = (1280, 800)
 ANIMATED = (1120, 560)
 COLORS = 128
 MOST_RUNS = 9
+TRIES = 60
 PATIENCE_MS = 120_000
 FRAME_MS, LAST_MS = 350, 2500
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -130,7 +131,11 @@ def _picture(browser: Any, address: str, size: tuple[int, int]) -> bytes:  # noq
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
     try:
         page.set_default_timeout(PATIENCE_MS)
-        page.goto(address)
+        for _ in range(TRIES):  # the index of a long file takes some time
+            answer = page.goto(address)
+            if answer is None or answer.ok or not address.startswith("http"):
+                break
+            page.wait_for_timeout(500)
         return bytes(page.screenshot())
     finally:
         page.close()
