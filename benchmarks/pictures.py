@@ -32,9 +32,13 @@ __all__ = ["main", "write_beginning"]
 
 SIZE = (1280, 800)
 ANIMATED = (1120, 560)
-COLORS = 128
+COLORS = 256
 MOST_RUNS = 9
 TRIES = 60
+SHORTEN = """(folder) => {
+    for (const code of document.querySelectorAll("code"))
+        code.textContent = code.textContent.replaceAll(folder, "runs");
+}"""
 PATIENCE_MS = 120_000
 FRAME_MS, LAST_MS = 350, 2500
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
@@ -87,10 +91,10 @@ def _pages(
             "monitor_episode.png": f"{address}/episode?{urlencode(newest)}",
         }
         for name, where in still.items():
-            yield _save(out / name, _picture(browser, where, SIZE))
+            yield _save(out / name, _picture(browser, runs, where, SIZE))
     with tempfile.TemporaryDirectory() as folder:
         report = write_report(_path(runs, first), Path(folder) / "report.html")
-        yield _save(out / "report.png", _picture(browser, report.as_uri(), SIZE))
+        yield _save(out / "report.png", _picture(browser, runs, report.as_uri(), SIZE))
     yield _animate(out / "training.webp", runs, shown, browser)
 
 
@@ -105,7 +109,8 @@ def _animate(file: Path, runs: Path, names: Sequence[str], browser: Any) -> tupl
             for name in names:
                 write_beginning(_path(runs, name), Path(folder) / name, iteration)
             with _served(Path(folder)) as address:
-                frames.append(_picture(browser, f"{address}/?{urlencode(query)}", ANIMATED))
+                where = f"{address}/?{urlencode(query)}"
+                frames.append(_picture(browser, runs, where, ANIMATED))
     return file.name, _write_frames(file, frames)
 
 
@@ -123,11 +128,13 @@ def _save(file: Path, picture: bytes) -> tuple[str, int]:
     from PIL import Image
 
     image = Image.open(BytesIO(picture)).convert("RGB")
-    image.quantize(COLORS, dither=Image.Dither.NONE).save(file, optimize=True)
+    image.quantize(COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        file, optimize=True
+    )
     return file.name, file.stat().st_size
 
 
-def _picture(browser: Any, address: str, size: tuple[int, int]) -> bytes:  # noqa: ANN401
+def _picture(browser: Any, runs: Path, address: str, size: tuple[int, int]) -> bytes:  # noqa: ANN401
     page = browser.new_page(viewport={"width": size[0], "height": size[1]})
     try:
         page.set_default_timeout(PATIENCE_MS)
@@ -136,6 +143,7 @@ def _picture(browser: Any, address: str, size: tuple[int, int]) -> bytes:  # noq
             if answer is None or answer.ok or not address.startswith("http"):
                 break
             page.wait_for_timeout(500)
+        page.evaluate(SHORTEN, str(runs.resolve()))
         return bytes(page.screenshot())
     finally:
         page.close()
