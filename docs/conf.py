@@ -40,6 +40,8 @@ html_theme_options = {
     "light_css_variables": furo_colors(dark=False),
     "dark_css_variables": furo_colors(dark=True),
 }
+html_static_path = ["_static"]
+html_css_files = ["landing.css"]
 html_title = f"mlrl {release}"
 
 write_pages(HERE / "reference")

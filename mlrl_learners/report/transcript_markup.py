@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from mlrl_learners.report.chart_scales import counted, number
 from mlrl_learners.report.highlight import highlight
 from mlrl_learners.report.html import Child, Html, isolated, mark_words, tag
-from mlrl_learners.report.workflow_picture import workflow_picture
-from mlrl_learners.report.world_picture import world_picture
+from mlrl_learners.report.turn_pictures import turn_pictures, without_pictures
 from mlrl_learners.runs.stored import StoredEpisode, StoredTurn
 
 __all__ = [
@@ -21,13 +20,11 @@ __all__ = [
     "verdict",
     "verdicts",
     "waits",
-    "worlds",
     "writes",
 ]
 
 _MOST_CHARACTERS = 8_000
 _FENCE = re.compile(r"^[ \t]*```([^\n]*)\n(.*?)(?:^[ \t]*```[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_PICTURES = {"world": world_picture, "workflow": workflow_picture}
 _CODE_LINE = re.compile(r"^(def |class |import |from \w+ import |@\w+|    return )", re.MULTILINE)
 
 
@@ -141,13 +138,6 @@ def waits(agent: str, turn: StoredTurn, *, opponent: str | None = None) -> Html:
     )
 
 
-def worlds(turn: StoredTurn) -> list[Html]:
-    """Show worlds and workflows in the diagnostics of a turn as pictures, equal ones once."""
-    facts = [each for each in turn.diagnostics.values() if isinstance(each, Mapping)]
-    found = (draw(each.get(name)) for each in facts for name, draw in _PICTURES.items())
-    return [tag("figure", each, class_="world") for each in dict.fromkeys(found) if each]
-
-
 def verdict(*, solved: bool) -> Html:
     """Show whether an episode was solved."""
     word, kind = ("✓ solved", "good") if solved else ("not solved", "plain")
@@ -245,7 +235,7 @@ def _turn(turn: StoredTurn, index: int, episode: StoredEpisode) -> Html:
         [reads(a, text, opponent=name_of(a)) for a, text in turn.observations.items() if later],
         [writes(agent, turn, opponent=name_of(agent)) for agent in turn.actions],
         [waits(agent, turn, opponent=name_of(agent)) for agent in turn.waiting],
-        worlds(turn),
+        turn_pictures(turn),
         class_="turn",
     )
 
@@ -264,11 +254,10 @@ def _length(agent: str, turn: StoredTurn) -> str:
 
 
 def _diagnostics(facts: object) -> list[Html | None]:
-    """Show checks as a list, and other diagnostics as JSON; `worlds` shows pictures."""
+    """Show checks as a list, and other diagnostics as JSON; `turn_pictures` shows the rest."""
     if not isinstance(facts, Mapping):
         return [_raw(facts)]
-    drawn = {name for name, draw in _PICTURES.items() if draw(facts.get(name)) is not None}
-    facts = {name: value for name, value in facts.items() if name not in drawn}
+    facts = without_pictures(facts)
     checks = facts.get("checks")
     if not (isinstance(checks, Sequence) and all(isinstance(c, Mapping) for c in checks)):
         return [_raw(facts)]

@@ -10,9 +10,9 @@ from mlrl_learners.report.transcript_markup import (
     reads,
     verdicts,
     waits,
-    worlds,
     writes,
 )
+from mlrl_learners.report.turn_pictures import turn_pictures
 from mlrl_learners.report.word_changes import changes
 
 __all__ = ["episode_page"]
@@ -140,7 +140,7 @@ def _turn(opened: OpenedEpisode, depth: int) -> Html:
         "section",
         tag("h2", f"Turn {depth + 1}", tag("span", reward, class_="pill")),
         tag("div", cards, class_=f"agents n{min(len(cards), 4)}"),
-        worlds(turn),
+        turn_pictures(turn),
         class_="turn",
         id=f"turn-{depth + 1}",
     )

@@ -25,7 +25,7 @@ def near_list(opened: OpenedEpisode) -> Html | None:
 def side_pane(opened: OpenedEpisode) -> Html:
     """Show the totals of the agents, and the joint actions of every turn."""
     trees = [
-        [tag("h2", f"Turn {depth + 1}"), draw_branches(opened, depth)]
+        [tag("h2", f"Joint actions of turn {depth + 1}"), draw_branches(opened, depth)]
         for depth, level in enumerate(opened.levels)
         if len(level.branches) > 1
     ]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import mlrl_envs
-from mlrl_learners.report.transcript_markup import worlds, writes
+from mlrl_learners.report.transcript_markup import writes
+from mlrl_learners.report.turn_pictures import turn_pictures
 from mlrl_learners.report.world_picture import world_picture
 from mlrl_learners.runs.stored import StoredTurn
 
@@ -79,7 +80,7 @@ def test_a_turn_shows_equal_worlds_once_and_not_as_json():
         components={},
         diagnostics={"a": facts, "b": facts},
     )
-    assert len(worlds(turn)) == 1
+    assert len(turn_pictures(turn)) == 1
     shown = writes("a", turn)
     assert "legend" not in shown
     assert "iou" in shown

@@ -1,0 +1,41 @@
+"""Pictures of a turn: worlds that were built, workflows, and boards that agents saw."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlrl_learners.report.board_picture import board_picture
+from mlrl_learners.report.html import Html, isolated, tag
+from mlrl_learners.report.workflow_picture import workflow_picture
+from mlrl_learners.report.world_picture import world_picture
+from mlrl_learners.runs.stored import StoredTurn
+
+__all__ = ["turn_pictures", "without_pictures"]
+
+_PICTURES = {"world": world_picture, "workflow": workflow_picture}
+
+
+def turn_pictures(turn: StoredTurn) -> list[Html]:
+    """Show worlds and workflows in the diagnostics and boards in observations, equal ones once."""
+    facts = [each for each in turn.diagnostics.values() if isinstance(each, Mapping)]
+    drawn = dict.fromkeys(
+        draw(each.get(name)) for each in facts for name, draw in _PICTURES.items()
+    )
+    seen: dict[Html, list[str]] = {}
+    for agent, text in turn.observations.items():
+        if (board := board_picture(text)) is not None:
+            seen.setdefault(board, []).append(agent)
+    boards = [
+        tag("figure", board, tag("figcaption", "seen by ", isolated(", ".join(agents))),
+            class_="world")
+        for board, agents in seen.items()
+    ]  # fmt: skip
+    return [tag("figure", each, class_="world") for each in drawn if each is not None] + boards
+
+
+def without_pictures(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the diagnostics that `turn_pictures` does not show."""
+    return {
+        name: value
+        for name, value in facts.items()
+        if name not in _PICTURES or _PICTURES[name](value) is None
+    }

@@ -1,0 +1,41 @@
+import pytest
+
+from mlrl_learners.report.charts import COLORS
+from mlrl_learners.report.styles import colors, stylesheet
+
+GROUNDS = ("page", "card", "code")
+
+
+def luminance(color):
+    parts = [int(color[start : start + 2], 16) / 255 for start in (1, 3, 5)]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one, other):
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_has_a_contrast_of_at_least_4_5(dark):
+    found = colors(dark=dark)
+    inks = ["ink", "quiet", *(f"c{index}" for index in range(COLORS))]
+    pairs = [(ink, ground) for ink in inks for ground in GROUNDS]
+    pairs += [("ink", "pill"), ("quiet", "pill"), ("good-ink", "good"), ("warn-ink", "warn")]
+    low = {pair: contrast(found[pair[0]], found[pair[1]]) for pair in pairs}
+    assert {pair: value for pair, value in low.items() if value < 4.5} == {}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_edges_of_fields_and_the_focus_have_a_contrast_of_at_least_3(dark):
+    found = colors(dark=dark)
+    low = {(edge, ground): contrast(found[edge], found[ground])
+           for edge in ("edge", "focus") for ground in ("page", "card")}  # fmt: skip
+    assert min(low.values()) >= 3, low
+
+
+def test_both_themes_name_the_same_colours():
+    assert colors(dark=False).keys() == colors(dark=True).keys()
+    assert "--c0" in stylesheet()
+    assert ".chart" in stylesheet()
