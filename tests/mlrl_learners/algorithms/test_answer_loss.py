@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from mlrl_learners.algorithms.answer_advantages import answer_advantages
 from mlrl_learners.algorithms.answer_loss import CISPO_CAP, surrogate, with_old_logprobs
 from mlrl_learners.algorithms.magrpo import MagrpoConfig
 from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
-from mlrl_learners.algorithms.policy_gradient_options import BaselineOptions
+from mlrl_learners.algorithms.policy_gradient_options import BaselineOptions, CreditOptions
 from mlrl_learners.algorithms.policy_update import AnswerSample, old_logprobs, sampled_logprobs
 from mlrl_learners.algorithms.reward_terms import RewardTerms
 from mlrl_learners.config.groups import build_config
@@ -172,13 +173,14 @@ def test_the_soft_penalty_grows_over_the_last_tokens_below_the_limit():
     [("node", [-0.5, 0.5, -1.0, 1.0]), ("agent", [-0.5, 0.5, -1.0, 1.0])],
 )
 def test_groups_by_task_are_those_of_a_node_where_a_task_has_one(group_by, expected):
-    rollouts = [episode((1, 1), (0.0, 1.0)), episode((1, 1), (0.0, 2.0))]
+    other = replace(episode((1, 1), (0.0, 2.0)), task_id="another task")
+    rollouts = [episode((1, 1), (0.0, 1.0)), other]
     groups = list(rollout_groups(rollouts, 1.0))
     found = answer_advantages(
         groups,
         rollouts,
         BaselineOptions(group_by=group_by),
-        turn_weights="reach",
+        credit=CreditOptions(),
         role_baseline=RoleBaseline(0.9),
         agents=("a",),
     )
