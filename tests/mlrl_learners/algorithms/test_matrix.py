@@ -79,8 +79,12 @@ class Case(NamedTuple):
 
     @property
     def keeps_copies(self):
-        """Whether there are copies of the starting weights; adapters have their base instead."""
-        return self.weights != "lora" and (self.kl != "no_kl" or self.method in ("madpo", "dpo"))
+        """Whether there are copies of the starting weights.
+
+        Adapters have their base instead, and preferences the frozen agent of the same source.
+        """
+        preferences = self.method in ("madpo", "dpo") and self.weights != "frozen"
+        return self.weights != "lora" and (self.kl != "no_kl" or preferences)
 
     @property
     def refusals(self):
