@@ -66,7 +66,9 @@ def terms_of(**options):
 
 def test_without_options_rewards_are_passed_on_untouched(toy):
     rollouts = toy.play(make(), reward=lambda _, agent: float(agent == "left"))
-    assert make().reward_terms.apply(rollouts) is rollouts
+    applied = make().reward_terms.apply(rollouts)
+    assert len(applied) == len(rollouts)
+    assert all(one is other for one, other in zip(applied, rollouts, strict=True))
 
 
 @pytest.mark.parametrize("name", FAMILIES)
