@@ -65,18 +65,12 @@ BUILT_IN_TASKS = {
     "mlrl/housebuild-v0": "mlrl_envs.envs.housebuild:parallel_env",
 }
 BUILT_IN_GAMES = {
-    "mlrl/connect-four-v0": "mlrl_envs.games.connect_four:parallel_env",
-    "mlrl/hanabi-v0": "mlrl_envs.games.hanabi:parallel_env",
-    "mlrl/kuhn-v0": "mlrl_envs.games.kuhn:parallel_env",
-    "mlrl/liars-dice-v0": "mlrl_envs.games.liars_dice:parallel_env",
-    "mlrl/matrix-v0": "mlrl_envs.games.matrix:parallel_env",
-    "mlrl/negotiation-v0": "mlrl_envs.games.negotiation:parallel_env",
-    "mlrl/network-v0": "mlrl_envs.games.network:parallel_env",
-    "mlrl/nim-v0": "mlrl_envs.games.nim:parallel_env",
-    "mlrl/public-goods-v0": "mlrl_envs.games.public_goods:parallel_env",
-    "mlrl/puzzle-v0": "mlrl_envs.games.puzzle:parallel_env",
-    "mlrl/tictactoe-v0": "mlrl_envs.games.tictactoe:parallel_env",
-}
+    f"mlrl/{module.replace('_', '-')}-v0": f"mlrl_envs.games.{module}:parallel_env"
+    for module in (
+        "connect_four", "hanabi", "kuhn", "liars_dice", "matrix", "negotiation", "network", "nim",
+        "public_goods", "puzzle", "tictactoe",
+    )
+}  # fmt: skip
 # Task families whose agents take turns.
 BUILT_IN_TURNS = {"mlrl/coder-tester-v0": "mlrl_envs.envs.coder_tester:parallel_env"}
 # Functions that return the factory of an id, by namespace.
