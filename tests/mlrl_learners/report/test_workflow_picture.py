@@ -6,7 +6,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from mlrl_envs.workflows import SHAPES, as_graph, facts_of
-from mlrl_learners.report.transcript_markup import worlds, writes
+from mlrl_learners.report.transcript_markup import writes
+from mlrl_learners.report.turn_pictures import turn_pictures
 from mlrl_learners.report.workflow_picture import workflow_picture
 from mlrl_learners.runs.stored import StoredTurn
 
@@ -73,5 +74,5 @@ def test_a_turn_shows_the_picture_once_and_not_as_json():
         components={},
         diagnostics={"writer": {"checks": [], "workflow": PLAYED}, "critic": {"workflow": PLAYED}},
     )
-    assert len(worlds(turn)) == 1
+    assert len(turn_pictures(turn)) == 1
     assert "rounds" not in writes("writer", turn)
