@@ -50,7 +50,7 @@ def replay_advantages(node: Node, agent: AgentID, values: Sequence[float]) -> li
         raise ConfigError(
             f"credit 'replay' compares answers of {agent!r} in one context, and turn {node.turn} "
             "has an answer without an alternative: set group.size to 2 or more and "
-            "group.joint_mode to cross"
+            "group.joint_mode to cross or replay"
         )
     return [math.fsum(some) / len(some) for some in found]
 

@@ -71,6 +71,7 @@ SMALL = {
     "optimizer": {"lr": 1e-2},
 }
 DRAWS = 3000
+PARTS = 8
 
 
 class Case(NamedTuple):
@@ -101,6 +102,9 @@ class Case(NamedTuple):
             or (self.method == "marlhf" and self.walk != "tree")  # futures of pairs are not known
         ):
             return False
+        both_act = self.task == "letters" and self.method not in SINGLES
+        if self.credit == "replay" and self.joint == "aligned" and both_act:
+            return False  # no answer has an alternative beside the same answer of the other
         try:
             self.make(model="tiny-randm")
         except (ConfigError, UnknownNameError):
@@ -183,6 +187,7 @@ def test_a_combination_trains_and_resumes_bit_exactly(number, toy, tmp_path):
 
 
 @pytest.mark.slow
-def test_every_pair_of_options_trains_and_resumes_bit_exactly(toy, tmp_path):
-    for case in covering():
+@pytest.mark.parametrize("part", range(PARTS))
+def test_every_pair_of_options_trains_and_resumes_bit_exactly(part, toy, tmp_path):
+    for case in covering()[part::PARTS]:
         check(case, toy, tmp_path)
