@@ -178,10 +178,11 @@ class Registry(Mapping[str, EnvSpec]):
 
     def _unknown(self, env_id: str) -> UnknownNameError:
         base, _, version = env_id.rpartition("-v")
-        newer = [known for known in self._specs if known.rpartition("-v")[0] == base]
-        if base and version.isdecimal() and newer:
-            latest = max(newer, key=_version)
-            if _version(latest) > int(version):
+        parts = [known.rpartition("-v") for known in self._specs]
+        versions = [int(number) for name, _, number in parts if name == base]
+        if base and version.isdecimal() and versions:
+            latest = f"{base}-v{max(versions)}"
+            if max(versions) > int(version):
                 return UnknownNameError(f"environment {env_id!r} was replaced by {latest!r}")
         return unknown_name("environment", env_id, self._specs)
 
@@ -195,10 +196,6 @@ class Registry(Mapping[str, EnvSpec]):
         for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
             if entry.name not in self._specs:
                 self.add(EnvSpec(entry.name, entry.value))
-
-
-def _version(env_id: str) -> int:
-    return int(env_id.rpartition("-v")[2])
 
 
 registry = Registry()

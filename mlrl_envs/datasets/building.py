@@ -1,4 +1,4 @@
-"""Where the published data of building is found, and sizes of splits made from a seed.
+"""Published data of the building environments, and sizes of splits made from a seed.
 
 The published strings and houses (MIT) come from `OpenMLRL/LLM_Collab_Minecraft`, revision 9c2e006.
 They are one JSON file each, in `MLRL_DATA_DIR` or given by `data_path`. The first eight rows are

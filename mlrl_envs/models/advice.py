@@ -7,7 +7,7 @@ observation, its answer and the public diagnostics. All requests of a batch are 
 The feedback mode `expert_edits` shows the stored answer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from mlrl_envs.feedback import diagnostics
 from mlrl_envs.feedback.expert_edits import EXPERT
 from mlrl_envs.parsing.text import shorten
 from mlrl_envs.shell.roster import OPTIONAL_METHODS
+from mlrl_envs.shell.wrapped import WrappedFamily
 from mlrl_envs.types import (
     AgentID,
     Attempt,
@@ -22,8 +23,6 @@ from mlrl_envs.types import (
     Messages,
     ProgramRunner,
     Score,
-    Task,
-    TaskFamily,
     Turn,
 )
 
@@ -52,7 +51,7 @@ Suggest edits to the answer of {agent}."""
 
 
 @dataclass(frozen=True)
-class AdvisedFamily:
+class AdvisedFamily(WrappedFamily):
     """A wrapper that adds an expert's suggestions to the diagnostics of each score.
 
     Attributes:
@@ -60,32 +59,7 @@ class AdvisedFamily:
         expert: The model that is asked.
     """
 
-    family: TaskFamily[Any]
     expert: ChatModel
-
-    @property
-    def agents(self) -> tuple[AgentID, ...]:
-        """The agents of the wrapped family."""
-        return self.family.agents
-
-    @property
-    def tasks(self) -> Sequence[Any]:
-        """The tasks of the wrapped family."""
-        return self.family.tasks
-
-    @property
-    def max_turns(self) -> int:
-        """The turn limit of the wrapped family."""
-        return self.family.max_turns
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """The reward range of the wrapped family."""
-        return self.family.reward_range
-
-    def observe(self, task: Task, turns: Sequence[Turn], agent: AgentID) -> str:
-        """Return the observation of the wrapped family."""
-        return self.family.observe(task, turns, agent)
 
     def score(self, attempts: Sequence[Attempt[Any]], sandbox: ProgramRunner) -> list[Score]:
         """Score attempts with the wrapped family, then ask the expert about unfinished episodes.
@@ -107,10 +81,6 @@ class AdvisedFamily:
         for (index, agent), answer in zip(asked, answers, strict=True):
             scores[index] = _with_advice(scores[index], agent, answer)
         return scores
-
-    def reference(self, task: Task) -> Mapping[AgentID, str] | None:
-        """Return the correct joint action of the wrapped family."""
-        return self.family.reference(task)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  a method
         if name in OPTIONAL_METHODS:

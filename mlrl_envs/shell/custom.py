@@ -16,7 +16,8 @@ from mlrl_envs.shell.custom_options import Reward, Rules, rules_of
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.shell.processors import process, process_range
 from mlrl_envs.shell.roster import OPTIONAL_METHODS
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, TaskFamily, Turn
+from mlrl_envs.shell.wrapped import WrappedFamily
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, Turn
 
 __all__ = ["CustomFamily", "CustomScore", "customized"]
 
@@ -35,7 +36,7 @@ class CustomScore(Score):
 
 
 @dataclass(frozen=True)
-class CustomFamily:
+class CustomFamily(WrappedFamily):
     """A family with own rewards and prompts.
 
     Attributes:
@@ -43,23 +44,7 @@ class CustomFamily:
         rules: What is changed.
     """
 
-    family: TaskFamily[Any]
     rules: Rules
-
-    @property
-    def agents(self) -> tuple[AgentID, ...]:
-        """The agents of the wrapped family."""
-        return self.family.agents
-
-    @property
-    def tasks(self) -> Sequence[Any]:
-        """The tasks of the wrapped family."""
-        return self.family.tasks
-
-    @property
-    def max_turns(self) -> int:
-        """The turn limit of the wrapped family."""
-        return self.family.max_turns
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -89,10 +74,6 @@ class CustomFamily:
         asked = [Attempt(each.task, _base(each.turns), each.actions) for each in attempts]
         scores = self.family.score(asked, sandbox)
         return [self._score(*pair) for pair in zip(asked, scores, strict=True)]
-
-    def reference(self, task: Task) -> Mapping[AgentID, str] | None:
-        """Return the correct joint action of the wrapped family."""
-        return self.family.reference(task)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  a method or a value
         if name in ("config", "expert", "competitive"):

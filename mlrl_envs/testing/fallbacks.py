@@ -1,4 +1,4 @@
-"""What the contract asks for beyond PettingZoo, and what takes its place in a check.
+"""Names that the contract adds to those of PettingZoo, and their defaults in a check.
 
 An environment that passes PettingZoo's `parallel_api_test` can be played, trained on and evaluated.
 It may lack what this module lists; commands then do without it.

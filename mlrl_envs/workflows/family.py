@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.shell.roster import Roster, roster_of
-from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Task, TaskFamily, Turn
+from mlrl_envs.shell.wrapped import WrappedFamily
+from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Task, Turn
 from mlrl_envs.workflows.drawing import facts_of
 from mlrl_envs.workflows.graph import Graph
 from mlrl_envs.workflows.prompts import prompt_of
@@ -34,7 +35,7 @@ class WorkflowScore(Score):
 
 
 @dataclass(frozen=True)
-class WorkflowFamily:
+class WorkflowFamily(WrappedFamily):
     """Episodes of a workflow over another family.
 
     Attributes:
@@ -42,18 +43,12 @@ class WorkflowFamily:
         graph: A graph that is checked for its agents.
     """
 
-    family: TaskFamily[Any]
     graph: Graph
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
         """The nodes."""
         return tuple(self.graph.by_name)
-
-    @property
-    def tasks(self) -> Sequence[Any]:
-        """The tasks of the wrapped family."""
-        return self.family.tasks
 
     @property
     def max_turns(self) -> int:

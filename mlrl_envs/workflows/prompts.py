@@ -1,4 +1,4 @@
-"""What the nodes of a workflow read: templates filled with an observation and answers.
+"""Prompts of the nodes of a workflow: templates filled with an observation and answers.
 
 A template is a text with the fields
 

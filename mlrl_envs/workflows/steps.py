@@ -1,4 +1,4 @@
-"""Who writes next in a workflow, and what is played: pure functions of what was written."""
+"""Next nodes of a workflow, and the answers that are played, as functions of past answers."""
 
 import re
 from collections import Counter

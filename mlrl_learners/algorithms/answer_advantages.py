@@ -48,14 +48,18 @@ def answer_advantages(
         agents: The trained agents.
     """
     mine = [group for group in groups if group.agent in agents]
-    turn_weights = credit.turn_weights
     if options.components:
-        return list(zip(mine, _of_components(mine, rollouts, options, credit), strict=True))
-    if options.group_by == "anchor":
-        return list(zip(mine, _anchored(mine, rollouts, options, credit), strict=True))
-    if options.group_by != "node":
+        found = _of_components(mine, rollouts, options, credit)
+    elif options.group_by == "anchor":
+        found = _anchored(mine, rollouts, options, credit)
+    elif options.group_by == "node":
+        found = _of_nodes(mine, options, credit, role_baseline)
+    else:
         weights = statistic_weights(
-            rollouts, options.weight_by, group_by=options.group_by, turn_weights=turn_weights
+            rollouts,
+            options.weight_by,
+            group_by=options.group_by,
+            turn_weights=credit.turn_weights,
         )
         found = grouped_advantages(
             [group.returns for group in mine],
@@ -64,22 +68,28 @@ def answer_advantages(
             normalize_std=options.normalize_std,
             epsilon=options.std_epsilon,
         )
-        return list(zip(mine, found, strict=True))
-    own = not options.normalize_std or turn_weights == "nodes"
-    deviations = [None] * len(mine) if own else _pooled_deviations(mine)
+    return list(zip(mine, found, strict=True))
+
+
+def _of_nodes(
+    groups: Sequence[AnswerGroup],
+    options: BaselineOptions,
+    credit: CreditOptions,
+    role_baseline: RoleBaseline,
+) -> list[list[float]]:
+    """Return advantages within the group of each node."""
+    own = not options.normalize_std or credit.turn_weights == "nodes"
+    deviations = [None] * len(groups) if own else _pooled_deviations(groups)
     return [
-        (
-            group,
-            group_advantages(
-                group.returns,
-                options.kind,
-                normalize_std=options.normalize_std,
-                deviation=deviation,
-                epsilon=options.std_epsilon,
-                role_baseline=role_baseline.of(group.agent),
-            ),
+        group_advantages(
+            group.returns,
+            options.kind,
+            normalize_std=options.normalize_std,
+            deviation=deviation,
+            epsilon=options.std_epsilon,
+            role_baseline=role_baseline.of(group.agent),
         )
-        for group, deviation in zip(mine, deviations, strict=True)
+        for group, deviation in zip(groups, deviations, strict=True)
     ]
 
 

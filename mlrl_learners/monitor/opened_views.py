@@ -4,17 +4,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.monitor.asked import (
-    Asked,
+from mlrl_learners.monitor.index import EpisodeIndex, IndexEntry, Numbers
+from mlrl_learners.monitor.library import Library, MonitoredRun
+from mlrl_learners.monitor.lines import Finder
+from mlrl_learners.monitor.page_request import (
     NotThereError,
+    PageRequest,
     count_of,
     index_of,
     path_of,
     run_of,
 )
-from mlrl_learners.monitor.index import EpisodeIndex, IndexEntry, Numbers
-from mlrl_learners.monitor.library import Library, MonitoredRun
-from mlrl_learners.monitor.lines import Finder
 from mlrl_learners.monitor.pages.compare import Compared, compare_page
 from mlrl_learners.monitor.pages.episode import episode_page
 from mlrl_learners.monitor.pages.episodes import PAGE
@@ -41,13 +41,13 @@ class _Found:
     record: Record
 
 
-def opened_episode(library: Library, asked: Asked) -> str:
+def opened_episode(library: Library, request: PageRequest) -> str:
     """Return the page of an episode."""
-    found = _record(library, asked)
+    found = _record(library, request)
     run, query, index, record = found.run, found.query, found.index, found.record
     number = found.number
     try:
-        path = path_of(asked.words.get("path", ""))
+        path = path_of(request.words.get("path", ""))
         numbers = index.select(query)
         place = next(iter((numbers == number).nonzero()[0].tolist()), None)
         if query.text and not path:
@@ -59,7 +59,7 @@ def opened_episode(library: Library, asked: Asked) -> str:
             seed=seed_of(record),
             opponents=opponents_of(record),
             levels=levels(record, path),
-            page_start=_page_start(query, place, count_of(asked.words.get("at", ""))),
+            page_start=_page_start(query, place, count_of(request.words.get("at", ""))),
             nearby=_nearby(index, query, numbers, place),
             others=[other.name for other in library.runs() if other is not run][:_MOST_OTHERS],
             path=path,
@@ -70,11 +70,11 @@ def opened_episode(library: Library, asked: Asked) -> str:
     return episode_page(opened)
 
 
-def compare(library: Library, asked: Asked) -> str:
+def compare(library: Library, request: PageRequest) -> str:
     """Return the page of a task in two runs, in the other one as it was last played."""
-    found = _record(library, asked)
+    found = _record(library, request)
     entry = found.index.entry(found.number)
-    named = Asked({**asked.words, "run": asked.words.get("other", "")})
+    named = PageRequest({**request.words, "run": request.words.get("other", "")})
     other = run_of(library, named)
     index = index_of(other, found.query)
     same = index.last_of(entry.summary.task_id)
@@ -83,15 +83,15 @@ def compare(library: Library, asked: Asked) -> str:
         raise NotThereError(
             f"{other.name} has no {found.query.source} episode of {entry.summary.task_id}."
         )
-    path = path_of(asked.words.get("path", ""))
+    path = path_of(request.words.get("path", ""))
     left = _side(found.run, found.query, entry, found.record, path)
     return compare_page(left, _side(other, found.query, index.entry(same), record, []))
 
 
-def markdown(library: Library, asked: Asked) -> str:
+def markdown(library: Library, request: PageRequest) -> str:
     """Return an episode as Markdown."""
-    found = _record(library, asked)
-    entry, path = found.index.entry(found.number), path_of(asked.words.get("path", ""))
+    found = _record(library, request)
+    entry, path = found.index.entry(found.number), path_of(request.words.get("path", ""))
     side = _side(found.run, found.query, entry, found.record, path)
     summary = side.entry.summary
     facts = [
@@ -102,20 +102,20 @@ def markdown(library: Library, asked: Asked) -> str:
     return episode_markdown(summary.task_id, facts, side.turns)
 
 
-def raw(library: Library, asked: Asked) -> str:
+def raw(library: Library, request: PageRequest) -> str:
     """Return the stored record of an episode."""
-    return json.dumps(_record(library, asked).record, indent=1, ensure_ascii=False)
+    return json.dumps(_record(library, request).record, indent=1, ensure_ascii=False)
 
 
 TEXTS = {"/markdown": (markdown, "text/markdown"), "/raw": (raw, "application/json")}
 """Path -> function that returns a text, and its media type."""
 
 
-def _record(library: Library, asked: Asked) -> _Found:
-    run = run_of(library, asked)
-    query = Query.parse(asked.words)
+def _record(library: Library, request: PageRequest) -> _Found:
+    run = run_of(library, request)
+    query = Query.parse(request.words)
     index = index_of(run, query)
-    number = index.number(asked.words.get("key", ""))
+    number = index.number(request.words.get("key", ""))
     record = None if number is None else index.read(number)
     if number is None or record is None:
         raise NotThereError(

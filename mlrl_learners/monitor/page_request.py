@@ -1,4 +1,4 @@
-"""What an address asks for: its words, and the run, index and path that they name."""
+"""Query parameters of a page, and the run, index and path that they name."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from mlrl_learners.monitor.index import EpisodeIndex
 from mlrl_learners.monitor.library import Library, MonitoredRun
 from mlrl_learners.monitor.query import Query
 
-__all__ = ["Asked", "NotThereError", "count_of", "index_of", "path_of", "run_of"]
+__all__ = ["NotThereError", "PageRequest", "count_of", "index_of", "path_of", "run_of"]
 
 
 class NotThereError(Exception):
@@ -15,8 +15,8 @@ class NotThereError(Exception):
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Query of an address.
+class PageRequest:
+    """Query parameters of a page.
 
     Attributes:
         words: Name -> last value.
@@ -27,9 +27,9 @@ class Asked:
     runs: Sequence[str] = field(default_factory=tuple)
 
 
-def run_of(library: Library, asked: Asked) -> MonitoredRun:
-    """Return the run that is asked for; raise `NotThereError` if there is none."""
-    name = asked.words.get("run", "")
+def run_of(library: Library, request: PageRequest) -> MonitoredRun:
+    """Return the requested run; raise `NotThereError` if there is none."""
+    name = request.words.get("run", "")
     run = library.get(name)
     if run is None:
         raise NotThereError(f"There is no run {name!r} below {library.root}.")
@@ -37,7 +37,7 @@ def run_of(library: Library, asked: Asked) -> MonitoredRun:
 
 
 def index_of(run: MonitoredRun, query: Query) -> EpisodeIndex:
-    """Return the index of the asked episodes, caught up with the file for a moment."""
+    """Return the index of the requested episodes, caught up with the file for a moment."""
     index = run.episodes[query.source]
     index.catch_up()
     return index

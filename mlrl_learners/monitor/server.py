@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlrl_learners.errors import ConfigError, RunDirError
-from mlrl_learners.monitor.asked import Asked, NotThereError
 from mlrl_learners.monitor.hosts import family, is_local_name, is_loopback, own_names, url
 from mlrl_learners.monitor.library import Library
 from mlrl_learners.monitor.opened_views import TEXTS
+from mlrl_learners.monitor.page_request import NotThereError, PageRequest
 from mlrl_learners.monitor.pages.layout import message
 from mlrl_learners.monitor.views import PAGES, charts_stamp
 
@@ -139,17 +139,17 @@ def _endpoint(library: Library, path: str) -> "Callable[[Request], Response]":
     page = PAGES[path]
 
     def answer(request: "Request") -> "Response":
-        asked = Asked(dict(request.query_params), request.query_params.getlist("run"))
+        page_request = PageRequest(dict(request.query_params), request.query_params.getlist("run"))
         try:
-            stamp = charts_stamp(library, asked) if path == "/charts" else None
-            body = None if stamp is not None else page(library, asked)
+            stamp = charts_stamp(library, page_request) if path == "/charts" else None
+            body = None if stamp is not None else page(library, page_request)
             tag = _etag(stamp or body or "")
             headers = {"etag": tag}
             if path == "/report":  # a self-contained document
                 headers["content-disposition"] = 'attachment; filename="report.html"'
             if request.headers.get("if-none-match") == tag:
                 return Response(status_code=304, headers=headers)
-            return HTMLResponse(body or page(library, asked), headers=headers)
+            return HTMLResponse(body or page(library, page_request), headers=headers)
         except NotThereError as error:
             return HTMLResponse(message("Not found", str(error)), status_code=404)
         except IndexError:  # a resumed run has rewritten the file meanwhile
@@ -166,7 +166,7 @@ def _text(library: Library, path: str) -> "Callable[[Request], Response]":
 
     def answer(request: "Request") -> "Response":
         try:
-            text = write(library, Asked(dict(request.query_params)))
+            text = write(library, PageRequest(dict(request.query_params)))
         except NotThereError as error:
             return HTMLResponse(message("Not found", str(error)), status_code=404)
         return Response(text.encode("utf-8", "replace"), media_type=media_type)

@@ -1,4 +1,4 @@
-"""Whether a run is still written, in words."""
+"""State of a run in words: finished, running, or quiet for some time."""
 
 import time
 

@@ -2,10 +2,16 @@
 
 from dataclasses import replace
 
-from mlrl_learners.monitor.asked import Asked, NotThereError, count_of, index_of, run_of
 from mlrl_learners.monitor.index import EpisodeIndex, Hits
 from mlrl_learners.monitor.library import Library, MonitoredRun
 from mlrl_learners.monitor.opened_views import compare, opened_episode
+from mlrl_learners.monitor.page_request import (
+    NotThereError,
+    PageRequest,
+    count_of,
+    index_of,
+    run_of,
+)
 from mlrl_learners.monitor.pages import curves, episodes
 from mlrl_learners.monitor.pages.episodes import PAGE
 from mlrl_learners.monitor.pages.overview import run_page
@@ -15,60 +21,60 @@ from mlrl_learners.report.html import tag
 from mlrl_learners.runs.files import FAILURES_FILE
 from mlrl_learners.runs.stored_run import read_run
 
-__all__ = ["PAGES", "Asked", "NotThereError", "charts_stamp"]
+__all__ = ["PAGES", "NotThereError", "PageRequest", "charts_stamp"]
 
 _SEARCH_SECONDS = 1.5
 _FAILURES_BYTES = 1 << 16
 
 
-def _curves(library: Library, asked: Asked) -> str:
-    return curves.curves_page(_view(library, asked), library.runs(), str(library.root))
+def _curves(library: Library, request: PageRequest) -> str:
+    return curves.curves_page(_view(library, request), library.runs(), str(library.root))
 
 
-def _charts(library: Library, asked: Asked) -> str:
-    return str(tag("div", curves.charts(_view(library, asked))))
+def _charts(library: Library, request: PageRequest) -> str:
+    return str(tag("div", curves.charts(_view(library, request))))
 
 
-def _runs(library: Library, asked: Asked) -> str:
-    return str(tag("div", curves.run_list(_view(library, asked), library.runs())))
+def _runs(library: Library, request: PageRequest) -> str:
+    return str(tag("div", curves.run_list(_view(library, request), library.runs())))
 
 
-def charts_stamp(library: Library, asked: Asked) -> str:
+def charts_stamp(library: Library, request: PageRequest) -> str:
     """Return a text that changes whenever the charts may, without drawing them."""
-    view = _view(library, asked)
+    view = _view(library, request)
     return repr((view.words(), [run.stamp() for run in view.runs]))
 
 
-def _episodes(library: Library, asked: Asked) -> str:
-    run = run_of(library, asked)
-    query = Query.parse(asked.words)
+def _episodes(library: Library, request: PageRequest) -> str:
+    run = run_of(library, request)
+    query = Query.parse(request.words)
     index = index_of(run, query)
     numbers = index.select(query)
-    at = count_of(asked.words.get("at", ""))
-    start = min(at, count_of(asked.words.get("from", str(at))))
-    before = min(count_of(asked.words.get("found", "")), PAGE - 1) if query.text else 0
+    at = count_of(request.words.get("at", ""))
+    start = min(at, count_of(request.words.get("from", str(at))))
+    before = min(count_of(request.words.get("found", "")), PAGE - 1) if query.text else 0
     most = PAGE - before
     hits = index.search(numbers, query.text, start=at, most=most, seconds=_SEARCH_SECONDS)
     listing = _listing(run, query, index, hits)
     return episodes.episodes_page(replace(listing, start=start, found_before=before))
 
 
-def _fresh(library: Library, asked: Asked) -> str:
-    run = run_of(library, asked)
-    query = Query.parse(asked.words)
+def _fresh(library: Library, request: PageRequest) -> str:
+    run = run_of(library, request)
+    query = Query.parse(request.words)
     index = index_of(run, query)
     listing = _listing(run, query, index, Hits((), 0, 0, 0))
-    return str(tag("div", episodes.fresh(listing, count_of(asked.words.get("seen", "")))))
+    return str(tag("div", episodes.fresh(listing, count_of(request.words.get("seen", "")))))
 
 
-def _about(library: Library, asked: Asked) -> str:
-    run = run_of(library, asked)
+def _about(library: Library, request: PageRequest) -> str:
+    run = run_of(library, request)
     text = run.text(FAILURES_FILE)[-_FAILURES_BYTES:]
     return run_page(run, library.runs(), text.splitlines())
 
 
-def _report(library: Library, asked: Asked) -> str:
-    return render_report(read_run(run_of(library, asked).path))
+def _report(library: Library, request: PageRequest) -> str:
+    return render_report(read_run(run_of(library, request).path))
 
 
 PAGES = {
@@ -85,8 +91,8 @@ PAGES = {
 """Path -> function that renders the page."""
 
 
-def _view(library: Library, asked: Asked) -> curves.View:
-    return curves.View.parse(asked.words, asked.runs, library.runs())
+def _view(library: Library, request: PageRequest) -> curves.View:
+    return curves.View.parse(request.words, request.runs, library.runs())
 
 
 def _listing(run: MonitoredRun, query: Query, index: EpisodeIndex, hits: Hits) -> episodes.Listing:

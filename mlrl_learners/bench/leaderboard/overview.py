@@ -1,4 +1,4 @@
-"""What the leaderboard opens with: a sentence with the main result, and a table suite by actor."""
+"""Top of the leaderboard: a sentence with the main result, and a table of suites by actor."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What nodes read: templates, defaults, and answers that imitate the text around them."""
+"""Prompts of nodes: templates, defaults, and answers that imitate the text around them."""
 
 import pytest
 

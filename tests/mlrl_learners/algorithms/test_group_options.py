@@ -1,4 +1,4 @@
-"""What is compared with what, and whose credit: advantages of answers by the options of groups."""
+"""Advantages of answers by the options of groups, baselines and credit."""
 
 import itertools
 from typing import get_args
