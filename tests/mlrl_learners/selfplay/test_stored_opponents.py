@@ -201,7 +201,7 @@ def test_the_report_names_the_opponents_and_shows_the_learners_returns(run_dir, 
 def test_the_monitor_names_the_opponents_and_shows_the_learners_returns(run_dir, seat):
     pytest.importorskip("starlette")
     from mlrl_learners.monitor.library import Library
-    from mlrl_learners.monitor.views import PAGES, Asked
+    from mlrl_learners.monitor.views import PAGES, PageRequest
 
     library = Library(run_dir.parent)
     for source in ("training", "evaluation"):
@@ -210,7 +210,7 @@ def test_the_monitor_names_the_opponents_and_shows_the_learners_returns(run_dir,
             "key": "0" if source == "training" else "0-0",
             "source": source,
         }
-        page = PAGES["/episode"](library, Asked(words))
+        page = PAGES["/episode"](library, PageRequest(words))
         assert f"{seat} (script:nash)</bdi> writes" in page
         assert f"{other(seat)}</bdi> writes" in page
         assert "return 0<" not in page
