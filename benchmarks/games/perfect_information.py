@@ -17,7 +17,7 @@ PPO: Mapping[str, Any] = {
     "epochs": 2, "num_minibatches": 4, "clip_high": 0.5, "normalize_advantages": False,
     "max_rows": 256, "micro_batch_tokens": 8192,
 }  # fmt: skip
-KL: Mapping[str, Any] = {"kl_coef": 0.3, "kl_estimator": "k2"}
+KL: Mapping[str, Any] = {"kl_coef": 1.0, "kl_estimator": "k2"}
 TREE: Mapping[str, Any] = {
     "group_size": 2, "lr": 3e-4, "schedule": "linear", "gamma": 1.0, **KL,
 }  # fmt: skip
@@ -48,11 +48,11 @@ NIM = Plan(
     points=2,
     methods={
         "ippo-moving-kl": Method(
-            _staged(128, 48, 6, {}), "`ippo`, `kl_coef` 0.3, a reference per stage"
+            _staged(128, 20, 18, {}), "`ippo`, `kl_coef` 1, a reference per stage"
         ),
         "ippo": Method(_whole(128, 288, {}), "`ippo`"),
         "magrpo": Method(
-            (Stage(60, 8, "magrpo", TREE),), "`magrpo`, `kl_coef` 0.3, trees of two answers"
+            (Stage(60, 8, "magrpo", TREE),), "`magrpo`, `kl_coef` 1, trees of two answers"
         ),
     },
 )
@@ -74,7 +74,7 @@ TICTACTOE = Plan(
     methods={
         "ippo-moving-kl": Method(
             _staged(256, 48, 4, RANDOM_START),
-            "`ippo`, `kl_coef` 0.3, a reference per stage, random starts",
+            "`ippo`, `kl_coef` 1, a reference per stage, random starts",
         ),
     },
 )
