@@ -18,6 +18,7 @@ PPO: Mapping[str, Any] = {
     "max_rows": 256, "micro_batch_tokens": 8192,
 }  # fmt: skip
 KL: Mapping[str, Any] = {"kl_coef": 1.0, "kl_estimator": "k2"}
+RANDOM_START: Mapping[str, Any] = {"random_start": True}
 TREE: Mapping[str, Any] = {
     "group_size": 2, "lr": 3e-4, "schedule": "linear", "gamma": 1.0, **KL,
 }  # fmt: skip
@@ -48,16 +49,15 @@ NIM = Plan(
     points=2,
     methods={
         "ippo-moving-kl": Method(
-            _staged(128, 20, 18, {}), "`ippo`, `kl_coef` 1, a reference per stage"
+            _staged(128, 20, 18, RANDOM_START),
+            "`ippo`, `kl_coef` 1, a reference per stage, random starts",
         ),
-        "ippo": Method(_whole(128, 288, {}), "`ippo`"),
+        "ippo": Method(_whole(128, 360, RANDOM_START), "`ippo`"),
         "magrpo": Method(
             (Stage(60, 8, "magrpo", TREE),), "`magrpo`, `kl_coef` 1, trees of two answers"
         ),
     },
 )
-
-RANDOM_START: Mapping[str, Any] = {"random_start": True}
 
 TICTACTOE = Plan(
     env_id="mlrl/tictactoe-v0",
