@@ -1,6 +1,6 @@
 """Nim and tic-tac-toe: how much of optimal play self-play finds, over all positions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks.games.model import ModelSize
@@ -9,81 +9,83 @@ from mlrl_learners.config.option_places import merge_options
 
 __all__ = ["NIM", "TICTACTOE"]
 
-# The KL term keeps the form of answers and tries all moves, so that play does not settle on a few
-# lines; an entropy bonus would be paid for a loose form. The most probable move of the equilibrium
-# of the game with this penalty is optimal, because a win pays 1 and a loss -1.
-GAME: Mapping[str, Any] = {
-    "optimizer": {"lr": 2e-3, "schedule": "linear"},
+# With a critic every move of a game is informative: one answer per position is enough, while the
+# groups of a tree are mostly decided already. A short horizon (`gae_lambda`) keeps the noise of
+# later moves out. The KL term keeps the form of answers, and moves of the losing side random, so
+# that all positions are visited.
+PPO: Mapping[str, Any] = {
+    "group": {"size": 1},
+    "critic": {"kind": "value_head"},
     "credit": {"gamma": 1.0},
-    "penalty": {"kl_coef": 0.1, "kl_estimator": "k2"},
+    "advantage": {"gae_lambda": 0.5, "normalize": False},
+    "loss": {"clip_high": 0.5},
+    "optimizer": {"lr": 1e-3, "epochs": 2, "num_minibatches": 4},
+    "compute": {"max_rows": 256, "micro_batch_tokens": 8192},
 }
-TREE: Mapping[str, Any] = merge_options(GAME, {"group": {"size": 2}})
-PPO: Mapping[str, Any] = merge_options(
-    GAME,
+KL: Mapping[str, Any] = {"penalty": {"kl_coef": 1.0, "kl_estimator": "k2"}}
+FALLING: Mapping[str, Any] = {"optimizer": {"schedule": "linear"}}
+RANDOM_START: Mapping[str, Any] = {"random_start": True}
+TREE: Mapping[str, Any] = merge_options(
+    KL,
     {
-        "group": {"size": 1},
-        "critic": {"kind": "value_head"},
-        "advantage": {"normalize": False},
+        "group": {"size": 2},
+        "credit": {"gamma": 1.0},
+        "optimizer": {"lr": 3e-4, "schedule": "linear"},
     },
 )
 
-# Updates for each value of an option of the environment, easy games first, so that what follows a
-# move is played well: (value, rollouts, updates).
-Parts = Sequence[tuple[int, int, int]]
 
-
-def _stages(
-    option: str, parts: Parts, learner: str, options: Mapping[str, Any]
-) -> tuple[Stage, ...]:
-    return tuple(
-        Stage(updates, tasks, learner, options, env={option: value})
-        for value, tasks, updates in parts
+def _staged(tasks: int, updates: int, rounds: int, env: Mapping[str, Any]) -> tuple[Stage, ...]:
+    """Return stages with a reference each; in the last the rate falls to 0, for less noise."""
+    options = merge_options(PPO, KL)
+    return (
+        Stage(updates, tasks, "ippo", options, rounds=rounds - 1, env=env),
+        Stage(updates, tasks, "ippo", merge_options(options, FALLING), env=env),
     )
 
 
-PILES: Parts = ((1, 16, 50), (2, 16, 150), (3, 16, 200), (4, 16, 400))
-PILES_OF_GAMES: Parts = tuple((largest, 64, updates) for largest, _, updates in PILES)
+def _whole(tasks: int, updates: int, env: Mapping[str, Any]) -> tuple[Stage, ...]:
+    """Return one stage without a KL term."""
+    return (Stage(updates, tasks, "ippo", merge_options(PPO, FALLING), env=env),)
+
 
 NIM = Plan(
     env_id="mlrl/nim-v0",
-    scripts=("random", "greedy"),
+    scripts=("random",),
     measure="perfect",
     shown="perfect",
     goal=1.0,
     max_new_tokens=6,
     sft=400,
-    points=5,
+    points=2,
     methods={
-        "magrpo": Method(
-            _stages("max_pile", PILES, "magrpo", TREE), "`magrpo`, trees of two answers"
+        "ippo-moving-kl": Method(
+            _staged(128, 20, 18, RANDOM_START),
+            "`ippo`, `kl_coef` 1, a reference per stage, random starts",
         ),
-        "ippo": Method(_stages("max_pile", PILES_OF_GAMES, "ippo", PPO), "`ippo`"),
+        "ippo": Method(_whole(128, 360, RANDOM_START), "`ippo`"),
+        "magrpo": Method(
+            (Stage(60, 8, "magrpo", TREE),), "`magrpo`, `kl_coef` 1, trees of two answers"
+        ),
     },
 )
 
-OPENINGS: Parts = ((4, 16, 600), (3, 8, 400), (2, 4, 400), (1, 2, 300), (0, 2, 300))
-OPENINGS_OF_GAMES: Parts = tuple((moves, 64, 400) for moves in (4, 3, 2, 1, 0))
-
 TICTACTOE = Plan(
     env_id="mlrl/tictactoe-v0",
-    scripts=("random", "greedy"),
+    scripts=("random",),
     measure="perfect",
     shown="perfect",
     goal=1.0,
     max_new_tokens=3,
     size=ModelSize(hidden_size=96, num_layers=3),
-    variants=({}, {"opening_moves": 2}),
+    variants=({}, RANDOM_START),
     games=2000,
     sft=600,
     points=2,
     methods={
-        "magrpo": Method(
-            _stages("opening_moves", OPENINGS, "magrpo", TREE),
-            "`magrpo`, trees, after 4 to 0 random moves",
-        ),
-        "ippo": Method(
-            _stages("opening_moves", OPENINGS_OF_GAMES, "ippo", PPO),
-            "`ippo`, after 4 to 0 random moves",
+        "ippo-moving-kl": Method(
+            _staged(256, 48, 4, RANDOM_START),
+            "`ippo`, `kl_coef` 1, a reference per stage, random starts",
         ),
     },
 )

@@ -17,7 +17,8 @@ Reward:
     illegal answer costs `illegal_penalty`.
 
 Data:
-    Seeds, from which the sizes of the piles are drawn, each from 1 to `max_pile`.
+    Seeds, from which the sizes of the piles are drawn, each from 1 to `max_pile`. With
+    `random_start` piles may be empty, so that games begin in every position.
 
 Version history:
     v0: First version.
@@ -64,11 +65,14 @@ class NimConfig(GameConfig):
         num_piles: Number of piles, 1 to 8.
         max_pile: Largest size of a pile, 1 to 20.
         misere: Whether the player who takes the last object loses.
+        random_start: Whether games begin in any position, each equally probable; piles may then
+            be empty, but not all of them.
     """
 
     num_piles: int = 3
     max_pile: int = 4
     misere: bool = False
+    random_start: bool = False
 
     def __post_init__(self) -> None:
         """Check types and ranges.
@@ -79,8 +83,9 @@ class NimConfig(GameConfig):
         super().__post_init__()
         check_int("num_piles", self.num_piles, 1, len(PILES))
         check_int("max_pile", self.max_pile, 1, 20)
-        if not isinstance(self.misere, bool):
-            raise InvalidArgumentError(f"misere must be a bool, got {self.misere!r}")
+        for name in ("misere", "random_start"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidArgumentError(f"{name} must be a bool, got {getattr(self, name)!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,7 @@ class Nim(Game[NimState]):
     num_piles: int = 3
     max_pile: int = 4
     misere: bool = False
+    random_start: bool = False
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -124,15 +130,19 @@ class Nim(Game[NimState]):
     def start(self, seed: int) -> NimState:
         """Return piles with sizes drawn from the seed."""
         draws = Draws(f"nim/{seed}")
-        return NimState(tuple(draws.integer(1, self.max_pile) for _ in range(self.num_piles)))
+        piles: tuple[int, ...] = ()
+        while not any(piles):
+            sizes = (draws.integer(self._least, self.max_pile) for _ in range(self.num_piles))
+            piles = tuple(sizes)
+        return NimState(piles)
 
     def roots(self) -> Sequence[tuple[float, NimState]] | None:
         """Return all first positions, equally probable; None if there are more than 20,000."""
-        number = self.max_pile**self.num_piles
-        if number > MAX_ROOTS:
+        sizes = range(self._least, self.max_pile + 1)
+        if len(sizes) ** self.num_piles > MAX_ROOTS:
             return None
-        sizes = itertools.product(range(1, self.max_pile + 1), repeat=self.num_piles)
-        return [(1 / number, NimState(piles)) for piles in sizes]
+        positions = [each for each in itertools.product(sizes, repeat=self.num_piles) if any(each)]
+        return [(1 / len(positions), NimState(piles)) for piles in positions]
 
     def acting(self, state: NimState) -> tuple[AgentID, ...]:
         """Return the players in turn, until all piles are empty."""
@@ -167,6 +177,11 @@ class Nim(Game[NimState]):
             return "You won." if self.returns(state)[agent] > 0 else "You lost."
         sizes = zip(PILES, state.piles, strict=False)
         return f"Piles: {', '.join(f'{name} {size}' for name, size in sizes)}."
+
+    @property
+    def _least(self) -> int:
+        """The smallest size of a pile at the start."""
+        return 0 if self.random_start else 1
 
     @property
     def scripts(self) -> Mapping[str, Script[NimState]]:

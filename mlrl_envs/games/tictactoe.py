@@ -14,7 +14,9 @@ Reward:
     instead of an illegal answer costs `illegal_penalty`.
 
 Data:
-    Seeds. With `opening_moves` the first moves are drawn from the seed, so that games differ.
+    Seeds. With `opening_moves` the first moves are drawn from the seed, so that games differ. With
+    `random_start` their number is drawn as well, so that games begin in every position in which
+    there is a choice.
 
 Version history:
     v0: First version.
@@ -32,7 +34,7 @@ Measures:
 
 import functools
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -40,6 +42,7 @@ from typing import ClassVar
 
 from mlrl_envs.config import check_int
 from mlrl_envs.datasets.draws import Draws
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.games.base import PLAYERS, Game, Script, pick
 from mlrl_envs.games.family import GameFamily
 from mlrl_envs.games.options import GameConfig
@@ -58,6 +61,7 @@ EMPTY, MARKS = ".", "XO"
 START = EMPTY * 9
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 MAX_OPENING = 4  # no game is over before the fifth move
+MAX_START = 7  # with eight marks one move is left
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,12 @@ class TicTacToeConfig(GameConfig):
 
     Attributes:
         opening_moves: Number of random moves before the first, 0 to 4, drawn from the seed.
+        random_start: Whether games begin after 0 to 7 random moves that do not end the game; not
+            together with `opening_moves`.
     """
 
     opening_moves: int = 0
+    random_start: bool = False
 
     def __post_init__(self) -> None:
         """Check types and ranges.
@@ -78,6 +85,12 @@ class TicTacToeConfig(GameConfig):
         """
         super().__post_init__()
         check_int("opening_moves", self.opening_moves, 0, MAX_OPENING)
+        if not isinstance(self.random_start, bool):
+            raise InvalidArgumentError(f"random_start must be a bool, got {self.random_start!r}")
+        if self.random_start and self.opening_moves:
+            raise InvalidArgumentError(
+                f"random_start draws the opening: leave opening_moves {self.opening_moves} out"
+            )
 
 
 @dataclass(frozen=True)
@@ -87,6 +100,7 @@ class TicTacToe(Game[str]):
     zero_sum: ClassVar[bool] = True
 
     opening_moves: int = 0
+    random_start: bool = False
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -111,12 +125,18 @@ class TicTacToe(Game[str]):
     def start(self, seed: int) -> str:
         """Return the empty board, or a board after random opening moves."""
         board, draws = START, Draws(f"tictactoe/{seed}")
-        for _ in range(self.opening_moves):
-            board = _put(board, draws.pick(_empty(board)))
+        number = draws.integer(0, MAX_START) if self.random_start else self.opening_moves
+        for _ in range(number):
+            cells = _quiet(board)
+            if not cells:
+                break
+            board = _put(board, draws.pick(cells))
         return board
 
     def roots(self) -> Sequence[tuple[float, str]]:
         """Return the first boards with their probabilities."""
+        if self.random_start:
+            return _random_starts()
         orders = list(itertools.permutations(range(9), self.opening_moves))
         boards = Counter(functools.reduce(_put, order, START) for order in orders)
         return [(count / len(orders), board) for board, count in boards.items()]
@@ -180,6 +200,32 @@ def value_of(board: str) -> int:
 def best_cells(board: str) -> tuple[int, ...]:
     """Return the empty cells, from 0, that keep the value of a board that is not over."""
     return tuple(c for c in _empty(board) if -value_of(_put(board, c)) == value_of(board))
+
+
+def _random_starts() -> list[tuple[float, str]]:
+    """Return the boards after 0 to 7 random moves with their probabilities."""
+    boards = {START: 1.0}
+    found = [boards]
+    for _ in range(MAX_START):
+        after: dict[str, float] = defaultdict(float)
+        for board, chance in boards.items():
+            cells = _quiet(board)
+            if not cells:
+                after[board] += chance
+            for cell in cells:
+                after[_put(board, cell)] += chance / len(cells)
+        boards = dict(after)
+        found.append(boards)
+    total: dict[str, float] = defaultdict(float)
+    for boards in found:
+        for board, chance in boards.items():
+            total[board] += chance / len(found)
+    return [(chance, board) for board, chance in total.items()]
+
+
+def _quiet(board: str) -> tuple[int, ...]:
+    """Return the empty cells that complete no row; all empty cells before the fifth move."""
+    return tuple(cell for cell in _empty(board) if _winner(_put(board, cell)) is None)
 
 
 def _empty(board: str) -> tuple[int, ...]:

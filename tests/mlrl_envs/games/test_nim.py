@@ -1,4 +1,6 @@
 import functools
+import itertools
+from collections import Counter
 
 import pytest
 
@@ -102,7 +104,16 @@ def test_roots_are_the_draws():
         uniform_policy(Nim(num_piles=8, max_pile=20))
 
 
-@pytest.mark.parametrize("options", [{"num_piles": 9}, {"max_pile": 0}, {"misere": 1}], ids=str)
+def test_random_starts_are_all_positions_equally_probable():
+    game = Nim(num_piles=2, max_pile=2, random_start=True)
+    roots = {state.piles: p for p, state in game.roots()}
+    starts = Counter(game.start(seed).piles for seed in range(4000))
+    assert set(roots) == set(starts) == set(itertools.product(range(3), repeat=2)) - {(0, 0)}
+    assert roots == pytest.approx(dict.fromkeys(roots, 1 / 8))
+    assert {piles: n / 4000 for piles, n in starts.items()} == pytest.approx(roots, abs=0.02)
+
+
+@pytest.mark.parametrize("options", [{"num_piles": 9}, {"max_pile": 0}, {"misere": 1}, {"random_start": 1}], ids=str)
 def test_wrong_options(options):
     with pytest.raises(InvalidArgumentError, match=next(iter(options))):
         NimFamily.make_env(**options)

@@ -118,6 +118,26 @@ def test_wrong_opening(value):
         TicTacToeFamily.make_env(opening_moves=value)
 
 
+def test_random_starts_are_all_positions_with_a_choice():
+    game = TicTacToe(random_start=True)
+    starts = [game.start(seed) for seed in range(3000)]
+    roots = {state: p for p, state in game.roots()}
+    assert sum(roots.values()) == pytest.approx(1, abs=1e-9)
+    open_boards = [board for board in _boards() if GAME.acting(board)]
+    assert set(roots) == {board for board in open_boards if board.count(".") > 1}
+    assert set(starts) <= set(roots)
+    assert starts.count("." * 9) / 3000 == pytest.approx(roots["." * 9], abs=0.03)
+    assert game.max_moves == 9
+
+
+@pytest.mark.parametrize(
+    "options", [{"random_start": 1}, {"random_start": True, "opening_moves": 2}]
+)
+def test_wrong_random_start(options):
+    with pytest.raises(InvalidArgumentError, match="random_start"):
+        TicTacToeFamily.make_env(**options)
+
+
 def test_taken_cells_are_illegal():
     board = GAME.play(GAME.start(0), {"player_0": "5"})
     assert GAME.read(board, "player_1", "<move>5</move>") is None
