@@ -25,6 +25,7 @@ PPO: Mapping[str, Any] = {
 KL: Mapping[str, Any] = {"penalty": {"kl_coef": 1.0, "kl_estimator": "k2"}}
 FALLING: Mapping[str, Any] = {"optimizer": {"schedule": "linear"}}
 RANDOM_START: Mapping[str, Any] = {"random_start": True}
+SMALL: Mapping[str, Any] = {"max_pile": 3}
 TREE: Mapping[str, Any] = merge_options(
     KL,
     {
@@ -61,11 +62,23 @@ NIM = Plan(
     methods={
         "ippo-moving-kl": Method(
             _staged(128, 20, 18, RANDOM_START),
-            "`ippo`, `kl_coef` 1, a reference per stage, random starts",
+            "`ippo`, `kl_coef` 1, a reference per stage",
+            env=SMALL,
+            panel="piles of up to 3",
         ),
-        "ippo": Method(_whole(128, 360, RANDOM_START), "`ippo`"),
+        "ippo": Method(
+            _whole(128, 360, RANDOM_START), "`ippo`", env=SMALL, panel="piles of up to 3"
+        ),
         "magrpo": Method(
-            (Stage(60, 8, "magrpo", TREE),), "`magrpo`, `kl_coef` 1, trees of two answers"
+            (Stage(60, 8, "magrpo", TREE),),
+            "`magrpo`, `kl_coef` 1, trees of two answers",
+            env=SMALL,
+            panel="piles of up to 3",
+        ),
+        "ippo-moving-kl-4": Method(
+            _staged(128, 20, 18, RANDOM_START),
+            "`ippo`, `kl_coef` 1, a reference per stage; piles of up to 4",
+            panel="piles of up to 4",
         ),
     },
 )
