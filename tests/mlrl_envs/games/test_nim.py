@@ -113,7 +113,9 @@ def test_random_starts_are_all_positions_equally_probable():
     assert {piles: n / 4000 for piles, n in starts.items()} == pytest.approx(roots, abs=0.02)
 
 
-@pytest.mark.parametrize("options", [{"num_piles": 9}, {"max_pile": 0}, {"misere": 1}, {"random_start": 1}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"num_piles": 9}, {"max_pile": 0}, {"misere": 1}, {"random_start": 1}], ids=str
+)
 def test_wrong_options(options):
     with pytest.raises(InvalidArgumentError, match=next(iter(options))):
         NimFamily.make_env(**options)
