@@ -1,8 +1,34 @@
-"""Seeds and task order of a run as pure functions of its seed, without state to save."""
+"""Seeds and task order of a run, as functions of its seed and of counts."""
 
+import functools
 import random
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-__all__ = ["derive_seed", "task_indices"]
+__all__ = ["CallSeeds", "derive_seed", "task_indices", "weighted_indices"]
+
+LEAST_SLOTS = 1000  # of a round, so that shares are exact to a thousandth
+
+
+@dataclass
+class CallSeeds:
+    """Seeds of the prompts of successive calls.
+
+    The seed of a prompt depends on nothing but the attributes and its number within the call, so
+    any process can sample it, in any order.
+
+    Attributes:
+        seed: Seed of all calls.
+        calls: Number of calls so far.
+    """
+
+    seed: int
+    calls: int = 0
+
+    def next(self, num_prompts: int) -> list[int]:
+        """Return the seed of each prompt of the next call."""
+        self.calls += 1
+        return [derive_seed(self.seed, self.calls, number) for number in range(num_prompts)]
 
 
 def task_indices(num_tasks: int, per_iteration: int, iteration: int, seed: int) -> list[int]:
@@ -24,6 +50,48 @@ def task_indices(num_tasks: int, per_iteration: int, iteration: int, seed: int) 
             random.Random(f"{seed}/{epoch}").shuffle(orders[epoch])  # noqa: S311 - reproducible
         indices.append(orders[epoch][place])
     return indices
+
+
+def weighted_indices(
+    groups: Sequence[tuple[float, Sequence[int]]], per_iteration: int, iteration: int, seed: int
+) -> list[int]:
+    """Return the tasks of one iteration where groups of tasks have weights.
+
+    Groups take turns as evenly as their weights allow; the tasks of each are drawn as in
+    `task_indices`.
+
+    Args:
+        groups: Weight, above 0, and tasks, at least one, of each group.
+        per_iteration: Number of tasks per iteration.
+        iteration: Index of the iteration, from 1.
+        seed: Seed of the orders.
+    """
+    num_tasks = sum(len(tasks) for _, tasks in groups)
+    slots, sizes = _slots(tuple(weight for weight, _ in groups), num_tasks)
+    first = (iteration - 1) * per_iteration
+    indices = []
+    for position in range(first, first + per_iteration):
+        turn, place = divmod(position, len(slots))
+        group, number = slots[place]
+        tasks = groups[group][1]
+        (index,) = task_indices(len(tasks), 1, turn * sizes[group] + number + 1, seed)
+        indices.append(tasks[index])
+    return indices
+
+
+@functools.lru_cache(maxsize=8)
+def _slots(
+    weights: tuple[float, ...], num_tasks: int
+) -> tuple[list[tuple[int, int]], tuple[int, ...]]:
+    """Return a round: each slot's group and number among its group's; and the groups' sizes."""
+    total = max(LEAST_SLOTS, num_tasks)
+    sizes = tuple(max(1, round(total * weight / sum(weights))) for weight in weights)
+    places = [
+        ((number + 0.5) / size, group, number)
+        for group, size in enumerate(sizes)
+        for number in range(size)
+    ]
+    return [(group, number) for _, group, number in sorted(places)], sizes
 
 
 def derive_seed(*parts: int) -> int:

@@ -212,9 +212,7 @@ class ActorCritic(Team):
             config=config,
             generator=self.generator,
         )
-        metrics = policy_metrics(
-            name, stats, config.optimizer.epochs, self.optimizers[name].last_lr
-        )
+        metrics = policy_metrics(name, stats, config.optimizer.epochs, self.optimizers[name])
         if config.critic.kind == "value_head":
             metrics |= self.critics.metrics(name, [each.value_sample for each in samples], stats)
         return metrics

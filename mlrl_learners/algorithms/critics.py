@@ -83,7 +83,12 @@ class TeamCritics:
             self._check_vocabularies(team)
         optimizer = replace(config.optimizer, lr=config.critic.lr or config.optimizer.lr)
         self.optimizers = {
-            name: PolicyOptimizer(critic.parameters(), optimizer)
+            # A value head is trained by one loss with its policy, and shares its scale.
+            name: PolicyOptimizer(
+                critic.parameters(),
+                optimizer,
+                critic.trunk.new_loss_scale() if critic.owns_trunk else team.optimizers[name].scale,
+            )
             for name, critic in self.critics.items()
         }
         self.scales = {
@@ -192,7 +197,7 @@ class TeamCritics:
         self, name: str, samples: Sequence[ValueSample], stats: Mapping[str, float]
     ) -> dict[str, float]:
         """Return the metrics of a critic's update."""
-        return critic_metrics(
+        metrics = critic_metrics(
             name,
             stats,
             old_values=[value for sample in samples for value in sample.old_values],
@@ -200,6 +205,7 @@ class TeamCritics:
             epochs=self.config.optimizer.epochs,
             lr=self.optimizers[name].last_lr,
         )
+        return metrics | self.optimizers[name].scale.metrics(f"{name}/critic_")
 
     def save(self, path: Path) -> None:
         """Write every critic and its optimizer into a folder of its own."""

@@ -9,8 +9,6 @@ user.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-import torch
-
 from mlrl_envs.errors import EndpointError, InvalidArgumentError
 from mlrl_envs.models import Endpoint, TokenReply, TokenRequest
 from mlrl_learners.config.options import check_unread
@@ -20,8 +18,6 @@ from mlrl_learners.processes.work_sharing import spread
 from mlrl_learners.types import AgentID, Completion
 
 __all__ = ["EndpointSampler", "SamplerOptions"]
-
-LARGEST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -116,7 +112,7 @@ class EndpointSampler:
         policies: Sequence[Policy],
         prompts: Sequence[Sequence[int]],
         num_samples: int,
-        generator: torch.Generator,
+        seeds: Sequence[int],
     ) -> list[list[Completion]]:
         """Return the answers to each prompt; requests are divided between processes.
 
@@ -125,12 +121,11 @@ class EndpointSampler:
             policies: Its policy, whose tokenizer reads the answers.
             prompts: Token ids of each prompt.
             num_samples: Answers of each, G.
-            generator: Source of the sampling seeds, one for each prompt.
+            seeds: Sampling seed of each prompt, in [0, 2**31).
 
         Raises:
             EndpointError: If a request fails, or an answer is not of the policy's vocabulary.
         """
-        seeds = torch.randint(LARGEST_SEED, (len(prompts),), generator=generator).tolist()
         requests = [
             TokenRequest(prompt, num_samples, seed, policy.eos_ids, self.sampling.stop)
             for prompt, seed, policy in zip(prompts, seeds, policies, strict=True)

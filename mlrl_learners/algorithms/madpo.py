@@ -39,7 +39,8 @@ from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.returns import check_rewards, rollout_groups
 from mlrl_learners.policies import ModelSource, Policy
-from mlrl_learners.processes.work_sharing import sum_tensors
+from mlrl_learners.policies.gradient_batches import gradient_batches
+from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.runs.demonstrations import JointTurn
 from mlrl_learners.types import AgentID, Rollout, RolloutConfig
 
@@ -211,30 +212,27 @@ class Madpo(OfflineTeam):
         """Return log pi of the better and the worse answers, summed over agents, `[P, 2]`."""
         found = torch.zeros(num_pairs, 2, dtype=torch.float64)
         for name, mine in rows.items():
-            for batch, sums in self._row_sums(policies[name], mine):
-                places = torch.tensor([2 * each.pair + each.side for each in batch])
-                found.view(-1).index_add_(0, places.long(), sums.double().cpu())
-        sum_tensors([found])
+            policy, sums = policies[name], dict[int, float]()
+            plain = [each.row for each in mine]
+            for numbers in policy.micro_batches(plain, self.config.compute.micro_batch_tokens):
+                part = self._row_sums(policy, [plain[i] for i in numbers])
+                sums |= zip(numbers, part.tolist(), strict=True)
+            places = torch.tensor([2 * each.pair + each.side for each in mine]).long()
+            # Added in the order of the rows, whatever the number of processes.
+            rows_sums = torch.tensor(list(gather(sums).values()), dtype=torch.float64)
+            found.view(-1).index_add_(0, places, rows_sums)
         return found
 
-    def _row_sums(
-        self, policy: Policy, rows: Sequence[SideRow]
-    ) -> Iterator[tuple[list[SideRow], Tensor]]:
-        """Yield micro-batches and the log-probability of each of their rows, `[B]`.
+    def _row_sums(self, policy: Policy, rows: Sequence[TokenRow]) -> Tensor:
+        """Return the log-probability of each row of a micro-batch, `[B]`.
 
         Rollouts are evaluated at the sampling temperature. Answers of a file were not sampled from
         these policies and are evaluated at temperature 1.
         """
         temperature = 1.0 if self.offline else self.config.sampling.temperature
-        plain = [each.row for each in rows]
-        for numbers in policy.micro_batches(plain, self.config.compute.micro_batch_tokens):
-            batch = [rows[number] for number in numbers]
-            logprobs, _ = policy.logprobs(
-                [each.row for each in batch], temperature=temperature, with_entropy=False
-            )
-            lengths = [len(each.row.token_ids) for each in batch]
-            parts = logprobs.split(lengths)
-            yield batch, torch.stack([part.sum() for part in parts]) if batch else logprobs
+        logprobs, _ = policy.logprobs(rows, temperature=temperature, with_entropy=False)
+        parts = logprobs.split([len(row.token_ids) for row in rows])
+        return torch.stack([part.sum() for part in parts]) if rows else logprobs
 
     def _step(
         self, rows: Mapping[str, list[SideRow]], reference: Tensor, lengths: Tensor
@@ -249,14 +247,19 @@ class Madpo(OfflineTeam):
         logprobs = self._logprobs(self.policies, rows, len(reference)).requires_grad_()
         loss, metrics = pair_loss(logprobs, reference, lengths, self.config.loss)
         (slopes,) = torch.autograd.grad(loss, logprobs)  # [P, 2]
+        max_tokens = self.config.compute.micro_batch_tokens
         for name, mine in rows.items():
             if not mine:
                 continue
-            for batch, sums in self._row_sums(self.policies[name], mine):
-                weights = [float(slopes[each.pair, each.side]) for each in batch]
-                (sums * sums.new_tensor(weights)).sum().backward()
-            metrics[f"{name}/grad_norm"] = self.optimizers[name].step()
-            metrics[f"{name}/lr"] = self.optimizers[name].last_lr
+            policy, optimizer = self.policies[name], self.optimizers[name]
+            plain = [each.row for each in mine]
+            for _, numbers in gradient_batches(policy, plain, max_tokens, [optimizer]):
+                sums = self._row_sums(policy, [plain[i] for i in numbers])
+                weights = [float(slopes[mine[i].pair, mine[i].side]) for i in numbers]
+                optimizer.backward((sums * sums.new_tensor(weights)).sum())
+            metrics[f"{name}/grad_norm"] = optimizer.step()
+            metrics[f"{name}/lr"] = optimizer.last_lr
+            metrics |= optimizer.scale.metrics(f"{name}/")
         return metrics
 
 

@@ -167,7 +167,7 @@ class Magrpo(Team):
             config=config,
             generator=self.generator,
         )
-        return policy_metrics(name, stats, config.optimizer.epochs, self.optimizers[name].last_lr)
+        return policy_metrics(name, stats, config.optimizer.epochs, self.optimizers[name])
 
     def _has_gradient(self, sample: AnswerSample) -> bool:
         """Return whether an answer contributes to the loss of the update."""

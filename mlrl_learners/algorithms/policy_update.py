@@ -8,7 +8,7 @@ the same gradient however rows are grouped.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -19,10 +19,12 @@ from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.losses import kl_estimate, token_weights
+from mlrl_learners.functional.minibatches import minibatches
 from mlrl_learners.functional.reach import root_weight
 from mlrl_learners.policies import Policy
+from mlrl_learners.policies.gradient_batches import gradient_batches
 from mlrl_learners.policies.optimizer import PolicyOptimizer
-from mlrl_learners.processes.work_sharing import sum_numbers
+from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID, Completion, Rollout
 
 __all__ = [
@@ -34,7 +36,6 @@ __all__ = [
     "advantages_of",
     "answer_weights",
     "mean_divisor",
-    "minibatches",
     "old_logprobs",
     "per_token",
     "sampled_logprobs",
@@ -44,7 +45,6 @@ __all__ = [
 
 Stats = dict[str, float]
 """Sums over the tokens, rows and steps of an update, by name; missing names count as 0."""
-ItemT = TypeVar("ItemT")
 
 
 class NodeSample(Protocol):
@@ -119,8 +119,7 @@ def take_steps(
         loss: Returns the part of the loss that a micro-batch contributes, and adds to the
             statistics.
         model: Model whose memory limits the micro-batches.
-        optimizers: Optimizers to step after each minibatch, by the statistic that receives the
-            gradient norm.
+        optimizers: Optimizers with one loss scale, by the statistic that receives their norm.
         config: Epochs, minibatches and size of micro-batches.
         generator: Shuffles minibatches.
 
@@ -128,29 +127,29 @@ def take_steps(
         NumericsError: If a loss or gradient is not finite.
     """
     stats: Stats = defaultdict(float)
-    for minibatch in minibatches(samples, config, generator):
+    parts: dict[tuple[int, int], Stats] = {}  # by minibatch and micro-batch
+    max_tokens, every = config.compute.micro_batch_tokens, optimizers.values()
+    first, *_ = every  # all of them have its loss scale
+    steps = minibatches(
+        samples,
+        epochs=config.optimizer.epochs,
+        number=config.optimizer.num_minibatches,
+        generator=generator,
+    )
+    for step, minibatch in enumerate(steps):
         rows = [sample.row for sample in minibatch]
-        for numbers in model.micro_batches(rows, config.compute.micro_batch_tokens):
-            part = loss([minibatch[number] for number in numbers], stats)
+        for place, numbers in gradient_batches(model, rows, max_tokens, every):
+            part = parts[step, place] = defaultdict(float)
+            value = loss([minibatch[number] for number in numbers], part)
             # Weights are normalised over the update; scaling makes the minibatch a mean of its own.
-            (part * (len(samples) / len(minibatch))).backward()
+            first.backward(value * (len(samples) / len(minibatch)))
         for name, optimizer in optimizers.items():
             stats[name] += optimizer.step()
         stats["steps"] += 1
-    return sum_numbers(stats)
-
-
-def minibatches(
-    items: Sequence[ItemT], config: PolicyGradientConfig, generator: torch.Generator
-) -> Iterator[list[ItemT]]:
-    """Yield the items of each optimizer step: all, or shuffled parts of similar size, per epoch."""
-    parts = min(config.optimizer.num_minibatches, len(items))
-    for _ in range(config.optimizer.epochs):
-        if parts == 1:
-            yield list(items)
-            continue
-        order = torch.randperm(len(items), generator=generator).tolist()
-        yield from ([items[i] for i in order[part::parts]] for part in range(parts))
+    for sums in gather(parts).values():  # in one order, whatever the number of processes
+        for name, number in sums.items():
+            stats[name] += number
+    return stats
 
 
 def weigh_samples(

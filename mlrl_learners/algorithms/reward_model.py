@@ -26,6 +26,7 @@ from mlrl_learners.policies import (
     PolicyOptimizer,
     restore,
 )
+from mlrl_learners.policies.gradient_batches import gradient_batches
 from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.types import AgentID
 
@@ -90,7 +91,9 @@ class RewardModel:
     ) -> None:
         # A bias cancels in every pair: its gradient is rounding error, which Adam would amplify.
         self._critic = Critic(trunk, 1, owns_trunk=True, bias=False)
-        self._optimizer = PolicyOptimizer(self._critic.parameters(), optimizer)
+        self._optimizer = PolicyOptimizer(
+            self._critic.parameters(), optimizer, trunk.new_loss_scale()
+        )
         self._format = ChatFormat(trunk.tokenizer, None, trunk.max_positions)
         self._micro_batch_tokens, self._smoothing = micro_batch_tokens, label_smoothing
 
@@ -100,7 +103,7 @@ class RewardModel:
         rows = self._rows(unique)
         found: dict[int, float] = {}
         with torch.no_grad():
-            for batch in self._micro_batches(rows):
+            for batch in self._critic.trunk.micro_batches(rows, self._micro_batch_tokens):
                 values = self._critic.values([rows[i].prompt_ids for i in batch])[:, 0]
                 found |= zip(batch, values.tolist(), strict=True)
         score_of = {unique[i]: score for i, score in gather(found).items()}
@@ -140,11 +143,13 @@ class RewardModel:
             metrics = {"loss": check_finite(loss, "reward_model"), "lr": self._optimizer.lr}
             (slopes,) = torch.autograd.grad(loss, scores)
             self._optimizer.clear()
-            for batch in self._micro_batches(rows):
+            for _, batch in gradient_batches(
+                self._critic.trunk, rows, self._micro_batch_tokens, [self._optimizer]
+            ):
                 values = self._critic.values([rows[i].prompt_ids for i in batch])[:, 0]
-                (values * slopes[batch].to(values)).sum().backward()
+                self._optimizer.backward((values * slopes[batch].to(values)).sum())
             metrics["grad_norm"] = self._optimizer.step()
-        return metrics
+        return metrics | self._optimizer.scale.metrics("")
 
     def save(self, folder: Path) -> None:
         """Write the model, its head and its optimizer into a folder."""
@@ -162,6 +167,3 @@ class RewardModel:
 
     def _rows(self, texts: Sequence[str]) -> list[TokenRow]:
         return [TokenRow(tuple(self._format.encode(text)), (0,)) for text in texts]
-
-    def _micro_batches(self, rows: Sequence[TokenRow]) -> list[list[int]]:
-        return list(self._critic.trunk.micro_batches(rows, self._micro_batch_tokens))

@@ -7,6 +7,7 @@ The loss is the mean over completion tokens of -log pi at temperature 1.
 """
 
 import functools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,8 @@ from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.returns import check_rewards, joint_returns, rollout_groups
 from mlrl_learners.policies import ModelSource
-from mlrl_learners.processes.work_sharing import sum_numbers
+from mlrl_learners.policies.gradient_batches import gradient_batches
+from mlrl_learners.processes.work_sharing import gather
 from mlrl_learners.runs.demonstrations import Demonstration, read_demonstrations
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
 
@@ -227,21 +229,22 @@ class Sft(OfflineTeam):
     def _update_policy(self, name: str, rows: Sequence[TokenRow]) -> dict[str, float]:
         policy, optimizer = self.policies[name], self.optimizers[name]
         num_tokens = sum(len(row.token_ids) for row in rows)
-        total = entropies = 0.0
-        for numbers in policy.micro_batches(rows, self.config.compute.micro_batch_tokens):
+        found: dict[int, tuple[float, float]] = {}  # by micro-batch
+        max_tokens = self.config.compute.micro_batch_tokens
+        for place, numbers in gradient_batches(policy, rows, max_tokens, [optimizer]):
             batch = [rows[number] for number in numbers]
             logprobs, entropy = policy.logprobs(batch, temperature=1.0)
             loss = -logprobs.sum() / num_tokens
-            total += check_finite(loss, name)
-            entropies += float(entropy.sum())
-            loss.backward()
-        sums = sum_numbers({"loss": total, "entropy": entropies})
+            found[place] = check_finite(loss, name), float(entropy.sum())
+            optimizer.backward(loss)
+        losses, entropies = zip(*gather(found).values(), strict=True)
         return {
-            f"{name}/loss": sums["loss"],
+            f"{name}/loss": math.fsum(losses),
             f"{name}/grad_norm": optimizer.step(),
             f"{name}/lr": optimizer.last_lr,
-            f"{name}/entropy": sums["entropy"] / num_tokens,
+            f"{name}/entropy": math.fsum(entropies) / num_tokens,
             f"{name}/tokens": float(num_tokens),
+            **optimizer.scale.metrics(f"{name}/"),
         }
 
 

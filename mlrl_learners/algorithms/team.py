@@ -6,8 +6,9 @@ models to agents is in `mlrl_learners.algorithms.team_models`.
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -31,6 +32,7 @@ from mlrl_learners.policies import (
     restore,
 )
 from mlrl_learners.processes.work_sharing import start, world
+from mlrl_learners.seeding import CallSeeds
 from mlrl_learners.types import AgentID, Completion, RolloutConfig
 
 __all__ = ["Team", "TeamConfig", "load_policy"]
@@ -74,7 +76,7 @@ class TeamConfig(TeamModelsConfig):
 
 
 class Team(TeamWeights):
-    """Agents, their policies, and the random generator of all sampling.
+    """Agents, their policies, and the seeds of all sampling.
 
     Args:
         agents: Every agent, in the environment's order.
@@ -111,6 +113,7 @@ class Team(TeamWeights):
         self.agents = tuple(agents)
         self.config = config
         self.generator = torch.Generator().manual_seed(seed)
+        self.call_seeds = CallSeeds(seed)
         self.policy_of = assign_policies(self.agents, config.team)
         for agent in config.team.system_prompts:
             if agent not in self.agents:
@@ -126,7 +129,7 @@ class Team(TeamWeights):
             for name, source in self.sources.items()
         }
         self.optimizers = {
-            name: PolicyOptimizer(policy.parameters(), config.optimizer)
+            name: PolicyOptimizer(policy.parameters(), config.optimizer, policy.new_loss_scale())
             for name, policy in self.policies.items()
             if name in learnt
         }
@@ -150,10 +153,11 @@ class Team(TeamWeights):
         """
         served = self.sampler.models if self.sampler is not None and explore else {}
         asked: dict[int, list[tuple[int, AgentID]]] = {}  # by id of the model
-        for node, observation in enumerate(observations):
-            for agent in observation:
-                key = SERVED if agent in served else id(self._policy(agent).model)
-                asked.setdefault(key, []).append((node, agent))
+        every = [(node, agent) for node, seen in enumerate(observations) for agent in seen]
+        for node, agent in every:
+            key = SERVED if agent in served else id(self._policy(agent).model)
+            asked.setdefault(key, []).append((node, agent))
+        seed_of = dict(zip(every, self.call_seeds.next(len(every)), strict=True)) if explore else {}
         answers: list[dict[AgentID, list[Completion]]] = [{} for _ in observations]
         for policy in self.policies.values():
             places = asked.pop(id(policy.model), [])
@@ -163,7 +167,7 @@ class Team(TeamWeights):
                 [self._formats[agent].encode(observations[node][agent]) for node, agent in places],
                 num_samples,
                 self.config.sampling,
-                generator=self.generator if explore else None,
+                seeds=[seed_of[place] for place in places] if explore else None,
                 max_rows=self.config.compute.max_rows,
                 adapters=[self._policy(agent).adapter for _, agent in places],
             )
@@ -171,7 +175,7 @@ class Team(TeamWeights):
                 answers[node][agent] = group
         places = asked.pop(SERVED, [])
         for (node, agent), group in zip(
-            places, self._ask_sampler(observations, places, num_samples), strict=True
+            places, self._ask_sampler(observations, places, num_samples, seed_of), strict=True
         ):
             answers[node][agent] = group
         return [
@@ -190,15 +194,13 @@ class Team(TeamWeights):
 
     @contextlib.contextmanager
     def sampling_seed(self, seed: int) -> Iterator[None]:
-        """Sample from the policies and `seed` inside the block, then restore the generator."""
-        state, sampler = self.generator.get_state(), self.sampler
-        self.generator.manual_seed(seed)
-        self.sampler = None
+        """Sample from the policies and `seed` inside the block, then as if there were no block."""
+        before = self.call_seeds, self.sampler
+        self.call_seeds, self.sampler = CallSeeds(seed), None
         try:
             yield
         finally:
-            self.generator.set_state(state)
-            self.sampler = sampler
+            self.call_seeds, self.sampler = before
 
     def sampler_metrics(self) -> dict[str, float]:
         """Return the metrics of the sampler since the last call."""
@@ -213,7 +215,7 @@ class Team(TeamWeights):
         self.config.check_rollout(rollout)
 
     def save(self, path: Path) -> None:
-        """Write weights, optimizer states and the generator into the folder `path`.
+        """Write weights, optimizer states and the state of random draws into the folder `path`.
 
         The folder of a policy also loads with `transformers`, that of an adapter with `peft`. A
         frozen policy is stored as a reference to its source.
@@ -221,7 +223,8 @@ class Team(TeamWeights):
         self.save_weights(path)
         for name, optimizer in self.optimizers.items():
             torch.save(optimizer.state_dict(), path / name / "optimizer.pt")
-        torch.save(self.generator.get_state(), path / "generator.pt")
+        state = {"generator": self.generator.get_state(), **asdict(self.call_seeds)}
+        torch.save(state, path / "generator.pt")
 
     def load(self, path: Path) -> None:
         """Restore what `save` wrote.
@@ -232,7 +235,7 @@ class Team(TeamWeights):
         self.load_weights(path)
         for name, optimizer in self.optimizers.items():
             restore(path / name / "optimizer.pt", optimizer.load_state_dict)
-        restore(path / "generator.pt", self.generator.set_state)
+        restore(path / "generator.pt", self._load_draws)
 
     def plan_updates(self, num_updates: int) -> None:
         """Set the number of updates of the run, over which learning rates decay.
@@ -263,13 +266,22 @@ class Team(TeamWeights):
         observations: Sequence[Mapping[AgentID, str]],
         places: Sequence[tuple[int, AgentID]],
         num_samples: int,
+        seed_of: Mapping[tuple[int, AgentID], int],
     ) -> list[list[Completion]]:
         if self.sampler is None or not places:
             return []
         agents = [agent for _, agent in places]
         prompts = [self._formats[agent].encode(observations[node][agent]) for node, agent in places]
         policies = [self._policy(agent) for agent in agents]
-        return self.sampler.complete(agents, policies, prompts, num_samples, self.generator)
+        seeds = [seed_of[place] for place in places]
+        return self.sampler.complete(agents, policies, prompts, num_samples, seeds)
+
+    def _load_draws(self, state: Mapping[str, Any] | torch.Tensor) -> None:
+        """Restore random draws; checkpoints of earlier versions have the generator alone."""
+        if isinstance(state, torch.Tensor):
+            state = {"generator": state, "seed": self.call_seeds.seed, "calls": 0}
+        self.generator.set_state(state["generator"])
+        self.call_seeds = CallSeeds(state["seed"], state["calls"])
 
     def _policy(self, agent: AgentID) -> Policy:
         if agent not in self.policy_of:

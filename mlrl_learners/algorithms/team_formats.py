@@ -21,8 +21,8 @@ def chat_formats(
         sampling: Length of answers, which follow the prompt.
 
     Raises:
-        ConfigError: If the options leave no room for an observation, or no chat template reads a
-            variable.
+        ConfigError: If the options leave no room for an observation, no chat template reads a
+            variable, or a conversation has no template.
     """
     formats = {a: _chat_format(a, policy, team, sampling) for a, policy in policies.items()}
     for name in team.chat_template_kwargs:
@@ -48,8 +48,16 @@ def _chat_format(
                 f"{max_new_tokens}"
             )
         limit = min(limit or readable, readable)
+    if team.conversation and policy.tokenizer.chat_template is None:
+        raise ConfigError(
+            f"team.conversation needs a chat template, which the model of {agent!r} lacks"
+        )
     chat = ChatFormat(
-        policy.tokenizer, team.system_prompts.get(agent), limit, team.chat_template_kwargs
+        policy.tokenizer,
+        team.system_prompts.get(agent),
+        limit,
+        team.chat_template_kwargs,
+        conversation=team.conversation,
     )
     if limit is None or limit > chat.num_fixed_tokens:
         return chat

@@ -21,9 +21,12 @@ class TeamOptions:
         system_prompts: System prompt of each agent; agents that are left out have none.
         chat_template_kwargs: Further variables of the chat template, such as
             `enable_thinking: false`; each must occur in the template of some agent's model.
+        conversation: Whether models read their earlier turns as messages of a chat, each
+            observation as the user's and each answer as the assistant's, not the observation
+            alone. A later message leaves out what it repeats of the one before it.
         max_prompt_tokens: Longest prompt in tokens, above those of the system prompt and the chat
-            template; longer prompts lose the middle of their observation; 0 for the context length
-            of the model minus `max_new_tokens`.
+            template; longer prompts lose their oldest turns, then the middle of their observation;
+            0 for the context length of the model minus `max_new_tokens`.
     """
 
     share_weights: bool = False
@@ -31,6 +34,7 @@ class TeamOptions:
     frozen: Sequence[str] = ()
     system_prompts: Mapping[str, str] = field(default_factory=dict)
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    conversation: bool = False
     max_prompt_tokens: int = 0
 
     def __post_init__(self) -> None:
@@ -55,7 +59,8 @@ class ComputeOptions:
     Attributes:
         dtype: Type of the weights: `"float32"`, `"bfloat16"` or `"float16"`; trained weights below
             float32 have float32 master copies.
-        precision: Type of the computation: `"float32"`, or `"bf16"` for autocast.
+        precision: Type of the computation: `"float32"` for that of the weights, or `"bf16"` or
+            `"fp16"` for autocast. The loss is scaled if gradients pass through float16.
         device: `"auto"` (a GPU if there is one), or any argument of `torch.device`.
         model_options: Further arguments of `from_pretrained`: revision, attention, quantisation.
         gradient_checkpointing: Recomputes activations in the backward pass to save memory.
@@ -67,7 +72,7 @@ class ComputeOptions:
     """
 
     dtype: str = "float32"
-    precision: Literal["float32", "bf16"] = "float32"
+    precision: Literal["float32", "bf16", "fp16"] = "float32"
     device: str = "auto"
     model_options: Mapping[str, Any] = field(default_factory=dict)
     gradient_checkpointing: bool = False

@@ -10,6 +10,7 @@ import torch
 from mlrl_learners.algorithms.endpoint_sampler import EndpointSampler
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import Policy, PolicyOptimizer
+from mlrl_learners.seeding import CallSeeds
 from mlrl_learners.types import AgentID
 
 __all__ = ["TEAM_FILE", "TeamWeights", "read_policy_names"]
@@ -26,7 +27,8 @@ class TeamWeights:
         policy_of: Name of each agent's policy.
         policies: Policies by name.
         optimizers: Optimizers by the name of their policy; frozen policies have none.
-        generator: Generator of all sampling.
+        generator: Shuffles minibatches.
+        call_seeds: Seeds of the prompts of each call of `act`.
         sampler: Server that samples answers, if any.
     """
 
@@ -35,6 +37,7 @@ class TeamWeights:
     policies: dict[str, Policy]
     optimizers: dict[str, PolicyOptimizer]
     generator: torch.Generator
+    call_seeds: CallSeeds
     sampler: EndpointSampler | None
 
     def save_weights(self, path: Path) -> None:
@@ -74,7 +77,7 @@ class TeamWeights:
         }
         copied.optimizers = {}
         copied.sampler = None
-        copied.generator = torch.Generator().manual_seed(0)
+        copied.generator, copied.call_seeds = torch.Generator().manual_seed(0), CallSeeds(0)
         return copied
 
 

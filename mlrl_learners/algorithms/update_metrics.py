@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mlrl_learners.functional.returns import AnswerGroup
+from mlrl_learners.policies.optimizer import PolicyOptimizer
 
 __all__ = ["critic_metrics", "group_metrics", "policy_metrics"]
 
@@ -27,7 +28,7 @@ def group_metrics(groups: Sequence[AnswerGroup]) -> dict[str, float]:
 
 
 def policy_metrics(
-    name: str, stats: Mapping[str, float], epochs: int, lr: float
+    name: str, stats: Mapping[str, float], epochs: int, optimizer: PolicyOptimizer
 ) -> dict[str, float]:
     """Return the metrics of one policy from the statistics of an update.
 
@@ -39,14 +40,14 @@ def policy_metrics(
         name: Name of the policy.
         stats: Sums from `mlrl_learners.algorithms.policy_update.take_steps`.
         epochs: Passes over the rollouts.
-        lr: Learning rate of the last step.
+        optimizer: Optimizer of the policy, after the update.
     """
     tokens = stats["tokens"]
     agents = [key.removesuffix("/tokens") for key in stats if key.endswith("/tokens")]
     grad_norm = stats["grad_norm"] / stats["steps"]
     metrics = {
         f"{name}/loss": stats["loss"] / epochs,
-        f"{name}/lr": lr,
+        f"{name}/lr": optimizer.last_lr,
         f"{name}/clip_fraction": stats["clipped"] / tokens,
     }
     for kind in ("entropy", "kl"):
@@ -57,7 +58,7 @@ def policy_metrics(
     for kind in ("kl_reference", "kl_sampler", "importance_cut"):
         if kind in stats:
             metrics[f"{name}/{kind}"] = stats[kind] / tokens
-    return metrics
+    return metrics | optimizer.scale.metrics(f"{name}/")
 
 
 def critic_metrics(

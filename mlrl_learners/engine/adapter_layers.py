@@ -144,7 +144,7 @@ class AdapterLayers:
             with torch.random.fork_rng(devices=[]):  # `add` draws the weights again
                 inject_adapter_in_model(self.peft_config(), self.model, key)
         except ValueError as error:  # layers that fused kernels compute
-            raise ConfigError(f"lora_targets do not fit: {str(error).splitlines()[0]}") from error
+            raise ConfigError(f"lora.targets do not fit: {str(error).splitlines()[0]}") from error
         del self.model.peft_config  # avoids a warning at the next adapter
         if not self._layers:
             modules = dict(self.model.named_modules())
@@ -177,7 +177,7 @@ def _target_names(model: Any, ends: Sequence[str]) -> list[str]:  # noqa: ANN401
     for end in ends:
         if not any(_ends_with(name, end) for name in names):
             known = sorted({name.rsplit(".", 1)[-1] for name in names})
-            raise unknown_name("layer in lora_targets", end, known)
+            raise unknown_name("layer in lora.targets", end, known)
     return [name for name in names if not ends or any(_ends_with(name, end) for end in ends)]
 
 

@@ -1,13 +1,17 @@
 """Decoding loop: samples several answers to each of many prompts.
 
-A prompt is read once for all of its samples; ended rows leave the batch; the tokens of a row do not
-depend on the other rows. Several processes answer a share of the prompts each, and all draw the
-random numbers of all prompts. How the model is read is the reader's part (`selection.open_reader`).
+A prompt is read once for all of its samples; ended rows leave the batch; the random numbers of a
+prompt depend on its own seed alone. Several processes answer a share of the prompts each. How the
+model is read is the reader's part (`selection.open_reader`).
+
+Rounding errors depend on the shape of a batch. On a CPU batches are therefore cut before they are
+shared out, so that an answer does not depend on the number of processes. On GPUs prompts are shared
+out first, which keeps all of them busy.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -17,11 +21,29 @@ from mlrl_learners.engine.adapter_rows import AdapterRows
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
 from mlrl_learners.engine.drawn_tokens import DrawnTokens, EndOfText, SampledTokens
 from mlrl_learners.engine.reader import Reader
-from mlrl_learners.engine.sampling import SamplingConfig, draw_tokens, greedy_tokens
+from mlrl_learners.engine.sampling import Draw, SamplingConfig, draw_tokens, greedy_tokens
 from mlrl_learners.engine.selection import ReaderName, open_reader
-from mlrl_learners.processes.work_sharing import spread
+from mlrl_learners.processes.work_sharing import gather, share
 
-__all__ = ["DecodingTask", "generate"]
+__all__ = ["DecodingTask", "TokenWatch", "generate"]
+
+
+class TokenWatch(Protocol):
+    """Sees every token when it is drawn; with it, decoding waits for the device at each step."""
+
+    def see(self, answers: Sequence[tuple[int, int]], draw: Draw, logits: Tensor) -> None:
+        """Take one token of each of several answers.
+
+        Args:
+            answers: Numbers of the prompt and of its answer, of B answers that go on.
+            draw: Their tokens, `[B]`; without nuclei.
+            logits: What the tokens were drawn from, before temperature, `[B, V]`.
+        """
+
+
+# Fewest rows of a CPU batch if there are enough, and number of batches that larger ones are cut to.
+MIN_ROWS = 32
+MIN_BATCHES = 4
 
 
 @dataclass(frozen=True)
@@ -36,6 +58,8 @@ class DecodingTask:
         max_rows: Most rows in a batch.
         adapters: Adapter of each prompt, for a model with adapters.
         texts: Recognises texts that end an answer; None for none.
+        seeds: Seed of the random numbers of each prompt; None decodes greedily.
+        watch: Sees every token when it is drawn; None for nobody.
     """
 
     prompts: Sequence[Sequence[int]]
@@ -45,6 +69,32 @@ class DecodingTask:
     max_rows: int = 64
     adapters: AdapterRows | None = None
     texts: EndOfText | None = None
+    seeds: Sequence[int] | None = None
+    watch: TokenWatch | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """Number of answers to all prompts."""
+        return len(self.prompts) * self.num_samples
+
+    def part(self, numbers: list[int]) -> "DecodingTask":
+        """Return the task of some prompts."""
+        return replace(
+            self,
+            prompts=[self.prompts[i] for i in numbers],
+            adapters=self.adapters[numbers] if self.adapters else None,
+            seeds=None if self.seeds is None else [self.seeds[i] for i in numbers],
+        )
+
+    def uniforms(self) -> Tensor | None:
+        """Return numbers in [0, 1) to draw tokens with, `[rows, max_new_tokens]`."""
+        if self.seeds is None:
+            return None
+        length, generator = self.sampling.max_new_tokens, torch.Generator()
+        numbers = torch.empty(len(self.seeds), self.num_samples, length)
+        for row, seed in zip(numbers, self.seeds, strict=True):
+            row.uniform_(generator=generator.manual_seed(seed))
+        return numbers.flatten(0, 1)
 
 
 @torch.no_grad()
@@ -54,7 +104,6 @@ def generate(
     *,
     reader: ReaderName,
     recorder: GraphRecorder | None = None,
-    generator: torch.Generator | None,
 ) -> list[list[SampledTokens]]:
     """Sample G answers to each prompt.
 
@@ -63,76 +112,76 @@ def generate(
         task: Prompts and options.
         reader: Which reader runs the model.
         recorder: Records the steps of the reader `static`.
-        generator: CPU generator of the uniform numbers; None decodes greedily.
 
     Returns:
         For each prompt, in order, its answers.
     """
-    length, uniforms = task.sampling.max_new_tokens, None
-    if generator is not None:
-        shape = (len(task.prompts), task.num_samples, length)
-        uniforms = torch.rand(shape, generator=generator)
-
-    def answer(ours: list[int]) -> dict[int, list[SampledTokens]]:
-        num_rows = min(task.max_rows, len(ours) * task.num_samples)
-        with open_reader(model, reader, recorder, num_rows=num_rows, max_tokens=length) as opened:
-            return _answer(model, opened, task, ours, uniforms)
-
-    written = task.num_samples * length
-    return spread([len(prompt) + written for prompt in task.prompts], answer)
+    is_on_cpu = next(model.parameters()).device.type == "cpu"
+    size = _prompts_per_batch(task, is_on_cpu)
+    batches = _our_batches(task, size, cut_first=is_on_cpu)
+    # The layout of weights depends on it, so it must be equal in all processes that decode.
+    num_rows = min(size * task.num_samples, task.num_rows) if batches else 0
+    length = task.sampling.max_new_tokens
+    with open_reader(model, reader, recorder, num_rows=num_rows, max_tokens=length) as opened:
+        answers = gather(_answer(model, opened, task, batches))
+    return [answers[number] for number in range(len(task.prompts))]
 
 
 def _answer(
-    model: nn.Module,
-    reader: Reader[Any],
-    task: DecodingTask,
-    ours: Sequence[int],
-    uniforms: Tensor | None,
+    model: nn.Module, reader: Reader[Any], task: DecodingTask, batches: Sequence[list[int]]
 ) -> dict[int, list[SampledTokens]]:
-    """Return the answers to this process's prompts by their numbers.
-
-    Args:
-        model: The model.
-        reader: Runs the model.
-        task: All prompts.
-        ours: Numbers of this process's prompts.
-        uniforms: Numbers in [0, 1), `[prompts, G, max_new_tokens]`; None decodes greedily.
-    """
-    batches = _prompt_batches(task.prompts, ours, max(1, task.max_rows // task.num_samples))
+    """Return the answers to this process's batches of prompts by the numbers of the prompts."""
     # Sharded weights: every process runs as many batches as the others.
     num_idle = sharding.agree_max(model, len(batches)) - len(batches)
     answers: dict[int, list[SampledTokens]] = {}
     for batch in batches:
-        part = replace(
-            task,
-            prompts=[task.prompts[i] for i in batch],
-            adapters=task.adapters[batch] if task.adapters else None,
-        )
-        decoder = _Decoder(model, reader, part)
-        rows = decoder.run(None if uniforms is None else uniforms[batch].flatten(0, 1))
+        part = task.part(batch)
+        rows = _Decoder(model, reader, part, batch).run(part.uniforms())
         for position, prompt in enumerate(batch):
             start = position * task.num_samples
             answers[prompt] = rows[start : start + task.num_samples]
     for _ in range(num_idle):
-        _Decoder(model, reader, replace(task, prompts=[[0]], num_samples=1, adapters=None)).idle()
+        alone = replace(task, prompts=[[0]], num_samples=1, adapters=None)
+        _Decoder(model, reader, alone, [0]).idle()
     return answers
 
 
+def _prompts_per_batch(task: DecodingTask, is_on_cpu: bool) -> int:
+    max_rows = task.max_rows
+    if is_on_cpu:  # several processes need several batches to share out
+        max_rows = min(max_rows, max(MIN_ROWS, -(-task.num_rows // MIN_BATCHES)))
+    return max(1, max_rows // task.num_samples)
+
+
+def _our_batches(task: DecodingTask, size: int, *, cut_first: bool) -> list[list[int]]:
+    """Return the batches of at most `size` prompt numbers that this process answers."""
+    prompts, written = task.prompts, task.num_samples * task.sampling.max_new_tokens
+    if not cut_first:
+        ours = share([len(prompt) + written for prompt in prompts])
+        return _prompt_batches(prompts, ours, size)
+    batches = _prompt_batches(prompts, range(len(prompts)), size)
+    costs = [len(batch) * (len(prompts[batch[0]]) + written) for batch in batches]
+    return [batches[number] for number in share(costs)]
+
+
 def _prompt_batches(
-    prompts: Sequence[Sequence[int]], ours: Sequence[int], size: int
+    prompts: Sequence[Sequence[int]], numbers: Sequence[int], size: int
 ) -> list[list[int]]:
     """Return prompt numbers in batches of similar lengths, longest first."""
-    by_length = sorted(ours, key=lambda i: (-len(prompts[i]), i))
+    by_length = sorted(numbers, key=lambda i: (-len(prompts[i]), i))
     return [by_length[start : start + size] for start in range(0, len(by_length), size)]
 
 
 class _Decoder:
     """State of the rows of one batch, R at first, of which B have not left it."""
 
-    def __init__(self, model: nn.Module, reader: Reader[Any], task: DecodingTask) -> None:
+    def __init__(
+        self, model: nn.Module, reader: Reader[Any], task: DecodingTask, numbers: Sequence[int]
+    ) -> None:
         self.model, self.reader, self.sampling = model, reader, task.sampling
         prompts, num_samples, adapters = task.prompts, task.num_samples, task.adapters
-        self.texts = task.texts
+        self.texts, self.watch = task.texts, task.watch
+        self.places = [(prompt, sample) for prompt in numbers for sample in range(num_samples)]
         self.device = next(model.parameters()).device
         self.cache = reader.cache()
         self._use_adapters(adapters)
@@ -166,6 +215,8 @@ class _Decoder:
                 draw = greedy_tokens(self.logits, self.sampling)
             else:
                 draw = draw_tokens(self.logits, uniforms[self.rows, step], self.sampling)
+            if self.watch is not None:
+                self._show(self.watch, draw)
             self.ended = self.drawn.add(step, self.rows, self.ended, draw)
             if self.texts is not None:
                 self.ended = self.drawn.end_by_text(step, self.rows, self.ended, self.texts)
@@ -190,6 +241,12 @@ class _Decoder:
         if num_samples > 1:
             self.cache.batch_repeat_interleave(num_samples)
         return logits.repeat_interleave(num_samples, 0)
+
+    def _show(self, watch: TokenWatch, draw: Draw) -> None:
+        """Show the tokens of rows that have not ended."""
+        alive = torch.nonzero(~self.ended).squeeze(-1)
+        answers = [self.places[row] for row in self.rows[alive].tolist()]
+        watch.see(answers, Draw(draw.tokens[alive], draw.logprobs[alive]), self.logits[alive])
 
     def _read_tokens(self, step: int, tokens: Tensor) -> None:
         """Read one token per row, `[B]`."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from mlrl_learners.engine import sharding
 from mlrl_learners.engine.adapter_layers import AdapterLayers
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
-from mlrl_learners.engine.decoding import DecodingTask, generate
+from mlrl_learners.engine.decoding import DecodingTask, TokenWatch, generate
 from mlrl_learners.engine.drawn_tokens import EndOfText, SampledTokens
 from mlrl_learners.engine.dropout import use_evaluation_mode
 from mlrl_learners.engine.logprobs import (
@@ -48,7 +48,7 @@ class Engine:
 
     Args:
         model: A `transformers` causal language model.
-        precision: `"bf16"` computes under bfloat16 autocast; the weights keep their type.
+        precision: `"bf16"` and `"fp16"` compute under autocast; the weights keep their type.
         gradient_checkpointing: Recompute activations in the backward pass to save memory.
 
     Attributes:
@@ -68,8 +68,8 @@ class Engine:
         precision: Precision = "float32",
         gradient_checkpointing: bool = False,
     ) -> None:
-        if precision not in ("float32", "bf16"):
-            raise ConfigError(f"precision must be float32 or bf16, got {precision!r}")
+        if precision not in ("float32", "bf16", "fp16"):
+            raise ConfigError(f"precision must be float32, bf16 or fp16, got {precision!r}")
         self.model = prepare(model)
         self.precision = precision
         self.gradient_checkpointing = gradient_checkpointing
@@ -85,6 +85,12 @@ class Engine:
         """Device of the weights."""
         device: torch.device = next(self.model.parameters()).device
         return device
+
+    @property
+    def uses_float16(self) -> bool:
+        """Whether activations or weights are in float16, whose gradients underflow unscaled."""
+        types = {weight.dtype for weight in self.model.parameters()}
+        return self.precision == "fp16" or torch.float16 in types
 
     def override(
         self,
@@ -149,10 +155,11 @@ class Engine:
         sampling: SamplingConfig,
         *,
         eos_ids: Sequence[int],
-        generator: torch.Generator | None,
+        seeds: Sequence[int] | None,
         max_rows: int = 64,
         adapters: Sequence[str | None] | None = None,
         texts: EndOfText | None = None,
+        watch: TokenWatch | None = None,
     ) -> list[list[SampledTokens]]:
         """Sample `num_samples` answers to each prompt.
 
@@ -161,29 +168,25 @@ class Engine:
             num_samples: Answers per prompt, G.
             sampling: Length, temperature and truncation.
             eos_ids: Ids that end an answer.
-            generator: CPU generator of the random numbers; None decodes greedily.
+            seeds: Seed of the random numbers of each prompt; None decodes greedily.
             max_rows: Most answers that are decoded at once.
             adapters: Adapter of each prompt; None for the base alone.
             texts: Recognises texts that end an answer; None for none.
+            watch: Sees every token when it is drawn; None for nobody.
         """
         self.model.eval()
         if self.recorder is not None and not self.recorder.usable:
             reason = "steps could not be recorded as CUDA graphs"
             self.mode, self.recorder = replace(self.mode, reader="module", reason=reason), None
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(autocast(self.device, self.precision))
+        with autocast(self.device, self.precision), contextlib.ExitStack() as stack:
             rows = None
             if self.adapters is not None:
                 names = adapters or [None] * len(prompts)
                 rows = stack.enter_context(self.adapters.active_by_row(names))
-            task = DecodingTask(prompts, num_samples, sampling, eos_ids, max_rows, rows, texts)
-            return generate(
-                self.model,
-                task,
-                reader=self.mode.reader,
-                recorder=self.recorder,
-                generator=generator,
+            task = DecodingTask(
+                prompts, num_samples, sampling, eos_ids, max_rows, rows, texts, seeds, watch
             )
+            return generate(self.model, task, reader=self.mode.reader, recorder=self.recorder)
 
     def logprobs(
         self,
@@ -250,16 +253,20 @@ class Engine:
     def micro_batches(self, rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
         """Yield row numbers of forward passes of at most `max_tokens` tokens each.
 
-        With several processes each batch is yielded in exactly one of them; `PolicyOptimizer.step`
-        sums their gradients. With sharded weights all processes yield the same number of batches,
-        some of them empty.
+        With several processes each batch is yielded in exactly one of them. With sharded weights
+        all processes yield the same number of batches, some of them empty. Batches to train on are
+        from `mlrl_learners.policies.gradient_batches`.
         """
-        batches = list(micro_batches(rows, max_tokens, packed=self.mode.packs_prompts))
+        batches = self.cut(rows, max_tokens)
         shares = deal([num_tokens(rows, batch) for batch in batches])
         ours = shares[world().rank]
         yield from (batches[i] for i in ours)
         if sharding.is_sharded(self.model):
             yield from ([] for _ in range(len(ours), max(map(len, shares))))
+
+    def cut(self, rows: Sequence[TokenRow], max_tokens: int) -> list[list[int]]:
+        """Return the `micro_batches` of all processes; every process returns the same."""
+        return list(micro_batches(rows, max_tokens, packed=self.mode.packs_prompts))
 
     def frozen_copy(self) -> "Engine":
         """Return an engine on a frozen copy of the weights, sharded if these are."""
@@ -288,9 +295,6 @@ class Engine:
     def _forward(self, adapter: str | None) -> Iterator[None]:
         """Set up a forward pass that may be trained: mode, precision and adapter."""
         use_evaluation_mode(self.model, checkpointing=self.gradient_checkpointing)
-        with autocast(self.device, self.precision):
-            if self.adapters is None:
-                yield
-                return
-            with self.adapters.active(adapter):
-                yield
+        adapters = self.adapters.active(adapter) if self.adapters else contextlib.nullcontext()
+        with autocast(self.device, self.precision), adapters:
+            yield

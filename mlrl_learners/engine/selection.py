@@ -27,7 +27,8 @@ from mlrl_learners.engine.uncached_reader import UncachedReader
 
 __all__ = ["ExecutionMode", "Precision", "ReaderName", "autocast", "open_reader", "select_mode"]
 
-Precision = Literal["float32", "bf16"]
+Precision = Literal["float32", "bf16", "fp16"]
+AUTOCAST = {"bf16": torch.bfloat16, "fp16": torch.float16}
 ReaderName = Literal["module", "static", "llama", "uncached"]
 
 
@@ -40,7 +41,7 @@ class ExecutionMode:
             `static` the same at fixed shapes, replayed as CUDA graphs, `llama` a faster forward
             pass on a CPU, `uncached` a forward pass over whole sequences at every step.
         packs_prompts: Whether log-probabilities read a prompt once for all of its completions.
-        precision: `"float32"` computes in the type of the weights, `"bf16"` under autocast.
+        precision: `"float32"` computes in the type of the weights, the others under autocast.
         reason: Why this reader was chosen.
     """
 
@@ -83,10 +84,10 @@ def select_mode(model: nn.Module, precision: Precision) -> ExecutionMode:
 def autocast(
     device: torch.device, precision: Precision
 ) -> contextlib.AbstractContextManager[object]:
-    """Return a context that computes with a precision: bfloat16 autocast, or nothing."""
+    """Return a context that computes with a precision: autocast, or nothing."""
     if precision == "float32":
         return contextlib.nullcontext()
-    return torch.autocast(device.type, dtype=torch.bfloat16)
+    return torch.autocast(device.type, dtype=AUTOCAST[precision])
 
 
 @contextlib.contextmanager

@@ -126,9 +126,12 @@ def load_weights(model: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Copy whole weights into a model; every process must pass the same.
 
     Raises:
-        RuntimeError: If names or shapes differ from the model's.
+        RuntimeError: If names or shapes differ from the model's, which is not changed then.
     """
     own = model.state_dict()
+    for name in sorted({*own, *state}):
+        if name not in own or name not in state or own[name].shape != state[name].shape:
+            raise RuntimeError(f"{name} is missing or has another shape")
     pieces = {name: piece_of(tensor, own.get(name, tensor)) for name, tensor in state.items()}
     model.load_state_dict(pieces)
 

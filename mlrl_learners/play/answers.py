@@ -42,7 +42,7 @@ def _answer_batch(
     level: Sequence[Branch], actor: Actor, config: RolloutConfig, seats: Sequence[Seats]
 ) -> None:
     answers = answer_all(
-        [branch.observations for branch in level],
+        [branch.asked for branch in level],
         actor,
         [seats[branch.tree] for branch in level],
         [branch.env for branch in level],

@@ -9,7 +9,15 @@ from typing import Any
 
 from mlrl_learners.functional.replay import replay_actions
 from mlrl_learners.play.steps import EnvStep
-from mlrl_learners.types import AgentID, Completion, JointMode, JointStep, Node, RolloutConfig
+from mlrl_learners.types import (
+    AgentID,
+    Completion,
+    JointMode,
+    JointStep,
+    Node,
+    RolloutConfig,
+    conversations,
+)
 
 __all__ = ["Branch", "freeze", "grow", "joint_actions", "staying_agents"]
 
@@ -24,6 +32,7 @@ class Branch:
         observations: Observations of the agents that act.
         told: Observations of all agents.
         staying: Agents that have not left the episode.
+        earlier: Earlier turns of each agent, which its conversation shows.
     """
 
     env: Any
@@ -32,10 +41,20 @@ class Branch:
     observations: Mapping[AgentID, str]
     told: Mapping[AgentID, str]
     staying: tuple[AgentID, ...]
+    earlier: Mapping[AgentID, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     completions: Mapping[AgentID, list[Completion]] = field(default_factory=dict)
     actions: list[dict[AgentID, int]] = field(default_factory=list)
     results: list[EnvStep] = field(default_factory=list)
     children: "dict[int, Branch]" = field(default_factory=dict)
+
+    @property
+    def asked(self) -> dict[AgentID, str]:
+        """What players read: the observations, with the earlier turns of their agents."""
+        return conversations(self.observations, self.earlier)
+
+    def texts(self, samples: Mapping[AgentID, int]) -> dict[AgentID, str]:
+        """Return the answers of a joint action."""
+        return {agent: self.completions[agent][each].text for agent, each in samples.items()}
 
 
 def joint_actions(

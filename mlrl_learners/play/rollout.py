@@ -42,6 +42,8 @@ from mlrl_learners.types import (
     Rollout,
     RolloutConfig,
     Spectator,
+    continued,
+    conversations,
 )
 
 __all__ = ["RolloutBatch", "collect_rollouts", "play_episodes"]
@@ -122,6 +124,7 @@ def collect_rollouts(
             seeds[i],
             has_artificial_limit(envs[i]),
             names_of(seats[i]),
+            resets[i].env_name,
         )
         for i, root in zip(resets, roots, strict=True)
         if i not in errors
@@ -161,11 +164,12 @@ def play_episodes(
     resets = [raise_error(each) for each in reset_everywhere(envs, task_options, seeds)]
     observations = [each.observations for each in resets]
     turns: list[list[EpisodeTurn]] = [[] for _ in envs]
+    earlier: list[dict[AgentID, tuple[tuple[str, str], ...]]] = [{} for _ in envs]
     ours = share([1.0] * len(envs))
     playing = list(range(len(envs)))
     while playing:
         answers = answer_all(
-            [observations[i] for i in playing],
+            [conversations(observations[i], earlier[i]) for i in playing],
             actor,
             [seats[i] for i in playing],
             [envs[i] for i in playing],
@@ -176,11 +180,10 @@ def play_episodes(
             i: {agent: group[0] for agent, group in answer.items()}
             for i, answer in zip(playing, answers, strict=True)
         }
-        steps = step_everywhere(
-            {i: envs[i] for i in playing if i in ours},
-            {i: {agent: c.text for agent, c in chosen[i].items()} for i in playing},
-        )
+        texts = {i: {agent: c.text for agent, c in chosen[i].items()} for i in playing}
+        steps = step_everywhere({i: envs[i] for i in playing if i in ours}, texts)
         for i, step in steps.items():
+            earlier[i] = continued(observations[i], texts[i], earlier[i])
             turns[i].append(_turn(observations[i], chosen[i], step))
             observations[i] = step.next_observations
         playing = [i for i, step in steps.items() if step.agents]
@@ -216,7 +219,7 @@ def _play(level: Sequence[Branch]) -> dict[int, InfraError]:
     env_of = dict(zip(ours, envs, strict=True))
     errors: dict[int, InfraError] = {}
     for number, step in gather(dict(zip(ours, found, strict=True))).items():
-        branch = actions[number][0]
+        branch, samples = actions[number]
         if isinstance(step, InfraError):
             errors[branch.tree] = step
             continue
@@ -228,6 +231,7 @@ def _play(level: Sequence[Branch]) -> dict[int, InfraError]:
                 step.next_observations,
                 step.observations,
                 staying_agents(branch, step),
+                continued(branch.observations, branch.texts(samples), branch.earlier),
             )
         branch.results.append(step)
     return errors
@@ -237,10 +241,7 @@ def _step_copies(
     actions: Sequence[tuple[Branch, Mapping[AgentID, int]]],
 ) -> tuple[list[Any], list[EnvStep] | list[EnvStep | InfraError]]:
     """Play joint actions on copies of environments; return the copies and the results."""
-    texts = [
-        {agent: branch.completions[agent][sample].text for agent, sample in samples.items()}
-        for branch, samples in actions
-    ]
+    texts = [branch.texts(samples) for branch, samples in actions]
     envs = [copy.deepcopy(branch.env) for branch, _ in actions]
     try:
         return envs, step_envs(envs, texts)
@@ -262,4 +263,4 @@ def _episode(
 ) -> Episode:
     returns = {agent: sum(turn.rewards.get(agent, 0.0) for turn in turns) for agent in reset.agents}
     solved = any(bool(info.get("solved")) for info in turns[-1].infos.values())
-    return Episode(reset.task_id, seed, tuple(turns), solved, returns, opponents)
+    return Episode(reset.task_id, seed, tuple(turns), solved, returns, opponents, reset.env_name)

@@ -38,12 +38,14 @@ class EnvReset:
         agents: Every agent that may act in the episode, in the first turn or later.
         observations: Observations of the agents that act in the first turn.
         told: Observations of all agents that the environment returned one for.
+        env_name: Environment of the episode in a mixture; empty for others.
     """
 
     task_id: str
     agents: tuple[AgentID, ...]
     observations: Mapping[AgentID, str]
     told: Mapping[AgentID, str]
+    env_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +215,9 @@ def _begun(
         raise found
     observations, infos = found
     names = (str(info["task_id"]) for info in infos.values() if "task_id" in info)
-    agents = dict.fromkeys([*(getattr(env, "possible_agents", None) or ()), *observations])
+    # A mixture has the agents of all its environments, and an episode is of one of them.
+    there = getattr(env, "episode_agents", None) or getattr(env, "possible_agents", None) or ()
+    agents = tuple(dict.fromkeys([*there, *observations]))
     acting = acting_observations(tuple(observations), observations, infos)
-    return EnvReset(next(names, ""), tuple(agents), acting, dict(observations))
+    name = getattr(env, "episode_env", "")
+    return EnvReset(next(names, ""), agents, acting, dict(observations), name)

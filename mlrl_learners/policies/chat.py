@@ -7,11 +7,13 @@ data write, that looks like a special token is tokenized as text.
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ChatFormat", "end_of_turn", "eos_ids"]
+from mlrl_learners.types.conversations import Conversation, Message, chat_messages
+
+__all__ = ["ChatFormat", "SpecialTokens", "end_of_turn", "eos_ids"]
 
 CUT_MARK = "\n[...]\n"
 CONTENT = "\ue000"  # placeholder of a message while a template is rendered
@@ -20,30 +22,38 @@ ANCHOR = "\n"
 
 @dataclass(frozen=True)
 class ChatFormat:
-    """Formats an observation as the only user message of a conversation.
+    """Formats an observation as the last user message of a chat.
 
     Attributes:
         tokenizer: A `transformers` tokenizer. Without a chat template text is tokenized as it is.
-        system_prompt: System message; precedes the observation if the template has no system role.
-            Special tokens in it are recognised.
-        max_prompt_tokens: Longer prompts are cut in the middle of the observation; None for no
-            limit.
+        system_prompt: System message; precedes the first message if the template has no system
+            role. Special tokens in it are recognised.
+        max_prompt_tokens: Longer prompts lose their oldest turns, then the middle of the
+            observation; None for no limit.
         template_kwargs: Further variables of the chat template.
+        conversation: Whether the earlier turns of a `Conversation` are messages, too.
     """
 
     tokenizer: Any
     system_prompt: str | None = None
     max_prompt_tokens: int | None = None
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    conversation: bool = False
 
     def encode(self, observation: str) -> list[int]:
         """Return the token ids of the prompt, at least one, without padding."""
-        text = observation.encode("utf-8", "replace").decode()  # replaces lone surrogates
-        ids = self._ids(text)
+        earlier = observation.earlier if isinstance(observation, Conversation) else ()
+        messages = chat_messages(observation, earlier if self.conversation else ())
+        ids = self.ids(messages)
         limit = self.max_prompt_tokens
+        while limit is not None and len(ids) > limit and earlier and self.conversation:
+            earlier = earlier[1:]
+            messages = chat_messages(observation, earlier)
+            ids = self.ids(messages)
+        text = messages[-1][1]
         while limit is not None and len(ids) > limit and text:
             text = _cut_middle(text, keep_share=0.95 * limit / len(ids))
-            ids = self._ids(text)
+            ids = self.ids([("user", text)])
         return ids or [self.tokenizer.bos_token_id or self.tokenizer.eos_token_id or 0]
 
     def reads(self, variable: str) -> bool:
@@ -54,25 +64,42 @@ class ChatFormat:
     @functools.cached_property
     def num_fixed_tokens(self) -> int:
         """Number of tokens of the template and the system prompt, which are in every prompt."""
-        return len(self._ids(""))
+        return len(self.ids([("user", "")]))
 
-    def _ids(self, text: str) -> list[int]:
-        rendered = self._render(text)
-        if not text.strip() or self._specials.find(rendered) == self._own_specials:
+    def ids(self, messages: Sequence[Message]) -> list[int]:
+        """Return the token ids of messages up to the beginning of the next answer.
+
+        Without a chat template only the last message is read.
+
+        Args:
+            messages: Role and text of each, at least one.
+
+        Raises:
+            jinja2.exceptions.TemplateError: If the chat template refuses the messages.
+        """
+        rendered = self.render(messages)
+        roles = tuple(role for role, _ in messages)
+        is_blank = not any(text.strip() for _, text in messages)
+        if is_blank or self._specials.find(rendered) == self._own_specials(roles):
             ids: list[int] = self.tokenizer(rendered, add_special_tokens=self._adds_specials)[
                 "input_ids"
             ]
             return ids
-        return self._ids_apart(text)
+        return self._ids_apart(messages)
 
-    def _ids_apart(self, text: str) -> list[int]:
-        """Return the ids of a prompt whose observation is tokenized without special tokens."""
-        core = text.strip()  # templates may strip whitespace around it
-        before, _, after = text.partition(core)
-        first, *others = self._render(f"{before}{self._content}{after}").split(self._content)
+    def _ids_apart(self, messages: Sequence[Message]) -> list[int]:
+        """Return the ids of a prompt whose messages are tokenized without special tokens."""
+        cores = [text.strip() for _, text in messages]  # templates may strip whitespace around
+        marked = []
+        for number, (role, text) in enumerate(messages):
+            before, _, after = text.partition(cores[number])
+            mark = f"{self._content}{number}{self._content}"
+            marked.append((role, f"{before}{mark}{after}" if cores[number] else text))
+        mark_of = re.compile(f"{self._content}(\\d+){self._content}")
+        first, *others = mark_of.split(self.render(marked))
         ids = self._tokens(first) if first else []
-        for other in others:
-            ids += self._tokens(core, is_first=not ids, split_special_tokens=True)
+        for place, other in zip(others[::2], others[1::2], strict=True):
+            ids += self._tokens(cores[int(place)], is_first=not ids, split_special_tokens=True)
             ids += self._tokens(other, is_first=False)
         start, end = self._frame()
         return [*start, *ids, *end]
@@ -106,13 +133,19 @@ class ChatFormat:
         return self.tokenizer.chat_template is None  # templates contain their own
 
     @functools.cached_property
-    def _specials(self) -> "_SpecialTokens":
-        return _SpecialTokens(self.tokenizer)
+    def _specials(self) -> "SpecialTokens":
+        return SpecialTokens(self.tokenizer)
+
+    def _own_specials(self, roles: tuple[str, ...]) -> list[str]:
+        """Special tokens in every prompt with messages of these roles."""
+        if roles not in self._specials_of:
+            rendered = self.render([(role, self._content) for role in roles])
+            self._specials_of[roles] = self._specials.find(rendered)
+        return self._specials_of[roles]
 
     @functools.cached_property
-    def _own_specials(self) -> list[str]:
-        """Special tokens in every prompt, independent of the observation."""
-        return self._specials.find(self._render(self._content))
+    def _specials_of(self) -> dict[tuple[str, ...], list[str]]:
+        return {}
 
     @functools.cached_property
     def _content(self) -> str:
@@ -122,16 +155,19 @@ class ChatFormat:
             content += CONTENT
         return content
 
-    def _render(self, text: str) -> str:
+    def render(self, messages: Sequence[Message]) -> str:
+        """Return the text of the prompt of `ids`."""
+        text = messages[-1][1]
         if self.tokenizer.chat_template is None:
             return f"{self.system_prompt}\n\n{text}" if self.system_prompt else text
+        chat = [{"role": role, "content": content} for role, content in messages]
         if not self.system_prompt:
-            return self._apply([{"role": "user", "content": text}])
-        user = {"role": "user", "content": text}
-        rendered = self._try_system([{"role": "system", "content": self.system_prompt}, user])
+            return self._apply(chat)
+        rendered = self._try_system([{"role": "system", "content": self.system_prompt}, *chat])
         if rendered is not None and self.system_prompt in rendered:
             return rendered
-        return self._apply([{"role": "user", "content": f"{self.system_prompt}\n\n{text}"}])
+        first = {"role": "user", "content": f"{self.system_prompt}\n\n{messages[0][1]}"}
+        return self._apply([first, *chat[1:]])
 
     def _try_system(self, messages: list[dict[str, str]]) -> str | None:
         """Render the messages; return None if the template raises an error for a system message."""
@@ -166,7 +202,7 @@ def end_of_turn(tokenizer: Any) -> int | None:  # noqa: ANN401 - transformers sh
     except TemplateError:
         return stated
     _, is_there, after = rendered.rpartition(CONTENT)
-    found = _SpecialTokens(tokenizer).find(after) if is_there else []
+    found = SpecialTokens(tokenizer).find(after) if is_there else []
     return tokenizer.convert_tokens_to_ids(found[0]) if found else stated
 
 
@@ -179,7 +215,7 @@ def eos_ids(model: Any, tokenizer: Any) -> tuple[int, ...]:  # noqa: ANN401
     return tuple(sorted(int(number) for number in ids if isinstance(number, int)))
 
 
-class _SpecialTokens:
+class SpecialTokens:
     """Finds the special tokens that a tokenizer recognises in a text.
 
     Args:

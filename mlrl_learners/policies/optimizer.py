@@ -10,6 +10,7 @@ from torch.distributed.tensor import DTensor
 
 from mlrl_learners.engine.sharding import piece_of, whole
 from mlrl_learners.errors import ConfigError, NumericsError
+from mlrl_learners.policies.loss_scale import LossScale
 from mlrl_learners.policies.masters import MasterWeights
 from mlrl_learners.policies.schedule import OptimizerConfig, learning_rate_share, planned_steps
 from mlrl_learners.processes.work_sharing import broadcast, exchange, is_main, sum_tensors, world
@@ -27,9 +28,11 @@ class PolicyOptimizer:
     Args:
         parameters: Parameters to train; those without a gradient are left out.
         config: Learning rate, clipping and schedule.
+        scale: Scale of the losses; by default none.
 
     Attributes:
         parameters: Trained parameters.
+        scale: Scale of the losses.
         num_steps: Steps of the schedule so far, including steps that updates did not use.
         num_updates: Updates that have begun.
         last_lr: Learning rate of the last step; 0 before the first.
@@ -38,8 +41,15 @@ class PolicyOptimizer:
         ConfigError: If all parameters are frozen.
     """
 
-    def __init__(self, parameters: Sequence[nn.Parameter], config: OptimizerConfig) -> None:
+    def __init__(
+        self,
+        parameters: Sequence[nn.Parameter],
+        config: OptimizerConfig,
+        scale: LossScale | None = None,
+    ) -> None:
         self.config = config
+        self.scale = scale or LossScale()
+        self.scale.num_optimizers += 1
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
         if not self.parameters:
             raise ConfigError("there is nothing to train: no weight of the model takes a gradient")
@@ -77,6 +87,7 @@ class PolicyOptimizer:
             ConfigError: If the length of a decaying schedule is unknown, or the schedule is over.
         """
         self.clear()
+        self.scale.begin_update()
         done = self.num_updates * self.config.steps_per_update
         after = done + self.config.steps_per_update
         if self.config.schedule != "constant" and after > self._total_steps:
@@ -84,27 +95,38 @@ class PolicyOptimizer:
         self.num_steps = done
         self.num_updates += 1
 
+    def backward(self, loss: Tensor) -> None:
+        """Accumulate the gradients of a loss, times its scale."""
+        self.scale.scaled(loss).backward()
+
     def step(self) -> float:
         """Apply the accumulated gradients, clear them, and return their norm before clipping.
 
-        With several processes gradients are summed first, so that all take the same step; a process
-        without gradients contributes zeros.
+        With several processes all must have the same gradients, see
+        `mlrl_learners.policies.gradient_batches`. If the norm is not finite and the loss was
+        scaled, the step is skipped, in all processes alike, and the result is 0.
 
         Raises:
             NumericsError: If the norm is not finite; the parameters are left as they were.
         """
         self._masters.read()
-        self._sum_gradients()
+        self.scale.unscale(self._trained)
         norm = self._clip()
         if not math.isfinite(norm):
             self.clear()
-            raise NumericsError(f"the gradient norm is {norm}; lower lr or look at the rollouts")
+            if not self.scale.is_active:
+                raise NumericsError(
+                    f"the gradient norm is {norm}; lower lr or look at the rollouts"
+                )
+            self.scale.report(is_finite=False)
+            return 0.0
         self.last_lr = self.lr
         for group in self._adamw.param_groups:
             group["lr"] = self.last_lr
         self._adamw.step()
         self._masters.write()
         self.clear()
+        self.scale.report(is_finite=True)
         self.num_steps += 1
         return norm
 
@@ -130,19 +152,27 @@ class PolicyOptimizer:
                 each.mul_(limit / norm)
         return norm
 
-    def _sum_gradients(self) -> None:
-        """Sum gradients over processes; a parameter without a gradient in all of them gets none."""
+    def sum_gradients(self) -> None:
+        """Sum gradients over processes; a parameter without a gradient in all of them gets none.
+
+        Gradients of sharded parameters are left as they are: the backward pass has summed them.
+        """
         if world().size == 1:
             return
         present = [parameter.grad is not None for parameter in self._trained]
         anywhere = [any(flags) for flags in zip(*exchange(present), strict=True)]
         gradients = []
         for parameter, is_used in zip(self._trained, anywhere, strict=True):
-            if is_used and not isinstance(parameter, DTensor):  # FSDP sums those
+            if is_used and not isinstance(parameter, DTensor):
                 if parameter.grad is None:
                     parameter.grad = torch.zeros_like(parameter)
                 gradients.append(parameter.grad)
         sum_tensors(gradients)
+
+    @property
+    def trained(self) -> list[nn.Parameter]:
+        """Tensors that gradients are added to: masters, and the other parameters."""
+        return self._trained
 
     @property
     def lr(self) -> float:
@@ -167,11 +197,13 @@ class PolicyOptimizer:
             for number, values in state["state"].items()
         }
         masters = self._masters.by_number
+        scale = {"loss_scale": self.scale.state_dict()} if self.scale.is_active else {}
         return {
             "adamw": {**state, "state": moments},
             "masters": {number: _on_the_first(each.detach()) for number, each in masters.items()},
             "num_steps": self.num_steps,
             "num_updates": self.num_updates,
+            **scale,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -190,6 +222,8 @@ class PolicyOptimizer:
         self.num_steps = state["num_steps"]
         begun = -(-self.num_steps // self.config.steps_per_update)
         self.num_updates = state.get("num_updates", begun)
+        if "loss_scale" in state:
+            self.scale.load_state_dict(state["loss_scale"])
 
     def _why_over(self) -> str:
         """Return the message of the error that there is no learning rate for another update."""

@@ -12,6 +12,7 @@ from mlrl_learners.engine import Engine, Precision, SampledTokens, SamplingConfi
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
 from mlrl_learners.policies.chat import end_of_turn, eos_ids
+from mlrl_learners.policies.loss_scale import LossScale
 from mlrl_learners.policies.stop_texts import StopTexts
 from mlrl_learners.types import Completion
 
@@ -27,7 +28,7 @@ class Policy:
     Args:
         model: A `transformers` causal language model.
         tokenizer: Its tokenizer.
-        precision: `"bf16"` computes under bfloat16 autocast; the weights keep their type.
+        precision: `"bf16"` and `"fp16"` compute under autocast; the weights keep their type.
         gradient_checkpointing: Recompute activations in the backward pass to save memory.
 
     Attributes:
@@ -74,6 +75,10 @@ class Policy:
         """Most tokens that the model can read, if its configuration says so."""
         return getattr(self.model.config, "max_position_embeddings", None)
 
+    def new_loss_scale(self) -> LossScale:
+        """Return a scale for losses of this policy, active if gradients pass through float16."""
+        return LossScale(is_active=self.engine.uses_float16)
+
     def shard(self, device: str) -> None:
         """Shard the weights over all processes, with shards on `device` (`"auto"`: a GPU)."""
         self.engine.shard(device)
@@ -117,7 +122,7 @@ class Policy:
         num_samples: int,
         sampling: SamplingConfig,
         *,
-        generator: torch.Generator | None,
+        seeds: Sequence[int] | None,
         max_rows: int = 64,
         adapters: Sequence[str | None] | None = None,
     ) -> list[list[Completion]]:
@@ -127,7 +132,7 @@ class Policy:
             prompts: Token ids of each.
             num_samples: Completions of each, G.
             sampling: Length, temperature and truncation.
-            generator: Source of the random numbers; None decodes greedily.
+            seeds: Seed of the random numbers of each prompt; None decodes greedily.
             max_rows: Most completions that are decoded at once.
             adapters: For each prompt, the adapter on the same base that answers it; by default
                 this policy's own.
@@ -138,7 +143,7 @@ class Policy:
             num_samples,
             sampling,
             eos_ids=self.eos_ids,
-            generator=generator,
+            seeds=seeds,
             max_rows=max_rows,
             adapters=adapters or [self.adapter] * len(prompts),
             texts=stops if sampling.stop else None,

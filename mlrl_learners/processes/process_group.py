@@ -143,6 +143,15 @@ class ProcessGroup:
             for work in [self._dist.all_reduce(tensor, async_op=True) for tensor in tensors]:
                 work.wait()
 
+    def gather_tensor(self, tensor: "Tensor") -> list["Tensor"]:
+        """Return the tensors of all processes, by rank."""
+        import torch
+
+        found = [torch.empty_like(tensor) for _ in range(self._dist.get_world_size())]
+        with peer_errors():
+            self._dist.all_gather(found, tensor)
+        return found
+
     def broadcast(self, tensors: Sequence["Tensor"]) -> None:
         """Replace each tensor by that of rank 0."""
         with peer_errors():

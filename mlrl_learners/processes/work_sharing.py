@@ -38,6 +38,7 @@ __all__ = [
     "exchange",
     "finish",
     "gather",
+    "gather_tensor",
     "is_main",
     "peer_errors",
     "share",
@@ -49,6 +50,7 @@ __all__ = [
     "world",
 ]
 
+K = TypeVar("K", int, tuple[int, int])
 T = TypeVar("T")
 
 
@@ -108,16 +110,16 @@ def exchange(value: T) -> list[T]:
     return messages
 
 
-def gather(found: Mapping[int, T]) -> dict[int, T]:
+def gather(found: Mapping[K, T]) -> dict[K, T]:
     """Return the results of all processes, sorted by number.
 
     Args:
-        found: Results of this process, by numbers that no other process has.
+        found: Results of this process, by numbers, or pairs of them, that no other process has.
 
     Raises:
         PeerError: If another process failed, ended, or did not answer in time.
     """
-    merged: dict[int, T] = {}
+    merged: dict[K, T] = {}
     for part in exchange(dict(found)):
         merged |= part
     return dict(sorted(merged.items()))
@@ -182,6 +184,19 @@ def sum_tensors(tensors: Sequence["Tensor"]) -> None:
         return
     exchange(None)
     _process_group().reduce(tensors)
+
+
+def gather_tensor(tensor: "Tensor") -> list["Tensor"]:
+    """Return the tensors of all processes, by rank; shapes must be the same in all of them.
+
+    Must follow an `exchange`, which raises the errors of other processes.
+
+    Raises:
+        PeerError: If another process ended, or did not answer in time.
+    """
+    if world().size == 1:
+        return [tensor]
+    return _process_group().gather_tensor(tensor.contiguous())
 
 
 def broadcast(tensors: Sequence["Tensor"]) -> None:

@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from mlrl_envs.errors import MlrlError
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.processes.work_sharing import exchange, is_main
 from mlrl_learners.runs.folders import (
@@ -22,8 +21,8 @@ from mlrl_learners.runs.folders import (
     STATE_FILE,
     STEP_PREFIX,
     WEIGHTS_ONLY,
-    is_file_error,
     numbered_folders,
+    reading,
     remove_folder,
     write_folder,
 )
@@ -114,19 +113,11 @@ def read_checkpoint(path: Path, learner: Learner) -> dict[str, object]:
     """
     state = _read_state(path)
     state.pop(VERSION_KEY, None)
-    try:
+    with reading(path, "; remove it to use the checkpoint before it"):
         if state.pop(WEIGHTS_ONLY, False):
             learner.load_weights(path / LEARNER_FOLDER)  # type: ignore[attr-defined]  # it saved them
         else:
             learner.load(path / LEARNER_FOLDER)
-    except Exception as error:
-        if isinstance(error, MlrlError) or not is_file_error(error):
-            raise
-        reason = str(error).strip().partition("\n")[0]
-        raise CheckpointError(
-            f"{str(path)!r} cannot be loaded, it may be damaged: {reason}; remove it to use "
-            "the checkpoint before it"
-        ) from error
     return state
 
 

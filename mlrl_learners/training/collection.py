@@ -15,7 +15,7 @@ from typing import Any
 from mlrl_learners.functional.returns import rollout_groups
 from mlrl_learners.play.jobs import sampling_opponents
 from mlrl_learners.play.rollout import RolloutBatch, collect_rollouts
-from mlrl_learners.seeding import derive_seed, task_indices
+from mlrl_learners.seeding import derive_seed, task_indices, weighted_indices
 from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.selfplay.own import own_rollout
 from mlrl_learners.selfplay.seats import Seats
@@ -106,7 +106,9 @@ def _collect(
     options: list[Mapping[str, Any]] = [{} for _ in places]
     if num_tasks := getattr(env, "num_tasks", None):  # others draw tasks from the seed
         order = derive_seed(plan.seed, attempt) if attempt else plan.seed
-        indices = task_indices(num_tasks, len(places), iteration, order)
+        groups = getattr(env, "task_groups", None)  # a mixture's, with weights
+        when = len(places), iteration, order
+        indices = weighted_indices(groups, *when) if groups else task_indices(num_tasks, *when)
         options = [{"task_index": index} for index in indices]
     copies = range(plan.rollout.num_rollouts)
     played = [seats[place] for place in places for _ in copies]

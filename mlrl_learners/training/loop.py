@@ -7,15 +7,14 @@ Several processes share one run, see `mlrl_learners.processes.work_sharing`; ran
 
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_envs.serve import remote_id
-from mlrl_envs.types import TextEnv
-from mlrl_learners.config.env import chosen_env, evaluation_options
+from mlrl_learners.config.env import EnvLike, chosen_env, evaluation_options
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.errors import NumericsError, PeerError
 from mlrl_learners.loggers import Logger
@@ -37,11 +36,18 @@ from mlrl_learners.training.collection import Collected, collect_tasks
 from mlrl_learners.training.interrupt import interruptible
 from mlrl_learners.training.metrics import (
     count_tokens,
+    env_metrics,
     evaluation_metrics,
     opponent_metrics,
     rollout_metrics,
 )
-from mlrl_learners.training.train_plan import TrainPlan, TrainResult, check_processes, draw_of
+from mlrl_learners.training.train_plan import (
+    TrainPlan,
+    TrainResult,
+    check_agents,
+    check_processes,
+    draw_of,
+)
 from mlrl_learners.types import Actor, Learner, Rollout, RolloutConfig
 
 __all__ = ["TrainResult", "train"]
@@ -53,7 +59,7 @@ def train(
     iterations: int,
     run_dir: str | Path,
     env_id: str | None = None,
-    env: str | TextEnv | Callable[..., TextEnv] | None = None,
+    env: EnvLike | Sequence[Any] | None = None,
     env_options: Mapping[str, Any] | None = None,
     env_server: str | Sequence[str] | None = None,
     rollout: RolloutConfig | None = None,
@@ -82,7 +88,8 @@ def train(
         iterations: Number of updates of the whole run; passed to the learner's `plan_updates`.
         run_dir: Folder of the run, created if needed.
         env_id: A registered environment, or a reference `module:name`.
-        env: In place of `env_id`, an environment that is copied, or a function that makes one.
+        env: In place of `env_id`, an environment that is copied, a function that makes one, or a
+            list of several, see `mlrl_learners.config.env.several_envs`.
         env_options: Arguments of `mlrl_envs.make`.
         env_server: Environment servers, `host:port`.
         rollout: Collection of rollouts; by default `learner.rollout`.
@@ -111,10 +118,10 @@ def train(
         NumericsError: If a loss or gradient is not finite.
         InfraError: If infrastructure failed in every episode of an iteration.
     """
-    env_id = chosen_env(env_id, env)
+    env_id, options = chosen_env(env_id, env, env_options)
     plan = TrainPlan(
         env_id=env_id,
-        env_options=dict(env_options or {}),
+        env_options=options,
         rollout=rollout or getattr(learner, "rollout", None) or RolloutConfig(),
         iterations=iterations,
         tasks_per_iteration=tasks_per_iteration,
@@ -141,6 +148,7 @@ def train(
             if hasattr(learner, "check_env"):
                 learner.check_env(made)
             agents = list(getattr(made, "possible_agents", ()))
+            check_agents(learner, agents, plan.opponents)
             draw = draw_of(plan, learner, agents, players or {}, Path(run_dir))
             folder = RunDir(
                 Path(run_dir),
@@ -216,7 +224,7 @@ class _Loop:
         self.folder.add_failures(iteration, batch.failures)
         self.folder.add_rollouts(iteration, batch.rollouts)
         own = [own_rollout(rollout) for rollout in batch.rollouts]
-        metrics = rollout_metrics(own) | opponent_metrics(batch.rollouts)
+        metrics = rollout_metrics(own) | opponent_metrics(batch.rollouts) | env_metrics(own)
         metrics["train/failed_episodes"] = float(len(batch.failures))
         if self.plan.rollout.max_resamples:
             metrics["train/thrown_away"] = found.thrown_away

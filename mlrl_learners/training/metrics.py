@@ -13,7 +13,13 @@ from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 if TYPE_CHECKING:
     from mlrl_learners.evaluation.evaluate import EvaluationResult
 
-__all__ = ["count_tokens", "evaluation_metrics", "opponent_metrics", "rollout_metrics"]
+__all__ = [
+    "count_tokens",
+    "env_metrics",
+    "evaluation_metrics",
+    "opponent_metrics",
+    "rollout_metrics",
+]
 
 
 def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
@@ -61,6 +67,18 @@ def opponent_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     return {f"train/return/{name}": mean(found[name]) for name in sorted(found)}
 
 
+def env_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
+    """Return `train/ENV/...` of `rollout_metrics` for each environment of a run with several."""
+    names = sorted({each.env_name for each in rollouts} - {""})
+    return {
+        f"train/{name}/{metric.removeprefix('train/')}": value
+        for name in names
+        for metric, value in rollout_metrics(
+            [each for each in rollouts if each.env_name == name]
+        ).items()
+    }
+
+
 def evaluation_metrics(result: "EvaluationResult") -> dict[str, float]:
     """Return the metrics of an evaluation.
 
@@ -68,6 +86,7 @@ def evaluation_metrics(result: "EvaluationResult") -> dict[str, float]:
     - `eval/solved_rate`: mean over tasks of the fraction of solved episodes of a task
     - `eval/reward/NAME`: mean contribution of a component to the team return
     - `eval/return/NAME`: mean return against an opponent, over episodes
+    - `eval/ENV/return`, `eval/ENV/solved_rate`: of each environment of a run with several
     """
     parts = {f"eval/reward/{name}": value for name, value in result.components.items()}
     found: dict[str, list[float]] = defaultdict(list)
@@ -75,6 +94,9 @@ def evaluation_metrics(result: "EvaluationResult") -> dict[str, float]:
         for name in {_kind(name) for name in episode.opponents.values()}:
             found[name].append(team_return(episode))
     parts |= {f"eval/return/{name}": mean(found[name]) for name in sorted(found)}
+    for name, each in result.environments.items():
+        parts[f"eval/{name}/return"] = each.mean_return
+        parts[f"eval/{name}/solved_rate"] = each.solved_rate
     return {"eval/return": result.mean_return, "eval/solved_rate": result.solved_rate, **parts}
 
 

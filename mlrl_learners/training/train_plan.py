@@ -15,7 +15,7 @@ from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.selfplay.snapshots import SnapshotPool
 from mlrl_learners.types import Actor, AgentID, Learner, RolloutConfig
 
-__all__ = ["TrainPlan", "TrainResult", "check_processes", "draw_of"]
+__all__ = ["TrainPlan", "TrainResult", "check_agents", "check_processes", "draw_of"]
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,23 @@ def check_processes(learner: Learner) -> None:
         raise ConfigError(
             f"{type(learner).__name__} learns in one process, got {world().size}; start it without "
             "torchrun, or divide its work with mlrl_learners.processes.work_sharing"
+        )
+
+
+def check_agents(learner: Learner, agents: Sequence[AgentID], config: OpponentsConfig) -> None:
+    """Check that a learner with an attribute `agents` has all that no opponent plays.
+
+    Raises:
+        ConfigError: If it lacks one.
+    """
+    known = getattr(learner, "agents", None)
+    if not isinstance(known, list | tuple):
+        return
+    lacking = [each for each in agents if each not in known and each not in config.agents]
+    if lacking:
+        raise ConfigError(
+            f"the environment has the agents {', '.join(agents)} and the learner lacks "
+            f"{', '.join(lacking)}: make it with agents={list(agents)}"
         )
 
 

@@ -1,6 +1,7 @@
 """Data types of learners and the training loop: completions, rollout trees and protocols.
 
 - `completions`: answers with tokens and log-probabilities
+- `conversations`: observations with the earlier turns of their agent
 - `rollouts`: rollout trees, episodes and the options of their collection
 - `actors`: protocols of actors and learners
 
@@ -9,6 +10,7 @@ Shape letters: `B` rows, `T` tokens, `G` samples per group, `N` agents, `V` voca
 
 from mlrl_learners.types.actors import Actor, Learner, Spectator
 from mlrl_learners.types.completions import Completion, FinishReason, Nucleus, Usage
+from mlrl_learners.types.conversations import Conversation, continued, conversations
 from mlrl_learners.types.rollouts import (
     AgentID,
     Branching,
@@ -27,6 +29,7 @@ __all__ = [
     "AgentID",
     "Branching",
     "Completion",
+    "Conversation",
     "Episode",
     "EpisodeTurn",
     "FailedEpisode",
@@ -40,4 +43,6 @@ __all__ = [
     "RolloutConfig",
     "Spectator",
     "Usage",
+    "continued",
+    "conversations",
 ]

@@ -90,6 +90,7 @@ class Rollout:
         artificial_limit: Whether the environment declares that its turn limit is not part of the
             task (`metadata["artificial_limit"]`), so that a critic's value may follow it.
         opponents: Names of the opponents, by the agent that they play.
+        env_name: Environment of the rollout among several of a run; empty where there is one.
     """
 
     env_id: str
@@ -99,6 +100,7 @@ class Rollout:
     seed: int = 0
     artificial_limit: bool = False
     opponents: Mapping[AgentID, str] = field(default_factory=dict)
+    env_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +124,7 @@ class Episode:
     Attributes:
         returns: Undiscounted sum of each agent's rewards.
         opponents: Names of the opponents, by the agent that they play.
+        env_name: Environment of the episode among several; empty where there is one.
     """
 
     task_id: str
@@ -130,6 +133,7 @@ class Episode:
     solved: bool
     returns: Mapping[AgentID, float]
     opponents: Mapping[AgentID, str] = field(default_factory=dict)
+    env_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

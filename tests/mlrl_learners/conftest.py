@@ -10,6 +10,7 @@ import mlrl_learners
 from mlrl_envs.errors import InfraError, InvalidArgumentError
 from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
 from mlrl_learners.policies.adapters import AdapterConfig
+from mlrl_learners.seeding import CallSeeds
 from mlrl_learners.testing import ScriptedActor
 
 ENV_ID = "test/addition-v0"
@@ -146,8 +147,13 @@ def sample(policy, *, seed=0, num_samples=3, length=40, **options):
     """Answer prompts of three lengths."""
     prompts = [ChatFormat(tiny_model()[1]).encode(text) for text in TEXTS]
     sampling = SamplingConfig(max_new_tokens=length, temperature=0.7, top_p=0.95)
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
-    return policy.complete(prompts, num_samples, sampling, generator=generator, **options)
+    seeds = seeds_of(prompts, seed)
+    return policy.complete(prompts, num_samples, sampling, seeds=seeds, **options)
+
+
+def seeds_of(prompts, seed):
+    """Seed of each prompt; None decodes greedily."""
+    return None if seed is None else CallSeeds(seed).next(len(prompts))
 
 
 def compare(ours, theirs, tolerance=1e-4):

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_learners.seeding import derive_seed, task_indices
+from mlrl_learners.seeding import CallSeeds, derive_seed, task_indices
 
 
 def test_each_epoch_has_every_task_once_in_a_new_order():
@@ -18,3 +18,12 @@ def test_a_seed_depends_on_every_part_and_its_place(parts):
     for place in range(3):
         changed = [*parts[:place], parts[place] + 1, *parts[place + 1 :]]
         assert derive_seed(*changed) != derive_seed(*parts)
+
+
+def test_every_call_and_prompt_has_a_seed_of_its_own_that_two_numbers_restore():
+    seeds = CallSeeds(5)
+    first, second = seeds.next(3), seeds.next(3)
+    assert len({*first, *second}) == 6
+    assert CallSeeds(5).next(2) == first[:2]
+    assert CallSeeds(5, calls=1).next(3) == second
+    assert CallSeeds(6).next(3) != first

@@ -1,3 +1,5 @@
+import copy
+
 import pytest
 import torch
 
@@ -77,9 +79,38 @@ def test_every_agent_answers_every_observation_in_order(learner):
 
 
 def test_greedy_answers_do_not_touch_the_random_state(learner):
-    before = learner.generator.get_state()
+    before = learner.generator.get_state(), copy.copy(learner.call_seeds)
     learner.act([{"left": "a"}], explore=False)
-    assert torch.equal(before, learner.generator.get_state())
+    assert torch.equal(before[0], learner.generator.get_state())
+    assert learner.call_seeds == before[1]
+
+
+def test_repeated_calls_sample_anew_also_after_a_load(learner, tmp_path):
+    first = learner.act([{"left": "a"}])
+    learner.save(tmp_path)
+    second = learner.act([{"left": "a"}])
+    assert second != first
+    other = make(seed=99)
+    other.load(tmp_path)
+    assert other.act([{"left": "a"}]) == second
+
+
+def test_answers_do_not_depend_on_who_shares_a_model(learner):
+    """The seed of an answer is of its place in the call, not in the batch of its model."""
+    observation = {"left": "a", "right": "b"}
+    own, shared = (
+        {agent: group[0].token_ids for agent, group in each.act([observation])[0].items()}
+        for each in (learner, make(team={"share_weights": True}))
+    )
+    assert own == shared
+
+
+def test_draws_of_earlier_versions_are_read(learner, tmp_path):
+    learner.save(tmp_path)
+    torch.save(learner.generator.get_state(), tmp_path / "generator.pt")
+    other = make(seed=99)
+    other.load(tmp_path)
+    assert torch.equal(other.generator.get_state(), learner.generator.get_state())
 
 
 def test_a_sampling_seed_is_left_as_if_nothing_had_happened(learner):
@@ -208,7 +239,8 @@ def test_several_epochs_and_minibatches_take_as_many_steps():
 
 
 def test_cross_joint_actions_train_on_each_answer_once():
-    learner = make(group={"joint_mode": "cross", "size": 3})
+    every = {"skip_equal_groups": False}
+    learner = make(group={"joint_mode": "cross", "size": 3}, baseline=every)
     read = []
     logprobs = learner.policies["left"].logprobs_and_states
     learner.policies["left"].logprobs_and_states = lambda rows, **options: (

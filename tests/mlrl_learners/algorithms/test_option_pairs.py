@@ -62,6 +62,11 @@ FACTORS = {
         "cispo": {"loss": {"kind": "token_mean", "surrogate": "cispo"}},
         "gspo": {"loss": {"kind": "gspo"}},
     },
+    "type": {
+        "float32": {},
+        "float16": {"compute": {"dtype": "float16"}},
+        "fp16": {"compute": {"precision": "fp16"}},
+    },
     "task": {"letters": {}, "relay": {}},  # both act in every turn, or one after the other
 }
 SMALL = {
@@ -86,6 +91,7 @@ class Case(NamedTuple):
     walk: str
     joint: str
     loss: str
+    type: str
     task: str
 
     def make(self, seed=0, model="tiny-random"):

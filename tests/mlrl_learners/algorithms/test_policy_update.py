@@ -11,12 +11,12 @@ from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_update import (
     AnswerSample,
     answer_weights,
-    minibatches,
     per_token,
 )
 from mlrl_learners.config.groups import build_config
 from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.functional.losses import check_finite
+from mlrl_learners.functional.minibatches import minibatches
 from mlrl_learners.types import Completion
 
 
@@ -26,10 +26,7 @@ def answer(length, logprob=-1.0):
 
 @given(rows=st.integers(1, 20), parts=st.integers(1, 8), epochs=st.integers(1, 3))
 def test_every_epoch_trains_on_every_row_once_in_parts_of_like_size(rows, parts, epochs):
-    config = build_config(
-        PolicyGradientConfig, {"optimizer": {"num_minibatches": parts, "epochs": epochs}}
-    )
-    found = list(minibatches(range(rows), config, torch.Generator().manual_seed(0)))
+    found = list(minibatches(range(rows), epochs=epochs, number=parts, generator=torch.Generator()))
     steps = min(parts, rows)
     assert len(found) == steps * epochs
     for epoch in range(epochs):
@@ -39,10 +36,9 @@ def test_every_epoch_trains_on_every_row_once_in_parts_of_like_size(rows, parts,
 
 
 def test_minibatches_follow_the_generator_alone():
-    config = build_config(PolicyGradientConfig, {"optimizer": {"num_minibatches": 3}})
-
     def draw(seed):
-        return list(minibatches(range(9), config, torch.Generator().manual_seed(seed)))
+        generator = torch.Generator().manual_seed(seed)
+        return list(minibatches(range(9), epochs=1, number=3, generator=generator))
 
     assert draw(1) == draw(1) != draw(2)
 

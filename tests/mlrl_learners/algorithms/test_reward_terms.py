@@ -346,7 +346,7 @@ def test_credit_lets_a_method_without_a_baseline_learn_what_a_shared_reward_hide
                 optimizer={"lr": 1e-2},
             )
 
-        return toy.gains(student, range(3), 16, reward=reward)
+        return toy.gains(student, range(6), 16, reward=reward)
 
     shared = gains("shared")
     for credit in ("difference", "leave_one_out"):

@@ -1,5 +1,7 @@
 """Tokens as actions: values, advantages and KL charges of tokens."""
 
+import math
+
 import pytest
 import torch
 
@@ -9,6 +11,11 @@ from mlrl_learners.algorithms.policy_update import AnswerSample
 from mlrl_learners.algorithms.token_actions import TokenActions
 from mlrl_learners.algorithms.turn_samples import turn_samples
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.figures.means import mean
+from mlrl_learners.testing.gradients import play_toy
+from mlrl_learners.testing.toy_model import toy_model
+from mlrl_learners.testing.toy_training import mean_return
+from mlrl_learners.testing.toys import TOYS
 from mlrl_learners.types import Completion, Node
 
 TOKEN = {"critic": {"level": "token"}, "group": {"size": 2}}
@@ -155,3 +162,43 @@ def test_an_early_token_that_earned_the_reward_has_all_of_the_advantage(
     tokens = TokenActions(Foresight(), {}, gae_lambda)
     found = tokens.advantages(node, "solo", 0, float(first == 7))
     assert found == pytest.approx([advantage, 0.0, 0.0, 0.0])
+
+
+def trained(level, lr, seed=0):
+    """Train PPO on answers of four tokens, whose first token alone decides the reward."""
+    learner = mlrl_learners.make(
+        "ppo",
+        agents=("solo",),
+        model=toy_model(seed, hidden_size=32),
+        seed=seed,
+        sampling={"max_new_tokens": 4, "temperature": 1.0, "top_p": 1.0},
+        compute={"device": "cpu"},
+        optimizer={"lr": lr, "epochs": 4},
+        critic={"level": level, "lr": 1e-2, "value_clip": math.inf},
+        group={"size": 8},
+    )
+    for number in range(30):
+        learner.update(play_toy(TOYS["retry"], learner, 8, seed=number))
+    return learner
+
+
+@pytest.mark.slow
+def test_a_critic_of_tokens_credits_the_early_token_that_decides_the_reward():
+    """The policy stays nearly as it is, so that the first token stays random."""
+    sizes = {}
+    for level in ("token", "turn"):
+        learner = trained(level, lr=1e-6)
+        samples = samples_of(learner, play_toy(TOYS["retry"], learner, 16, seed=100))
+        first = mean([abs(sample.by_token[0]) for sample in samples])
+        later = mean([abs(value) for sample in samples for value in sample.by_token[1:]])
+        sizes[level] = (first, later)
+    assert sizes["token"][0] > 2 * sizes["token"][1]
+    assert sizes["turn"][0] == pytest.approx(sizes["turn"][1], rel=0.1)
+    assert sizes["token"][0] == pytest.approx(sizes["turn"][0], rel=0.3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["token", "turn"])
+def test_both_critics_learn_a_task_that_an_early_token_decides(level):
+    learner = trained(level, lr=3e-3)
+    assert mean_return(TOYS["retry"], learner, ("solo",)) > 0.95

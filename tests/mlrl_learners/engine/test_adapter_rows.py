@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from mlrl_learners.policies import ChatFormat, SamplingConfig
+from mlrl_learners.seeding import CallSeeds
 
 TEXTS = ["hi", "a much longer prompt that needs padding", "mid one", "hi"]
 SAMPLING = SamplingConfig(max_new_tokens=12, temperature=0.7, top_p=0.9)
@@ -17,9 +18,9 @@ def tokens_of(answers):
 
 
 def complete(policy, prompts, adapters, *, seed=None, num_samples=1, **options):
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    seeds = None if seed is None else CallSeeds(seed).next(len(prompts))
     return policy.complete(
-        prompts, num_samples, SAMPLING, generator=generator, adapters=adapters, **options
+        prompts, num_samples, SAMPLING, seeds=seeds, adapters=adapters, **options
     )
 
 
@@ -43,10 +44,9 @@ def test_the_same_numbers_draw_the_same_samples_in_one_batch_and_one_by_one(poli
     """Rows end at different times and leave the batch; each keeps its adapter."""
     prompts, names = prompts_of(policies[0]), ["b", None, "a", "c"]
     together = complete(policies[0], prompts, names, seed=0, num_samples=3)
-    generator = torch.Generator().manual_seed(0)
     alone = [
-        policies[0].complete([prompt], 3, SAMPLING, generator=generator, adapters=[name])[0]
-        for prompt, name in zip(prompts, names, strict=True)
+        policies[0].complete([prompt], 3, SAMPLING, seeds=[seed], adapters=[name])[0]
+        for prompt, name, seed in zip(prompts, names, CallSeeds(0).next(4), strict=True)
     ]
     assert tokens_of(together) == tokens_of(alone)
     for ours, theirs in zip(together, alone, strict=True):

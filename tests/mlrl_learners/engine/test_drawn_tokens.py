@@ -8,6 +8,7 @@ import torch
 
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.policies import ChatFormat, SamplingConfig
+from mlrl_learners.seeding import CallSeeds
 
 TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]
 TRUNCATIONS = [{"top_p": 0.6}, {"top_p": 0.9}, {"top_p": 1.0, "top_k": 5}, {"top_k": 5}]
@@ -17,9 +18,9 @@ def answers_of(policy, *, seed=0, num_samples=4, adapters=None, max_rows=64, **o
     """Answers to prompts of three lengths; some end early and leave the batch."""
     prompts = [ChatFormat(policy.tokenizer).encode(text) for text in TEXTS]
     config = {"max_new_tokens": 12, "temperature": 0.7, **options}
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
+    seeds = None if seed is None else CallSeeds(seed).next(len(prompts))
     groups = policy.complete(
-        prompts, num_samples, SamplingConfig(**config), generator=generator,
+        prompts, num_samples, SamplingConfig(**config), seeds=seeds,
         adapters=adapters, max_rows=max_rows,
     )  # fmt: skip
     return [answer for group in groups for answer in group]

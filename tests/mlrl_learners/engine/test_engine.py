@@ -18,7 +18,7 @@ needs_onednn = pytest.mark.skipif(not has_onednn(), reason="this torch has no on
 
 def sample(engine, length=6):
     sampling = SamplingConfig(max_new_tokens=length)
-    groups = engine.sample([[1, 2, 3], [4]], 2, sampling, eos_ids=[256], generator=None)
+    groups = engine.sample([[1, 2, 3], [4]], 2, sampling, eos_ids=[256], seeds=None)
     return [[answer.token_ids for answer in group] for group in groups]
 
 
@@ -87,8 +87,8 @@ def test_the_engines_results_are_those_of_the_model():
 
 
 def test_an_unknown_precision_is_refused():
-    with pytest.raises(ConfigError, match="precision must be float32 or bf16, got 'fp16'"):
-        Engine(tiny_model()[0], precision="fp16")
+    with pytest.raises(ConfigError, match="precision must be float32, bf16 or fp16, got 'int8'"):
+        Engine(tiny_model()[0], precision="int8")
 
 
 def test_importing_the_package_loads_nothing_heavy():

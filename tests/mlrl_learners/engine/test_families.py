@@ -209,8 +209,7 @@ def policy_of(build, tokenizer):
 def mismatch(policy):
     """Return the largest |sampled - trained| log-probability, of a pass with a backward pass."""
     sampling = SamplingConfig(max_new_tokens=10, temperature=TEMPERATURE, top_p=1.0, top_k=0)
-    generator = torch.Generator().manual_seed(0)
-    groups = policy.complete(PROMPTS, 3, sampling, generator=generator)
+    groups = policy.complete(PROMPTS, 3, sampling, seeds=range(len(PROMPTS)))
     answers = [answer for group in groups for answer in group]
     assert len({len(answer.token_ids) for answer in answers}) > 1  # mixed lengths
     sampled = torch.tensor([logprob for answer in answers for logprob in answer.logprobs])

@@ -79,7 +79,7 @@ def test_adapters_answer_the_same_on_weights_that_were_cast(make_policies, monke
 
     def sample():
         sampling = SamplingConfig(max_new_tokens=6)
-        return policy.complete([[1, 2], [3]], 2, sampling, generator=None, adapters=["a", "b"])
+        return policy.complete([[1, 2], [3]], 2, sampling, seeds=None, adapters=["a", "b"])
 
     monkeypatch.setattr(selection, "_fast_weights", lambda model, rows: torch.no_grad())
     expected = sample()

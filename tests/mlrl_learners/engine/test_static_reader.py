@@ -259,7 +259,7 @@ def test_between_looks_nothing_waits_for_a_gpu(options, make_recorder):
 
     sampling = SamplingConfig(max_new_tokens=LENGTH, top_p=1.0, **options)
     with Watch():
-        policy.complete([[1, 2, 3]], 2, sampling, generator=torch.Generator().manual_seed(0))
+        policy.complete([[1, 2, 3]], 2, sampling, seeds=[0])
     assert len(waits) <= 6 + LENGTH // 8  # some for the prompts
 
 

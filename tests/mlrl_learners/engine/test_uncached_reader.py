@@ -10,6 +10,7 @@ from mlrl_learners.engine.uncached_reader import UncachedReader
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
 from mlrl_learners.policies.adapters import AdapterConfig
+from mlrl_learners.seeding import CallSeeds
 from mlrl_learners.testing import check_learner
 
 PROMPTS = [[5, 6, 7], [*range(40, 51)], [9]]
@@ -39,8 +40,8 @@ def mamba():
 
 def complete(policy, prompts=PROMPTS, *, seed=0, **options):
     sampling = SamplingConfig(max_new_tokens=12, temperature=0.7, top_p=1.0)
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
-    return policy.complete(prompts, 3, sampling, generator=generator, **options)
+    seeds = None if seed is None else CallSeeds(seed).next(len(prompts))
+    return policy.complete(prompts, 3, sampling, seeds=seeds, **options)
 
 
 def tokens_of(groups):

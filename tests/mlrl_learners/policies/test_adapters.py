@@ -20,8 +20,8 @@ def prompts_of(policy):
 
 def sample(policy, adapters=None, num_samples=4):
     prompts = prompts_of(policy)
-    generator = torch.Generator().manual_seed(0)
-    return policy.complete(prompts, num_samples, SAMPLING, generator=generator, adapters=adapters)
+    seeds = range(len(prompts))
+    return policy.complete(prompts, num_samples, SAMPLING, seeds=seeds, adapters=adapters)
 
 
 def rows_of(answers):

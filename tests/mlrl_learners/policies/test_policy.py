@@ -2,8 +2,10 @@ import pytest
 import torch
 
 from mlrl_learners.engine import TokenRow
+from mlrl_learners.engine.decoding import DecodingTask
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import AdapterConfig, ChatFormat, Policy, SamplingConfig, tiny_model
+from mlrl_learners.seeding import CallSeeds
 
 TEXTS = ["hi", "a much longer prompt that needs padding <|im_end|> inside", "mid one"]
 
@@ -33,8 +35,8 @@ def prompts_of(policy, texts=TEXTS):
 
 def sample(policy, prompts, num_samples=4, seed=0, **options):
     sampling = SamplingConfig(max_new_tokens=12, temperature=0.7, top_p=0.9)
-    generator = None if seed is None else torch.Generator().manual_seed(seed)
-    return policy.complete(prompts, num_samples, sampling, generator=generator, **options)
+    seeds = None if seed is None else CallSeeds(seed).next(len(prompts))
+    return policy.complete(prompts, num_samples, sampling, seeds=seeds, **options)
 
 
 def tokens_of(answers):
@@ -61,19 +63,28 @@ def test_small_decode_batches_draw_the_same_tokens_as_one(policy):
     assert tokens_of(sample(policy, prompts)) == tokens_of(sample(policy, prompts, max_rows=4))
 
 
-def test_a_shared_prompt_cache_draws_the_same_tokens_as_none(policy):
+def test_a_shared_prompt_cache_draws_the_same_tokens_as_none(policy, monkeypatch):
     prompts = prompts_of(policy)
-    shared = tokens_of(sample(policy, prompts, num_samples=1))
-    repeated = [p for p in prompts for _ in range(3)]
-    generator = torch.Generator().manual_seed(7)
-    sampling = SamplingConfig(max_new_tokens=12, temperature=0.7, top_p=0.9)
-    once = policy.complete(repeated, 1, sampling, generator=generator)
-    generator.manual_seed(7)
-    grouped = policy.complete(prompts, 3, sampling, generator=generator)
+    uniforms = torch.rand(3 * len(prompts), 12, generator=torch.Generator().manual_seed(7))
+    monkeypatch.setattr(DecodingTask, "uniforms", lambda task: uniforms)
+    once = sample(policy, [p for p in prompts for _ in range(3)], num_samples=1)
+    grouped = sample(policy, prompts, num_samples=3)
     assert [c.token_ids for group in once for c in group] == [
         c.token_ids for group in grouped for c in group
     ]
-    assert shared  # a single sample goes the same way
+
+
+def test_an_answer_depends_on_the_seed_of_its_prompt_alone(policy):
+    """Neither other prompts, nor how many answers are asked for, nor their order matter."""
+    prompts = prompts_of(policy)
+    sampling = SamplingConfig(max_new_tokens=12, temperature=0.7, top_p=0.9)
+    seeds = [11, 12, 13][: len(prompts)]
+    groups = tokens_of(policy.complete(prompts, 3, sampling, seeds=seeds))
+    backwards = policy.complete(prompts[::-1], 3, sampling, seeds=seeds[::-1])
+    assert tokens_of(backwards) == groups[::-1]
+    for prompt, seed, group in zip(prompts, seeds, groups, strict=True):
+        assert tokens_of(policy.complete([prompt], 1, sampling, seeds=[seed])) == [group[:1]]
+        assert tokens_of(policy.complete([prompt], 3, sampling, seeds=[seed + 50])) != [group]
 
 
 def test_answers_end_with_the_end_of_sequence_or_at_the_limit(policy):

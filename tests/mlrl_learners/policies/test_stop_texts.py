@@ -3,12 +3,12 @@
 from types import SimpleNamespace
 
 import pytest
-import torch
 
 from mlrl_learners.engine import SamplingConfig
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import Policy, StopTexts
 from mlrl_learners.policies.tiny import tiny_model
+from mlrl_learners.seeding import CallSeeds
 
 PROMPTS = [list(range(5)), list(range(9)), [7, 7]]
 
@@ -20,8 +20,8 @@ def policy():
 
 def sampled(policy, explore=True, **options):
     config = SamplingConfig(**{"max_new_tokens": 24, "temperature": 0.8, **options})
-    generator = torch.Generator().manual_seed(3) if explore else None
-    groups = policy.complete(PROMPTS, 6, config, generator=generator)
+    seeds = CallSeeds(3).next(len(PROMPTS)) if explore else None
+    groups = policy.complete(PROMPTS, 6, config, seeds=seeds)
     return [each for group in groups for each in group]
 
 
@@ -57,7 +57,7 @@ def test_rows_that_a_text_ends_leave_the_batch(policy, monkeypatch):
         4,
         SamplingConfig(max_new_tokens=16),
         eos_ids=policy.eos_ids,
-        generator=torch.Generator().manual_seed(0),
+        seeds=range(len(PROMPTS)),
         texts=texts,
     )
     assert len(steps) == 1

@@ -43,6 +43,7 @@ def test_one_process_gets_back_what_it_gave():
     assert work_sharing.share([3.0, 1.0]) == [0, 1]
     assert work_sharing.spread([1.0] * 3, lambda ours: {i: -i for i in ours}) == [0, -1, -2]
     assert work_sharing.sum_numbers({"a": 2.0})["b"] == 0.0
+    assert work_sharing.gather_tensor("a tensor") == ["a tensor"]
 
 
 @given(st.lists(st.integers(0, 50), max_size=30), st.integers(2, 5))
@@ -100,6 +101,11 @@ tensors = [torch.full((2,), float(rank)), torch.ones(3, dtype=torch.float64)]
 d.sum_tensors(tensors)
 assert tensors[0].tolist() == [3.0, 3.0] and tensors[1].tolist() == [3.0] * 3
 d.broadcast(tensors := [torch.tensor([rank + 7.0])])
+d.exchange(None)
+columns = torch.arange(6.0).view(2, 3).T + rank  # not contiguous
+assert [each.tolist() for each in d.gather_tensor(columns)] == [
+    (torch.arange(6.0).view(2, 3).T + i).tolist() for i in range(size)
+]
 assert tensors[0].item() == 7.0
 d.finish()
 """
