@@ -19,13 +19,12 @@ from reference_markdown import fenced, table
 import mlrl_envs
 from mlrl_envs.auditing.report import LOW, AuditReport, FamilyResult
 from mlrl_learners.report.audit_chart import audit_chart
+from mlrl_learners.report.reward_card import MAX_RATIO
 
-__all__ = ["MAX_RATIO", "card_pages", "card_summary", "is_for_training"]
+__all__ = ["card_pages", "card_summary", "is_for_training"]
 
 AUDITS = Path(__file__).resolve().parents[1] / "benchmarks/audits"
 MODES = ("grounded", "judged", "paper")
-MAX_RATIO = 0.5
-"""Highest quotient of the worst exploit and the honest mean of a reward to train on."""
 NOT_FOR_TRAINING = "rule judge: not for training"
 
 _VISIBLE = 0.005  # smaller shares are shown as 0.00

@@ -27,6 +27,7 @@ from mlrl_envs.references import import_module, import_reference, is_reference, 
 from mlrl_envs.shell.aec import to_aec
 from mlrl_envs.shell.custom import customized
 from mlrl_envs.shell.custom_options import take_custom
+from mlrl_envs.shell.own_prompts import take_prompts, with_sources
 from mlrl_envs.shell.vector import VectorEnv
 from mlrl_envs.types import BatchedEnv, TextEnv
 from mlrl_envs.workflows import workflow
@@ -77,6 +78,7 @@ BUILT_IN_TURNS = {"mlrl/coder-tester-v0": "mlrl_envs.envs.coder_tester:parallel_
 ADAPTERS = {
     "textarena": "mlrl_envs.interop.textarena:factory_of",
     REMOTE: "mlrl_envs.serve.client:factory_of",
+    "env-mixture": "mlrl_envs.mixtures:factory_of",
 }
 BUILT_IN = {**BUILT_IN_TASKS, **BUILT_IN_TURNS, **BUILT_IN_GAMES}
 
@@ -224,7 +226,7 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
         **options: Options of the environment; its page lists them. Every environment takes
             `workflow`, whose agents then play it, see `mlrl_envs.workflow`; a function as
             `reward`; and `reward_weights`, `reward_processors`, `reward_range` and `formatters`,
-            see `mlrl_envs.shell.custom.customized`.
+            see `mlrl_envs.shell.custom.customized`. Those of writers take `prompts`.
 
     Raises:
         UnknownNameError: If the id or an option is unknown; the message suggests the nearest name.
@@ -235,14 +237,14 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
     if env_id.startswith(REMOTE):
         return factory(**options)
     graph, custom = options.pop(WORKFLOW, None), take_custom(options)
+    sources = take_prompts(options, getattr(factory, "__self__", None))
     _check_options(factory, options)
     try:
-        env = factory(**options)
+        env = with_sources(factory(**options), sources)
     except UnicodeDecodeError as error:
         place = options.get("data_path") or f"the data of {env_id}"
         raise InvalidDataError(f"{place} is not UTF-8 text: {error.reason}") from error
-    if custom:
-        env = customized(env, custom)
+    env = customized(env, custom) if custom else env
     return env if graph is None else workflow(env, graph)
 
 

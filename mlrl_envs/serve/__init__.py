@@ -1,22 +1,31 @@
 """Environment servers: environments of one machine, played from others over gRPC.
 
 Needs the extra `mlrl[serve]`. `mlrl_envs.make("remote://host:port/mlrl/story-v1")` opens an
-environment of a server; `mlrl serve env` or `serve_envs` starts one. The page "Environment servers"
-of the documentation has the protocol and the threat model.
+environment of a server; `mlrl serve env` or `serve_envs` starts one. The page "Servers" of the
+documentation has the protocol and the threat model.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 from mlrl_envs.errors import MissingPackageError
-from mlrl_envs.serve.access import ServerConfig
+from mlrl_envs.serve.access import ServerConfig, Tokens, read_secret
 from mlrl_envs.serve.address import Connection, remote_id
 
 if TYPE_CHECKING:
     from mlrl_envs.serve.client import RemoteEnv
     from mlrl_envs.serve.server import EnvServer, serve_envs
 
-__all__ = ["Connection", "EnvServer", "RemoteEnv", "ServerConfig", "remote_id", "serve_envs"]
+__all__ = [
+    "Connection",
+    "EnvServer",
+    "RemoteEnv",
+    "ServerConfig",
+    "Tokens",
+    "read_secret",
+    "remote_id",
+    "serve_envs",
+]
 
 _LAZY = {"RemoteEnv": "client", "EnvServer": "server", "serve_envs": "server"}
 

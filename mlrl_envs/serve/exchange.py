@@ -136,18 +136,23 @@ def describe(link: Link, place: Any, address: str) -> dict[str, Any]:  # noqa: A
 def describe_any(link: Link, place: Any) -> dict[str, Any]:  # noqa: ANN401  a message
     """Return the description by the first server that answers.
 
+    A call whose connection is lost is repeated, at most `Connection.retries` times.
+
     Raises:
         RemoteEnvError: If none does.
     """
-    failures = []
+    failures: dict[str, str] = {}
     for address in link.addresses:
-        for _ in range(2):  # a channel may have been idle for long
+        for attempt in range(1 + link.connection.retries):
             try:
                 return describe(link, place, address)
             except grpc.RpcError as error:
-                failures.append(f"{address}: {error.code().name}: {error.details()}")
+                failures[address] = f"{address}: {error.code().name}: {error.details()}"
+                if attempt and error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    break
+            time.sleep(_pause(attempt))
         link.mark_down(address)
-    text = " ".join("; ".join(failures[::2]).split())[:300]
+    text = " ".join("; ".join(failures.values()).split())[:300]
     raise RemoteEnvError(f"no environment server answers ({text}); start one: mlrl serve env")
 
 
@@ -278,8 +283,12 @@ def _failed(link: Link, chunk: Sequence[Job], error: Any, *, silent: bool) -> fl
         job.failures, job.failed_at, job.lost = 0, 0.0, bool(job.origin)
     if wait:
         return int(wait) / 1_000 * _draw.uniform(0.5, 1.5)
-    tries = max(job.failures for job in chunk)
-    return min(LAST_PAUSE, FIRST_PAUSE * 2.0**tries) * _draw.uniform(0.5, 1.5)
+    return _pause(max(job.failures for job in chunk))
+
+
+def _pause(failures: int) -> float:
+    """Return the seconds to wait after some failures in a row, with jitter."""
+    return min(LAST_PAUSE, FIRST_PAUSE * 2.0**failures) * _draw.uniform(0.5, 1.5)
 
 
 def _finish(chunk: Sequence[Job], error: MlrlError) -> None:

@@ -30,6 +30,7 @@ _OPTIONS = [
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
     ("grpc.min_reconnect_backoff_ms", 3_000),  # also the time limit of a connection attempt
+    ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 3_000),
 ]
 _Code = grpc.StatusCode

@@ -134,7 +134,7 @@ def check_options(options: Mapping[str, Any], *, trust: bool = False) -> None:
             or (isinstance(each, str) and _WORD.fullmatch(each))
             for each in values
         )
-        if not plain or "path" in name:
+        if not plain or "path" in name or (name == "prompts" and isinstance(value, str)):
             raise InvalidArgumentError(
                 f"the server takes only numbers and words as options, got {name}={value!r}"[:300]
                 + "; start it with --trust-options if all clients may name files and code"

@@ -29,7 +29,7 @@ def checked(graph: Graph, agents: Sequence[AgentID]) -> Graph:
             nobody plays or two nodes play, and whatever else cannot be played.
     """
     check_choice("combine", graph.combine, ("last", "vote"))
-    check_choice("pay", graph.pay, ("all", "play"))
+    check_choice("pay", graph.pay, ("all", "play", "own"))
     _check_names(graph)
     nodes = tuple(_with_agent(node, agents) for node in graph.nodes)
     for node in nodes:

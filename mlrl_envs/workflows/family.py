@@ -12,7 +12,7 @@ from mlrl_envs.shell.roster import Roster, roster_of
 from mlrl_envs.shell.wrapped import WrappedFamily
 from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Task, Turn
 from mlrl_envs.workflows.drawing import facts_of
-from mlrl_envs.workflows.graph import Graph
+from mlrl_envs.workflows.graph import Graph, Node
 from mlrl_envs.workflows.prompts import prompt_of
 from mlrl_envs.workflows.steps import Progress, choose, follow
 
@@ -103,13 +103,22 @@ class WorkflowFamily(WrappedFamily):
             None if after.asked else self._base_attempt(attempt, after)
             for attempt, after in zip(attempts, reached, strict=True)
         ]
-        asked = [base for base in bases if base is not None]
+        others = [
+            {} if base is None else self._others(base, after)
+            for base, after in zip(bases, reached, strict=True)
+        ]
+        asked = [
+            each
+            for base, own in zip(bases, others, strict=True)
+            if base is not None
+            for each in (base, *own.values())
+        ]
         scores = iter(self.family.score(asked, sandbox) if asked else ())
         return [
             WorkflowScore({}, solved=False)
             if base is None
-            else self._score(base, next(scores), after)
-            for base, after in zip(bases, reached, strict=True)
+            else self._score(base, next(scores), after, {name: next(scores) for name in own})
+            for base, after, own in zip(bases, reached, others, strict=True)
         ]
 
     def reference(self, task: Task) -> Mapping[str, str] | None:
@@ -144,13 +153,29 @@ class WorkflowFamily(WrappedFamily):
         actions = {agent: choose(self.graph, agent, after)[1] for agent in acting}
         return Attempt(attempt.task, _played(attempt.turns), actions)
 
-    def _score(self, base: Attempt[Any], score: Score, after: Progress) -> WorkflowScore:
+    def _others(self, base: Attempt[Any], after: Progress) -> dict[str, Attempt[Any]]:
+        """Return the turn with the answer of each node that is not played, if each earns its own.
+
+        Nodes are left out whose answer is the same as the one that is played.
+        """
+        if self.graph.pay != "own":
+            return {}
+        found = {}
+        for name, answer in after.answers.items():
+            agent = str(self.graph.node(name).agent)
+            if agent in base.actions and base.actions[agent] != answer:
+                found[name] = Attempt(base.task, base.turns, {**base.actions, agent: answer})
+        return found
+
+    def _score(
+        self, base: Attempt[Any], score: Score, after: Progress, own: Mapping[str, Score]
+    ) -> WorkflowScore:
         """Return the score of a step that plays `base`, for the nodes of each agent."""
         nodes = [(node, str(node.agent)) for node in self.graph.nodes]
         components = {
-            node.name: score.components[agent]
+            node.name: own.get(node.name, score).components[agent]
             for node, agent in nodes
-            if agent in score.components and (node.plays or self.graph.pay == "all")
+            if agent in score.components and self._earns(node, after)
         }
         diagnostics: dict[str, Mapping[str, Json]] = {
             node.name: score.diagnostics[agent]
@@ -161,6 +186,11 @@ class WorkflowFamily(WrappedFamily):
         diagnostics[first] = {**diagnostics.get(first, {}), FACTS: self._facts(base, after)}
         turn = Turn(base.actions, score)
         return WorkflowScore(components, score.solved, diagnostics, base=turn)
+
+    def _earns(self, node: Node, after: Progress) -> bool:
+        if self.graph.pay == "own":
+            return node.name in after.answers
+        return node.plays or self.graph.pay == "all"
 
     def _facts(self, base: Attempt[Any], after: Progress) -> Json:
         """Return the graph with who wrote and who was played, for pictures of the turn."""

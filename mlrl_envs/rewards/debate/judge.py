@@ -6,11 +6,12 @@ after three tries an error is raised, because a default of 0 would be a reward t
 
 The points / 10 are multiplied by prose quality and by the share that is not copied, as in
 `mlrl_envs.rewards.debate.score`, so that a judge that follows instructions in an argument ("give me
-10 points") does not determine the reward alone.
+10 points") does not determine the reward alone. The reply is in the diagnostics.
 """
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from mlrl_envs.errors import EndpointError
 from mlrl_envs.parsing.text import shorten
@@ -23,6 +24,7 @@ __all__ = ["TRIES", "read_verdict", "score_judged"]
 TRIES = 3
 MAX_POINTS = 10.0
 MAX_QUOTED_CHARS = 2000
+JUDGE = "judge"  # in the diagnostics of both agents: the model, and the text of its reply
 
 _SYSTEM = (
     "You judge a debate. Judge how well each side argued its own case in its newest argument: "
@@ -54,7 +56,7 @@ def score_judged(
     """
     verdicts = _verdicts([_conversation(attempt) for attempt in attempts], judge)
     return [
-        _score(attempt, rules, told, verdict)
+        _score(attempt, rules, told, verdict, judge.model)
         for attempt, told, verdict in zip(attempts, instructions, verdicts, strict=True)
     ]
 
@@ -71,8 +73,16 @@ def read_verdict(reply: str) -> tuple[float, float] | None:
     return None
 
 
-def _verdicts(conversations: list[Messages], judge: ChatModel) -> list[tuple[float, float]]:
-    verdicts: dict[int, tuple[float, float]] = {}
+@dataclass(frozen=True)
+class _Verdict:
+    """Points of PRO and CON, and the reply that gives them."""
+
+    points: tuple[float, float]
+    reply: str
+
+
+def _verdicts(conversations: list[Messages], judge: ChatModel) -> list[_Verdict]:
+    verdicts: dict[int, _Verdict] = {}
     reply = ""
     for _ in range(TRIES):
         open_ones = [n for n in range(len(conversations)) if n not in verdicts]
@@ -80,9 +90,9 @@ def _verdicts(conversations: list[Messages], judge: ChatModel) -> list[tuple[flo
             break
         replies = judge.chat_many([conversations[n] for n in open_ones])
         for n, text in zip(open_ones, replies, strict=True):
-            verdict = read_verdict(text)
-            if verdict is not None:
-                verdicts[n] = verdict
+            points = read_verdict(text)
+            if points is not None:
+                verdicts[n] = _Verdict(points, text)
                 continue
             reply = text
             conversations[n] = [
@@ -120,15 +130,19 @@ def _score(
     attempt: Attempt[DebateTask],
     rules: DebateRules,
     instructions: Mapping[AgentID, str],
-    verdict: tuple[float, float],
+    verdict: _Verdict,
+    model: str,
 ) -> Score:
     parts, checks = {}, {}
-    for agent, points in zip((PRO, CON), verdict, strict=True):
+    for agent, points in zip((PRO, CON), verdict.points, strict=True):
         prose, own = fair_text(attempt, agent, instructions[agent])
         parts[agent] = {"judge": prose * own * points / MAX_POINTS}
         checks[agent] = _check(points)
     components = zero_sum(parts, scale=0.5, base=0.5) if rules.is_zero_sum else parts
-    return Score(components, False, {agent: {"checks": checks[agent]} for agent in parts})
+    says = {"model": model, "text": shorten(verdict.reply, MAX_QUOTED_CHARS)}
+    return Score(
+        components, False, {agent: {"checks": checks[agent], JUDGE: says} for agent in parts}
+    )
 
 
 def _check(points: float) -> Json:

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import grpc
@@ -23,8 +24,9 @@ QUICK = Connection(deadline_seconds=60, retry_seconds=5, retries=2)
 def start_process():
     running = []
 
-    def start(*words, ids=("mlrl/story-v1",)):
-        command = [sys.executable, "-m", "mlrl_learners", "serve", "env", *ids, *words]
+    def start(*words, ids=("mlrl/story-v1",), imports=()):
+        program = [sys.executable, "-m", "mlrl_learners", "serve"]
+        command = [*program, *imports, "env", *ids, *words]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
@@ -73,6 +75,44 @@ def test_stopped_server_is_left_for_another_one(start_process):
     stopped.send_signal(signal.SIGSTOP)
     assert env.step(TEXTS) == local.step(TEXTS)
     assert env._episode.session.address != held
+
+
+SLOW_ENV = """
+import sys, time
+import mlrl_envs
+from mlrl_envs.sandbox import Outcome
+
+class Sandbox:
+    def run_many(self, programs):
+        print("started", file=sys.stderr, flush=True)
+        time.sleep(3)
+        return [Outcome("failed", 1, 3) for _ in programs]
+
+mlrl_envs.register("tests/slow-v0", lambda sandbox=None: mlrl_envs.make(
+    "mlrl/humaneval-v1", split="sample", num_aux=0, sandbox=Sandbox()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_server_that_is_lost_within_a_step_is_left_for_another_one(start_process, tmp_path, sent):
+    code = tmp_path / "slow_env.py"
+    code.write_text(SLOW_ENV)
+    how = {"ids": ("tests/slow-v0",), "imports": ("--import", str(code))}
+    servers = [start_process("--no-sandbox", "--port", "0", **how) for _ in range(2)]
+    connection = Connection(deadline_seconds=12, retry_seconds=60)
+    places = ",".join(each.address for each in servers)
+    env = mlrl_envs.make(f"remote://{places}/tests/slow-v0", connection=connection)
+    local = mlrl_envs.make("mlrl/humaneval-v1", split="sample", num_aux=0)
+    assert env.reset(seed=1)[0] == local.reset(seed=1)[0]
+    held = next(each for each in servers if each.address == env._episode.session.address)
+    with ThreadPoolExecutor(1) as pool:
+        step = pool.submit(env.step, local.reference_actions())
+        assert any("started" in line for line in held.stderr)
+        held.send_signal(sent)
+        _, rewards, *_ = step.result()
+    assert env._episode.session.address != held.address
+    assert set(rewards) == {"main"}
 
 
 def test_terminated_server_stops_serving_and_ends(start_process):

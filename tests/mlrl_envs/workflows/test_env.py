@@ -16,6 +16,7 @@ OVER = [
     *(("mlrl/math-v1", {**MATH, "workflow": name}) for name in SHAPES),
     ("mlrl/math-v1", {**MATH, "workflow": {"shape": "critic", "rounds": 3, "only": ["solver"]}}),
     ("mlrl/math-v1", {**MATH, "workflow": "debate", "reward": "paper"}),
+    ("mlrl/math-v1", {**MATH, "workflow": {"shape": "mixture", "pay": "own"}}),
     ("mlrl/kuhn-v0", {"split": "sample", "workflow": "reflection"}),
     ("mlrl/tictactoe-v0", {"split": "sample", "workflow": "pipeline"}),
     ("mlrl/public-goods-v0", {"split": "sample", "workflow": "discussion"}),
@@ -95,6 +96,24 @@ def test_only_those_that_play_are_paid_if_asked_for():
     reference = env.reference_actions()["writer"]
     *_, last = play(env, lambda name: "REVISE" if name == "critic" else reference)
     assert last[1] == pytest.approx({"writer": 1.0, "critic": 0.0, "reviser": 1.0})
+
+
+def test_every_node_earns_what_its_own_answer_would_earn():
+    env = mlrl_envs.make(
+        "mlrl/math-v1", workflow={"shape": "critic", "only": ["solver"], "pay": "own"}, **MATH
+    )
+    twin = mlrl_envs.make("mlrl/math-v1", **MATH)
+    twin.reset(seed=3)
+    right, _ = twin.reference_actions().values()
+    said = {"solver_writer": right, "verifier": "Answer: 1"}
+    last = play(env, lambda name: said.get(name, "REVISE"), seed=3)[3]
+    earned = {}
+    for name in ("solver_writer", "solver_critic", "solver_reviser"):
+        copied = copy.deepcopy(twin)
+        actions = {"solver": said.get(name, "REVISE"), "verifier": "Answer: 1"}
+        earned[name] = copied.step(actions)[1]["solver"]
+    assert {name: last[1][name] for name in earned} == earned
+    assert earned["solver_writer"] > earned["solver_reviser"]
 
 
 def test_nodes_read_their_predecessors_and_nobody_else():

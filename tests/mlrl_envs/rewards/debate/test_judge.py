@@ -75,6 +75,18 @@ def test_verdict_becomes_the_reward(chat_server):
     assert infos["con"]["diagnostics"]["checks"][0]["status"] == "4 of 10 points"
 
 
+def test_the_words_of_the_judge_are_kept(chat_server):
+    env = Judge(chat_server, "Fine points." + " well said" * 900 + "\nPRO: 7 CON: 4").env()
+    *_, infos = env.step(HONEST[0])
+    says = infos["pro"]["diagnostics"]["judge"]
+    assert says["model"] == "judge"
+    assert says["text"].startswith("Fine points.")
+    assert says["text"].endswith("PRO: 7 CON: 4")
+    assert len(says["text"]) <= 2100
+    assert infos["con"]["diagnostics"]["judge"] == says
+    assert "Fine points" not in str(env.step(HONEST[1])[0])
+
+
 def test_zero_sum_holds_with_a_judge(chat_server):
     env = Judge(chat_server, "PRO: 7 CON: 4").env(mode="zero_sum")
     rewards = env.step(HONEST[0])[1]

@@ -1,0 +1,299 @@
+"""Several environments as one: every episode is one of its members.
+
+A member has a name, a weight and its own tasks. The tasks of all members have one order, in which
+every member is as frequent as its weight says until its tasks end; `task_groups` tells training
+loops the weights. Observations, rewards and ends of an episode are those of its member, which task
+ids name. Which member an episode has follows from the task, or else from the seed. Members that
+are scored in batches on their own are scored in batches here.
+"""
+
+import copy
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from pettingzoo import ParallelEnv
+
+from mlrl_envs.errors import InvalidArgumentError, ResetNeededError, unknown_name
+from mlrl_envs.shell.arguments import checked_index, checked_seed
+from mlrl_envs.shell.fingerprint import fingerprint
+from mlrl_envs.spaces import UnicodeText
+from mlrl_envs.types import AgentID, BatchedEnv, Info, ResetResult, StepResult, TextEnv
+
+__all__ = ["MIXTURE", "Member", "MixtureEnv"]
+
+MIXTURE = "env-mixture"
+"""Id of mixtures for `mlrl_envs.make`; `mixture` alone is a workflow."""
+MAX_SEED = 2**31
+
+
+@dataclass(frozen=True)
+class Member:
+    """An environment of a mixture.
+
+    Attributes:
+        name: Its name in task ids, infos and metrics, without `/`.
+        env: The environment, which is copied for every episode.
+        weight: Its share of the episodes, relative to the other members, above 0.
+    """
+
+    name: str
+    env: TextEnv
+    weight: float = 1.0
+
+    @property
+    def num_tasks(self) -> int:
+        """Number of its tasks; 1 for environments that draw tasks from the seed."""
+        return int(getattr(self.env, "num_tasks", 1))
+
+
+class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # PettingZoo is untyped
+    """An environment whose episodes are those of its members.
+
+    Args:
+        members: At least one, with different names.
+
+    Raises:
+        InvalidArgumentError: If there is no member, two have the same name, or a weight is not
+            above 0.
+    """
+
+    def __init__(self, members: Sequence[Member]) -> None:
+        self.members = _checked(members)
+        self.possible_agents: list[AgentID] = list(
+            dict.fromkeys(agent for each in members for agent in each.env.possible_agents)
+        )
+        self.state_space = max(
+            (each.env.state_space for each in members), key=lambda space: space.max_length
+        )
+        self._order = _interleaved([(each.num_tasks, each.weight) for each in members])
+        self._np_random: np.random.Generator | None = None
+        self._member: Member | None = None  # of the episode, with the environment that plays it
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The name of the mixture, and what the member of the episode declares."""
+        played = [self._member] if self._member else self.members
+        shared = {
+            key: True
+            for key in ("competitive", "artificial_limit")
+            if any(each.env.metadata.get(key) for each in played)
+        }
+        return {"name": MIXTURE, "render_modes": [], "is_parallelizable": True, **shared}
+
+    @property
+    def agents(self) -> list[AgentID]:
+        """Agents still in the episode; none outside one."""
+        return list(self._member.env.agents) if self._member else []
+
+    @property
+    def episode_agents(self) -> list[AgentID]:
+        """Agents that may act in this episode: those of its member."""
+        return list(self._playing.possible_agents)
+
+    @property
+    def episode_env(self) -> str:
+        """Name of the member that this episode is of."""
+        return self._member.name if self._member else ""
+
+    @property
+    def num_tasks(self) -> int:
+        """Number of tasks of all members."""
+        return len(self._order)
+
+    @property
+    def task_groups(self) -> list[tuple[float, list[int]]]:
+        """The weight and the indices of the tasks of each member."""
+        groups: list[list[int]] = [[] for _ in self.members]
+        for index, (number, _) in enumerate(self._order):
+            groups[number].append(index)
+        return [(each.weight, group) for each, group in zip(self.members, groups, strict=True)]
+
+    @property
+    def max_turns(self) -> int:
+        """Largest turn limit of the members."""
+        return max(each.env.max_turns for each in self.members)
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Lowest and highest reward of a turn in any member."""
+        lows, highs = zip(*(each.env.reward_range for each in self.members), strict=True)
+        return min(lows), max(highs)
+
+    @property
+    def fingerprint(self) -> dict[str, str]:
+        """Hashes of the data and the scorers of all members; see `mlrl_envs.fingerprint`."""
+        found = [(each.name, fingerprint(each.env)) for each in self.members]
+        return {
+            key: hashlib.sha256(
+                repr([(name, hashes.get(key)) for name, hashes in found]).encode()
+            ).hexdigest()
+            for key in ("data", "scorer")
+        }
+
+    def action_space(self, agent: AgentID) -> UnicodeText:
+        """Return the space of the actions of `agent`."""
+        return self._with(agent).action_space(agent)
+
+    def observation_space(self, agent: AgentID) -> UnicodeText:
+        """Return the space of the observations of `agent`."""
+        return self._with(agent).observation_space(agent)
+
+    def reset(
+        self, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> ResetResult:
+        """Start an episode of a member.
+
+        Args:
+            seed: Restarts the draw of members, tasks and chance; None continues it.
+            options: `{"task_index": i}` or `{"task_id": "NAME/ID"}` chooses member and task.
+
+        Raises:
+            InvalidArgumentError: If the seed or the index is out of range, or there is no such
+                member or task.
+        """
+        if seed is not None or self._np_random is None:
+            self._np_random = np.random.default_rng(checked_seed(seed))
+        weights = np.array([each.weight for each in self.members])
+        # Both are drawn however the task is chosen, so that its chance is the same.
+        drawn = int(self._np_random.choice(len(weights), p=weights / weights.sum()))
+        chance = int(self._np_random.integers(MAX_SEED))
+        number, chosen = self._choose(drawn, dict(options or {}))
+        member = self.members[number]
+        env = copy.deepcopy(member.env)
+        observations, infos = env.reset(seed=chance, options=chosen)
+        self._member = replace(member, env=env)
+        return observations, self._named(infos)
+
+    def step(self, actions: Mapping[AgentID, str]) -> StepResult:
+        """Play one joint action; actions of agents of other members are ignored."""
+        return self._result(self._playing.step(self._own(actions)))
+
+    @property
+    def batch_key(self) -> object:
+        """Equal for episodes that are scored together."""
+        env = self._playing
+        return env.batch_key if isinstance(env, BatchedEnv) else id(self)
+
+    def attempt(self, actions: Mapping[AgentID, str]) -> Any:  # noqa: ANN401  as in BatchedEnv
+        """Check a joint action and return what `score_batch` needs of it."""
+        env = self._playing
+        own = self._own(actions)
+        return env.attempt(own) if isinstance(env, BatchedEnv) else own
+
+    def score_batch(
+        self, envs: Sequence["MixtureEnv"], attempts: Sequence[Any], errors: str = "raise"
+    ) -> list[Any]:
+        """Score attempts of episodes with this `batch_key`; their states are unchanged."""
+        played = [each._playing for each in envs]  # noqa: SLF001  environments of this class
+        if isinstance(played[0], BatchedEnv):
+            return played[0].score_batch(played, attempts, errors)
+        copies = [copy.deepcopy(env) for env in played]
+        steps = [env.step(each) for env, each in zip(copies, attempts, strict=True)]
+        return list(zip(copies, steps, strict=True))
+
+    def advance(self, scored: Any) -> StepResult:  # noqa: ANN401  as in BatchedEnv
+        """Play a scored attempt and return the result of `step`."""
+        env = self._playing
+        if isinstance(env, BatchedEnv):
+            return self._result(env.advance(scored))
+        assert self._member is not None  # noqa: S101  an episode is playing
+        stepped, result = scored
+        self._member = replace(self._member, env=stepped)
+        return self._result(result)
+
+    def reference_actions(self) -> dict[AgentID, str] | None:
+        """Return correct actions of the agents that act, or None."""
+        return self._playing.reference_actions()
+
+    def state(self) -> str:
+        """Return the joint observation."""
+        return self._playing.state()
+
+    def close(self) -> None:
+        """Close all members."""
+        for each in self.members:
+            each.env.close()
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "MixtureEnv":
+        # Members are copied when an episode begins, so copies share them.
+        clone = copy.copy(self)
+        memo[id(self)] = clone
+        clone.possible_agents = list(self.possible_agents)
+        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  a copy of this object
+        if self._member is not None:
+            env = copy.deepcopy(self._member.env, memo)
+            clone._member = replace(self._member, env=env)  # noqa: SLF001  a copy of this object
+        return clone
+
+    @property
+    def _playing(self) -> TextEnv:
+        if self._member is None:
+            raise ResetNeededError("there is no episode yet: call reset first")
+        return self._member.env
+
+    def _own(self, actions: Mapping[AgentID, str]) -> dict[AgentID, str]:
+        """Return the actions without those of agents that only other members have."""
+        others = {*self.possible_agents} - {*self._playing.possible_agents}
+        return {agent: text for agent, text in actions.items() if agent not in others}
+
+    def _with(self, agent: AgentID) -> TextEnv:
+        for each in ([self._member] if self._member else []) + list(self.members):
+            if agent in each.env.possible_agents:
+                return each.env
+        raise unknown_name("agent", agent, self.possible_agents)
+
+    def _choose(self, drawn: int, options: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Return the number of a member and the options of its `reset`."""
+        if "task_index" in options:
+            number, task = self._order[checked_index(options["task_index"], len(self._order))]
+            has_tasks = hasattr(self.members[number].env, "num_tasks")
+            return number, {"task_index": task} if has_tasks else {}
+        if "task_id" in options:
+            names = [each.name for each in self.members]
+            name, _, inner = str(options["task_id"]).partition("/")
+            if name not in names:
+                raise unknown_name("environment of the mixture", name, names)
+            return names.index(name), {"task_id": inner}
+        return drawn, {}
+
+    def _named(self, infos: Mapping[AgentID, Info]) -> dict[AgentID, Info]:
+        assert self._member is not None  # noqa: S101  an episode is playing
+        name = self._member.name
+        return {
+            agent: {**info, "task_id": f"{name}/{info.get('task_id', '')}"}
+            for agent, info in infos.items()
+        }
+
+    def _result(self, result: StepResult) -> StepResult:
+        return (*result[:4], self._named(result[4]))
+
+
+def _checked(members: Sequence[Member]) -> tuple[Member, ...]:
+    names: set[str] = set()
+    for each in members:
+        if not isinstance(each.name, str) or not each.name or "/" in each.name:
+            raise InvalidArgumentError(f"an environment's name has no /, got {each.name!r}")
+        if each.name in names:
+            raise InvalidArgumentError(f"two environments are {each.name!r}: give each a name")
+        names.add(each.name)
+        weight = each.weight
+        is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
+        if not is_number or not (0 < weight < math.inf):
+            raise InvalidArgumentError(f"weight of {each.name!r} must be above 0, got {weight!r}")
+    if not names:
+        raise InvalidArgumentError("a mixture needs at least one environment")
+    return tuple(members)
+
+
+def _interleaved(parts: Sequence[tuple[int, float]]) -> list[tuple[int, int]]:
+    """Return every (member, task), each member as frequent as its weight until its tasks end."""
+    places = [
+        ((task + 0.5) / weight, number, task)
+        for number, (num_tasks, weight) in enumerate(parts)
+        for task in range(num_tasks)
+    ]
+    return [(number, task) for _, number, task in sorted(places)]

@@ -1,0 +1,158 @@
+"""A mixture plays episodes of its environments, by weight, with their own results."""
+
+import copy
+import pickle
+from collections import Counter
+
+import pytest
+
+import mlrl_envs
+from mlrl_envs.errors import InvalidArgumentError, ResetNeededError, UnknownNameError
+from mlrl_envs.mixtures import Member, MixtureEnv
+
+MATH = {"id": "mlrl/math-v1", "options": {"split": "sample"}}
+STORY = {"id": "mlrl/story-v1", "options": {"split": "sample"}}
+KUHN = {"id": "mlrl/kuhn-v0"}
+
+
+def make(*entries):
+    return mlrl_envs.make("env-mixture", envs=list(entries))
+
+
+class Alone:
+    """An environment that is not scored in batches, counts its steps, and draws its tasks."""
+
+    possible_agents = ("a",)
+    max_turns, reward_range = 1, (0.0, 1.0)
+    state_space = mlrl_envs.make("mlrl/story-v1", split="sample").state_space
+
+    def __init__(self):
+        self.agents, self.steps, self.metadata = [], 0, {"name": "alone"}
+
+    def reset(self, seed=None, options=None):
+        self.agents = ["a"]
+        return {"a": f"{seed} {options}"}, {"a": {}}
+
+    def step(self, actions):
+        self.steps += 1
+        self.agents = []
+        return {"a": ""}, {"a": 1.0}, {"a": True}, {"a": False}, {"a": {}}
+
+
+@pytest.mark.parametrize("entries", [(MATH, STORY), (MATH, KUHN)], ids=["same_turns", "a_game"])
+def test_a_mixture_keeps_the_contract(entries):
+    mlrl_envs.check_env(lambda: make(*entries))
+
+
+def test_results_are_those_of_the_environment():
+    env, alone = make(MATH, STORY), mlrl_envs.make("mlrl/story-v1", split="sample")
+    _, infos = env.reset(seed=3, options={"task_id": "story/story/train/1"})
+    alone.reset(seed=3, options={"task_id": "story/train/1"})
+    actions = dict.fromkeys(alone.possible_agents, "A keeper found a letter. It was from home.")
+    assert {info["task_id"] for info in infos.values()} == {"story/story/train/1"}
+    assert env.episode_env == "story"
+    assert env.agents == env.episode_agents == alone.agents
+    found, wanted = env.step(actions), alone.step(actions)
+    assert found[:4] == wanted[:4]
+    assert all(found[4][a]["components"] == wanted[4][a]["components"] for a in actions)
+
+
+def test_the_first_tasks_follow_the_weights():
+    env = make({**MATH, "weight": 3}, STORY)
+    names = []
+    for index in range(8):
+        env.reset(seed=0, options={"task_index": index})
+        names.append(env.episode_env)
+    assert Counter(names) == {"math": 6, "story": 2}
+
+
+def test_every_task_has_one_index():
+    env = make({**MATH, "weight": 100}, STORY)
+    found = set()
+    for index in range(env.num_tasks):
+        _, infos = env.reset(seed=0, options={"task_index": index})
+        found.add(next(iter(infos.values()))["task_id"])
+    assert len(found) == env.num_tasks
+    assert sorted(i for _, group in env.task_groups for i in group) == list(range(env.num_tasks))
+
+
+def test_seeds_draw_environments_by_weight():
+    env = make({**MATH, "weight": 9}, STORY)
+    counts = Counter()
+    for seed in range(300):
+        env.reset(seed=seed)
+        counts[env.episode_env] += 1
+    assert 250 <= counts["math"] <= 290
+
+
+def test_a_batch_is_scored_as_the_episodes_alone():
+    first = make(MATH, STORY, KUHN)
+    envs = [copy.deepcopy(first) for _ in range(6)]
+    for index, env in enumerate(envs):
+        env.reset(seed=index, options={"task_index": index})
+    actions = [dict.fromkeys(env.agents, "Answer: 3") for env in envs]
+    copies = copy.deepcopy(envs)
+    together = mlrl_envs.step_many(envs, actions)
+    assert together == [env.step(each) for env, each in zip(copies, actions, strict=True)]
+
+
+def test_an_environment_without_batches_or_tasks_takes_part():
+    env = MixtureEnv([Member("alone", Alone()), Member("kuhn", mlrl_envs.make("mlrl/kuhn-v0"))])
+    env.reset(seed=1, options={"task_index": 0})
+    assert env.episode_env == "alone"
+    copied = copy.deepcopy(env)
+    ((_, rewards, *_),) = mlrl_envs.step_many([env], [{"a": "text"}])
+    assert rewards == {"a": 1.0}
+    assert (env.agents, copied.agents) == ([], ["a"])
+
+
+def test_copies_and_pickles_continue_alike():
+    env = make(MATH, KUHN)
+    env.reset(seed=5)
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        assert other.agents == env.agents
+        assert other.reset() == copy.deepcopy(env).reset()
+
+
+def test_fingerprints_cover_all_environments():
+    found = [make(MATH, STORY), make(MATH, KUHN), make(MATH, {**STORY, "name": "tales"})]
+    prints = [mlrl_envs.fingerprint(env) for env in found]
+    assert len({each["data"] for each in prints}) == len({each["scorer"] for each in prints}) == 3
+
+
+def test_a_split_is_that_of_all_environments_that_have_one():
+    env = mlrl_envs.make("env-mixture", envs=["mlrl/math-v1", "mlrl/kuhn-v0"], split="sample")
+    sizes = [
+        mlrl_envs.make(name, split="sample").num_tasks for name in ("mlrl/math-v1", "mlrl/kuhn-v0")
+    ]
+    assert env.num_tasks == sum(sizes)
+
+
+@pytest.mark.parametrize(
+    ("envs", "words"),
+    [
+        ([], "a list of environments"),
+        ("mlrl/math-v1", "a list of environments"),
+        ([{}], "needs an id"),
+        ([MATH, MATH], "give each a name"),
+        ([{**MATH, "weight": 0}], "above 0, got 0"),
+        ([{**MATH, "weight": True}], "above 0, got True"),
+        ([{**MATH, "name": "a/b"}], "no /"),
+        ([{**MATH, "options": 3}], "must be a mapping"),
+    ],
+)
+def test_a_mistake_is_one_line(envs, words):
+    with pytest.raises(InvalidArgumentError, match=words) as caught:
+        mlrl_envs.make("env-mixture", envs=envs)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("entry", [{**MATH, "wait": 1}, {"id": "mlrl/mat-v1"}])
+def test_an_unknown_word_names_the_nearest(entry):
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        make(entry)
+
+
+def test_an_episode_must_begin():
+    with pytest.raises(ResetNeededError):
+        make(MATH).state()
