@@ -7,22 +7,25 @@ from dataclasses import replace
 from mlrl_envs.models import ChatReply, Endpoint
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import AgentID, Completion, Usage
+from mlrl_learners.types.conversations import Conversation, chat_messages
 
 __all__ = ["EndpointActor"]
 
 
 class EndpointActor:
-    """Actor that sends each observation as one user message to a server.
+    """Actor that sends each observation as a user message to a server.
 
     Every answer has a seed of its own, derived from the actor's seed and the number of earlier
     answers. Without a seed, the server chooses.
 
     Args:
         endpoint: Server, model, sampling options and seed.
+        conversation: Whether earlier turns of an agent are messages before it, too.
     """
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, *, conversation: bool = False) -> None:
         self.endpoint = endpoint
+        self.conversation = conversation
         self._seed = endpoint.seed
         self._drawn = 0
 
@@ -71,8 +74,14 @@ class EndpointActor:
             first = self._drawn
             self._drawn += len(texts)
             seeds = [derive_seed(self._seed, first + number) for number in range(len(texts))]
-        batch = [[{"role": "user", "content": text}] for text in texts]
-        return endpoint.complete(batch, seeds=seeds)
+        return endpoint.complete([self._messages(text) for text in texts], seeds=seeds)
+
+    def _messages(self, text: str) -> list[dict[str, str]]:
+        is_chat = self.conversation and isinstance(text, Conversation)
+        earlier = text.earlier if is_chat else ()  # type: ignore[attr-defined]  # checked above
+        return [
+            {"role": role, "content": content} for role, content in chat_messages(text, earlier)
+        ]
 
 
 def _group(replies: Iterator[ChatReply], different: int, num_samples: int) -> list[Completion]:

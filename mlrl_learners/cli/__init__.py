@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from mlrl_envs.errors import DataNotFoundError, InvalidArgumentError, MlrlError
 from mlrl_envs.references import import_module
+from mlrl_learners.cli.completion import complete
 from mlrl_learners.cli.network import look_for_hub
 from mlrl_learners.cli.parser import Parser, UnknownOptionError, split_words
 from mlrl_learners.cli.spelling import local_install, respelled
@@ -73,6 +74,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     words = list(sys.argv[1:] if argv is None else argv)
     if argv is None:
+        complete(build_parser)
         look_for_hub()
     _write_any_text()
     # OpenMP threads spin for about 50 µs before they sleep. Longer spinning wastes shared cores; no

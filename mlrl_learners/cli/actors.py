@@ -199,7 +199,11 @@ def _served(rest: str, seed: int, options: Mapping[str, Any] | None) -> Actor:
     """Make an actor from `MODEL@URL`."""
     model, url = _split_served(rest)
     settings = {"temperature": 0.8, "top_p": 0.95, "seed": seed, **(options or {})}
-    return EndpointActor(as_endpoint({**settings, "base_url": url, "model": model}))
+    conversation = settings.pop("conversation", False)
+    if not isinstance(conversation, bool):
+        raise ConfigError(f"conversation must be true or false, got {conversation!r}")
+    endpoint = as_endpoint({**settings, "base_url": url, "model": model})
+    return EndpointActor(endpoint, conversation=conversation)
 
 
 def _split_served(rest: str) -> tuple[str, str]:

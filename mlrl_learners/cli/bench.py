@@ -19,6 +19,7 @@ from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.overrides import split_overrides
 from mlrl_learners.config.yaml import parse_value
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.runs.files import RESULT_FILE
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
@@ -103,7 +104,7 @@ def _run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
             "limited to the tokens of the suite",
             file=sys.stderr,
         )
-    path = arguments.out or folder / "result.json"
+    path = arguments.out or folder / RESULT_FILE
     result = write_result(path, suite, described, played, settings, measures=measures)
     if arguments.json:
         print_json(result)

@@ -14,6 +14,7 @@ from mlrl_learners.cli.actors import check_player, options_of, unwrapped
 from mlrl_learners.cli.bench_actors import NamedActor, takes_options
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.run import from_mapping
+from mlrl_learners.runs.files import CROSSPLAY_FILE
 
 __all__ = ["add_arguments"]
 
@@ -61,7 +62,7 @@ def _crossplay(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     folder = arguments.run_dir or Path("runs") / "crossplay" / slug
     suite = crossplay_suite(entry, arguments.seeds)
     result = crossplay(suite, sources, folder, settings)
-    path = arguments.out or folder / "crossplay.json"
+    path = arguments.out or folder / CROSSPLAY_FILE
     write_json(path, result)
     if arguments.json:
         print_json(result)

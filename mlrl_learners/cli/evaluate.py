@@ -177,6 +177,13 @@ def _print(result: EvaluationResult) -> None:
         *((f"  against {name}", f"{value:.4f}") for name, value in _by_opponent(result)),
         *((f"  from {n}", _with_interval(v, parts[n])) for n, v in result.components.items()),
         ("solved", _with_interval(result.solved_rate, result.solved_interval)),
+        *(
+            (
+                f"  in {name}",
+                f"{_with_interval(e.mean_return, e.interval)}, solved {e.solved_rate:.4f}",
+            )
+            for name, e in result.environments.items()
+        ),
         *((f"pass@{k}", f"{value:.4f}") for k, value in result.pass_at_k.items() if k > 1),
         ("tokens", _tokens(result.tokens, result.prompt_tokens)),
         *(

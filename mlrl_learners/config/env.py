@@ -1,17 +1,31 @@
-"""Section `env` of a configuration: the environment, and the servers that play it."""
+"""Section `env` of a configuration: the environment, or several, and the servers that play it."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
+from mlrl_envs.mixtures import KEYS, MIXTURE
 from mlrl_envs.naming import id_of, options_of
+from mlrl_envs.references import absolute
 from mlrl_envs.serve import remote_id
 from mlrl_envs.types import TextEnv
-from mlrl_learners.errors import ConfigError
+from mlrl_learners.errors import ConfigError, unknown_name
 
-__all__ = ["DEFAULT_SPLIT", "EnvConfig", "chosen_env", "evaluation_options"]
+__all__ = [
+    "DEFAULT_SPLIT",
+    "EnvConfig",
+    "EnvLike",
+    "chosen_env",
+    "evaluation_options",
+    "several_envs",
+    "with_absolute_id",
+    "with_env_mapping",
+]
 
 DEFAULT_SPLIT = "eval"
+EnvLike: TypeAlias = str | TextEnv | Callable[..., TextEnv]
+"""An id, an environment, or a function or class that makes one."""
+ENTRIES = "envs"  # option of a mixture
 
 
 @dataclass(frozen=True)
@@ -35,15 +49,73 @@ class EnvConfig:
         return remote_id(self.id, self.server)
 
 
-def chosen_env(env_id: str | None, env: str | TextEnv | Callable[..., TextEnv] | None) -> str:
-    """Return the id of the environment that is given by an id or by itself.
+def several_envs(entries: Sequence[Any]) -> dict[str, Any]:
+    """Return the values of section `env` for several environments, which one run plays.
+
+    Args:
+        entries: For each an environment, or a mapping with `id` (an environment, too) and, if
+            needed, `name`, `weight`, `options` and `server`.
 
     Raises:
-        ConfigError: If neither or both are given.
+        ConfigError: If there is no entry, or one has no id.
+        UnknownNameError: If an entry has an unknown key.
+    """
+    if not entries:
+        raise ConfigError("env needs at least one environment, got an empty list")
+    return {"id": MIXTURE, "options": {ENTRIES: [_entry(each) for each in entries]}}
+
+
+def with_env_mapping(sections: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sections of a configuration whose `env` is a mapping, also for several environments.
+
+    Raises:
+        ConfigError: See `several_envs`.
+    """
+    env = sections.get("env")
+    return {**sections, "env": several_envs(env)} if isinstance(env, list) else dict(sections)
+
+
+def chosen_env(
+    env_id: str | None,
+    env: EnvLike | Sequence[Any] | None,
+    env_options: Mapping[str, Any] | None = None,
+) -> tuple[str, dict[str, Any]]:
+    """Return the id and the options of what is given: an id, an environment, or a list of several.
+
+    Raises:
+        ConfigError: If neither or both are given, or see `several_envs`.
     """
     if (env_id is None) == (env is None):
         raise ConfigError("give env_id, the id of an environment, or env, and not both")
-    return id_of(env_id if env is None else env)  # type: ignore[arg-type]  # one is given
+    options = dict(env_options or {})
+    if isinstance(env, list | tuple):
+        values = several_envs(env)
+        return values["id"], {**values["options"], **options}
+    return id_of(env_id if env is None else env), options  # type: ignore[arg-type]  # one is given
+
+
+def with_absolute_id(config: EnvConfig) -> EnvConfig:
+    """Return the section with absolute paths of Python files, for use in any folder."""
+    options = dict(config.options)
+    if config.id == MIXTURE and isinstance(options.get(ENTRIES), list):
+        options[ENTRIES] = [
+            {**each, "id": absolute(each["id"])}
+            if isinstance(each, dict) and "id" in each
+            else each
+            for each in options[ENTRIES]
+        ]
+    return replace(config, id=absolute(config.id), options=options)
+
+
+def _entry(given: Any) -> dict[str, Any]:  # noqa: ANN401  a mapping or an environment
+    values = dict(given) if isinstance(given, Mapping) else {"id": given}
+    for key in values:
+        if key not in (*KEYS, "server"):
+            raise unknown_name("key of an environment", str(key), [*KEYS, "server"])
+    if values.get("id") is None:
+        raise ConfigError(f"an environment of env needs an id, got {given!r}")
+    server = values.pop("server", None)
+    return {**values, "id": remote_id(id_of(values["id"]), server)}
 
 
 def evaluation_options(env_id: str, options: Mapping[str, Any] | None) -> dict[str, Any]:

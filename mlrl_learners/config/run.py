@@ -15,7 +15,7 @@ from typing import Any, Literal, get_type_hints
 
 from mlrl_envs.references import import_module
 from mlrl_learners.config.code import CodeConfig
-from mlrl_learners.config.env import EnvConfig
+from mlrl_learners.config.env import EnvConfig, with_env_mapping
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.option_places import option_path
 from mlrl_learners.config.options import accepts, describe_type
@@ -149,7 +149,7 @@ class RunConfig:
     """Complete configuration of a training run.
 
     Attributes:
-        env: The environment.
+        env: The environment; in a file also a list of several, see `several_envs`.
         learner: The learner and the models of its agents.
         rollout: Rollout settings that replace those of the learner.
         train: Length of the training, checkpoints and evaluations.
@@ -248,7 +248,7 @@ def _checked_sections(raw: object) -> dict[str, dict[str, Any]]:
     if not isinstance(raw, Mapping):
         raise ConfigError(f"a configuration is a mapping of {', '.join(SECTIONS)}, got {raw!r}")
     sections: dict[str, dict[str, Any]] = {}
-    for section, values in raw.items():
+    for section, values in with_env_mapping(raw).items():
         if section not in SECTIONS:
             raise unknown_name("key", section, SECTIONS)
         if not isinstance(values, Mapping | None):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mlrl_envs.references import absolute
 from mlrl_learners.config.code import CodeConfig
+from mlrl_learners.config.env import with_absolute_id
 from mlrl_learners.config.option_places import grouped
 from mlrl_learners.config.run import RunConfig, load_config
 
@@ -37,7 +38,7 @@ def with_absolute_paths(config: RunConfig, imports: Sequence[str] = ()) -> RunCo
     places = dict.fromkeys(map(absolute, [*config.code.imports, *imports]))
     return dataclasses.replace(
         config,
-        env=dataclasses.replace(config.env, id=absolute(config.env.id)),
+        env=with_absolute_id(config.env),
         learner=dataclasses.replace(config.learner, name=absolute(config.learner.name)),
         code=CodeConfig(list(places)),
     )

@@ -13,10 +13,9 @@ from typing import Any
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_envs.serve import remote_id
-from mlrl_envs.types import TextEnv
-from mlrl_learners.config.env import chosen_env, evaluation_options
+from mlrl_learners.config.env import EnvLike, chosen_env, evaluation_options
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.figures.episode_figures import figures_of
+from mlrl_learners.figures.episode_figures import env_figures, figures_of
 from mlrl_learners.play.jobs import (
     Job,
     batches,
@@ -41,7 +40,7 @@ def evaluate(
     *,
     actor: Actor,
     env_id: str | None = None,
-    env: str | TextEnv | Callable[..., TextEnv] | None = None,
+    env: EnvLike | Sequence[Any] | None = None,
     split: str | None = "eval",
     env_options: Mapping[str, Any] | None = None,
     env_server: str | Sequence[str] | None = None,
@@ -63,8 +62,8 @@ def evaluate(
     Args:
         actor: Plays every agent that has no opponent; figures are those of its agents.
         env_id: A registered environment, or a reference as for `mlrl_envs.make`.
-        env: In place of `env_id`, an environment, of which copies are played, or a function or
-            class that makes one.
+        env: In place of `env_id`, an environment, of which copies are played, a function or class
+            that makes one, or a list of several, see `mlrl_learners.config.env.several_envs`.
         split: Split to play; None, or the default, for environments without splits.
         env_options: Arguments of `mlrl_envs.make` other than the split.
         env_server: Environment servers that play it, `host:port`; None for this process.
@@ -84,9 +83,8 @@ def evaluate(
         InfraError: If infrastructure broke every episode.
     """
     ks = _checked_ks(k, samples)
-    env_id = chosen_env(env_id, env)
+    env_id, options = chosen_env(env_id, env, env_options)
     location = remote_id(env_id, env_server)
-    options = dict(env_options or {})
     if split:
         options = evaluation_options(location, {**options, "split": split})
         split = options.get("split")
@@ -113,7 +111,8 @@ def evaluate(
     if not episodes:
         raise InfraError(f"every episode of {env_id} failed: {failures[0].message}")
     seconds = time.perf_counter() - started
-    figures = figures_of([own_episode(each) for each in episodes], ks=ks, seed=seed)
+    own = [own_episode(each) for each in episodes]
+    figures = figures_of(own, ks=ks, seed=seed)
     return EvaluationResult(
         env_id=env_id,
         split=split,
@@ -123,6 +122,7 @@ def evaluate(
         seconds=seconds,
         episodes=tuple(episodes),
         failures=tuple(failures),
+        environments=env_figures(own, seed=seed),
         **{name: getattr(figures, name) for name in figures.__slots__},
     )
 

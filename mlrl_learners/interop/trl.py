@@ -1,27 +1,33 @@
-"""Single-agent view of an environment for TRL's `GRPOTrainer`: a data set and a reward function.
+"""Single-agent view of an environment for TRL's `GRPOTrainer`.
+
+One turn, with a data set and a reward function:
 
     view = SingleAgentView("mlrl/humaneval-v1", num_aux=0)
     GRPOTrainer(model, reward_funcs=view.reward, train_dataset=view.dataset(), args=config).train()
 
-A completion is the agent's first turn of an episode, before which its teammates may act. Its reward
-includes what arrives while the agent waits after it. Not covered: later turns, and several learning
-agents; see `mlrl_learners.interop.comlrl` and the learners of this package.
+Several turns, which the model plays by calls of the tool `answer`:
+
+    view = SingleAgentView("mlrl/humaneval-v1", num_aux=0, max_turns=2)
+    GRPOTrainer(
+        model, environment_factory=view.environment, train_dataset=view.dataset(), args=config
+    ).train()
+
+Other agents are played by a fixed actor. A reward includes what arrives while the agent waits after
+its turn. Not covered: several learning agents; see `mlrl_learners.interop.comlrl` and the learners
+of this package.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import mlrl_envs
-from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.interop.seat import Episode, Seat
 from mlrl_learners.interop.tasks import as_dataset, make_counted
-from mlrl_learners.play.steps import acting_observations
-from mlrl_learners.types import Actor, AgentID, Spectator
+from mlrl_learners.types import Actor, AgentID
 
-__all__ = ["SingleAgentView"]
+__all__ = ["SingleAgentView", "ToolEnvironment"]
 
 Message = Mapping[str, Any]
+OVER = "The episode is over."
 
 
 class SingleAgentView:
@@ -52,25 +58,17 @@ class SingleAgentView:
         seed: int = 0,
         **env_options: Any,  # noqa: ANN401 - the environment checks its options
     ) -> None:
-        self._env = make_counted(env_id, env_options)
-        agents: list[AgentID] = self._env.possible_agents
-        if agent is not None and agent not in agents:
-            raise unknown_name("agent", agent, agents)
-        if len(agents) > 1 and (agent is None or teammates is None):
-            raise ConfigError(
-                f"{env_id} has the agents {', '.join(agents)}: say which one learns (agent=...) "
-                "and which actor plays the others (teammates=...)"
-            )
-        self.agent: AgentID = agent or agents[0]
-        self._teammates, self._seed = teammates, seed
+        env = make_counted(env_id, env_options)
+        self._num_tasks = int(env.num_tasks)
+        self._seat = Seat(env, agent=agent, teammates=teammates, seed=seed)
+        self.agent: AgentID = self._seat.agent
 
     def rows(self) -> list[dict[str, Any]]:
         """Return one row per task: `prompt`, a single user message, and `task_index`."""
-        env = copy.deepcopy(self._env)
         rows = []
-        for index in range(env.num_tasks):
-            (played,) = self._begin([env], [index])
-            content = played.observations[self.agent]
+        for index in range(self._num_tasks):
+            (episode,) = self._seat.begin([index])
+            content = episode.observations[self.agent]
             rows.append({"prompt": [{"role": "user", "content": content}], "task_index": index})
         return rows
 
@@ -89,7 +87,7 @@ class SingleAgentView:
         task_index: Sequence[int],
         **_: object,
     ) -> list[float]:
-        """Return the reward of each completion; all of them are scored as one batch.
+        """Return the reward of each completion, the agent's first turn, scored as one batch.
 
         Args:
             prompts: Prompts of the rows; ignored.
@@ -100,69 +98,72 @@ class SingleAgentView:
             InfraError: If infrastructure fails.
             ConfigError: If a task ends before the agent acts.
         """
-        played = self._begin([copy.deepcopy(self._env) for _ in task_index], task_index)
-        own = [{self.agent: _text(completion)} for completion in completions]
-        for each in played:
-            each.reward = 0.0
-        self._step(played, own)
-        self._wait(played)
-        return [each.reward for each in played]
+        episodes = self._seat.begin(task_index)
+        self._seat.act(episodes, [_text(completion) for completion in completions])
+        return [episode.reward for episode in episodes]
 
-    def _begin(self, envs: Sequence[Any], indices: Sequence[int]) -> list["_Played"]:
-        """Reset environments, and play them until the agent acts."""
-        played = []
-        for env, index in zip(envs, indices, strict=True):
-            observations, infos = env.reset(seed=self._seed, options={"task_index": int(index)})
-            played.append(_Played(env, acting_observations(env.agents, observations, infos)))
-        self._wait(played)
-        for index, each in zip(indices, played, strict=True):
-            if self.agent not in each.observations:
-                raise ConfigError(f"task {index} ended before {self.agent!r} acted")
-        return played
-
-    def _wait(self, played: Sequence["_Played"]) -> None:
-        """Let the teammates play while the agent waits."""
-        while waiting := [
-            each
-            for each in played
-            if self.agent in each.env.agents and self.agent not in each.observations
-        ]:
-            self._step(waiting, [{} for _ in waiting])
-
-    def _step(self, played: Sequence["_Played"], own: Sequence[Mapping[AgentID, str]]) -> None:
-        """Play one turn of many episodes as one batch, with the teammates' answers."""
-        envs = [each.env for each in played]
-        actions = [{**o, **a} for o, a in zip(self._others(played), own, strict=True)]
-        for each, result in zip(played, mlrl_envs.step_many(envs, actions), strict=True):
-            each.reward += float(result[1].get(self.agent, 0.0))
-            each.observations = acting_observations(each.env.agents, result[0], result[-1])
-
-    def _others(self, played: Sequence["_Played"]) -> list[dict[AgentID, str]]:
-        """Return the answers of the teammates that act."""
-        if self._teammates is None:
-            return [{} for _ in played]
-        if isinstance(self._teammates, Spectator):
-            self._teammates.watch([each.env for each in played])
-        asked = [
-            {a: text for a, text in each.observations.items() if a != self.agent} for each in played
-        ]
-        answers = self._teammates.act(asked, num_samples=1)
-        return [{a: group[0].text for a, group in answer.items()} for answer in answers]
+    def environment(self) -> "ToolEnvironment":
+        """Return an environment for TRL's `environment_factory`."""
+        return ToolEnvironment(self._seat)
 
 
-@dataclass
-class _Played:
-    """An episode on its way.
+class ToolEnvironment:
+    """Episodes that a model plays by calls of a tool, with the names that TRL looks for.
 
-    Attributes:
-        env: Its environment.
-        observations: Observations of the agents that act next.
-        reward: What the learning agent has earned.
+    TRL turns errors of a tool into texts for the model; the error of infrastructure is raised again
+    where the reward is asked for.
+
+    Args:
+        seat: The agent's seat.
     """
 
-    env: Any
-    observations: Mapping[AgentID, str]
-    reward: float = 0.0
+    def __init__(self, seat: Seat) -> None:
+        self._seat = seat
+        self._episode: Episode | None = None
+        self._error: Exception | None = None
+
+    def reset(self, task_index: int, **_: object) -> None:
+        """Begin the episode of a row, whose prompt holds the first observation.
+
+        Args:
+            task_index: Task of the row.
+            **_: Other fields of the row.
+        """
+        self._error = None
+        (self._episode,) = self._seat.begin([task_index])
+
+    def answer(self, text: str) -> str:
+        """Give your answer to the last observation, and read the next observation.
+
+        Args:
+            text: The whole answer.
+
+        Returns:
+            The next observation, or that the episode is over.
+        """
+        episode = self._begun()
+        if not self._seat.acts(episode):
+            return OVER
+        try:
+            self._seat.act([episode], [str(text)])
+        except Exception as error:
+            self._error = error
+            raise
+        return episode.observations[self._seat.agent] if self._seat.acts(episode) else OVER
+
+    def get_reward(self) -> float:
+        """Return what the agent has earned; a model that never answered gave an empty answer."""
+        if self._error is not None:
+            raise self._error
+        episode = self._begun()
+        if not episode.num_steps:
+            self._seat.act([episode], [""])
+        return episode.reward
+
+    def _begun(self) -> Episode:
+        if self._episode is None:
+            raise RuntimeError("reset must be called first")
+        return self._episode
 
 
 def _text(completion: str | Sequence[Message]) -> str:

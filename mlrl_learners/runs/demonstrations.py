@@ -22,7 +22,7 @@ from mlrl_learners.runs.stored import (
     require_keys,
     texts,
 )
-from mlrl_learners.types import AgentID
+from mlrl_learners.types import AgentID, Conversation, continued
 
 __all__ = ["Demonstration", "JointTurn", "read_demonstrations", "read_joint_turns"]
 
@@ -166,7 +166,14 @@ def _own_turn(turn: StoredTurn, opponents: Collection[AgentID]) -> StoredTurn:
 
 
 def _turns(record: Record, names: Sequence[str]) -> Sequence[StoredTurn]:
-    """Decode turns that must have some keys."""
+    """Decode turns that must have some keys; observations know the turns before."""
     for turn in record["turns"]:
         require_keys(turn, names)
-    return decode_turns(record)
+    turns: list[StoredTurn] = []
+    earlier: dict[AgentID, tuple[tuple[str, str], ...]] = {}
+    for turn in decode_turns(record):
+        told = {a: Conversation(text, earlier.get(a, ())) for a, text in turn.observations.items()}
+        turns.append(replace(turn, observations=told))
+        acted = {a: text for a, text in turn.actions.items() if a in turn.observations}
+        earlier = continued(turn.observations, acted, earlier)
+    return turns

@@ -3,9 +3,10 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from mlrl_learners.figures.episode_figures import EnvFigures
 from mlrl_learners.runs.records import episode_record, failure_record
 from mlrl_learners.runs.stored import Record, StoredEpisode, decode_episode, whole_number
 from mlrl_learners.types import AgentID, Episode, FailedEpisode, Usage
@@ -47,6 +48,7 @@ class EvaluationResult:
         seconds: Wall-clock time.
         episodes: Every episode, in the order of tasks and samples.
         failures: Episodes that infrastructure broke; they are part of no figure.
+        environments: Name -> figures of each environment; empty where there is one.
     """
 
     env_id: str
@@ -69,6 +71,7 @@ class EvaluationResult:
     seconds: float
     episodes: tuple[Episode, ...]
     failures: tuple[FailedEpisode, ...]
+    environments: Mapping[str, EnvFigures] = field(default_factory=dict)
 
     @property
     def seconds_per_episode(self) -> float:
@@ -100,9 +103,15 @@ class EvaluationResult:
             "prompt_tokens": self.prompt_tokens,
             "seconds": self.seconds,
             "seconds_per_episode": self.seconds_per_episode,
+            **self._environments(),
             "episodes": [episode_record(episode) for episode in self.episodes],
             "failures": [failure_record(failure) for failure in self.failures],
         }
+
+    def _environments(self) -> dict[str, Any]:
+        """Return the key `environments`, which evaluations of one environment lack."""
+        figures = {name: asdict(each) for name, each in self.environments.items()}
+        return {"environments": figures} if figures else {}
 
 
 @dataclass(frozen=True, slots=True)

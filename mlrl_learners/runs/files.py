@@ -5,11 +5,13 @@ The folder of a benchmark run has the same `EPISODES_FILE` and `FAILURES_FILE`.
 
 __all__ = [
     "CONFIG_FILE",
+    "CROSSPLAY_FILE",
     "ENVIRONMENT_FILE",
     "EPISODES_FILE",
     "EVALUATIONS_FILE",
     "FAILURES_FILE",
     "METRICS_FILE",
+    "RESULT_FILE",
     "RUN_FILES",
 ]
 
@@ -25,6 +27,11 @@ EVALUATIONS_FILE = "evaluations.jsonl"
 """One line per evaluation, episodes included."""
 FAILURES_FILE = "failures.jsonl"
 """One line per episode that infrastructure broke."""
+
+RESULT_FILE = "result.json"
+"""Figures of a suite, in the folder of `mlrl bench run`."""
+CROSSPLAY_FILE = "crossplay.json"
+"""Figures of a cross-play, in the folder of `mlrl bench crossplay`."""
 
 RUN_FILES = frozenset(
     {

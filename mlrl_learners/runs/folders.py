@@ -4,12 +4,14 @@ A folder is written under another name and renamed; what a killed process left i
 next write.
 """
 
+import contextlib
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from mlrl_learners.errors import PeerError, RunDirError
+from mlrl_envs.errors import MlrlError
+from mlrl_learners.errors import CheckpointError, PeerError, RunDirError
 
 __all__ = [
     "LEARNER_FOLDER",
@@ -18,6 +20,7 @@ __all__ = [
     "WEIGHTS_ONLY",
     "is_file_error",
     "numbered_folders",
+    "reading",
     "remove_folder",
     "write_folder",
 ]
@@ -81,6 +84,27 @@ def is_file_error(error: Exception) -> bool:
     """Return whether an error is that of a file; torch and safetensors have their own types."""
     is_safetensors = type(error).__module__.startswith("safetensors")
     return isinstance(error, OSError | RuntimeError) or is_safetensors
+
+
+@contextlib.contextmanager
+def reading(path: Path, advice: str = "") -> Iterator[None]:
+    """Turn an error of a file below `path` into a `CheckpointError` that names the path.
+
+    Args:
+        path: A checkpoint, or a folder of weights.
+        advice: End of the message.
+
+    Raises:
+        CheckpointError: If a file cannot be read. Errors of mlrl are raised unchanged.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, MlrlError) or not is_file_error(error):
+            raise
+        reason = str(error).strip().partition("\n")[0]
+        message = f"{str(path)!r} cannot be loaded, it may be damaged: {reason}{advice}"
+        raise CheckpointError(message) from error
 
 
 def remove_folder(folder: Path) -> None:

@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 
 import mlrl_envs
@@ -5,6 +7,7 @@ from mlrl_envs.errors import InfraError, UnknownNameError
 from mlrl_learners.actors import RandomActor, ReferenceActor
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.interop import SingleAgentView
+from mlrl_learners.policies import tiny_model
 from mlrl_learners.testing import ScriptedActor
 
 
@@ -80,3 +83,87 @@ def test_broken_infrastructure_is_raised_and_never_a_reward(addition_env):
 def test_rows_become_a_dataset(view):
     pytest.importorskip("datasets")
     assert view.dataset().to_list() == view.rows()
+
+
+def playing(addition_env, **options):
+    view = SingleAgentView(
+        addition_env, agent="left", teammates=ScriptedActor(right_answer), **options
+    )
+    return view.environment()
+
+
+def test_a_tool_plays_turn_after_turn(addition_env):
+    environment = playing(addition_env)
+    for _ in range(2):  # instances are used again
+        environment.reset(task_index=2, prompt=[])
+        assert environment.answer("9") == "2"
+        assert environment.answer("3") == "The episode is over."
+        assert environment.answer("again") == "The episode is over."
+        assert environment.get_reward() == 1.0
+
+
+def test_silence_is_an_empty_answer(addition_env):
+    environment = playing(addition_env)
+    environment.reset(task_index=2)
+    assert environment.get_reward() == 0.0
+    assert environment.answer("3") == "The episode is over."  # the second turn
+    assert environment.get_reward() == 1.0
+
+
+def test_broken_infrastructure_is_raised_again_where_the_reward_is_asked_for(addition_env):
+    environment = playing(addition_env, broken=True)
+    environment.reset(task_index=3)
+    with pytest.raises(InfraError):
+        environment.answer("4")
+    with pytest.raises(InfraError):
+        environment.get_reward()
+    environment.reset(task_index=2)
+    environment.answer("3")
+    assert environment.get_reward() == 1.0
+
+
+CALL = '<tool_call>\n{"name": "answer", "arguments": {"text": "%s"}}\n</tool_call><|im_end|>'
+
+
+@pytest.mark.slow
+def test_trl_trains_over_several_turns(addition_env, tmp_path, monkeypatch):
+    trl = pytest.importorskip("trl", reason="trl is not installed")
+    pytest.importorskip("datasets")
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    model, tokenizer = tiny_model()
+    templates = Path(trl.__file__).parent / "chat_templates"
+    tokenizer.chat_template = (templates / "qwen3.jinja").read_text()
+    asked = []
+
+    class Scripted(trl.GRPOTrainer):
+        """Samples a wrong answer, then a right one, then a closing word."""
+
+        def _generate_single_turn(self, prompt_ids, *_, **__):
+            texts = [tokenizer.decode(ids) for ids in prompt_ids]
+            asked.extend(texts)
+            replies = [self._reply(text) for text in texts]
+            ids = [tokenizer(reply)["input_ids"] for reply in replies]
+            return ids, None
+
+        def _reply(self, text):
+            answers = text.count("<tool_response>")
+            task = int(text.partition("<|im_start|>user\n")[2].partition("<")[0])
+            return ("Done.<|im_end|>", CALL % (task + 1), CALL % "?")[max(0, 2 - answers)]
+
+    view = SingleAgentView(addition_env, agent="left", teammates=ScriptedActor(right_answer))
+    trainer = Scripted(
+        model,
+        processing_class=tokenizer,
+        train_dataset=view.dataset(),
+        environment_factory=view.environment,
+        args=trl.GRPOConfig(
+            output_dir=str(tmp_path), max_steps=2, num_generations=2,
+            per_device_train_batch_size=2, max_completion_length=1024, logging_steps=1,
+            report_to="none", use_cpu=True, save_strategy="no",
+        ),
+    )  # fmt: skip
+    trainer.train()
+    logged = [each for each in trainer.state.log_history if "reward" in each]
+    assert [each["reward"] for each in logged] == [1.0, 1.0]
+    assert any("<tool_response>\nThe episode is over." in text for text in asked)
+    assert '"name": "answer"' in asked[0]

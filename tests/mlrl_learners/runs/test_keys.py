@@ -54,6 +54,12 @@ OTHER_MEANINGS = {
     "mlrl_learners.monitor.index": ({"turns"}, "a column of the index"),
     "mlrl_learners.monitor.pages.episode": ({"turns"}, "a class of the style sheet"),
     "mlrl_learners.monitor.pages.episodes": ({"turns"}, "a column of the table"),
+    "mlrl_learners.report.bench_tables": ({"solved_rate"}, RESULT_FILES),
+    "mlrl_learners.serving.replies": (
+        {"finish_reason", "logprobs", "prompt_tokens", "token_ids"},
+        "a field of OpenAI's protocol",
+    ),
+    "mlrl_learners.serving.requests": ({"logprobs"}, "a field of OpenAI's protocol"),
     "mlrl_learners.algorithms.answer_advantages": ({"node"}, "a value of an option"),
     "mlrl_learners.algorithms.magrpo_config": ({"node"}, "a value of an option"),
     "mlrl_learners.algorithms.policy_gradient_options": ({"node"}, "a value of an option"),

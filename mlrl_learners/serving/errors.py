@@ -1,0 +1,30 @@
+"""Errors of requests, in OpenAI's format."""
+
+from typing import Any
+
+from mlrl_envs.errors import MlrlError
+
+__all__ = ["RequestError", "error_body"]
+
+TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+class RequestError(MlrlError, ValueError):
+    """A request that is not answered.
+
+    Attributes:
+        status: HTTP status.
+        param: Field of the request that is wrong, if it is one.
+    """
+
+    def __init__(self, message: str, *, status: int = 400, param: str | None = None) -> None:
+        super().__init__(message)
+        self.status, self.param = status, param
+
+
+def error_body(error: RequestError) -> dict[str, Any]:
+    """Return the body of the answer to a request that failed."""
+    kind = "server_error" if error.status >= 500 else "invalid_request_error"
+    message = " ".join(str(error).split())
+    fields = {"message": message, "type": TYPES.get(error.status, kind), "param": error.param}
+    return {"error": {**fields, "code": error.status}}

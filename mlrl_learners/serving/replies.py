@@ -1,0 +1,191 @@
+"""Answers in the formats of OpenAI's chat and completions protocols, whole and as streams.
+
+With `return_token_ids`, ids are where vLLM puts them: `token_ids` in a choice, `prompt_token_ids`
+in a choice of a completion or beside the choices of a chat. `metadata.weight_version` is SGLang's.
+"""
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlrl_learners.serving.answers import Answer, Job, ShownToken
+
+__all__ = ["Reply"]
+
+LEAST_LOGPROB = -9999.0  # what OpenAI writes for a token that cannot be sampled
+Choice = dict[str, Any]
+
+
+@dataclass
+class Reply:
+    """The reply to one job.
+
+    Attributes:
+        job: The job.
+        tokenizer: Tokenizer of the model.
+        id: Id of the reply.
+        created: Unix time in seconds.
+    """
+
+    job: Job
+    tokenizer: Any
+    id: str = field(default_factory=lambda: secrets.token_hex(12))
+    created: int = field(default_factory=lambda: int(time.time()))
+
+    def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
+        """Return the body of a reply that is no stream."""
+        asked = self.job.request
+        choices = [self._choice(number, answer) for number, answer in enumerate(answers)]
+        kind = "chat.completion" if asked.is_chat else "text_completion"
+        body = self._body(kind, choices) | {"usage": self.usage(answers)}
+        if asked.is_chat and asked.return_token_ids:
+            body["prompt_token_ids"] = list(self.job.prompts[0])
+        return body
+
+    def opening(self) -> list[dict[str, Any]]:
+        """Return the first events of a stream: roles, and the ids of the prompts if wanted."""
+        asked = self.job.request
+        events = []
+        for number in range(asked.num_answers if asked.is_chat else 0):
+            event = self._event(number, "", (), {"role": "assistant"})
+            if asked.return_token_ids:
+                event["prompt_token_ids"] = list(self.job.prompts[0])
+            events.append(event)
+        return events
+
+    def part(
+        self, number: int, text: str, tokens: Sequence[ShownToken], start: int = 0
+    ) -> dict[str, Any]:
+        """Return the event of new text and tokens of an answer; `start` is the text's place."""
+        return self._event(number, text, tokens, {}, start=start)
+
+    def end(self, number: int, text: str, answer: Answer) -> dict[str, Any]:
+        """Return the event that ends an answer, with the text that was not sent yet."""
+        event = self._event(number, text, (), {})
+        event["choices"][0]["finish_reason"] = answer.finish_reason
+        return event
+
+    def usage_event(self, answers: Sequence[Answer]) -> dict[str, Any]:
+        """Return the event with the token counts, which is the last one."""
+        kind = "chat.completion.chunk" if self.job.request.is_chat else "text_completion"
+        return self._body(kind, []) | {"usage": self.usage(answers)}
+
+    def usage(self, answers: Sequence[Answer]) -> dict[str, int]:
+        """Return the numbers of tokens."""
+        prompt = sum(map(len, self.job.prompts))
+        written = sum(len(answer.token_ids) for answer in answers)
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": written,
+            "total_tokens": prompt + written,
+        }
+
+    def _body(self, kind: str, choices: list[Choice]) -> dict[str, Any]:
+        prefix = "chatcmpl" if self.job.request.is_chat else "cmpl"
+        return {
+            "id": f"{prefix}-{self.id}",
+            "object": kind,
+            "created": self.created,
+            "model": self.job.request.model,
+            "choices": choices,
+            "system_fingerprint": f"v{self.job.version}",
+            "metadata": {"weight_version": str(self.job.version)},
+        }
+
+    def _choice(self, number: int, answer: Answer) -> Choice:
+        asked = self.job.request
+        tops = answer.tops or [()] * len(answer.token_ids)
+        tokens = [
+            ShownToken(number, *each)
+            for each in zip(answer.token_ids, answer.logprobs, tops, strict=True)
+        ]
+        choice: Choice = {
+            "index": number,
+            "finish_reason": answer.finish_reason,
+            "logprobs": self._logprobs(tokens, 0),
+        }
+        if asked.is_chat:
+            choice["message"] = {"role": "assistant", "content": answer.text}
+        else:
+            choice["text"] = answer.text
+        if asked.return_token_ids:
+            choice["token_ids"] = list(answer.token_ids)
+            if not asked.is_chat:
+                choice["prompt_token_ids"] = list(self._prompt(number))
+        return choice
+
+    def _event(
+        self,
+        number: int,
+        text: str,
+        tokens: Sequence[ShownToken],
+        delta: Mapping[str, str],
+        *,
+        start: int = 0,
+    ) -> dict[str, Any]:
+        asked = self.job.request
+        logprobs = self._logprobs(tokens, start) if tokens else None
+        choice: Choice = {"index": number, "finish_reason": None, "logprobs": logprobs}
+        if asked.is_chat:
+            choice["delta"] = {**delta, "content": text}
+        else:
+            choice["text"] = text
+        if asked.return_token_ids:
+            choice["token_ids"] = [token.token_id for token in tokens]
+            if not asked.is_chat and tokens and start == 0:
+                choice["prompt_token_ids"] = list(self._prompt(number))
+        return self._body("chat.completion.chunk" if asked.is_chat else "text_completion", [choice])
+
+    def _prompt(self, number: int) -> Sequence[int]:
+        return self.job.prompts[number // self.job.request.num_samples]
+
+    def _logprobs(self, tokens: Sequence[ShownToken], start: int) -> dict[str, Any] | None:
+        """Return the log-probabilities of tokens in the format of the protocol."""
+        asked = self.job.request
+        if asked.num_top is None:
+            return None
+        if asked.is_chat:
+            return {"content": [self._chat_logprob(token) for token in tokens]}
+        names = [self._name(token.token_id) for token in tokens]
+        offsets = []
+        for token in tokens:
+            offsets.append(start)
+            start += len(self.tokenizer.decode([token.token_id]))
+        return {
+            "tokens": names,
+            "token_logprobs": [_finite(token.logprob) for token in tokens],
+            "top_logprobs": self._completion_tops(tokens),
+            "text_offset": offsets,
+        }
+
+    def _completion_tops(self, tokens: Sequence[ShownToken]) -> list[dict[str, float]] | None:
+        """Return the likeliest tokens and the sampled one of each token, by name."""
+        if not self.job.request.num_top:
+            return None
+        return [
+            {
+                self._name(token_id): _finite(logprob)
+                for token_id, logprob in (*token.top, (token.token_id, token.logprob))
+            }
+            for token in tokens
+        ]
+
+    def _chat_logprob(self, token: ShownToken) -> dict[str, Any]:
+        top = [self._named(*each) for each in token.top]
+        return {**self._named(token.token_id, token.logprob), "top_logprobs": top}
+
+    def _named(self, token_id: int, logprob: float) -> dict[str, Any]:
+        name = self._name(token_id)
+        return {"token": name, "logprob": _finite(logprob), "bytes": list(name.encode())}
+
+    def _name(self, token_id: int) -> str:
+        if self.job.request.tokens_as_ids:
+            return f"token_id:{token_id}"
+        name: str = self.tokenizer.decode([token_id])
+        return name
+
+
+def _finite(logprob: float) -> float:
+    return max(LEAST_LOGPROB, logprob)
