@@ -11,7 +11,7 @@ from mlrl_learners.figures.bootstrap import Interval, bootstrap_interval
 from mlrl_learners.figures.means import component_means, mean, pass_at_k, team_return
 from mlrl_learners.types import AgentID, Episode, Usage
 
-__all__ = ["Figures", "figures_of"]
+__all__ = ["EnvFigures", "Figures", "env_figures", "figures_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +30,33 @@ class Figures:
     agent_tokens: Mapping[AgentID, Usage]
     tokens: int
     prompt_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class EnvFigures:
+    """Figures of one environment among several; `EvaluationResult` documents the fields."""
+
+    mean_return: float
+    interval: Interval
+    solved_rate: float
+    solved_interval: Interval
+
+
+def env_figures(episodes: Sequence[Episode], *, seed: int) -> dict[str, EnvFigures]:
+    """Return the figures of each environment by name; nothing where a run has one environment.
+
+    Args:
+        episodes: As in `figures_of`.
+        seed: Seed of the intervals' draws.
+    """
+    found: dict[str, EnvFigures] = {}
+    for name in dict.fromkeys(each.env_name for each in episodes if each.env_name):
+        played = [each for each in episodes if each.env_name == name]
+        all_figures = figures_of(played, ks=[1], seed=seed)
+        found[name] = EnvFigures(
+            **{field: getattr(all_figures, field) for field in EnvFigures.__slots__}
+        )
+    return found
 
 
 def figures_of(episodes: Sequence[Episode], *, ks: Sequence[int], seed: int) -> Figures:

@@ -1,12 +1,14 @@
 """Run directories below a folder, searched again every few seconds."""
 
+import json
 import os
 import threading
 import time
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from mlrl_learners.monitor.index import EpisodeIndex
 from mlrl_learners.monitor.metrics_table import MetricsTable
@@ -21,6 +23,7 @@ from mlrl_learners.runs.files import (
     METRICS_FILE,
 )
 from mlrl_learners.runs.regular import read_text
+from mlrl_learners.runs.stored import UNREADABLE
 
 __all__ = ["Library", "MonitoredRun"]
 
@@ -28,6 +31,9 @@ _FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 _DEEPEST = 4
 _NOT_RUNS = frozenset({"checkpoints", "wandb", "tensorboard"})
 _RESCAN_SECONDS = 2.0
+_MOST_RESULT = 1 << 24
+_DISTINCT = 7
+"""Number of colours that differ most; grey and the others are for more runs than these."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +65,11 @@ class MonitoredRun:
         return cls(name, path, color, MetricsTable(name, path), indices)
 
     @property
+    def is_trained(self) -> bool:
+        """Whether it has metrics of training, and not episodes alone."""
+        return _file_stamp(self.path / METRICS_FILE)[0] > 0
+
+    @property
     def main_source(self) -> Source:
         """Where most of its episodes are: evaluations if it was never trained."""
         return "training" if _file_stamp(self.path / EPISODES_FILE)[0] else "evaluation"
@@ -74,6 +85,14 @@ class MonitoredRun:
     def text(self, name: str) -> str:
         """Return the end of a file of the run as text; empty if it is missing or a link."""
         return read_text(self.path / name)
+
+    def result(self, name: str) -> Mapping[str, Any]:
+        """Return the JSON values of a file of the run; empty if there are none."""
+        try:
+            found = json.loads(read_text(self.path / name, _MOST_RESULT))
+        except UNREADABLE:
+            return {}
+        return found if isinstance(found, Mapping) else {}
 
     def planned_iterations(self) -> int | None:
         """Return the number of iterations in the run's configuration; None if it has none."""
@@ -133,9 +152,11 @@ def _find(root: Path) -> Iterator[tuple[str, Path]]:
 
 def _free_color(name: str, taken: Collection[int]) -> int:
     """Return the colour that follows from a name, or the next one that no other run has."""
-    first = zlib.crc32(name.encode("utf-8")) % COLORS
-    colors = [(first + step) % COLORS for step in range(COLORS)]
-    return next((color for color in colors if color not in taken), first)
+    first = zlib.crc32(name.encode("utf-8"))
+    more = COLORS - _DISTINCT
+    colors = [(first + step) % _DISTINCT for step in range(_DISTINCT)]
+    colors += [_DISTINCT + (first + step) % more for step in range(more)]
+    return next((color for color in colors if color not in taken), first % COLORS)
 
 
 def _is_showable(name: str) -> bool:

@@ -66,6 +66,8 @@ def make_app(root: Path, names: Collection[str] = ()) -> "ASGIApp":
         from starlette.routing import Route
     except ImportError as error:
         raise _missing(error) from error
+    if root.is_file():
+        raise RunDirError(f"{str(root)!r} is a file: mlrl report reads files of episodes")
     if not root.is_dir():
         raise RunDirError(f"no folder of runs at {str(root)!r}")
     library = Library(root)

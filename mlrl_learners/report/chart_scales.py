@@ -1,7 +1,6 @@
 """Numbers of a chart: ticks, labels, smoothing and thinning."""
 
 import math
-from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Point",
+    "Table",
     "counted",
     "inner_ticks",
     "log_ticks",
@@ -20,6 +20,8 @@ __all__ = [
 ]
 
 Point: TypeAlias = tuple[float, float]
+Table: TypeAlias = NDArray[np.float64]
+"""Points, `[N, 2]`."""
 
 
 def nice_ticks(low: float, high: float, count: int, *, whole: bool = False) -> list[float]:
@@ -94,31 +96,25 @@ def return_text(value: float) -> str:
     return number(round(value, 9))
 
 
-def running_mean(points: Sequence[Point], window: int) -> list[Point]:
-    """Return the mean of each point and the `window - 1` before it."""
-    if not points:
-        return []
-    xs, ys = _columns(points)
+def running_mean(points: Table, window: int) -> Table:
+    """Return the mean of each point `[N, 2]` and the `window - 1` before it."""
+    ys = points[:, 1]
+    if not len(ys):
+        return points
     window = min(window, len(ys))
     covered = np.minimum(np.arange(1, len(ys) + 1), window)
     sums = np.convolve(ys, np.ones(window))[: len(ys)]
-    return list(zip(xs.tolist(), (sums / covered).tolist(), strict=True))
+    return np.column_stack([points[:, 0], sums / covered])
 
 
-def thin(points: Sequence[Point], most: int) -> list[Point]:
-    """Return at most `most` points, because a screen shows no more points than it has columns.
+def thin(points: Table, most: int) -> list[Point]:
+    """Return at most `most` of the points `[N, 2]`, because a screen has no more columns.
 
     Each group of consecutive points is replaced by its last x and its mean y.
     """
-    if len(points) <= most:
-        return list(points)
-    xs, ys = _columns(points)
-    starts = np.arange(most) * len(ys) // most
-    ends = np.append(starts[1:], len(ys))
-    means = np.add.reduceat(ys, starts) / (ends - starts)
-    return list(zip(xs[ends - 1].tolist(), means.tolist(), strict=True))
-
-
-def _columns(points: Sequence[Point]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    table = np.asarray(points, dtype=np.float64)
-    return table[:, 0], table[:, 1]
+    if len(points) > most:
+        starts = np.arange(most) * len(points) // most
+        ends = np.append(starts[1:], len(points))
+        means = np.add.reduceat(points[:, 1], starts) / (ends - starts)
+        points = np.column_stack([points[ends - 1, 0], means])
+    return list(zip(points[:, 0].tolist(), points[:, 1].tolist(), strict=True))

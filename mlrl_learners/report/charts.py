@@ -20,6 +20,7 @@ COLORS = 24
 _DASHES = 8
 
 GREATEST = 1e100
+LEAST = 1e-100  # on a logarithmic axis
 """Values of this size and above are not drawn, because they would overflow in the layout."""
 
 
@@ -55,7 +56,7 @@ class Chart:
         series: Lines; without any point the chart shows a message instead.
         large: Whether it is drawn at full width.
         legend: Whether to name the series below the drawing.
-        log: Whether the vertical axis is logarithmic; values that are not positive are left out.
+        log: Whether the vertical axis is logarithmic; values below 1e-100 are left out.
     """
 
     title: str
@@ -113,7 +114,7 @@ def _drawable(series: Series, *, log: bool) -> Series:
         (point, bound)
         for point, bound in zip(series.points, bounds, strict=True)
         if all(abs(value) < GREATEST for value in (*point, *bound))  # false for NaN too
-        and (not log or min(point[1], *bound) > 0)
+        and (not log or min(point[1], *bound) > LEAST)
     ]
     return replace(
         series,

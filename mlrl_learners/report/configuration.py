@@ -6,7 +6,7 @@ from typing import Any
 
 from mlrl_envs.errors import MlrlError
 from mlrl_learners.config.yaml import parse_yaml
-from mlrl_learners.report.html import Html, isolated, tag
+from mlrl_learners.report.html import Html, isolated, scrolled, tag
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.runs.stored import UNREADABLE
 
@@ -57,7 +57,7 @@ def draw_options(options: Mapping[str, str], first: Sequence[str] = ()) -> Html:
     ]
     head = tag("tr", tag("th", "option", scope="col"), tag("th", "value", scope="col"))
     table = tag("table", tag("thead", head), tag("tbody", rows), class_="options")
-    return tag("div", table, class_="wide")
+    return scrolled("div", table, class_="wide")
 
 
 def _flat(config: Mapping[Any, Any]) -> dict[str, str]:

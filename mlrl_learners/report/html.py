@@ -9,7 +9,17 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-__all__ = ["Child", "Html", "clean", "isolated", "mark_words", "page", "tag", "without_overrides"]
+__all__ = [
+    "Child",
+    "Html",
+    "clean",
+    "isolated",
+    "mark_words",
+    "page",
+    "scrolled",
+    "tag",
+    "without_overrides",
+]
 
 _VOID = frozenset({"meta", "link", "input", "line", "rect", "circle", "path", "polyline", "br"})
 # Control characters and lone surrogates are not allowed in HTML.
@@ -49,6 +59,14 @@ def tag(name: str, /, *children: Child, **attributes: str | float | None) -> Htm
     if name in _VOID and not children:
         return Html(f"<{name}{written}>" if name in {"meta", "br"} else f"<{name}{written}/>")
     return Html(f"<{name}{written}>{''.join(_flatten(children))}</{name}>")
+
+
+def scrolled(name: str, /, *children: Child, **attributes: str | float | None) -> Html:
+    """Return an element that may be larger than its place, and that keys can scroll.
+
+    The arguments are those of `tag`.
+    """
+    return tag(name, *children, tabindex=0, **attributes)
 
 
 def isolated(text: str) -> Html:

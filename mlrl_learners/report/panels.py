@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from mlrl_learners.report.chart_scales import running_mean, thin
+from mlrl_learners.report.chart_scales import Point, Table, running_mean, thin
 from mlrl_learners.report.charts import GREATEST, Chart, Series, draw
 from mlrl_learners.report.html import Html, tag
 
@@ -23,7 +23,6 @@ Axis: TypeAlias = Literal["iteration", "tokens", "seconds"]
 AXES: tuple[Axis, ...] = get_args(Axis)
 
 Values: TypeAlias = NDArray[np.float64]
-Point: TypeAlias = tuple[float, float]
 
 EVERYTHING = (-math.inf, math.inf)
 _AXIS_LABELS = {
@@ -32,6 +31,7 @@ _AXIS_LABELS = {
     "seconds": "seconds of training",
 }
 _MOST_POINTS = 400
+_NO_POINTS: Table = np.empty((0, 2))
 _ZERO = 1e-9  # a curve below it everywhere is left out
 _SHARED = ("train", "time", "eval")
 _RIVAL = "train/return/"  # followed by the name of an opponent
@@ -105,22 +105,22 @@ class Curves:
         with np.errstate(over="ignore"):
             return np.cumsum(np.nan_to_num(steps))
 
-    def points(self, metric: str, axis: Axis) -> list[Point]:
-        """Return the values of a metric that can be drawn with their positions on an axis."""
+    def points(self, metric: str, axis: Axis) -> Table:
+        """Return positions on an axis and values of a metric, where both can be drawn."""
         values = self.columns.get(metric)
-        return [] if values is None else self._drawable(values, values, axis)
+        return _NO_POINTS if values is None else self._drawable(values, values, axis)
 
-    def band(self, metric: str, axis: Axis) -> tuple[list[Point], list[Point]]:
+    def band(self, metric: str, axis: Axis) -> tuple[Table, Table]:
         """Return the lower and upper ends of the band about a metric, at each of `points`."""
         if metric not in self.bands:
-            return [], []
+            return _NO_POINTS, _NO_POINTS
         low, high = (self._drawable(self.columns[metric], e, axis) for e in self.bands[metric])
         return low, high
 
-    def _drawable(self, values: Values, shown: Values, axis: Axis) -> list[Point]:
+    def _drawable(self, values: Values, shown: Values, axis: Axis) -> Table:
         where = self.x(axis)
         known = (np.abs(values) < GREATEST) & (np.abs(where) < GREATEST)  # false for NaN too
-        return list(zip(where[known].tolist(), shown[known].tolist(), strict=True))
+        return np.column_stack([where[known], shown[known]])
 
 
 @dataclass(frozen=True)
@@ -228,11 +228,12 @@ class _Drawing:
         points = self._smooth(run.points(metric, self.axis))
         return Series(label, points, "line", color, bounds)
 
-    def _smooth(self, points: Sequence[Point]) -> list[Point]:
+    def _smooth(self, points: Table) -> list[Point]:
         return thin(self._visible(running_mean(points, self.smoothing)), _MOST_POINTS)
 
-    def _visible(self, points: Sequence[Point]) -> list[Point]:
-        return [point for point in points if self.zoom[0] <= point[0] <= self.zoom[1]]
+    def _visible(self, points: Table) -> Table:
+        x = points[:, 0]
+        return points[(self.zoom[0] <= x) & (x <= self.zoom[1])]
 
     def _held_out(self, run: Curves, name: str, color: int) -> Series:
         iterations = run.x("iteration")

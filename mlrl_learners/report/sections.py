@@ -7,7 +7,7 @@ import numpy as np
 
 from mlrl_learners.report.chart_scales import counted, number
 from mlrl_learners.report.configuration import draw_options, options_of
-from mlrl_learners.report.html import Child, Html, tag, without_overrides
+from mlrl_learners.report.html import Child, Html, scrolled, tag, without_overrides
 from mlrl_learners.report.overview import Overview, command_of, draw_overview, tile
 from mlrl_learners.report.panels import Curves, EvaluationPoint, draw_panels
 from mlrl_learners.report.transcript_markup import Side, compare
@@ -100,7 +100,7 @@ def configuration(run: StoredRun) -> Html:
     if not options:
         files = {CONFIG_FILE: run.config, **files}
     shown = [
-        tag("details", tag("summary", name), tag("pre", text), class_="reads")
+        tag("details", tag("summary", name), scrolled("pre", text), class_="reads")
         for name, text in files.items()
         if text
     ]
@@ -134,11 +134,11 @@ def _comparison(first: StoredEvaluation, last: StoredEvaluation) -> Html:
         ),
         *(_row(f"{agent}: characters", before.get(agent, 0), after[agent]) for agent in after),
     ]
-    head = tag(
-        "tr", [tag("th", t, scope="col") for t in ("", _moment(first), _moment(last), "ratio")]
-    )
+    titles = (_moment(first), _moment(last), "ratio")
+    heads = [tag("th", title, scope="col") for title in titles]
+    head = tag("tr", tag("th", "figure", scope="col", class_="first"), heads)
     table = tag("table", tag("thead", head), tag("tbody", rows))
-    return tag("div", table, tag("p", _provenance(last), class_="quiet"), class_="wide")
+    return scrolled("div", table, tag("p", _provenance(last), class_="quiet"), class_="wide")
 
 
 def _single(evaluation: StoredEvaluation) -> Html:
@@ -147,9 +147,10 @@ def _single(evaluation: StoredEvaluation) -> Html:
         tag("tr", tag("th", name, scope="row"), tag("td", number(value)))
         for name, value in {**figures, **evaluation.components}.items()
     ]
-    head = tag("tr", tag("th", "", scope="col"), tag("th", _moment(evaluation), scope="col"))
+    moment = tag("th", _moment(evaluation), scope="col")
+    head = tag("tr", tag("th", "figure", scope="col", class_="first"), moment)
     table = tag("table", tag("thead", head), tag("tbody", rows))
-    return tag("div", table, tag("p", _provenance(evaluation), class_="quiet"), class_="wide")
+    return scrolled("div", table, tag("p", _provenance(evaluation), class_="quiet"), class_="wide")
 
 
 def _row(

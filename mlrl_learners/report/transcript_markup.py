@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlrl_learners.report.chart_scales import counted, number
 from mlrl_learners.report.highlight import highlight
-from mlrl_learners.report.html import Child, Html, isolated, mark_words, tag
+from mlrl_learners.report.html import Child, Html, isolated, mark_words, scrolled, tag
 from mlrl_learners.report.turn_pictures import turn_pictures, without_pictures
 from mlrl_learners.runs.stored import StoredEpisode, StoredTurn
 
@@ -86,7 +86,7 @@ def reads(agent: str, text: str, *, unfolded: bool = False, opponent: str | None
     return tag(
         "details",
         tag("summary", _named(agent, opponent), f" reads ({counted(len(text), 'character')})"),
-        tag("div", prose(text), class_="text"),
+        scrolled("div", prose(text), class_="text"),
         class_="reads",
         open="open" if unfolded else None,
     )
@@ -175,12 +175,12 @@ def _blocks(text: str) -> list[Html]:
     if not text.strip():
         return [tag("p", "(nothing)" if not text else "(white space)", class_="quiet")]
     if not _FENCE.search(text) and _CODE_LINE.search(text):
-        return [tag("pre", highlight(text))]
+        return [scrolled("pre", highlight(text))]
     parts: list[Html] = []
     end = 0
     for match in _FENCE.finditer(text):
         parts += _plain(text[end : match.start()])
-        parts.append(tag("pre", highlight(match[2].rstrip("\n"), match[1])))
+        parts.append(scrolled("pre", highlight(match[2].rstrip("\n"), match[1])))
         end = match.end()
     return parts + _plain(text[end:])
 
@@ -203,9 +203,9 @@ def _card(played: Sequence[tuple[str, StoredEpisode]], *, unfolded: bool) -> Htm
     columns = [
         tag(
             "div",
-            tag("h4", title),
+            tag("h4", title) if title else None,
             [tag("p", pair, class_="quiet") for pair in played_by(e.opponents)],
-            [_turn(turn, i, e) for i, turn in enumerate(e.turns)],
+            [_turn(turn, i, e, "h5" if title else "h3") for i, turn in enumerate(e.turns)],
         )
         for title, e in played
     ]
@@ -226,12 +226,12 @@ def _opening(episode: StoredEpisode) -> Html | None:
     return tag("div", [reads(agent, text) for agent, text in episode.turns[0].observations.items()])
 
 
-def _turn(turn: StoredTurn, index: int, episode: StoredEpisode) -> Html:
+def _turn(turn: StoredTurn, index: int, episode: StoredEpisode, level: str) -> Html:
     later, name_of = index > 0, episode.opponents.get
     heading = f"Turn {index + 1}" if len(episode.turns) > 1 else None
     return tag(
         "section",
-        tag("h5", heading) if heading else None,
+        tag(level, heading) if heading else None,
         [reads(a, text, opponent=name_of(a)) for a, text in turn.observations.items() if later],
         [writes(agent, turn, opponent=name_of(agent)) for agent in turn.actions],
         [waits(agent, turn, opponent=name_of(agent)) for agent in turn.waiting],
@@ -277,7 +277,7 @@ def _check(check: Mapping[str, object]) -> Html:
         tag("span", "✓" if passed else "✗", class_="mark", aria_hidden="true"),
         tag("span", isolated(str(check.get("name", "check")))),
         tag("span", " ", isolated(str(status)), class_="status"),
-        tag("div", shown, class_="details") if shown else None,
+        scrolled("div", shown, class_="details") if shown else None,
         note,
         class_="passed" if passed else "failed",
     )
@@ -288,4 +288,5 @@ def _raw(facts: object) -> Html | None:
         return None
     text = json.dumps(facts, indent=1, ensure_ascii=False, default=str)
     shown, note = _shorten(text)
-    return tag("details", tag("summary", "diagnostics"), tag("pre", shown), note, class_="reads")
+    body = scrolled("pre", shown)
+    return tag("details", tag("summary", "diagnostics"), body, note, class_="reads")

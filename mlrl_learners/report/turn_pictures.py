@@ -1,21 +1,26 @@
-"""Pictures of a turn: worlds that were built, workflows, and boards that agents saw."""
+"""Pictures of a turn, such as worlds, workflows and boards, and the words of a judge."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mlrl_learners.report.board_picture import board_picture
 from mlrl_learners.report.html import Html, isolated, tag
+from mlrl_learners.report.judge_words import judge_words
 from mlrl_learners.report.workflow_picture import workflow_picture
 from mlrl_learners.report.world_picture import world_picture
 from mlrl_learners.runs.stored import StoredTurn
 
 __all__ = ["turn_pictures", "without_pictures"]
 
-_PICTURES = {"world": world_picture, "workflow": workflow_picture}
+_PICTURES: Mapping[str, Callable[[object], Html | None]] = {
+    "world": world_picture,
+    "workflow": workflow_picture,
+    "judge": judge_words,
+}
 
 
 def turn_pictures(turn: StoredTurn) -> list[Html]:
-    """Show worlds and workflows in the diagnostics and boards in observations, equal ones once."""
+    """Show what the diagnostics and the boards in observations draw, equal ones once."""
     facts = [each for each in turn.diagnostics.values() if isinstance(each, Mapping)]
     drawn = dict.fromkeys(
         draw(each.get(name)) for each in facts for name, draw in _PICTURES.items()

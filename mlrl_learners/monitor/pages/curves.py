@@ -11,7 +11,7 @@ from mlrl_learners.monitor.query import number_or_none
 from mlrl_learners.monitor.states import done_iterations, state_of
 from mlrl_learners.report.chart_scales import counted, number
 from mlrl_learners.report.charts import swatch
-from mlrl_learners.report.html import Html, tag
+from mlrl_learners.report.html import Html, scrolled, tag
 from mlrl_learners.report.panels import AXES, EVERYTHING, Axis, Curves, draw_panels
 from mlrl_learners.report.run_groups import mean_curves
 from mlrl_learners.runs.files import EPISODES_FILE, METRICS_FILE
@@ -63,8 +63,9 @@ class View:
             wanted = set(names)
             shown = [run for run in runs if run.name in wanted][:_MOST]
         else:
-            latest = sorted(runs, key=MonitoredRun.written_at, reverse=True)[:_MOST_AT_FIRST]
-            shown = sorted(latest, key=lambda run: run.name)
+            latest = sorted(runs, key=lambda run: (run.is_trained, run.written_at()), reverse=True)
+            latest = [run for run in latest if run.is_trained or not latest[0].is_trained]
+            shown = sorted(latest[:_MOST_AT_FIRST], key=lambda run: run.name)
         return cls(
             shown,
             axis=next((one for one in AXES if one == words.get("axis")), "iteration"),
@@ -163,6 +164,8 @@ def run_list(view: View, runs: Sequence[MonitoredRun]) -> list[Html]:
 
 def run_state(run: MonitoredRun) -> str:
     """Return how far a run is, and whether it is still written."""
+    if not run.is_trained:
+        return "evaluated"
     last = run.metrics.last_row()
     done, planned = done_iterations(run), run.planned_iterations()
     parts = [f"{done} of {planned}" if planned else counted(done, "iteration")]
@@ -252,6 +255,6 @@ def _nothing(root: str) -> Html:
         tag("h1", "No runs yet"),
         tag("p", "Nothing below ", tag("code", root), " holds a ", tag("code", METRICS_FILE),
             " or ", tag("code", EPISODES_FILE), ". Start one, and reload this page:"),
-        tag("pre", tag("code", "mlrl train tiny --run-dir runs/tiny")),
+        scrolled("pre", tag("code", "mlrl train tiny --run-dir runs/tiny")),
         class_="empty",
     )  # fmt: skip

@@ -7,7 +7,7 @@ from mlrl_learners.monitor.index import Hits, IndexEntry
 from mlrl_learners.monitor.pages.layout import address, frame, hidden, options
 from mlrl_learners.monitor.query import ORDERS, SOURCES, Query
 from mlrl_learners.report.chart_scales import counted, return_text
-from mlrl_learners.report.html import Html, tag
+from mlrl_learners.report.html import Html, scrolled, tag
 from mlrl_learners.report.transcript_markup import verdicts
 
 __all__ = ["PAGE", "Listing", "episodes_page", "fresh"]
@@ -168,7 +168,7 @@ def _table(listing: Listing) -> Html:
     )
     rows = [_row(listing, entry, is_tree=is_tree) for entry in listing.entries]
     table = tag("table", tag("thead", head), tag("tbody", rows), class_="episodes")
-    return tag("div", table, class_="wide")
+    return scrolled("div", table, class_="wide")
 
 
 def _row(listing: Listing, entry: IndexEntry, *, is_tree: bool) -> Html:

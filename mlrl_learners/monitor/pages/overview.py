@@ -8,11 +8,13 @@ from datetime import UTC, datetime
 from mlrl_learners.monitor.library import MonitoredRun
 from mlrl_learners.monitor.pages.layout import address, frame
 from mlrl_learners.monitor.states import state_of
+from mlrl_learners.report.bench_tables import draw_crossplay, draw_suite
 from mlrl_learners.report.configuration import differing, draw_options
-from mlrl_learners.report.html import Child, Html, isolated, tag
+from mlrl_learners.report.html import Child, Html, isolated, scrolled, tag
 from mlrl_learners.report.overview import Overview, command_of, draw_overview
 from mlrl_learners.report.panels import draw_returns
-from mlrl_learners.runs.files import CONFIG_FILE, ENVIRONMENT_FILE
+from mlrl_learners.report.reward_card import draw_reward_card, reward_card_of
+from mlrl_learners.runs.files import CONFIG_FILE, CROSSPLAY_FILE, ENVIRONMENT_FILE, RESULT_FILE
 from mlrl_learners.runs.stored import UNREADABLE, decode_failure
 
 __all__ = ["run_page"]
@@ -34,19 +36,25 @@ def run_page(run: MonitoredRun, runs: Sequence[MonitoredRun], failures: Sequence
     environment = run.text(ENVIRONMENT_FILE)
     curves = replace(run.metrics.curves(), color=run.color)
     last_write = datetime.fromtimestamp(run.written_at(), UTC)
-    state = f"{state_of(run)}, last write {last_write:%Y-%m-%d %H:%M} UTC"
+    written = f"last write {last_write:%Y-%m-%d %H:%M} UTC"
+    overview = Overview(
+        curves, run.options(), command_of(environment), f"{state_of(run)}, {written}"
+    )
+    trained = [draw_overview(overview), draw_returns(curves, smoothing=_SMOOTHING)]
+    card = reward_card_of(run.options())
     body = [
         tag("h1", run.name),
-        draw_overview(Overview(curves, run.options(), command_of(environment), state)),
-        draw_returns(curves, smoothing=_SMOOTHING),
+        trained if run.is_trained else tag("p", written, class_="facts"),
+        draw_suite(run.result(RESULT_FILE)),
+        draw_crossplay(run.result(CROSSPLAY_FILE)),
         _links(run),
-        tag("h2", "Configuration"),
-        _configuration(run, runs),
+        None if card is None else draw_reward_card(card),
+        [tag("h2", "Configuration"), _configuration(run, runs)] if run.is_trained else None,
         tag("h2", "Lost to infrastructure"),
         _failures(failures),
         tag("h2", ENVIRONMENT_FILE),
         tag("details", tag("summary", "versions and machine"),
-            tag("pre", environment, class_="file")) if environment
+            scrolled("pre", environment, class_="file")) if environment
         else tag("p", _NO_FILE, class_="quiet"),
     ]  # fmt: skip
     return frame(run.name, tag("div", body, class_="page"), run=run.name, here="run")
@@ -70,7 +78,9 @@ def _configuration(run: MonitoredRun, runs: Sequence[MonitoredRun]) -> list[Html
     options = run.options()
     if not options:
         text = run.text(CONFIG_FILE)
-        return [tag("pre", text, class_="file") if text else tag("p", _NO_FILE, class_="quiet")]
+        return [
+            scrolled("pre", text, class_="file") if text else tag("p", _NO_FILE, class_="quiet")
+        ]
     others = [other.options() for other in runs[:_MOST_COMPARED] if other.options()]
     first = [name for name in differing([options, *others]) if name in options]
     said = f"{len(first)} of {len(options)} options differ between the runs; they come first."

@@ -6,7 +6,7 @@ from mlrl_learners.monitor.index import IndexEntry
 from mlrl_learners.monitor.pages.branches import draw_branches
 from mlrl_learners.monitor.pages.opened import OpenedEpisode
 from mlrl_learners.report.chart_scales import return_text
-from mlrl_learners.report.html import Child, Html, isolated, tag
+from mlrl_learners.report.html import Child, Html, isolated, scrolled, tag
 
 __all__ = ["near_list", "side_pane"]
 
@@ -68,7 +68,7 @@ def _totals(opened: OpenedEpisode) -> Html | None:
     if any(tokens):
         rows.append(_row("tokens", [f"{count:,}" for count in tokens]))
     head = tag("tr", tag("th", "reward", scope="col", class_="first"), heads)
-    return tag("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="wide")
+    return scrolled("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="wide")
 
 
 def _row(name: Child, cells: Sequence[str], class_: str | None = None) -> Html:

@@ -7,6 +7,8 @@ import pytest
 from mlrl_learners.monitor.index import EpisodeIndex, Hits
 
 NASTY = "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'>"
+CURSORS = """[...document.querySelectorAll("#charts svg .cursor")]
+    .filter((one) => one.closest("svg").checkVisibility())"""
 NARROW = {"viewport": {"width": 400, "height": 800}}
 
 
@@ -31,6 +33,19 @@ def wait_for_heading(page, words):
     """Wait for a page whose script listens to keys."""
     page.wait_for_selector(f"h1 >> text={words}")
     page.wait_for_load_state()
+
+
+def wait_until(page, expression):
+    """Wait for a condition of the page that a script brings about after an event."""
+    page.wait_for_function(expression)
+
+
+def wait_for_values(page, words):
+    wait_until(page, f"document.querySelector('#values').innerText.includes({words!r})")
+
+
+def wait_for_cursors(page, condition):
+    wait_until(page, f"{CURSORS}.length {condition}")
 
 
 def fits(page):
@@ -89,8 +104,8 @@ def test_runs_axis_and_smoothing_are_chosen_without_a_new_page(window, served, f
     page.wait_for_selector("text=tokens sampled")
     page.locator("[name=smoothing]").focus()
     page.keyboard.press("Home")
-    assert page.inner_text("#smoothing") == "1"
-    assert "smoothing=1" in page.url
+    wait_until(page, "document.querySelector('#smoothing').textContent === '1'")
+    page.wait_for_url(lambda url: "smoothing=1" in url)
     assert "run=second" in page.url
     assert "axis=tokens" in page.url
     page.reload()
@@ -102,6 +117,7 @@ def test_runs_are_found_by_a_part_of_their_name(window, served, full):
     page.goto(served)
     page.keyboard.press("/")
     page.keyboard.type("sec")
+    page.wait_for_selector(".run >> text=first", state="hidden")
     assert page.locator(".run:visible .name").all_inner_texts() == ["second"]
 
 
@@ -110,13 +126,8 @@ def test_values_are_shown_under_the_pointer(window, served, full):
     page.goto(f"{served}/?chosen=1&run=first")
     box = page.locator("#charts svg.large").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
-    said = page.inner_text("#values")
-    assert said.startswith("Return mean return at 12")
-    assert "training, mean of 5 0.83" in said
-
-
-def cursors(page):
-    return page.locator("#charts svg:visible .cursor").count()
+    wait_for_values(page, "Return mean return at 12")
+    wait_for_values(page, "training, mean of 5 0.83")
 
 
 def test_the_cursor_stands_in_every_chart_and_stays_when_charts_are_renewed(window, served, full):
@@ -124,12 +135,14 @@ def test_the_cursor_stands_in_every_chart_and_stays_when_charts_are_renewed(wind
     page.goto(f"{served}/?chosen=1&run=first")
     box = page.locator("#charts svg.large").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
-    assert cursors(page) == page.locator("#charts svg[data-x]:visible").count() > 1
+    charts = page.locator("#charts svg[data-x]:visible").count()
+    assert charts > 1
+    wait_for_cursors(page, f"=== {charts}")
     full.train(13, 0.125)
     page.wait_for_selector("#runs >> text=13 iterations")
     page.locator("#charts svg title", has_text="to 0.725").first.wait_for(state="attached")
-    assert "at 12" in page.inner_text("#values")
-    assert cursors(page) > 1
+    wait_for_values(page, "at 12")
+    wait_for_cursors(page, "> 1")
 
 
 def test_the_cursor_is_moved_by_keys_and_keeps_the_focus(window, served, full):
@@ -138,16 +151,16 @@ def test_the_cursor_is_moved_by_keys_and_keeps_the_focus(window, served, full):
     page.locator("#charts svg.large").first.focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    assert "at 11" in page.inner_text("#values")
-    assert "at 11" in page.inner_text("[role=status].unseen")
+    wait_for_values(page, "at 11")
+    page.wait_for_selector("[role=status].unseen >> text=at 11", state="attached")
     full.train(13, 0.125)
     page.locator("#charts svg title", has_text="to 0.725").first.wait_for(state="attached")
     page.keyboard.press("ArrowRight")
-    assert "at 12" in page.inner_text("#values")
+    wait_for_values(page, "at 12")
     page.keyboard.press("Home")
-    assert "at 1\n" in page.inner_text("#values")
+    wait_for_values(page, "at 1\n")
     page.keyboard.press("Escape")
-    assert cursors(page) == 0
+    wait_for_cursors(page, "=== 0")
 
 
 def test_values_are_shown_by_touch(window, served, full):
@@ -156,9 +169,9 @@ def test_values_are_shown_by_touch(window, served, full):
     drawing = page.locator("#charts svg:visible").first
     drawing.scroll_into_view_if_needed()
     drawing.tap()
-    assert "at " in page.inner_text("#values")
+    wait_for_values(page, "at ")
     page.locator("h1").first.tap()
-    assert cursors(page) == 0
+    wait_for_cursors(page, "=== 0")
 
 
 def test_a_server_that_is_gone_is_announced_until_it_is_back(browser, served, full):
@@ -184,8 +197,7 @@ def test_episodes_are_searched_opened_and_left_by_keyboard(window, served, full)
     assert page.locator("[data-row]").count() == 11
     page.keyboard.press("j")
     page.keyboard.press("j")
-    focused = page.evaluate("document.activeElement.textContent")
-    assert focused == "T/78"
+    wait_until(page, "document.activeElement.textContent === 'T/78'")
     page.keyboard.press("Enter")
     wait_for_heading(page, "T/78")
     page.keyboard.press("j")
@@ -205,7 +217,7 @@ def test_up_leads_to_the_page_and_the_row_of_an_episode(window, served, full):
     assert page.inner_text(".crumbs") == "first / iteration 1"
     page.keyboard.press("u")
     page.wait_for_selector("table.episodes")
-    assert page.evaluate("document.activeElement.textContent") == "T/61"
+    wait_until(page, "document.activeElement.textContent === 'T/61'")
     assert page.locator("[data-row]").first.inner_text() == "T/50"
 
 
@@ -239,7 +251,7 @@ def test_keys_are_explained_and_what_has_the_focus_is_seen(window, served, full)
     page = window()
     page.goto(f"{served}/episodes?run=first")
     page.keyboard.press("?")
-    assert page.locator("dialog[open]").is_visible()
+    page.wait_for_selector("dialog[open]")
     page.keyboard.press("Escape")
     page.keyboard.press("j")
     style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")

@@ -54,7 +54,7 @@ def test_what_a_learner_logs_of_its_own_is_drawn():
 )
 def test_axes_sum_up_what_was_spent(axis, expected):
     run = a_run(train__return=[1, 2, 3, 4], train__tokens=[5, 5, 5, 5])
-    assert [x for x, _ in run.points("train/return", axis)] == expected
+    assert [x for x, _ in run.points("train/return", axis).tolist()] == expected
 
 
 def test_evaluations_stand_where_training_was_when_they_were_made():
@@ -75,7 +75,7 @@ def test_the_mean_of_runs_has_the_range_of_their_values():
     first = a_run("a-0", train__return=[1, 2, 3, 4])
     short = Curves("a-1", {"iteration": np.array([1.0, 2.0]), "train/return": np.array([3.0, 4.0])})
     group = mean_curves("a", [first, short], color=3)
-    assert group.points("train/return", "iteration") == [(1, 2), (2, 3), (3, 3), (4, 4)]
+    assert group.points("train/return", "iteration").tolist() == [[1, 2], [2, 3], [3, 3], [4, 4]]
     low, high = group.band("train/return", "iteration")
     assert [y for _, y in low] == [1, 2, 3, 4]
     assert [y for _, y in high] == [3, 4, 3, 4]
@@ -84,8 +84,8 @@ def test_the_mean_of_runs_has_the_range_of_their_values():
 
 def test_missing_values_leave_no_point():
     run = a_run(aux__loss=[1, np.nan, 3, np.inf])
-    assert run.points("aux/loss", "iteration") == [(1.0, 1.0), (3.0, 3.0)]
-    assert run.points("aux/loss", "tokens") == []
+    assert run.points("aux/loss", "iteration").tolist() == [[1.0, 1.0], [3.0, 3.0]]
+    assert run.points("aux/loss", "tokens").tolist() == []
 
 
 def test_a_run_of_any_length_is_drawn_with_few_points():
