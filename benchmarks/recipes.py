@@ -1,14 +1,17 @@
-"""Published recipes on a toy: gain over the default method, and seconds per update.
+"""Published recipes on toys: gain over the default method, and CPU seconds per update.
 
 Each recipe is a preset; its learner and options are taken from the file, with the tiny model of the
 toys, answers of one token, and one learning rate for all. The default is `magrpo` with its default
-options, or `grpo` for one agent, at the same size. A run takes seconds; finished runs are kept, so
-that the command continues where it was stopped.
+options, or `grpo` for one agent, at the same size. Runs have equal numbers of updates and of
+rollouts; a recipe with fewer answers per prompt therefore has fewer samples. A run takes seconds,
+on one thread; finished runs are kept, so that the command continues where it was stopped.
 
-    python -m benchmarks.recipes --seeds 3 --out runs/recipes
-    python -m benchmarks.recipes --recipes drmas dapo --updates 10 --json
+    nice -n 10 python -m benchmarks.recipes --seeds 3 --publish
+    python -m benchmarks.recipes --recipes drmas dapo --toys doors --updates 10 --json
 
-`group.resample` is part of the training loop of runs and has no effect here.
+`--publish` writes the rows to `benchmarks/recipes.json`, and their table to `docs/learners.md`.
+`group.resample` is part of the training loop of runs and has no effect here, and `penalty.overlong`
+is left out, because all answers are equally long.
 """
 
 import argparse
@@ -18,7 +21,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+from scipy import stats
+
 import mlrl_learners
+from benchmarks.perf.table import between
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import load_config
 from mlrl_learners.figures.means import mean
@@ -29,8 +36,21 @@ from mlrl_learners.testing.toy_model import toy_model
 from mlrl_learners.testing.toy_training import mean_return
 from mlrl_learners.testing.toys import TOYS
 
-__all__ = ["RECIPES", "main", "rows", "run", "table", "toy_options"]
+__all__ = [
+    "PAGE",
+    "RECIPES",
+    "RESULTS",
+    "half_width",
+    "main",
+    "rows",
+    "run",
+    "table",
+    "toy_options",
+]
 
+RESULTS = Path(__file__).with_name("recipes.json")
+PAGE = Path(__file__).parents[1] / "docs" / "learners.md"
+BEGIN, END = "<!-- recipes: begin -->", "<!-- recipes: end -->"
 RECIPES = (
     *("humaneval-paper", "iac", "maac", "drmas", "at-grpo", "spiral", "c3", "maporl"),
     *("mappo-popart", "dapo", "rlhf-ppo", "simpo"),
@@ -71,13 +91,15 @@ def toy_options(recipe: str) -> dict[str, Any]:
         }
         if "critic" in options:
             options["critic"]["lr"] = 3e-2
-        if options.get("penalty", {}).get("overlong") == "soft":
-            options["penalty"]["overlong_buffer"] = 1  # the only token of an answer
+        # Every answer has the longest allowed length, one token: a charge for it would only make
+        # each turn cost the same.
+        for name in ("overlong", "overlong_penalty", "overlong_buffer"):
+            options.get("penalty", {}).pop(name, None)
     size = options.get("group", {}).get("size", MOST_ANSWERS)
     return merge_options(options, SMALL, {"group": {"size": min(size, MOST_ANSWERS)}})
 
 
-def run(recipe: str, *, seed: int, updates: int, toy: str = "late_cost") -> dict[str, Any]:
+def run(recipe: str, *, seed: int, updates: int, toy: str) -> dict[str, Any]:
     """Train a recipe on a toy and return its record.
 
     Args:
@@ -87,8 +109,8 @@ def run(recipe: str, *, seed: int, updates: int, toy: str = "late_cost") -> dict
         toy: Name of the toy.
 
     Returns:
-        `recipe`, `seed`, `updates`, `toy`, mean returns `before` and `after`, and `seconds` per
-        update with its rollouts.
+        `recipe`, `seed`, `updates`, `toy`, mean returns `before` and `after`, and `cpu_seconds` of
+        an update with its rollouts.
     """
     name = recipe if recipe in ("magrpo", "grpo") else load_config(recipe).learner.name
     agents = ("left", "right")[: _num_agents(recipe)]
@@ -97,85 +119,125 @@ def run(recipe: str, *, seed: int, updates: int, toy: str = "late_cost") -> dict
     )
     learner.plan_updates(updates)
     before = mean_return(TOYS[toy], learner, agents, seed=seed)
-    started = time.perf_counter()
+    started = time.process_time()
     for number in range(updates):
         learner.update(play_toy(TOYS[toy], learner, ROLLOUTS, seed=number))
-    seconds = (time.perf_counter() - started) / updates
+    seconds = (time.process_time() - started) / updates
     after = mean_return(TOYS[toy], learner, agents, seed=seed)
-    figures = {"before": before, "after": after, "seconds": round(seconds, 4)}
+    figures = {"before": before, "after": after, "cpu_seconds": round(seconds, 4)}
     return {"recipe": recipe, "seed": seed, "updates": updates, "toy": toy, **figures}
 
 
 def rows(records: Sequence[Mapping[str, Any]], recipes: Sequence[str]) -> list[dict[str, Any]]:
-    """Return a row for each recipe: gains over the default by seed, and the ratio of seconds.
+    """Return a row for each toy and recipe: the gain over the default, and the ratio of seconds.
+
+    The gain is the mean over seeds of paired differences, with the 95 % interval of Student's t;
+    there is none for a single seed.
 
     Args:
         records: Records of `run`, of the recipes and of their default methods.
         recipes: Names of the rows.
     """
-    by_recipe: dict[str, dict[int, Mapping[str, Any]]] = {}
-    for record in records:
-        by_recipe.setdefault(str(record["recipe"]), {})[int(record["seed"])] = record
-    found = []
-    for recipe in recipes:
-        mine, theirs = by_recipe[recipe], by_recipe[default_of(recipe)]
-        gains = [mine[seed]["after"] - theirs[seed]["after"] for seed in sorted(mine)]
-        seconds = [mean([each["seconds"] for each in some.values()]) for some in (mine, theirs)]
-        found.append(
-            {
-                "recipe": recipe,
-                "default": default_of(recipe),
-                "before": mean([each["before"] for each in mine.values()]),
-                "after": mean([each["after"] for each in mine.values()]),
-                "gains": [round(gain, 3) for gain in gains],
-                "seconds": seconds[0],
-                "seconds_ratio": seconds[0] / seconds[1],
-            }
-        )
-    return found
+    toys = dict.fromkeys(str(record["toy"]) for record in records)
+    return [_row(records, toy, recipe) for toy in toys for recipe in recipes]
+
+
+def _row(records: Sequence[Mapping[str, Any]], toy: str, recipe: str) -> dict[str, Any]:
+    mine, theirs = (
+        {each["seed"]: each for each in records if (each["toy"], each["recipe"]) == (toy, name)}
+        for name in (recipe, default_of(recipe))
+    )
+    gains = [mine[seed]["after"] - theirs[seed]["after"] for seed in sorted(mine)]
+    seconds = [mean([each["cpu_seconds"] for each in some.values()]) for some in (mine, theirs)]
+    return {
+        "toy": toy,
+        "recipe": recipe,
+        "default": default_of(recipe),
+        "before": round(mean([each["before"] for each in mine.values()]), 4),
+        "after": round(mean([each["after"] for each in mine.values()]), 4),
+        "gain": round(mean(gains), 4),
+        "half_width": half_width(gains),
+        "gains": [round(gain, 4) for gain in gains],
+        "cpu_seconds": round(seconds[0], 4),
+        "seconds_ratio": round(seconds[0] / seconds[1], 2),
+    }
+
+
+def half_width(values: Sequence[float]) -> float | None:
+    """Return half the width of the 95 % interval of the mean, by Student's t."""
+    if len(values) < 2:
+        return None
+    return round(float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)), 4)
 
 
 def table(found: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as a Markdown table."""
+    """Return rows as a Markdown table, with the columns of each toy side by side."""
+    toys = list(dict.fromkeys(str(row["toy"]) for row in found))
+    by_key = {(row["toy"], row["recipe"]): row for row in found}
+    titles = [f"`{toy}`, best {TOYS[toy].optimum:.2f} | gain | CPU seconds" for toy in toys]
     lines = [
-        "| recipe | default | return before | after | gain over the default, by seed | seconds |",
-        "|---|---|---|---|---|---|",
+        f"| recipe | default | {' | '.join(titles)} |",
+        "|---|---|" + "---|---|---|" * len(toys),
     ]
-    for row in found:
-        gains = ", ".join(f"{gain:+.2f}" for gain in row["gains"])
-        lines.append(
-            f"| `{row['recipe']}` | `{row['default']}` | {row['before']:.2f} | {row['after']:.2f} "
-            f"| {gains} | {row['seconds_ratio']:.1f} times |"
-        )
+    for row in found[: len(found) // len(toys)]:
+        cells = [_cells(by_key[toy, row["recipe"]]) for toy in toys]
+        lines.append(f"| `{row['recipe']}` | `{row['default']}` | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
+def _cells(row: Mapping[str, Any]) -> str:
+    width = "" if row["half_width"] is None else f" ± {row['half_width']:.2f}"
+    return (
+        f"{row['before']:.2f} → {row['after']:.2f} | {round(row['gain'], 2) + 0.0:+.2f}{width} "
+        f"| {row['seconds_ratio']:.1f} times"
+    )
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Train what is missing, and print the table."""
+    """Train what is missing, print the table, and publish it if asked."""
+    given = _parse(arguments)
+    torch.set_num_threads(1)  # seconds are those of one thread
+    records = _trained(given)
+    found = rows(records, given.recipes)
+    print(json.dumps(found) if given.json else table(found))
+    if given.publish:
+        whole = {"updates": given.updates, "seeds": given.seeds, "rows": found}
+        RESULTS.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(between(page, BEGIN, END, table(found)), encoding="utf-8")
+    return 0
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.recipes", description=__doc__)
     parser.add_argument("--recipes", nargs="+", choices=RECIPES, default=RECIPES)
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds")
     parser.add_argument("--updates", type=int, default=40, help="updates per run")
-    parser.add_argument("--toy", choices=sorted(TOYS), default="late_cost")
+    parser.add_argument("--toys", nargs="+", choices=sorted(TOYS), default=["late_cost", "doors"])
     parser.add_argument("--out", type=Path, default=Path("runs/recipes"), help="folder of records")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
-    given = parser.parse_args(arguments)
-    given.out.mkdir(parents=True, exist_ok=True)
+    parser.add_argument("--publish", action="store_true", help="write the results and the table")
+    return parser.parse_args(arguments)
+
+
+def _trained(given: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return the records that are asked for, after training those that are missing."""
     file = JsonlFile(given.out / "records.jsonl")
-    asked = {"updates": given.updates, "toy": given.toy}
-    records = [each for each in file.records() if asked.items() <= each.items()]
-    known = {(each["recipe"], each["seed"]) for each in records}
+    known: dict[tuple[Any, ...], dict[str, Any]] = {
+        tuple(each[name] for name in ("toy", "seed", "recipe", "updates")): each
+        for each in file.records()
+    }
     names = dict.fromkeys((*map(default_of, given.recipes), *given.recipes))
-    for seed in range(given.seeds):
-        for name in names:
-            if (name, seed) not in known:
-                record = run(name, seed=seed, **asked)
-                file.append(record)
-                records.append(record)
-    records = [each for each in records if int(str(each["seed"])) < given.seeds]
-    found = rows(records, given.recipes)
-    print(json.dumps(found) if given.json else table(found))
-    return 0
+    records = []
+    for toy in given.toys:
+        for seed in range(given.seeds):
+            for name in names:
+                key = (toy, seed, name, given.updates)
+                if key not in known:
+                    known[key] = run(name, seed=seed, updates=given.updates, toy=toy)
+                    file.append(known[key])
+                records.append(known[key])
+    return records
 
 
 def _num_agents(recipe: str) -> int:

@@ -42,6 +42,7 @@ html_theme_options = {
 }
 html_static_path = ["_static"]
 html_css_files = ["landing.css"]
+html_favicon = "_static/favicon.svg"
 html_title = f"mlrl {release}"
 
 write_pages(HERE / "reference")

@@ -110,6 +110,7 @@ SAID = {
     "magrpo_tldr.py": "return",
     "ppo_code.py": "return",
     "self_play.py": "return",
+    "several_environments.py": "kuhn: return",
     "sft_to_ppo.py": "return",
     "sft_world_model.py": "loss",
     "tools.py": "True",
@@ -154,8 +155,23 @@ def test_an_environment_on_a_server_is_trained_on(play):
         loop.call_soon_threadsafe(loop.stop)
 
 
+def test_two_processes_train_as_one(tmp_path):
+    pytest.importorskip("torch")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    done = subprocess.run(
+        [*torchrun, "--nproc-per-node", "2", str(EXAMPLES / "distributed.py")],
+        env=ENVIRONMENT | {"OMP_NUM_THREADS": "1"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "2 processes: return" in done.stdout
+
+
 def test_every_example_is_tested_and_on_the_page():
     scripts = {path.name for path in EXAMPLES.glob("*.py")}
-    assert scripts == {*SAID, *THIRD_PARTY, "remote_environment.py"}
+    assert scripts == {*SAID, *THIRD_PARTY, "distributed.py", "remote_environment.py"}
     page = (ROOT / "docs/examples.md").read_text("utf-8")
     assert all(f"examples/{name}" in page for name in scripts)

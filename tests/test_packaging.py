@@ -85,6 +85,8 @@ def test_the_wheel_holds_every_file_of_both_packages(built):
     assert set(tracked) <= names
     suites = {f"mlrl_learners/bench/suites/{p.name}" for p in ROOT.glob("benchmarks/suites/*.yaml")}
     assert suites <= names
+    audits = {f"mlrl_learners/report/audits/{p.name}" for p in ROOT.glob("benchmarks/audits/*")}
+    assert audits <= names
     assert {name.split("/")[0] for name in names} == {
         "mlrl_envs",
         "mlrl_learners",

@@ -1,10 +1,11 @@
 """A small Llama with one token per word of a game, saved as a folder that `transformers` loads.
 
 The weights are random and the words are those of given texts, so that nothing is downloaded. Line
-breaks and spaces are not tokens: views of games are read as sequences of words.
+breaks and spaces are not tokens: views of games are read as sequences of words. Text that is the
+same in every prompt can be left out, which saves most of the computation of a small board.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,14 @@ class ModelSize:
     initializer_range: float = 0.125
 
 
-def save_model(folder: Path, texts: Iterable[str], size: ModelSize, *, seed: int) -> None:
+def save_model(
+    folder: Path,
+    texts: Iterable[str],
+    size: ModelSize,
+    *,
+    seed: int,
+    unread: Sequence[str] = (),
+) -> None:
     """Write a random model and its tokenizer into a folder.
 
     Args:
@@ -42,11 +50,12 @@ def save_model(folder: Path, texts: Iterable[str], size: ModelSize, *, seed: int
         texts: Texts with all words of the game.
         size: Size of the model.
         seed: Seed of the weights.
+        unread: Regular expressions of text that the tokenizer removes.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = word_tokenizer(texts)
+    tokenizer = word_tokenizer(texts, unread)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=size.hidden_size,
@@ -67,9 +76,14 @@ def save_model(folder: Path, texts: Iterable[str], size: ModelSize, *, seed: int
     tokenizer.save_pretrained(folder)
 
 
-def word_tokenizer(texts: Iterable[str]) -> Any:  # noqa: ANN401 - transformers ships no types
-    """Return a tokenizer with one token per word, number, tag and punctuation mark of the texts."""
-    from tokenizers import Regex, Tokenizer, models, pre_tokenizers
+def word_tokenizer(texts: Iterable[str], unread: Sequence[str] = ()) -> Any:  # noqa: ANN401 - untyped
+    """Return a tokenizer with one token per word, number, tag and punctuation mark of the texts.
+
+    Args:
+        texts: Texts with all words.
+        unread: Regular expressions of text that has no tokens.
+    """
+    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     split = pre_tokenizers.Sequence(
@@ -78,11 +92,14 @@ def word_tokenizer(texts: Iterable[str]) -> Any:  # noqa: ANN401 - transformers 
             pre_tokenizers.Split(Regex(r"\s+"), behavior="removed"),
         ]
     )
+    read = normalizers.Sequence([normalizers.Replace(Regex(pattern), " ") for pattern in unread])
     words: dict[str, None] = {}
     for text in (NOTES, *texts):
-        words |= dict.fromkeys(word for word, _ in split.pre_tokenize_str(text))
+        kept = read.normalize_str(text)
+        words |= dict.fromkeys(word for word, _ in split.pre_tokenize_str(kept))
     vocabulary = {word: number for number, word in enumerate((END, UNKNOWN, *sorted(words)))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
+    tokenizer.normalizer = read
     tokenizer.pre_tokenizer = split
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token=END, pad_token=END, unk_token=UNKNOWN

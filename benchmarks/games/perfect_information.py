@@ -85,6 +85,12 @@ NIM = Plan(
 
 TICTACTOE = Plan(
     env_id="mlrl/tictactoe-v0",
+    # What is left: the own mark, and the board.
+    unread=(
+        r"^Tic-tac-toe\. Three in a row win\. You play",
+        r"Moves: [0-9, ]+",
+        r"Answer with one.*$",
+    ),
     scripts=("random",),
     measure="perfect",
     shown="perfect",
@@ -97,7 +103,7 @@ TICTACTOE = Plan(
     points=2,
     methods={
         "ippo-moving-kl": Method(
-            _staged(256, 48, 4, RANDOM_START),
+            _staged(256, 40, 12, RANDOM_START),
             "`ippo`, `kl_coef` 1, a reference per stage, random starts",
         ),
     },

@@ -69,6 +69,7 @@ class Plan:
         sft: Number of updates of imitation.
         sft_options: Options of `sft` that differ from the usual ones.
         size: Size of the model.
+        unread: Regular expressions of text that the model does not read.
         methods: Methods by name.
         measure: What is measured: NashConv; optimal play in all positions; the mean outcome of
             games; or the mean score of games.
@@ -90,6 +91,7 @@ class Plan:
     sft: int = 300
     sft_options: Mapping[str, Any] = field(default_factory=dict)
     size: ModelSize = field(default_factory=ModelSize)
+    unread: tuple[str, ...] = ()
     goal: float | None = None
     points: int = 10
     max_new_tokens: int = 8

@@ -96,7 +96,7 @@ def _imitate(plan: Plan, seed: int, runs: Path) -> Path:
     model = runs / f"model-{seed}"
     if not (model / "config.json").exists():
         partial = model.with_suffix(".partial")
-        save_model(partial, texts_of(play), plan.size, seed=seed)
+        save_model(partial, texts_of(play), plan.size, seed=seed, unread=plan.unread)
         partial.rename(model)
     file = {"examples": {"episodes": str(play)}}
     options = merge_options(SFT, _shared(plan), plan.sft_options, file)

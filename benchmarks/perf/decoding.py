@@ -25,6 +25,7 @@ from benchmarks.perf.common import (
 from benchmarks.perf.versus import model_folder, story_prompts
 from mlrl_learners.engine import Precision, SamplingConfig
 from mlrl_learners.policies import Policy
+from mlrl_learners.seeding import CallSeeds
 
 __all__ = ["main"]
 
@@ -69,8 +70,8 @@ def _sides(folder: str, precision: Precision, arguments: argparse.Namespace) -> 
     sampling = SamplingConfig(max_new_tokens=arguments.max_new_tokens)
 
     def sample(seed: int) -> int:
-        generator = torch.Generator().manual_seed(seed)
-        answers = policy.complete(prompts, arguments.samples, sampling, generator=generator)
+        seeds = CallSeeds(seed).next(len(prompts))
+        answers = policy.complete(prompts, arguments.samples, sampling, seeds=seeds)
         return sum(len(answer.token_ids) for group in answers for answer in group)
 
     inputs = _padded(prompts, arguments.samples)

@@ -109,10 +109,9 @@ def _rates(policy: Policy, batch: int, arguments: argparse.Namespace) -> dict[st
     def sample(graphs: GraphRecorder | None, seed: int) -> Measurement:
         if recorder is not None:
             engine.override(reader="module" if graphs is None else "static", recorder=graphs)
-        generator = torch.Generator().manual_seed(seed)
         wait(arguments.device)
         start = time.perf_counter()
-        (group,) = policy.complete([PROMPT], batch, sampling, generator=generator, max_rows=batch)
+        (group,) = policy.complete([PROMPT], batch, sampling, seeds=[seed], max_rows=batch)
         wait(arguments.device)
         seconds = time.perf_counter() - start
         return {"seconds": seconds, "tokens": sum(len(answer.token_ids) for answer in group)}

@@ -2,9 +2,9 @@
 
     python -m benchmarks.perf.monitor [--episodes 100000] [--folder /tmp/runs]
 
-It writes a run of about 1.3 GB, serves it from a separate process, and prints one JSON line. The
-run is deleted afterwards, unless `--folder` names a folder, which is reused. There is no comparison
-with another library.
+It writes a run of about 1.3 GB and the metrics of two days, serves them from a separate process,
+and prints one JSON line. The runs are deleted afterwards, unless `--folder` names a folder, whose
+episodes are reused. There is no comparison with another library.
 """
 
 import json
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.perf.arguments import parse_arguments
+from benchmarks.perf.monitor_long import measure_long_run, write_long_run
 from benchmarks.perf.monitor_run import append_iteration, write_run
 
 __all__ = ["main"]
@@ -49,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         runs = arguments.folder or Path(passing)
         if not (runs / RUN).exists():
             write_run(runs / RUN, episodes=arguments.episodes)
+        write_long_run(runs)
         print(json.dumps(measure(runs, arguments.episodes)))
     return 0
 
@@ -86,6 +88,7 @@ def _figures(runs: Path, address: str, pid: int, episodes: int) -> dict[str, Any
         _update(runs, address, index) for index in range(REPEATS)
     )
     figures["memory_end_mib"] = _memory(pid)
+    figures["long_run"] = measure_long_run(runs, address, _get)
     return figures
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["headlines", "table", "write_page"]
+__all__ = ["between", "headlines", "table", "write_page"]
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 HEADLINES_BEGIN, HEADLINES_END = "<!-- headlines: begin -->", "<!-- headlines: end -->"
@@ -47,9 +47,9 @@ def write_page(results: Path, page: Path) -> None:
     )
     text = page.read_text() if page.exists() else f"{INTRODUCTION}\n{BEGIN}\n{END}\n"
     if HEADLINES_BEGIN in text:
-        text = _between(text, HEADLINES_BEGIN, HEADLINES_END, short)
+        text = between(text, HEADLINES_BEGIN, HEADLINES_END, short)
     page.parent.mkdir(exist_ok=True)
-    page.write_text(_between(text, BEGIN, END, tables))
+    page.write_text(between(text, BEGIN, END, tables))
 
 
 def headlines(figures: Mapping[str, Any]) -> str:
@@ -63,7 +63,8 @@ def headlines(figures: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _between(text: str, begin: str, end: str, content: str) -> str:
+def between(text: str, begin: str, end: str, content: str) -> str:
+    """Replace what stands between two markers of a text."""
     head, _, rest = text.partition(begin)
     _, _, tail = rest.partition(end)
     return f"{head}{begin}\n{content}\n{end}{tail}"

@@ -52,6 +52,18 @@ def test_words_of_moves_are_read_as_the_same_moves():
             assert re.sub(r"\s*</?move>\s*", "", text) == move
 
 
+def test_the_board_of_tictactoe_is_all_that_is_left_of_a_prompt():
+    plan = PLANS["tictactoe"]
+    env = mlrl_envs.make(plan.env_id, random_start=True)
+    asked = questions(env.family)[:200]
+    texts = [text for each in asked for text in (each.prompt, *each.answers)]
+    tokenizer = word_tokenizer(texts, plan.unread)
+    read = {tuple(tokenizer(each.prompt)["input_ids"]) for each in asked}
+    assert len(read) == len(asked)
+    assert all(len(words) == 11 for words in read)  # the own mark, a full stop and nine cells
+    assert tokenizer.tokenize("<move>5</move>") == ["<move>", "5", "</move>"]
+
+
 def test_scripts_take_part_in_the_games_that_are_imitated(tmp_path):
     file = tmp_path / "play.jsonl"
     collect_play(file, env_id="mlrl/kuhn-v0", options={}, scripts=("cautious",), games=12)
