@@ -42,6 +42,7 @@ __all__ = [
     "RESULTS",
     "half_width",
     "main",
+    "recipe_options",
     "rows",
     "run",
     "table",
@@ -71,30 +72,41 @@ def default_of(recipe: str) -> str:
     return "grpo" if _num_agents(recipe) == 1 else "magrpo"
 
 
+def recipe_options(recipe: str) -> dict[str, Any]:
+    """Return the options that make a recipe; of a default method, none.
+
+    Models, lengths and learning rates are left out. So are charges for long answers, which would
+    make each turn of a toy cost the same, because every answer has the longest allowed length.
+
+    Args:
+        recipe: Name of a preset, or of a default method.
+    """
+    if recipe in ("magrpo", "grpo"):
+        return {}
+    own = load_config(recipe).learner.options
+    options = {name: dict(own[name]) for name in KEPT if name in own}
+    options["team"] = {
+        name: value for name, value in own.get("team", {}).items() if name == "share_weights"
+    }
+    options["optimizer"] = {
+        name: value
+        for name, value in own.get("optimizer", {}).items()
+        if name in ("epochs", "num_minibatches")
+    }
+    for name in ("overlong", "overlong_penalty", "overlong_buffer"):
+        options.get("penalty", {}).pop(name, None)
+    return options
+
+
 def toy_options(recipe: str) -> dict[str, Any]:
     """Return the options of a recipe at the size of the toy; of a default method, none of its own.
 
     Args:
         recipe: Name of a preset, or of a default method.
     """
-    options: dict[str, Any] = {}
-    if recipe not in ("magrpo", "grpo"):
-        own = load_config(recipe).learner.options
-        options = {name: dict(own[name]) for name in KEPT if name in own}
-        options["team"] = {
-            name: value for name, value in own.get("team", {}).items() if name == "share_weights"
-        }
-        options["optimizer"] = {
-            name: value
-            for name, value in own.get("optimizer", {}).items()
-            if name in ("epochs", "num_minibatches")
-        }
-        if "critic" in options:
-            options["critic"]["lr"] = 3e-2
-        # Every answer has the longest allowed length, one token: a charge for it would only make
-        # each turn cost the same.
-        for name in ("overlong", "overlong_penalty", "overlong_buffer"):
-            options.get("penalty", {}).pop(name, None)
+    options = recipe_options(recipe)
+    if "critic" in options:
+        options["critic"]["lr"] = 3e-2
     size = options.get("group", {}).get("size", MOST_ANSWERS)
     return merge_options(options, SMALL, {"group": {"size": min(size, MOST_ANSWERS)}})
 

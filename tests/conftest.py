@@ -97,6 +97,7 @@ def browser():
     program = os.environ.get("MLRL_CHROMIUM") or next(found, None)
     if program is None:
         pytest.skip("no Chromium: install Debian's chromium, or name one in MLRL_CHROMIUM")
+    playwright.expect.set_options(timeout=30_000)
     with playwright.sync_playwright() as driver:
         chromium = driver.chromium.launch(executable_path=program)
         yield chromium

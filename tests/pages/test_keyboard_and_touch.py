@@ -2,6 +2,8 @@
 
 import pytest
 
+expect = pytest.importorskip("playwright.sync_api").expect  # repeats until it holds
+
 pytestmark = pytest.mark.slow
 
 PAGES = ("curves", "run", "episodes", "reader", "compare", "bench", "bench overview", "crossplay",
@@ -38,12 +40,6 @@ def page(request, addresses, open_page):
 @pytest.fixture
 def phone(addresses, open_page):
     return open_page(**TOUCH)
-
-
-def wait_for_count(page, selector, count):
-    """Wait until a page has a number of elements: a tap is handled after it returns."""
-    expression = "([selector, count]) => document.querySelectorAll(selector).length === count"
-    page.wait_for_function(expression, arg=[selector, count])
 
 
 def tab_to(page, selector):
@@ -97,17 +93,16 @@ def test_results_are_found_sorted_and_read_by_keyboard(page, addresses):
     page.goto(addresses["leaderboard"])
     tab_to(page, "#search")
     page.keyboard.type("reference")
-    page.wait_for_selector("#status >> text=row")
+    expect(page.locator("#status")).to_contain_text("row")
     tab_to(page, "section:visible thead button")
     page.keyboard.press("Enter")
-    page.wait_for_selector("section:visible thead [aria-sort]")
-    assert page.locator("section:visible thead [aria-sort]").count() == 1
+    expect(page.locator("section:visible thead [aria-sort]")).to_have_count(1)
     tab_to(page, "section:visible tbody tr:visible th a")
     page.keyboard.press("Enter")
     page.wait_for_selector("details.episode")
     tab_to(page, "details.episode >> nth=1 >> summary >> nth=0")
     page.keyboard.press("Enter")
-    wait_for_count(page, "details.episode[open]", 2)
+    expect(page.locator("details.episode[open]")).to_have_count(2)
 
 
 def test_a_report_is_unfolded_by_keyboard(page, addresses):
@@ -115,7 +110,7 @@ def test_a_report_is_unfolded_by_keyboard(page, addresses):
     before = page.locator("details[open]").count()
     tab_to(page, "details:not([open]) > summary")
     page.keyboard.press("Enter")
-    wait_for_count(page, "details[open]", before + 1)
+    expect(page.locator("details[open]")).to_have_count(before + 1)
 
 
 def test_a_run_is_followed_from_its_curves_to_a_comparison_by_touch(phone, addresses):
@@ -123,7 +118,7 @@ def test_a_run_is_followed_from_its_curves_to_a_comparison_by_touch(phone, addre
     chart = phone.locator("#charts svg:visible").first
     chart.scroll_into_view_if_needed()
     chart.tap()
-    phone.wait_for_selector("#values >> text= at ")
+    expect(phone.locator("#values")).to_contain_text(" at ")
     phone.locator("button.enlarge:visible").first.tap()
     phone.wait_for_selector(".enlarged")
     phone.locator(".enlarged button.enlarge").tap()
@@ -144,19 +139,18 @@ def test_a_run_is_followed_from_its_curves_to_a_comparison_by_touch(phone, addre
 def test_results_are_sorted_and_read_by_touch(phone, addresses):
     phone.goto(addresses["leaderboard"])
     phone.locator("section:visible thead button").first.tap()
-    phone.wait_for_selector("section:visible thead [aria-sort]")
-    assert phone.locator("section:visible thead [aria-sort]").count() == 1
+    expect(phone.locator("section:visible thead [aria-sort]")).to_have_count(1)
     phone.locator("section:visible tbody tr:visible th a").first.tap()
     phone.wait_for_selector("details.episode")
     phone.locator("details.episode >> nth=1 >> summary >> nth=0").tap()
-    wait_for_count(phone, "details.episode[open]", 2)
+    expect(phone.locator("details.episode[open]")).to_have_count(2)
 
 
 def test_a_report_and_the_first_page_are_used_by_touch(phone, addresses):
     phone.goto(addresses["report"])
     before = phone.locator("details[open]").count()
     phone.locator("details:not([open]) > summary:visible").first.tap()
-    wait_for_count(phone, "details[open]", before + 1)
+    expect(phone.locator("details[open]")).to_have_count(before + 1)
     phone.goto(addresses["docs"])
     phone.locator("label[for=__navigation]:visible").first.tap()
-    phone.wait_for_selector(".sidebar-brand")
+    expect(phone.locator(".sidebar-brand").first).to_be_visible()

@@ -11,6 +11,8 @@ pytest.importorskip("jinja2")
 
 from mlrl_learners.bench.leaderboard import build, write
 
+expect = pytest.importorskip("playwright.sync_api").expect  # repeats until it holds
+
 RESULTS = Path(__file__).parents[3] / "benchmarks/results"
 WIDE = {"viewport": {"width": 1200, "height": 900}}
 
@@ -57,19 +59,19 @@ def test_trained_actors_are_shown_at_first_and_found_in_every_table(page):
         page.locator("section:visible").count()
         == page.locator("section:visible:has(tbody tr:not([hidden]))").count()
     )
-    assert re.fullmatch(r"\d+ rows? in \d+ tables?", page.inner_text("#status"))
+    expect(page.locator("#status")).to_have_text(re.compile(r"^\d+ rows? in \d+ tables?$"))
     page.fill("#search", "no such actor")
-    assert page.inner_text("#status") == "0 rows in 0 tables"
+    expect(page.locator("#status")).to_have_text("0 rows in 0 tables")
 
 
 def test_whole_suites_come_first_and_one_environment_can_be_chosen(page):
     main = page.locator("section[data-main=yes]").count()
     assert page.locator("section:visible").count() == main > 5
     page.select_option("#group", "writing-v1-mlrl-story-v1-eval")
-    assert page.locator("section:visible h2").all_inner_texts() == ["writing v1 mlrl/story-v1:eval"]
-    assert page.url.endswith("#writing-v1-mlrl-story-v1-eval")
+    expect(page.locator("section:visible h2")).to_have_text(["writing v1 mlrl/story-v1:eval"])
+    expect(page).to_have_url(re.compile("#writing-v1-mlrl-story-v1-eval$"))
     page.reload()
-    assert page.locator("section:visible").count() == 1
+    expect(page.locator("section:visible")).to_have_count(1)
 
 
 def test_it_opens_with_the_main_result_and_every_actor_by_suite(page):
@@ -77,7 +79,7 @@ def test_it_opens_with_the_main_result_and_every_actor_by_suite(page):
     cells = page.locator("table.overview tbody tr")
     assert cells.filter(has_text="trained: ").count() > 0
     page.click("table.overview thead a >> text=writing v1 >> nth=0")
-    assert "#writing-v1" in page.url
+    expect(page).to_have_url(re.compile("#writing-v1"))
 
 
 def test_a_heading_sorts_by_keyboard_both_ways(page):
@@ -86,23 +88,23 @@ def test_a_heading_sorts_by_keyboard_both_ways(page):
     button = page.locator("section:visible thead button").first
     button.focus()
     page.keyboard.press("Enter")
+    expect(page.locator("section:visible thead [aria-sort=ascending]")).to_have_count(1)
     assert first_names(page) == sorted(names)
     page.keyboard.press("Enter")
+    expect(page.locator("section:visible thead [aria-sort=descending]")).to_have_count(1)
     assert first_names(page) == sorted(names, reverse=True)
-    assert page.locator("section:visible thead [aria-sort=descending]").count() == 1
 
 
 def test_filter_hides_rows_and_dims_their_marks(page):
     page.fill("#search", "random")
-    assert {text.split("\n")[0] for text in visible_rows(page).locator("th").all_inner_texts()} == {
-        "random"
-    }
-    assert page.locator("section:visible .mark.faint").count() > 0
-    assert "rows" in page.inner_text("#status")
+    expect(page.locator("#status")).to_contain_text("rows")
+    page.wait_for_selector("section:visible .mark.faint")
+    names = visible_rows(page).locator("th").all_inner_texts()
+    assert {text.split("\n")[0] for text in names} == {"random"}
 
 
 def test_an_actor_leads_to_its_transcripts(page):
     page.select_option("#group", "writing-v1-mlrl-story-v1-eval")
     page.click("section:visible tbody th a >> nth=0")
-    assert "on writing" in page.inner_text("h1")
-    assert page.locator(".writes").first.is_visible()
+    expect(page.locator("h1")).to_contain_text("on writing")
+    expect(page.locator(".writes").first).to_be_visible()

@@ -6,9 +6,9 @@ import pytest
 
 from mlrl_learners.monitor.index import EpisodeIndex, Hits
 
+expect = pytest.importorskip("playwright.sync_api").expect  # repeats until it holds
+
 NASTY = "<script>window.hit = 1</script><img src=x onerror='window.hit = 1'>"
-CURSORS = """[...document.querySelectorAll("#charts svg .cursor")]
-    .filter((one) => one.closest("svg").checkVisibility())"""
 NARROW = {"viewport": {"width": 400, "height": 800}}
 
 
@@ -33,19 +33,6 @@ def wait_for_heading(page, words):
     """Wait for a page whose script listens to keys."""
     page.wait_for_selector(f"h1 >> text={words}")
     page.wait_for_load_state()
-
-
-def wait_until(page, expression):
-    """Wait for a condition of the page that a script brings about after an event."""
-    page.wait_for_function(expression)
-
-
-def wait_for_values(page, words):
-    wait_until(page, f"document.querySelector('#values').innerText.includes({words!r})")
-
-
-def wait_for_cursors(page, condition):
-    wait_until(page, f"{CURSORS}.length {condition}")
 
 
 def fits(page):
@@ -104,12 +91,11 @@ def test_runs_axis_and_smoothing_are_chosen_without_a_new_page(window, served, f
     page.wait_for_selector("text=tokens sampled")
     page.locator("[name=smoothing]").focus()
     page.keyboard.press("Home")
-    wait_until(page, "document.querySelector('#smoothing').textContent === '1'")
-    page.wait_for_url(lambda url: "smoothing=1" in url)
-    assert "run=second" in page.url
-    assert "axis=tokens" in page.url
+    expect(page.locator("#smoothing")).to_have_text("1")
+    for part in ("smoothing=1", "run=second", "axis=tokens"):
+        expect(page).to_have_url(re.compile(part))
     page.reload()
-    assert page.is_checked("text=second")
+    expect(page.get_by_role("checkbox", name="second")).to_be_checked()
 
 
 def test_runs_are_found_by_a_part_of_their_name(window, served, full):
@@ -117,8 +103,7 @@ def test_runs_are_found_by_a_part_of_their_name(window, served, full):
     page.goto(served)
     page.keyboard.press("/")
     page.keyboard.type("sec")
-    page.wait_for_selector(".run >> text=first", state="hidden")
-    assert page.locator(".run:visible .name").all_inner_texts() == ["second"]
+    expect(page.locator(".run:visible .name")).to_have_text(["second"])
 
 
 def test_values_are_shown_under_the_pointer(window, served, full):
@@ -126,8 +111,12 @@ def test_values_are_shown_under_the_pointer(window, served, full):
     page.goto(f"{served}/?chosen=1&run=first")
     box = page.locator("#charts svg.large").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
-    wait_for_values(page, "Return mean return at 12")
-    wait_for_values(page, "training, mean of 5 0.83")
+    expect(page.locator("#values")).to_contain_text("Return mean return at 12")
+    expect(page.locator("#values")).to_contain_text("training, mean of 5 0.83")
+
+
+def cursors(page):
+    return page.locator("#charts svg:visible .cursor")
 
 
 def test_the_cursor_stands_in_every_chart_and_stays_when_charts_are_renewed(window, served, full):
@@ -137,12 +126,12 @@ def test_the_cursor_stands_in_every_chart_and_stays_when_charts_are_renewed(wind
     page.mouse.move(box["x"] + box["width"] - 20, box["y"] + box["height"] / 2)
     charts = page.locator("#charts svg[data-x]:visible").count()
     assert charts > 1
-    wait_for_cursors(page, f"=== {charts}")
+    expect(cursors(page)).to_have_count(charts)
     full.train(13, 0.125)
     page.wait_for_selector("#runs >> text=13 iterations")
     page.locator("#charts svg title", has_text="to 0.725").first.wait_for(state="attached")
-    wait_for_values(page, "at 12")
-    wait_for_cursors(page, "> 1")
+    expect(page.locator("#values")).to_contain_text("at 12")
+    expect(cursors(page)).to_have_count(charts)
 
 
 def test_the_cursor_is_moved_by_keys_and_keeps_the_focus(window, served, full):
@@ -151,16 +140,16 @@ def test_the_cursor_is_moved_by_keys_and_keeps_the_focus(window, served, full):
     page.locator("#charts svg.large").first.focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    wait_for_values(page, "at 11")
-    page.wait_for_selector("[role=status].unseen >> text=at 11", state="attached")
+    expect(page.locator("#values")).to_contain_text("at 11")
+    expect(page.locator("[role=status].unseen")).to_contain_text("at 11")
     full.train(13, 0.125)
     page.locator("#charts svg title", has_text="to 0.725").first.wait_for(state="attached")
     page.keyboard.press("ArrowRight")
-    wait_for_values(page, "at 12")
+    expect(page.locator("#values")).to_contain_text("at 12")
     page.keyboard.press("Home")
-    wait_for_values(page, "at 1\n")
+    expect(page.locator("#values")).to_contain_text(re.compile(r"at 1\b"))
     page.keyboard.press("Escape")
-    wait_for_cursors(page, "=== 0")
+    expect(cursors(page)).to_have_count(0)
 
 
 def test_values_are_shown_by_touch(window, served, full):
@@ -169,9 +158,9 @@ def test_values_are_shown_by_touch(window, served, full):
     drawing = page.locator("#charts svg:visible").first
     drawing.scroll_into_view_if_needed()
     drawing.tap()
-    wait_for_values(page, "at ")
+    expect(page.locator("#values")).to_contain_text("at ")
     page.locator("h1").first.tap()
-    wait_for_cursors(page, "=== 0")
+    expect(cursors(page)).to_have_count(0)
 
 
 def test_a_server_that_is_gone_is_announced_until_it_is_back(browser, served, full):
@@ -194,10 +183,10 @@ def test_episodes_are_searched_opened_and_left_by_keyboard(window, served, full)
     page.keyboard.press("Enter")
     page.wait_for_url(lambda url: "text=word7" in url)
     assert "low=" not in page.url  # empty fields are left out
-    assert page.locator("[data-row]").count() == 11
+    expect(page.locator("[data-row]")).to_have_count(11)
     page.keyboard.press("j")
     page.keyboard.press("j")
-    wait_until(page, "document.activeElement.textContent === 'T/78'")
+    expect(page.locator("[data-row]:focus")).to_have_text("T/78")
     page.keyboard.press("Enter")
     wait_for_heading(page, "T/78")
     page.keyboard.press("j")
@@ -217,8 +206,8 @@ def test_up_leads_to_the_page_and_the_row_of_an_episode(window, served, full):
     assert page.inner_text(".crumbs") == "first / iteration 1"
     page.keyboard.press("u")
     page.wait_for_selector("table.episodes")
-    wait_until(page, "document.activeElement.textContent === 'T/61'")
-    assert page.locator("[data-row]").first.inner_text() == "T/50"
+    expect(page.locator("[data-row]:focus")).to_have_text("T/61")
+    expect(page.locator("[data-row]").first).to_have_text("T/50")
 
 
 def test_a_search_goes_on_by_itself(window, served, full, monkeypatch):
@@ -232,8 +221,8 @@ def test_a_search_goes_on_by_itself(window, served, full, monkeypatch):
     page = window()
     page.goto(f"{served}/episodes?run=first&text=word7")
     page.wait_for_selector("text=11 found, 81 of 81 episodes searched")
-    assert page.locator("[data-row]").count() == 11
-    assert page.locator("[data-continue]").count() == 0
+    expect(page.locator("[data-row]")).to_have_count(11)
+    expect(page.locator("[data-continue]")).to_have_count(0)
 
 
 def test_branches_of_a_tree_are_walked_by_keyboard(window, served, full):
@@ -251,9 +240,11 @@ def test_keys_are_explained_and_what_has_the_focus_is_seen(window, served, full)
     page = window()
     page.goto(f"{served}/episodes?run=first")
     page.keyboard.press("?")
-    page.wait_for_selector("dialog[open]")
+    expect(page.locator("dialog[open]")).to_be_visible()
     page.keyboard.press("Escape")
+    expect(page.locator("dialog[open]")).to_have_count(0)
     page.keyboard.press("j")
+    expect(page.locator("[data-row]:focus")).to_have_count(1)
     style = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
     assert style == "solid"
 

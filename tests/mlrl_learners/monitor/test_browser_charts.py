@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+expect = pytest.importorskip("playwright.sync_api").expect  # repeats until it holds
+
 
 @pytest.fixture
 def two(run, other_run):
@@ -53,13 +55,13 @@ def test_dragging_zooms_and_a_button_shows_the_whole_range_again(page):
     page.mouse.move(*at(drawing, 0.7))
     page.mouse.up()
     until(page, lambda: is_within(page, 2, 11))
-    assert re.search(r"from=[\d.]+&to=[\d.]+", page.url)
+    expect(page).to_have_url(re.compile(r"from=[\d.]+&to=[\d.]+"))
     low, high = x_range(page)
     page.reload()
-    assert x_range(page) == [low, high]
+    until(page, lambda: x_range(page) == [low, high])
     page.click("#unzoom")
     until(page, lambda: x_range(page) == [1, 12])
-    assert "from=" not in page.url
+    until(page, lambda: "from=" not in page.url)
 
 
 def test_a_chart_is_zoomed_by_keys(page):
@@ -73,14 +75,13 @@ def test_a_chart_is_zoomed_by_keys(page):
 
 def test_a_run_is_singled_out_in_all_charts_and_stays_so_when_they_are_renewed(page, two):
     page.locator("[data-single=second]").click()
-    on = "document.querySelectorAll('#charts .series.on[data-run=second]').length"
-    assert page.evaluate(on) > 1
-    assert page.get_attribute("[data-single=second]", "aria-pressed") == "true"
+    expect(page.locator("[data-single=second]")).to_have_attribute("aria-pressed", "true")
+    until(page, lambda: page.locator("#charts .series.on[data-run=second]").count() > 1)
     two.train(13, 0.5)
     page.wait_for_selector("#runs >> text=13 of 12")
     until(page, lambda: page.locator("#charts.dimmed .series.on").count() > 1)
     page.keyboard.press("Escape")
-    assert page.locator("#charts.dimmed").count() == 0
+    expect(page.locator("#charts.dimmed")).to_have_count(0)
 
 
 def test_clicking_a_line_singles_it_out(page):
@@ -93,13 +94,13 @@ def test_clicking_a_line_singles_it_out(page):
         }"""
     )
     page.mouse.click(*place)
-    assert page.get_attribute("[data-single=second]", "aria-pressed") == "true"
+    expect(page.locator("[data-single=second]")).to_have_attribute("aria-pressed", "true")
 
 
 def test_runs_that_differ_by_their_seed_are_drawn_as_mean_and_band(page):
     page.select_option("[name=group]", "seed")
     page.wait_for_selector("#charts .band", state="attached")
-    assert page.locator("#charts svg.large g.series.line").count() == 1
+    expect(page.locator("#charts svg.large g.series.line")).to_have_count(1)
     page.select_option("[name=group]", "")
     page.wait_for_selector("#charts [data-run=first]", state="attached")
 
@@ -109,13 +110,14 @@ def test_a_logarithmic_axis_is_chosen(page):
     page.wait_for_selector("#charts svg.large[data-y$=log]", state="attached")
     page.locator("#charts svg.large").first.focus()
     page.keyboard.press("End")
-    assert "second 1" in page.inner_text("#values")
+    expect(page.locator("#values")).to_contain_text("second 1")
 
 
 def test_a_chart_is_enlarged_by_key_and_left_by_escape(page):
     page.locator("#charts svg.small").nth(1).focus()
     page.keyboard.press("f")
+    page.wait_for_selector(".enlarged")
     box = page.locator(".enlarged").bounding_box()
     assert (box["width"], box["height"]) == (1440, 900)
     page.keyboard.press("Escape")
-    assert page.locator(".enlarged").count() == 0
+    expect(page.locator(".enlarged")).to_have_count(0)

@@ -1,0 +1,313 @@
+"""Recipes on language: stories and arithmetic with SmolLM2, at equal numbers of sampled answers.
+
+    python -m benchmarks.recipe_curves [--tasks story math] [--recipes drmas c3] [--seeds 0 1 2]
+        [--runs runs/recipe_curves] [--gather-only] [--publish]
+
+Each recipe trains two agents with one set of weights, with the options that make the recipe; task,
+model, lengths, learning rate and number of answers are the same for all. Arithmetic starts from
+weights that `sft` trained on reference solutions. Finished runs are kept and interrupted runs are
+resumed. The gain is the difference from `magrpo` at the same seed. Some three hours on two cores.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks import curves
+from benchmarks.perf.table import between
+from benchmarks.recipes import half_width, recipe_options
+from mlrl_learners.config.option_places import merge_options
+from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig, load_config
+from mlrl_learners.figures.means import mean
+from mlrl_learners.loggers import JsonlFile
+
+__all__ = ["RECIPES", "TASKS", "Task", "main", "rows", "run_config", "table"]
+
+RESULTS = Path(__file__).with_name("recipe_curves.json")
+PAGE = curves.ROOT / "docs" / "learners.md"
+BEGIN, END = "<!-- recipe curves: begin -->", "<!-- recipe curves: end -->"
+DEFAULT = "magrpo"
+RECIPES = ("humaneval-paper", "drmas", "c3", "spiral", "maporl")
+MODEL = "smollm2-135m-instruct"
+SHARED: Mapping[str, Any] = {
+    "team": {"share_weights": True},
+    "compute": {"precision": "bf16", "micro_batch_tokens": 2048},
+}
+
+
+@dataclass(frozen=True)
+class Imitation:
+    """Training by `sft` on reference solutions before a recipe.
+
+    Attributes:
+        demonstrations: Number of reference solutions.
+        iterations: Number of updates of 8 solutions.
+        lr: Learning rate.
+    """
+
+    demonstrations: int
+    iterations: int
+    lr: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all recipes train on.
+
+    Attributes:
+        env_id: The environment.
+        env: Its options.
+        learner: Options of all learners.
+        iterations: Number of updates.
+        answers: Number of answers of each agent in an update.
+        eval_tasks: Number of held-out tasks; None for all.
+        eval_samples: Number of sampled episodes of each.
+        imitation: Training before the recipe, if any.
+    """
+
+    env_id: str
+    env: Mapping[str, Any]
+    learner: Mapping[str, Any]
+    iterations: int
+    answers: int
+    eval_tasks: int | None
+    eval_samples: int
+    imitation: Imitation | None = field(default=None)
+
+
+TASKS: Mapping[str, Task] = {
+    "story": Task(
+        "mlrl/story-v1",
+        {"reward": "judged"},
+        {
+            "sampling": {"max_new_tokens": 72, "temperature": 0.8, "top_p": 0.95},
+            "optimizer": {"lr": 1e-4},
+        },
+        iterations=12,
+        answers=12,
+        eval_tasks=None,
+        eval_samples=3,
+    ),
+    "math": Task(
+        "mlrl/math-v1",
+        {"max_turns": 1, "topics": ["arithmetic"], "levels": [1]},
+        {
+            "sampling": {"max_new_tokens": 40, "temperature": 1.0, "top_p": 1.0},
+            "optimizer": {"lr": 5e-5},
+        },
+        iterations=12,
+        answers=24,
+        eval_tasks=64,
+        eval_samples=1,
+        imitation=Imitation(demonstrations=240, iterations=30, lr=5e-5),
+    ),
+}
+
+
+def run_config(task: str, recipe: str, seed: int, model: str = MODEL) -> RunConfig:
+    """Return the configuration of a run.
+
+    Args:
+        task: A name of `TASKS`.
+        recipe: Name of a preset, or `magrpo` for the default options.
+        seed: Seed of the task order and of all sampling.
+        model: Model from which both agents start.
+    """
+    plan = TASKS[task]
+    name = DEFAULT if recipe == DEFAULT else load_config(recipe).learner.name
+    options = merge_options(recipe_options(recipe), SHARED, plan.learner)
+    tasks = plan.answers // options.get("group", {}).get("size", 4)
+    train = TrainConfig(
+        iterations=plan.iterations,
+        tasks_per_iteration=tasks,
+        seed=seed,
+        checkpoint_every=5,
+        keep_checkpoints=1,
+        eval_every=plan.iterations,
+        eval_tasks=plan.eval_tasks,
+        eval_samples=plan.eval_samples,
+    )
+    env = EnvConfig(plan.env_id, {"split": "train", **plan.env})
+    return RunConfig(env, LearnerConfig(name, model, options), train=train)
+
+
+def rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each task and recipe: held-out returns, and the gain over the default.
+
+    The gain is the mean over seeds of paired differences of held-out returns after training, with
+    the 95 % interval of Student's t; there is none for a single seed.
+
+    Args:
+        records: Records of finished runs, with keys `task`, `recipe`, `seed`, `before`, `after`,
+            `returns` and `seconds` of an update.
+    """
+    groups = dict.fromkeys((each["task"], each["recipe"]) for each in records)
+    return [_row(records, task, recipe) for task, recipe in groups]
+
+
+def _row(records: Sequence[Mapping[str, Any]], task: str, recipe: str) -> dict[str, Any]:
+    mine, default = (
+        {each["seed"]: each for each in records if (each["task"], each["recipe"]) == (task, name)}
+        for name in (recipe, DEFAULT)
+    )
+    gains = [mine[seed]["after"] - default[seed]["after"] for seed in mine if seed in default]
+    learnt = [each["after"] - each["before"] for each in mine.values()]
+    return {
+        "task": task,
+        "recipe": recipe,
+        "seeds": sorted(mine),
+        "before": round(mean([each["before"] for each in mine.values()]), 4),
+        "after": round(mean([each["after"] for each in mine.values()]), 4),
+        "learnt": round(mean(learnt), 4),
+        "learnt_half_width": half_width(learnt),
+        "gain": round(mean(gains), 4) if gains else None,
+        "gain_half_width": half_width(gains),
+        "seconds_ratio": _ratio(mine, default),
+    }
+
+
+def _ratio(mine: Mapping[int, Any], default: Mapping[int, Any]) -> float | None:
+    if not default:
+        return None
+    seconds = [mean([each["seconds"] for each in some.values()]) for some in (mine, default)]
+    return round(seconds[0] / seconds[1], 2)
+
+
+def table(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as a Markdown table."""
+    lines = [
+        "| task | recipe | held-out before → after | change | gain over `magrpo` | seconds |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in found:
+        is_default = row["recipe"] == DEFAULT
+        gain = "" if is_default else _interval(row["gain"], row["gain_half_width"])
+        ratio = row["seconds_ratio"]
+        lines.append(
+            f"| {row['task']} | `{row['recipe']}` | {row['before']:.2f} → {row['after']:.2f} "
+            f"| {_interval(row['learnt'], row['learnt_half_width'])} | {gain} "
+            f"| {'' if ratio is None else f'{ratio:.1f} times'} |"
+        )
+    return "\n".join(lines)
+
+
+def _interval(value: float | None, width: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:+.2f}" + ("" if width is None else f" ± {width:.2f}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Train what is missing, print the table, and publish it if asked."""
+    given = _parse(argv)
+    names = (DEFAULT, *(name for name in given.recipes if name != DEFAULT))
+    asked = [(task, name, seed) for task in given.tasks for seed in given.seeds for name in names]
+    if not given.gather_only:
+        for task, recipe, seed in asked:
+            if not _train(task, recipe, seed, given.runs):
+                print("interrupted: the same command continues", file=sys.stderr)
+                return 130
+    records = [record for each in asked if (record := _record(*each, given.runs)) is not None]
+    records.sort(key=lambda each: (given.tasks.index(each["task"]), names.index(each["recipe"])))
+    found = rows(records)
+    print(table(found))
+    if given.publish:
+        whole = {"model": MODEL, "rows": found, "runs": records}
+        RESULTS.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(between(page, BEGIN, END, table(found)), encoding="utf-8")
+    return 0
+
+
+def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks.recipe_curves", description=__doc__)
+    parser.add_argument("--tasks", nargs="+", choices=list(TASKS), default=list(TASKS))
+    parser.add_argument("--recipes", nargs="+", choices=(DEFAULT, *RECIPES), default=RECIPES)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--runs", type=Path, default=Path("runs/recipe_curves"))
+    parser.add_argument("--gather-only", action="store_true", help="do not train")
+    parser.add_argument("--publish", action="store_true", help="write the results and the table")
+    return parser.parse_args(argv)
+
+
+def _train(task: str, recipe: str, seed: int, runs: Path) -> bool:
+    """Train a run, or what is left of it; return whether it is finished."""
+    start = _imitated(task, runs)
+    return start is not None and _finish(
+        run_config(task, recipe, seed, start), _folder(runs, task, recipe, seed)
+    )
+
+
+def _imitated(task: str, runs: Path) -> str | None:
+    """Return the model from which a task starts; None if its training was interrupted."""
+    from mlrl_learners.cli import main as mlrl
+
+    plan = TASKS[task]
+    if plan.imitation is None:
+        return MODEL
+    file, run_dir = runs / f"{task}-references.jsonl", runs / f"{task}-sft"
+    if not file.exists():
+        runs.mkdir(parents=True, exist_ok=True)
+        words = [word for name, value in plan.env.items() for word in (f"--env.{name}", str(value))]
+        partial = file.with_suffix(".partial")
+        if mlrl(["collect", plan.env_id, "--actor", "reference", "--tasks",
+                 str(plan.imitation.demonstrations), "--out", str(partial), *words]):  # fmt: skip
+            raise RuntimeError(f"reference solutions of {plan.env_id} could not be collected")
+        partial.rename(file)
+    examples = {"episodes": str(file), "batch_size": 8, "filter_reward": None}
+    rate = {"optimizer": {"lr": plan.imitation.lr}}
+    options = merge_options(SHARED, plan.learner, {"examples": examples}, rate)
+    train = TrainConfig(plan.imitation.iterations, checkpoint_every=plan.imitation.iterations)
+    env = EnvConfig(plan.env_id, {"split": "train", **plan.env})
+    config = RunConfig(env, LearnerConfig("sft", MODEL, options), train=train)
+    if not _finish(config, run_dir):
+        return None
+    return str(_weights(run_dir, plan.imitation.iterations))
+
+
+def _finish(config: RunConfig, run_dir: Path) -> bool:
+    from mlrl_learners.cli.train import train_config
+
+    if _weights(run_dir, config.train.iterations).exists():
+        return True
+    resume = (run_dir / "config.yaml").exists()
+    return not train_config(config, run_dir, resume=resume, progress=False).interrupted
+
+
+def _record(task: str, recipe: str, seed: int, runs: Path) -> dict[str, Any] | None:
+    """Return the figures of a finished run; None for another."""
+    run_dir = _folder(runs, task, recipe, seed)
+    metrics = list(JsonlFile(run_dir / "metrics.jsonl").records())
+    held_out: dict[Any, Any] = {
+        each["iteration"]: each["mean_return"]
+        for each in JsonlFile(run_dir / "evaluations.jsonl").records()
+    }
+    iterations = TASKS[task].iterations
+    if len(metrics) < iterations or not {0, iterations} <= set(held_out):
+        print(f"left out: {task}, {recipe}, seed {seed}: not finished", file=sys.stderr)
+        return None
+    return {
+        "task": task,
+        "recipe": recipe,
+        "seed": seed,
+        "before": round(held_out[0], 4),
+        "after": round(held_out[iterations], 4),
+        "returns": [round(float(str(each["train/return"])), 4) for each in metrics],
+        "seconds": round(mean([float(str(each["seconds"])) for each in metrics]), 2),
+    }
+
+
+def _folder(runs: Path, task: str, recipe: str, seed: int) -> Path:
+    return runs / f"{task}-{recipe}-{seed}"
+
+
+def _weights(run_dir: Path, step: int) -> Path:
+    return run_dir / "checkpoints" / f"step_{step}" / "learner" / "shared"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
