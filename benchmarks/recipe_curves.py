@@ -82,10 +82,12 @@ class Task:
 TASKS: Mapping[str, Task] = {
     "story": Task(
         "mlrl/story-v1",
-        {"reward": "judged"},
+        # The reward that tells bad stories apart, too: most stories of an untrained model earn 0
+        # with `judged`, so that groups have no variance.
+        {"reward": "grounded"},
         {
             "sampling": {"max_new_tokens": 72, "temperature": 0.8, "top_p": 0.95},
-            "optimizer": {"lr": 1e-4},
+            "optimizer": {"lr": 5e-5},
         },
         iterations=12,
         answers=12,
@@ -97,13 +99,13 @@ TASKS: Mapping[str, Task] = {
         {"max_turns": 1, "topics": ["arithmetic"], "levels": [1]},
         {
             "sampling": {"max_new_tokens": 40, "temperature": 1.0, "top_p": 1.0},
-            "optimizer": {"lr": 5e-5},
+            "optimizer": {"lr": 2e-5},
         },
-        iterations=12,
-        answers=24,
+        iterations=16,
+        answers=32,
         eval_tasks=64,
         eval_samples=1,
-        imitation=Imitation(demonstrations=240, iterations=30, lr=5e-5),
+        imitation=Imitation(demonstrations=960, iterations=120, lr=5e-5),
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.types import AgentID
 
@@ -35,7 +36,12 @@ class GameEnv(TextParallelEnv):
             seed: Seed of random scripts.
 
         Raises:
+            InvalidArgumentError: If the agent waits, or has left the game.
             UnknownNameError: If the game has no such script.
         """
         task, turns = self._current_task(), self._turns
+        acting = self.acting
+        if agent not in acting:
+            names = ", ".join(acting) or "nobody, the game is over"
+            raise InvalidArgumentError(f"{agent!r} does not act in this turn, but {names}")
         return str(self.family.scripted_action(task, turns, agent, script=script, seed=seed))

@@ -6,7 +6,12 @@ import pickle
 import pytest
 
 import mlrl_envs
-from mlrl_envs.errors import InvalidActionError, ResetNeededError, UnknownNameError
+from mlrl_envs.errors import (
+    InvalidActionError,
+    InvalidArgumentError,
+    ResetNeededError,
+    UnknownNameError,
+)
 from mlrl_envs.registration import BUILT_IN_GAMES
 
 
@@ -33,6 +38,17 @@ def test_legal_actions_are_those_of_agents_that_act(env):
             assert bool(env.legal_actions(agent)) == (agent in env.acting)
         env.step({agent: env.legal_actions(agent)[0] for agent in env.acting})
     assert not any(env.legal_actions(agent) for agent in env.possible_agents)
+
+
+def test_scripts_play_for_agents_that_act_alone(env):
+    env.reset(seed=0)
+    while env.agents:
+        for agent in set(env.possible_agents) - set(env.acting):
+            with pytest.raises(InvalidArgumentError, match=env.acting[0]):
+                env.scripted_action(agent, "random")
+        env.step(_actions(env))
+    with pytest.raises(InvalidArgumentError, match="over"):
+        env.scripted_action(env.possible_agents[0], "random")
 
 
 def test_returns_are_sums_of_rewards_also_of_agents_that_wait(env):
