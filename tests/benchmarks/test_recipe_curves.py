@@ -1,0 +1,77 @@
+import json
+
+import pytest
+
+from benchmarks import recipe_curves
+from mlrl_learners.config.run import load_config
+
+NAMES = (recipe_curves.DEFAULT, *recipe_curves.RECIPES)
+
+
+@pytest.mark.parametrize("task", recipe_curves.TASKS)
+@pytest.mark.parametrize("recipe", NAMES)
+def test_recipes_differ_only_by_the_options_that_make_them(task, recipe):
+    config = recipe_curves.run_config(task, recipe, seed=3)
+    default = recipe_curves.run_config(task, recipe_curves.DEFAULT, seed=3)
+    assert config.env == default.env
+    for group in ("sampling", "compute"):
+        assert config.learner.options[group] == default.learner.options[group]
+    assert config.learner.options["optimizer"]["lr"] == default.learner.options["optimizer"]["lr"]
+    size = config.learner.options.get("group", {}).get("size", 4)
+    assert config.train.tasks_per_iteration * size == recipe_curves.TASKS[task].answers
+    if recipe != recipe_curves.DEFAULT:
+        assert config.learner.name == load_config(recipe).learner.name
+
+
+def record(recipe, seed, after, seconds=2.0):
+    return {"task": "math", "recipe": recipe, "seed": seed, "before": 0.25, "after": after,
+            "returns": [0.25], "seconds": seconds}  # fmt: skip
+
+
+def test_gains_are_differences_at_the_same_seed():
+    records = [record("magrpo", seed, 0.5) for seed in (0, 1)]
+    records += [record("drmas", 0, 0.75, 3.0), record("drmas", 1, 0.25, 5.0)]
+    default, row = recipe_curves.rows(records)
+    assert (default["gain"], default["learnt"]) == (0.0, 0.25)
+    assert (row["gain"], row["learnt"], row["seconds_ratio"]) == (0.0, 0.25, 2.0)
+    assert "| math | `drmas` | 0.25 → 0.50 | +0.25 ± 3.18 | +0.00 ± 3.18 | 2.0 times |" in (
+        recipe_curves.table([default, row])
+    )
+
+
+def test_a_recipe_without_runs_of_the_default_has_no_gain():
+    (row,) = recipe_curves.rows([record("c3", 0, 0.5)])
+    assert (row["gain"], row["seconds_ratio"]) == (None, None)
+    assert "| math | `c3` | 0.25 → 0.50 | +0.25 |  |  |" in recipe_curves.table([row])
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Tasks of one update with a tiny model."""
+    import dataclasses
+
+    imitation = dataclasses.replace(
+        recipe_curves.TASKS["math"].imitation, demonstrations=8, iterations=1
+    )
+    options = {"sampling": {"max_new_tokens": 4}, "optimizer": {"lr": 1e-4}}
+    plan = dataclasses.replace(recipe_curves.TASKS["math"], iterations=1, answers=4, eval_tasks=2,
+                               learner=options, imitation=imitation)  # fmt: skip
+    monkeypatch.setattr(recipe_curves, "TASKS", {"math": plan})
+    monkeypatch.setattr(recipe_curves, "MODEL", "tiny-random")
+
+
+@pytest.mark.slow
+def test_finished_runs_are_kept_and_published(small, tmp_path, monkeypatch, capsys):
+    page = tmp_path / "learners.md"
+    page.write_text(f"Before.\n{recipe_curves.BEGIN}\n{recipe_curves.END}\nAfter.\n")
+    monkeypatch.setattr(recipe_curves, "PAGE", page)
+    monkeypatch.setattr(recipe_curves, "RESULTS", tmp_path / "results.json")
+    words = ["--tasks", "math", "--recipes", "drmas", "--seeds", "0"]
+    words += ["--runs", str(tmp_path / "runs"), "--publish"]
+    assert recipe_curves.main(words) == 0
+    first = json.loads((tmp_path / "results.json").read_text())
+    assert [run["recipe"] for run in first["runs"]] == ["magrpo", "drmas"]
+    assert page.read_text().count("| math |") == 2
+    monkeypatch.setattr(recipe_curves, "_finish", lambda config, run_dir: True)
+    assert recipe_curves.main(words) == 0
+    assert json.loads((tmp_path / "results.json").read_text()) == first
