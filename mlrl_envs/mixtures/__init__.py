@@ -1,4 +1,4 @@
-"""Several environments as one."""
+"""Mixtures: several environments as one."""
 
 from mlrl_envs.mixtures.env import MIXTURE, Member, MixtureEnv
 from mlrl_envs.mixtures.making import KEYS, factory_of, mixture

@@ -1,10 +1,10 @@
-"""Several environments as one: every episode is one of its members.
+"""Several environments as one: each episode is played by one member of the mixture.
 
-A member has a name, a weight and its own tasks. The tasks of all members have one order, in which
-every member is as frequent as its weight says until its tasks end; `task_groups` tells training
-loops the weights. Observations, rewards and ends of an episode are those of its member, which task
-ids name. Which member an episode has follows from the task, or else from the seed. Members that
-are scored in batches on their own are scored in batches here.
+A member has a name, a weight and its own tasks. The tasks of all members form one list, in which
+the members are interleaved in proportion to their weights until their tasks run out; `task_groups`
+gives the weights to training loops. Observations, rewards, terminations and truncations are those
+of the member; task ids start with its name. The member of an episode follows from the task if
+`reset` names one, and from the seed otherwise. Members with batched scoring keep it.
 """
 
 import copy
@@ -35,9 +35,9 @@ class Member:
     """An environment of a mixture.
 
     Attributes:
-        name: Its name in task ids, infos and metrics, without `/`.
-        env: The environment, which is copied for every episode.
-        weight: Its share of the episodes, relative to the other members, above 0.
+        name: Name in task ids, infos and metrics; contains no `/`.
+        env: The environment; each episode plays a copy.
+        weight: Share of the episodes, relative to the other members; above 0.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Member:
 
     @property
     def num_tasks(self) -> int:
-        """Number of its tasks; 1 for environments that draw tasks from the seed."""
+        """Number of tasks; 1 for environments that choose tasks by seed."""
         return int(getattr(self.env, "num_tasks", 1))
 
 
@@ -54,7 +54,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
     """An environment whose episodes are those of its members.
 
     Args:
-        members: At least one, with different names.
+        members: At least one member; names must differ.
 
     Raises:
         InvalidArgumentError: If there is no member, two have the same name, or a weight is not
@@ -71,11 +71,11 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
         )
         self._order = _interleaved([(each.num_tasks, each.weight) for each in members])
         self._np_random: np.random.Generator | None = None
-        self._member: Member | None = None  # of the episode, with the environment that plays it
+        self._member: Member | None = None  # of the episode, with its copy of the environment
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The name of the mixture, and what the member of the episode declares."""
+        """Metadata of the mixture, with flags of the episode's member, or else of any member."""
         played = [self._member] if self._member else self.members
         shared = {
             key: True
@@ -86,27 +86,27 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
 
     @property
     def agents(self) -> list[AgentID]:
-        """Agents still in the episode; none outside one."""
+        """Agents still in the episode; empty before the first one."""
         return list(self._member.env.agents) if self._member else []
 
     @property
     def episode_agents(self) -> list[AgentID]:
-        """Agents that may act in this episode: those of its member."""
+        """Agents that can act in this episode: those of its member."""
         return list(self._playing.possible_agents)
 
     @property
     def episode_env(self) -> str:
-        """Name of the member that this episode is of."""
+        """Name of the member that plays this episode; empty before the first one."""
         return self._member.name if self._member else ""
 
     @property
     def num_tasks(self) -> int:
-        """Number of tasks of all members."""
+        """Total number of tasks of all members."""
         return len(self._order)
 
     @property
     def task_groups(self) -> list[tuple[float, list[int]]]:
-        """The weight and the indices of the tasks of each member."""
+        """Weight and task indices of each member."""
         groups: list[list[int]] = [[] for _ in self.members]
         for index, (number, _) in enumerate(self._order):
             groups[number].append(index)
@@ -148,17 +148,17 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
         """Start an episode of a member.
 
         Args:
-            seed: Restarts the draw of members, tasks and chance; None continues it.
+            seed: Seed of the member, the task and the episode; None continues the random state.
             options: `{"task_index": i}` or `{"task_id": "NAME/ID"}` chooses member and task.
 
         Raises:
-            InvalidArgumentError: If the seed or the index is out of range, or there is no such
-                member or task.
+            InvalidArgumentError: If the seed or the index is out of range, or the member or task
+                does not exist.
         """
         if seed is not None or self._np_random is None:
             self._np_random = np.random.default_rng(checked_seed(seed))
         weights = np.array([each.weight for each in self.members])
-        # Both are drawn however the task is chosen, so that its chance is the same.
+        # Draw both even if the task is given, so that its episode has the same randomness.
         drawn = int(self._np_random.choice(len(weights), p=weights / weights.sum()))
         chance = int(self._np_random.integers(MAX_SEED))
         number, chosen = self._choose(drawn, dict(options or {}))
@@ -174,12 +174,12 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
 
     @property
     def batch_key(self) -> object:
-        """Equal for episodes that are scored together."""
+        """Key that is equal for episodes that can be scored in one batch."""
         env = self._playing
         return env.batch_key if isinstance(env, BatchedEnv) else id(self)
 
     def attempt(self, actions: Mapping[AgentID, str]) -> Any:  # noqa: ANN401  as in BatchedEnv
-        """Check a joint action and return what `score_batch` needs of it."""
+        """Check a joint action, and return the attempt that `score_batch` takes."""
         env = self._playing
         own = self._own(actions)
         return env.attempt(own) if isinstance(env, BatchedEnv) else own
@@ -187,7 +187,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
     def score_batch(
         self, envs: Sequence["MixtureEnv"], attempts: Sequence[Any], errors: str = "raise"
     ) -> list[Any]:
-        """Score attempts of episodes with this `batch_key`; their states are unchanged."""
+        """Score attempts of episodes with the same `batch_key`; the episodes do not change."""
         played = [each._playing for each in envs]  # noqa: SLF001  environments of this class
         if isinstance(played[0], BatchedEnv):
             return played[0].score_batch(played, attempts, errors)
@@ -196,7 +196,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
         return list(zip(copies, steps, strict=True))
 
     def advance(self, scored: Any) -> StepResult:  # noqa: ANN401  as in BatchedEnv
-        """Play a scored attempt and return the result of `step`."""
+        """Apply a scored attempt, and return the result of `step`."""
         env = self._playing
         if isinstance(env, BatchedEnv):
             return self._result(env.advance(scored))
@@ -206,7 +206,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
         return self._result(result)
 
     def reference_actions(self) -> dict[AgentID, str] | None:
-        """Return correct actions of the agents that act, or None."""
+        """Return correct actions of the agents that act; None if there are none."""
         return self._playing.reference_actions()
 
     def state(self) -> str:
@@ -219,7 +219,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
             each.env.close()
 
     def __deepcopy__(self, memo: dict[int, object]) -> "MixtureEnv":
-        # Members are copied when an episode begins, so copies share them.
+        # `reset` copies the member that it plays, so copies of the mixture can share its members.
         clone = copy.copy(self)
         memo[id(self)] = clone
         clone.possible_agents = list(self.possible_agents)
@@ -236,7 +236,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
         return self._member.env
 
     def _own(self, actions: Mapping[AgentID, str]) -> dict[AgentID, str]:
-        """Return the actions without those of agents that only other members have."""
+        """Return the actions without those of agents that belong only to other members."""
         others = {*self.possible_agents} - {*self._playing.possible_agents}
         return {agent: text for agent, text in actions.items() if agent not in others}
 
@@ -247,7 +247,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
         raise unknown_name("agent", agent, self.possible_agents)
 
     def _choose(self, drawn: int, options: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        """Return the number of a member and the options of its `reset`."""
+        """Return the index of a member, and the options of its `reset`."""
         if "task_index" in options:
             number, task = self._order[checked_index(options["task_index"], len(self._order))]
             has_tasks = hasattr(self.members[number].env, "num_tasks")
@@ -290,7 +290,7 @@ def _checked(members: Sequence[Member]) -> tuple[Member, ...]:
 
 
 def _interleaved(parts: Sequence[tuple[int, float]]) -> list[tuple[int, int]]:
-    """Return every (member, task), each member as frequent as its weight until its tasks end."""
+    """Return all (member, task) pairs, interleaved in proportion to the members' weights."""
     places = [
         ((task + 0.5) / weight, number, task)
         for number, (num_tasks, weight) in enumerate(parts)

@@ -1,4 +1,4 @@
-"""Mixtures from ids, weights and options of their environments."""
+"""Construction of mixtures from ids, weights and options of environments."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,21 +11,21 @@ from mlrl_envs.registration import make
 __all__ = ["KEYS", "factory_of", "mixture"]
 
 KEYS = ("id", "name", "weight", "options")
-"""Keys of an entry."""
+"""Keys of an entry of `envs`."""
 
 
 def mixture(envs: Sequence[Mapping[str, Any] | str], split: str | None = None) -> MixtureEnv:
-    """Several environments as one: every episode is one of them, drawn by weight.
+    """Several environments as one: each episode is played by one of them, drawn by weight.
 
     Args:
-        envs: For each, an id, or a mapping with `id`, `name` (the id without namespace and version
-            if left out), `weight` (1 if left out) and `options`.
-        split: Split of every environment that has this option, in place of that in its `options`.
+        envs: Ids, or mappings with `id`, `name` (by default the id without namespace and version),
+            `weight` (by default 1) and `options`.
+        split: Split of each environment that has such an option; replaces the one in its `options`.
 
     Raises:
-        UnknownNameError: If an entry has an unknown key, or see `mlrl_envs.make`.
-        InvalidArgumentError: If there is no entry, one has no id, two have the same name, or a
-            weight is not above 0.
+        UnknownNameError: If a key, an environment or an option is unknown.
+        InvalidArgumentError: If `envs` is empty, an entry has no id, two entries have the same
+            name, or a weight is not above 0.
     """
     if isinstance(envs, str | Mapping) or not isinstance(envs, Sequence) or not envs:
         raise InvalidArgumentError(f"envs must be a list of environments, got {envs!r}")
@@ -33,7 +33,7 @@ def mixture(envs: Sequence[Mapping[str, Any] | str], split: str | None = None) -
 
 
 def factory_of(env_id: str) -> Any:  # noqa: ANN401  a function
-    """Return `mixture` for its id, as the registry asks.
+    """Return the factory of the id `MIXTURE`, which is `mixture`; the registry calls this.
 
     Raises:
         UnknownNameError: For other ids.

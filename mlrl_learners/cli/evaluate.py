@@ -1,7 +1,7 @@
 """`mlrl evaluate`: play a split and print the mean return with its confidence interval."""
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,16 +65,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         actor = _trained(arguments, run_dir, own if run_dir is None else config.learner.options)
     else:
         chosen = options if split is None else {**options, "split": split}
-        agents = _agents(config.env.location, chosen)
-        given = own if _has_options(arguments.actor) else config.learner.options
-        actor = make_actor(arguments.actor, agents, seed=arguments.seed, options=given)
-    file = None if arguments.episodes is None else JsonlFile(arguments.episodes)
-
-    def keep(episode: Episode) -> None:
-        if file is not None:
-            ids = arguments.token_ids
-            file.append(episode_record(episode, token_ids=ids, env_id=config.env.id, split=split))
-
+        actor = _named(arguments, config, own, chosen)
     result = evaluate(
         env_id=config.env.id,
         env_server=config.env.server,
@@ -87,7 +78,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         seed=arguments.seed,
         explore=not arguments.greedy,
         progress=True,
-        on_episode=keep,
+        on_episode=_episode_writer(arguments, config.env.id, split),
         seats_of=evaluation_seats(config, actor, owner, done, arguments.seed),
     )
     if arguments.json:
@@ -136,6 +127,40 @@ def _agents(env_id: str, options: Mapping[str, Any]) -> list[AgentID]:
         return list(env.possible_agents)
     finally:
         env.close()
+
+
+def _named(
+    arguments: argparse.Namespace,
+    config: RunConfig,
+    own: Mapping[str, Any],
+    env_options: Mapping[str, Any],
+) -> Actor:
+    """Return the actor that `--actor` names.
+
+    Args:
+        arguments: Arguments of the command.
+        config: Configuration of the evaluation.
+        own: Options of the command line, for actors that do not take those of `config`.
+        env_options: Options of the environment.
+    """
+    agents = _agents(config.env.location, env_options)
+    options = own if _has_options(arguments.actor) else config.learner.options
+    return make_actor(arguments.actor, agents, seed=arguments.seed, options=options)
+
+
+def _episode_writer(
+    arguments: argparse.Namespace, env_id: str, split: str | None
+) -> Callable[[Episode], None] | None:
+    """Return a function that appends an episode to the file of `--episodes`, if it is given."""
+    if arguments.episodes is None:
+        return None
+    file = JsonlFile(arguments.episodes)
+
+    def write(episode: Episode) -> None:
+        ids = arguments.token_ids
+        file.append(episode_record(episode, token_ids=ids, env_id=env_id, split=split))
+
+    return write
 
 
 def _has_options(word: str) -> bool:

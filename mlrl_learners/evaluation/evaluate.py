@@ -1,8 +1,8 @@
 """Evaluation of an actor on a split, with bootstrap intervals.
 
 The team return of an episode is the mean over agents of their undiscounted returns; agents that an
-opponent plays do not count. Episodes that
-infrastructure broke are listed separately and enter no figure.
+opponent plays do not count. Episodes that infrastructure broke are listed separately and enter no
+figure.
 """
 
 import time
@@ -92,11 +92,7 @@ def evaluate(
     started = time.perf_counter()
     try:
         num_tasks = getattr(made, "num_tasks", None)
-        if num_tasks is None and tasks is None:
-            tasks = UNKNOWN_TASKS
-        jobs = plan_jobs(num_tasks, tasks, samples=samples, seed=seed, batch_size=batch_size)
-        if seats_of is not None:
-            jobs = [replace(job, seats=seats_of(number)) for number, job in enumerate(jobs)]
+        jobs = _plan(num_tasks, tasks, seats_of, samples=samples, seed=seed, batch_size=batch_size)
         bar = progress_bar(total=len(jobs), description=env_id, enabled=progress)
         seats = [job.seats for job in jobs]
         with bar, sampling_from(actor, seed), sampling_opponents(seats, actor, seed):
@@ -133,6 +129,21 @@ def _checked_ks(k: Sequence[int] | None, samples: int) -> list[int]:
     if not ks or ks[0] < 1 or ks[-1] > max(1, samples):
         raise ConfigError(f"k must be numbers from 1 to samples = {samples}, got {list(k or ())}")
     return ks
+
+
+def _plan(
+    num_tasks: int | None,
+    tasks: int | Sequence[int] | None,
+    seats_of: Callable[[int], Seats] | None,
+    **options: int,
+) -> list[Job]:
+    """Return every episode to play, with its opponents; `options` are those of `plan_jobs`."""
+    if num_tasks is None and tasks is None:
+        tasks = UNKNOWN_TASKS
+    jobs = plan_jobs(num_tasks, tasks, **options)
+    if seats_of is None:
+        return jobs
+    return [replace(job, seats=seats_of(number)) for number, job in enumerate(jobs)]
 
 
 def _play_all(

@@ -1,4 +1,4 @@
-"""Adapters of environments for other trainers: data sets, reward functions, formatters.
+"""Adapters that let other trainers use mlrl environments: data sets, rewards, formatters.
 
 No trainer is imported, and none is a dependency. Errors of an environment or of infrastructure are
 raised and never become a reward of 0.

@@ -5,11 +5,11 @@
 
 comlrl traverses a tree depth first: it formats the prompts of a node, requests the reward of each
 of its joint actions, and then requests the next observations for each of them. The view keeps one
-copy of the environment per joint action, so that no joint action is scored twice. comlrl supports
-one reward per joint action, which is the mean over agents here.
+copy of the environment per joint action, so that no joint action is scored twice. comlrl takes one
+reward per joint action; the view returns the mean over agents.
 
-Made for comlrl 1.4.3 and at least two agents. Not covered: two trainers that share a view, and
-agents that take turns, because the trainers ask every agent in every turn.
+Written for comlrl 1.4.3; requires at least two agents. Not covered: two trainers that share a view,
+and agents that take turns, because the trainers ask every agent in every turn.
 """
 
 import copy
@@ -45,8 +45,8 @@ class TeamView:
         agents: Agent ids, in the order of the trainer's agents.
 
     Raises:
-        ConfigError: If the environment has a single agent, or no `num_tasks`; raised later if an
-            agent waits.
+        ConfigError: If the environment has a single agent, or no `num_tasks`. Methods raise it if
+            an agent does not act in a turn.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ class TeamView:
         if external_prompts is not None:  # returned by `transition`
             return external_prompts
         root = self._begin(item["task_index"])
-        # An evaluation also requests the first agent's first prompt in the middle of an episode, so
-        # only the last agent's request marks the beginning of an episode.
+        # comlrl's evaluation also requests the first agent's first prompt in the middle of an
+        # episode, so only the last agent's request starts a new episode.
         if number == len(self.agents) - 1:
             self._nodes, self._here = {(): root}, ()
         return self._chat(root[1][self.agents[number]])
@@ -153,7 +153,7 @@ class TeamView:
         if self._here not in self._nodes:
             raise ConfigError("the trainer requested rewards before it formatted a prompt")
         env, observations = self._nodes[self._here]
-        earned = [0.0]  # if the task ended before the trainer's last turn
+        earned = [0.0]  # reward if the episode ended before the trainer's last turn
         if env.agents:
             env = copy.deepcopy(env)
             texts = dict(zip(self.agents, joint, strict=True))

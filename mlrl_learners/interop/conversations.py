@@ -13,17 +13,18 @@ __all__ = ["conversations"]
 
 
 def conversations(episode: StoredEpisode, name: str) -> list[dict[str, Any]]:
-    """Return the turns of each own agent that acted, as messages of a user and an assistant.
+    """Return the conversation of each agent that acted, as user and assistant messages.
 
-    A user message is the whole observation before an answer, also in later turns. Next to the
-    messages are `reward`, the agent's return; `team_reward`, the team return; and `turns`, reward
-    and components of each answer, those that arrive while the agent waits after it included, with
-    `prompt_ids`, `token_ids` and `logprobs` as sampled if the file has them. Agents that opponents
-    play have no conversation; `opponents` has their names, in episodes that have some.
+    Each user message is a complete observation, also in later turns. A conversation also has
+    `reward`, the agent's return; `team_reward`, the team return; and `turns`. Each entry of `turns`
+    has the reward and its components of one answer, including rewards that the agent receives while
+    it waits after the answer, and the sampled `prompt_ids`, `token_ids` and `logprobs` if they are
+    stored. Agents played by opponents have no conversation; `opponents` maps them to the names of
+    their opponents, in episodes with opponents.
 
     Args:
         episode: The episode.
-        name: Value of `episode`, which distinguishes it from the others of the file.
+        name: Value of the field `episode`, unique in the file.
 
     Raises:
         LookupError: If an agent that acted has no observation.
@@ -59,7 +60,7 @@ def _messages(turn: StoredTurn, agent: AgentID) -> list[dict[str, str]]:
 
 
 def _facts(turns: Sequence[StoredTurn], place: int, agent: AgentID) -> dict[str, Any]:
-    """Return what an answer earned, in its turn and while the agent waited after it."""
+    """Return the reward of an answer and its components, also those received while waiting."""
     turn = turns[place]
     waited = itertools.takewhile(lambda each: agent not in each.actions, turns[place + 1 :])
     earned = [turn, *waited]
@@ -77,5 +78,5 @@ def _facts(turns: Sequence[StoredTurn], place: int, agent: AgentID) -> dict[str,
 
 
 def _total(values: Sequence[float]) -> float:
-    """Return the sum; a single number stays as it was stored."""
+    """Return the sum; a single value is returned unchanged, with its stored type."""
     return values[0] if len(values) == 1 else math.fsum(values)

@@ -1,4 +1,4 @@
-"""Export of episodes as conversations, line by line."""
+"""Export of stored episodes as conversations, in JSONL."""
 
 import json
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _Played = tuple[float, list[dict[str, Any]]]
 """Team return and conversations of an episode."""
 
 _Line = tuple[list[_Played], int]
-"""Episodes of a line, and the number of its paths that are not complete episodes."""
+"""Complete episodes of a line, and the number of its paths that are incomplete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class ExportResult:
     Attributes:
         path: The file that was written.
         episodes: Number of episodes in it.
-        conversations: Number of its lines, one per own agent and episode.
+        conversations: Number of its lines, one per episode and agent without an opponent.
         left_out: Number of episodes whose team return was below the filter.
         unfinished: Number of paths through the trees of a run that stop before the end of the
             episode (`branching: chain`); they are not in the file.
@@ -55,8 +55,8 @@ def export(
     The file is written under a temporary name and renamed, so that it is never incomplete.
 
     Args:
-        source: A run directory, or a file of `mlrl collect` or `mlrl evaluate --episodes`; a torn
-            last line is left out.
+        source: A run directory, or a file of `mlrl collect` or `mlrl evaluate --episodes`; an
+            incomplete last line is skipped.
         out: The JSONL file.
         filter_reward: Write only episodes whose team return is at least this; None for all.
         progress: Show a progress bar.
@@ -115,7 +115,7 @@ def _read(path: Path, *, progress: bool) -> Iterator[_Line]:
             try:
                 found = _played(line, number)
             except UNREADABLE:
-                if not line.endswith("\n"):  # torn
+                if not line.endswith("\n"):  # the process was ended while it wrote the line
                     return
                 raise ConfigError(f"{path}:{number} is no episode of mlrl") from None
             yield found

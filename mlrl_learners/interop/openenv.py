@@ -1,15 +1,16 @@
-"""Environments as an OpenEnv server: its HTTP and WebSocket protocol, and its own web framework.
+"""OpenEnv servers of mlrl environments, over OpenEnv's HTTP and WebSocket protocol.
 
     app = openenv_app("mlrl/humaneval-v1", num_aux=0)
     uvicorn.run(app, port=8000)
 
-With one agent, or a seat (`agent` and `teammates`), an action is `{"text": ...}` and an observation
-`{"text": ...}`; otherwise an action is `{"actions": {agent: text}}` and an observation holds texts
-and rewards by agent. `reset` takes `seed` and `task_index`. Each connection has an environment of
-its own. The scalar reward of a team is the mean over its agents.
+If the client plays one agent (the only one, or `agent` while `teammates` plays the others), an
+action is `{"text": ...}` and an observation `{"text": ...}`. If it plays all agents of a team, an
+action is `{"actions": {agent: text}}` and an observation contains texts and rewards by agent; the
+scalar reward is the mean over agents. `reset` takes `seed` and `task_index`. Each connection has
+its own environment.
 
-Needs `openenv-core`, which is no dependency; see `mlrl_envs.serve` for a server with batches,
-forks, replays and access control.
+Requires `openenv-core`, which is not a dependency of mlrl. See `mlrl_envs.serve` for a server with
+batches, forks, replays and access control.
 """
 
 import copy
@@ -61,10 +62,10 @@ class TeamObservation(Observation):  # type: ignore[misc]
 
 
 class _Numbered(Environment):  # type: ignore[misc]
-    """Base of both environments: the id and the number of turns of the episode.
+    """Base class that tracks the id of the episode and its number of turns.
 
     Args:
-        env: A PettingZoo parallel environment of this connection alone.
+        env: A PettingZoo parallel environment that no other connection uses.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -95,10 +96,10 @@ class _Numbered(Environment):  # type: ignore[misc]
 
 
 class SeatEnvironment(_Numbered):
-    """One agent of an environment.
+    """An environment in which the client plays one agent.
 
     Args:
-        env: A PettingZoo parallel environment of this connection alone.
+        env: A PettingZoo parallel environment that no other connection uses.
         agent: The agent; optional if there is only one.
         teammates: Actor of all other agents; required if there are any.
     """
@@ -119,13 +120,13 @@ class SeatEnvironment(_Numbered):
         episode_id: str | None = None,
         task_index: int | None = None,
     ) -> TextObservation:
-        """Begin an episode, and play it until the agent acts."""
+        """Start an episode, and play it until the agent's first turn."""
         (self._episode,) = self._seat.begin([task_index], seed=seed, new_copies=False)
         self._begin(episode_id)
         return self._observation(None)
 
     def step(self, action: TextAction, timeout_s: float | None = None) -> TextObservation:  # noqa: ARG002
-        """Play the agent's turn, and on until it acts again."""
+        """Play the agent's turn, and continue until its next one or the end of the episode."""
         if self._episode is None or not self._seat.acts(self._episode):
             raise ConfigError("the episode is over, or has not begun: call reset first")
         before = self._episode.reward
@@ -146,7 +147,7 @@ class SeatEnvironment(_Numbered):
 
 
 class TeamEnvironment(_Numbered):
-    """All agents of an environment."""
+    """An environment in which the client plays all agents."""
 
     def reset(
         self,
@@ -154,7 +155,7 @@ class TeamEnvironment(_Numbered):
         episode_id: str | None = None,
         task_index: int | None = None,
     ) -> TeamObservation:
-        """Begin an episode."""
+        """Start an episode."""
         options = {} if task_index is None else {"options": {"task_index": task_index}}
         observations, infos = self._env.reset(seed=seed, **options)
         self._begin(episode_id)
@@ -195,10 +196,10 @@ def openenv_app(
 
     Args:
         env_id: A registered environment.
-        agent: The agent that clients play; None for the only one, or for all of them.
-        teammates: Makes the actor of the other agents of a connection; required with `agent` if
-            there are any.
-        max_sessions: Most connections at once; further ones are refused.
+        agent: The agent that clients play; None for the only agent, or for all agents of a team.
+        teammates: Returns the actor of the other agents, called once per connection; required if
+            `agent` is given and there are other agents.
+        max_sessions: Maximum number of simultaneous connections; further ones are refused.
         **env_options: Options of the environment, such as `split`.
 
     Raises:
@@ -213,6 +214,6 @@ def openenv_app(
             return TeamEnvironment(env)
         return SeatEnvironment(env, agent, teammates() if teammates is not None else None)
 
-    is_team = isinstance(factory(), TeamEnvironment)  # a mistake is told before the server starts
+    is_team = isinstance(factory(), TeamEnvironment)  # report a mistake before the server starts
     kinds = (TeamAction, TeamObservation) if is_team else (TextAction, TextObservation)
     return create_fastapi_app(factory, *kinds, max_concurrent_envs=max_sessions)

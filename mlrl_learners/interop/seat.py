@@ -1,7 +1,7 @@
-"""One agent's seat in an environment, whose other agents a fixed actor plays.
+"""Single-agent view of an environment: a fixed actor plays all other agents.
 
-Adapters of single-agent trainers play through it. Errors of infrastructure are raised and never
-become a reward.
+The adapters for single-agent trainers use it. Errors of infrastructure are raised and never become
+a reward.
 """
 
 import copy
@@ -19,15 +19,15 @@ __all__ = ["Episode", "Seat"]
 
 @dataclass
 class Episode:
-    """An episode on its way.
+    """An episode in progress.
 
     Attributes:
-        env: Its environment.
+        env: Environment of the episode.
         observations: Observations of the agents that act next.
-        task_id: Id of its task; empty if the environment gives none.
-        reward: What the agent has earned since its first turn.
+        task_id: Id of the task; empty if the environment gives none.
+        reward: Sum of the agent's rewards since its first turn.
         num_steps: Number of turns that the agent has played.
-        is_solved: Whether the environment has said so.
+        is_solved: Whether the environment has reported the task as solved.
     """
 
     env: Any
@@ -39,13 +39,13 @@ class Episode:
 
 
 class Seat:
-    """Plays one agent of an environment with actions from outside.
+    """One agent of an environment, whose actions the caller provides.
 
     Args:
         env: A PettingZoo parallel environment; episodes play copies of it.
         agent: The agent; optional if there is only one.
         teammates: Actor of all other agents; required if there are any.
-        seed: Seed of every episode; None goes on from the environment's own numbers.
+        seed: Seed of every episode; None continues the environment's own random state.
 
     Attributes:
         agent: The agent.
@@ -81,12 +81,13 @@ class Seat:
         seed: int | None = None,
         new_copies: bool = True,
     ) -> list[Episode]:
-        """Begin episodes, and play them until the agent acts.
+        """Start episodes, and play each until the agent's first turn.
 
         Args:
-            indices: Task of each; None for the task that the seed chooses.
-            seed: Seed of these episodes; None for that of the seat.
-            new_copies: Whether each episode has an environment of its own; false needs one index.
+            indices: Task index of each episode; None for a task chosen by seed.
+            seed: Seed of these episodes; None for the seed of the seat.
+            new_copies: Play each episode on its own copy of the environment. If false, the
+                environment itself is played, and there must be exactly one index.
 
         Raises:
             ConfigError: If a task ends before the agent acts.
@@ -108,11 +109,11 @@ class Seat:
         return begun
 
     def act(self, episodes: Sequence[Episode], texts: Sequence[str]) -> None:
-        """Play the agent's turn of many episodes as one batch, and on until it acts again.
+        """Play the agent's turn of several episodes as one batch, and continue until its next one.
 
         Args:
-            episodes: Episodes in which the agent acts.
-            texts: Its action in each.
+            episodes: Episodes in which it is the agent's turn.
+            texts: The agent's action in each episode.
 
         Raises:
             InfraError: If infrastructure fails.
@@ -123,11 +124,11 @@ class Seat:
         self._wait(episodes)
 
     def acts(self, episode: Episode) -> bool:
-        """Return whether the agent has another turn."""
+        """Return whether it is the agent's turn."""
         return self.agent in episode.env.agents and self.agent in episode.observations
 
     def _wait(self, episodes: Sequence[Episode]) -> None:
-        """Let the teammates play while the agent waits."""
+        """Play turns of the teammates until the agent's next turn or the end of the episode."""
         while waiting := [
             each
             for each in episodes
@@ -136,7 +137,7 @@ class Seat:
             self._step(waiting, [{} for _ in waiting])
 
     def _step(self, episodes: Sequence[Episode], own: Sequence[Mapping[AgentID, str]]) -> None:
-        """Play one turn of many episodes as one batch, with the teammates' answers."""
+        """Play one turn of several episodes as one batch, with the teammates' answers."""
         envs = [each.env for each in episodes]
         actions = [{**o, **a} for o, a in zip(self._others(episodes), own, strict=True)]
         for each, result in zip(episodes, mlrl_envs.step_many(envs, actions), strict=True):

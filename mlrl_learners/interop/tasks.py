@@ -1,4 +1,4 @@
-"""Helpers of the views: environments with counted tasks, and rows as a `datasets.Dataset`."""
+"""Helpers of the adapters: environments with `num_tasks`, and rows as a `datasets.Dataset`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,10 +10,10 @@ __all__ = ["as_dataset", "make_counted"]
 
 
 def make_counted(env_id: str, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any PettingZoo parallel environment
-    """Make an environment whose tasks have indices.
+    """Make an environment that has a number of tasks.
 
     Raises:
-        ConfigError: If it has no `num_tasks`.
+        ConfigError: If the environment has no `num_tasks`.
     """
     env = mlrl_envs.make(env_id, **options)
     if getattr(env, "num_tasks", None) is None:

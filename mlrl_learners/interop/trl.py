@@ -5,16 +5,16 @@ One turn, with a data set and a reward function:
     view = SingleAgentView("mlrl/humaneval-v1", num_aux=0)
     GRPOTrainer(model, reward_funcs=view.reward, train_dataset=view.dataset(), args=config).train()
 
-Several turns, which the model plays by calls of the tool `answer`:
+Several turns, which the model plays by calling the tool `answer`:
 
     view = SingleAgentView("mlrl/humaneval-v1", num_aux=0, max_turns=2)
     GRPOTrainer(
         model, environment_factory=view.environment, train_dataset=view.dataset(), args=config
     ).train()
 
-Other agents are played by a fixed actor. A reward includes what arrives while the agent waits after
-its turn. Not covered: several learning agents; see `mlrl_learners.interop.comlrl` and the learners
-of this package.
+Other agents are played by a fixed actor. The reward of a turn includes rewards that the agent
+receives while it waits after the turn. Not covered: several learning agents; see
+`mlrl_learners.interop.comlrl` and the learners of this package.
 """
 
 from collections.abc import Mapping, Sequence
@@ -87,7 +87,9 @@ class SingleAgentView:
         task_index: Sequence[int],
         **_: object,
     ) -> list[float]:
-        """Return the reward of each completion, the agent's first turn, scored as one batch.
+        """Return the reward of each completion; completions are the agent's first turn.
+
+        All completions are scored as one batch.
 
         Args:
             prompts: Prompts of the rows; ignored.
@@ -108,13 +110,13 @@ class SingleAgentView:
 
 
 class ToolEnvironment:
-    """Episodes that a model plays by calls of a tool, with the names that TRL looks for.
+    """Environment that a model plays by tool calls, with the method names that TRL expects.
 
-    TRL turns errors of a tool into texts for the model; the error of infrastructure is raised again
-    where the reward is asked for.
+    TRL returns errors of a tool to the model as text; `get_reward` raises them again, so that a
+    failure of infrastructure ends training.
 
     Args:
-        seat: The agent's seat.
+        seat: The agent that the model plays.
     """
 
     def __init__(self, seat: Seat) -> None:

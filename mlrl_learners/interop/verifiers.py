@@ -1,17 +1,18 @@
-"""Environments as a `verifiers` environment, for its evaluation command and prime-rl.
+"""mlrl environments as `verifiers` environments, for its evaluation command and prime-rl.
 
-`verifiers` finds an environment by the name of a module. Put this into a module of your own:
+`verifiers` finds an environment by module name. Put this into a module of your own:
 
     from mlrl_learners.interop.verifiers import MlrlEnv, MlrlHarness, MlrlTaskset
 
     __all__ = ["MlrlEnv", "MlrlHarness", "MlrlTaskset"]
 
-The model under evaluation plays every agent, each in a conversation and a trace of its own, with
-the agent's rewards; or one agent, if `seat` names it, whose others then give empty answers. Texts
-are user and assistant messages; `MlrlHarness` sends them from this process, without a program or
-tools. Failures of infrastructure are errors of the episode.
+The evaluated model plays every agent. Each agent has its own conversation and its own trace, with
+the rewards of that agent. If `seat` names an agent, the model plays only that one, and the others
+give empty answers. Observations and answers are user and assistant messages, which `MlrlHarness`
+sends from this process, without a program or tools. Failures of infrastructure are errors of the
+episode.
 
-Needs `verifiers` 0.4 (its interface `verifiers.v1`), which is no dependency.
+Requires `verifiers` 0.4 (its interface `verifiers.v1`), which is not a dependency of mlrl.
 """
 
 import asyncio
@@ -47,7 +48,7 @@ SOLVED = "mlrl_solved"
 
 
 class MlrlTasksetConfig(vf.TasksetConfig):  # type: ignore[misc]  # verifiers is no dependency
-    """Which environment, with which options."""
+    """The environment and its options."""
 
     env_id: str = ""
     """Id of a registered environment."""
@@ -66,7 +67,7 @@ class MlrlData(vf.TaskData):  # type: ignore[misc]
 
 
 class MlrlTask(vf.Task[MlrlData, vf.State, vf.TaskConfig]):  # type: ignore[misc]
-    """A task, scored by the environment and not by itself."""
+    """A task. It is scored by `MlrlEnv`, not by the task itself."""
 
 
 class MlrlTaskset(vf.Taskset[MlrlTask, MlrlTasksetConfig]):  # type: ignore[misc]
@@ -82,11 +83,11 @@ class MlrlTaskset(vf.Taskset[MlrlTask, MlrlTasksetConfig]):  # type: ignore[misc
 
 
 class MlrlHarnessConfig(vf.HarnessConfig):  # type: ignore[misc]
-    """No options of its own."""
+    """Settings of `MlrlHarness`, which has no options of its own."""
 
 
 class MlrlHarness(vf.Harness[MlrlHarnessConfig]):  # type: ignore[misc]
-    """Asks the model once for each user message, with the conversation before it."""
+    """Sends each user message to the model once, with the conversation before it."""
 
     APPENDS_SYSTEM_PROMPT = True
     SUPPORTS_RESUME = True
@@ -120,7 +121,7 @@ class MlrlHarness(vf.Harness[MlrlHarnessConfig]):  # type: ignore[misc]
 
 
 class MlrlEnvConfig(vf.EnvConfig):  # type: ignore[misc]
-    """Who plays: one model for all agents."""
+    """The player: one model for all agents."""
 
     player: vf.AgentConfig = vf.AgentConfig(runtime={"type": "subprocess"})
 
@@ -157,7 +158,7 @@ class MlrlEnv(vf.Env[MlrlEnvConfig]):  # type: ignore[misc]
                 turns = [players[agent].turn(text) for agent, text in episode.asked.items()]
                 segments = await asyncio.gather(*turns)
                 if any(segment.terminated for segment in segments):
-                    break  # a limit of the run, or a failure, which the trace holds
+                    break  # a limit of the run or a failure; the trace records which
                 replies = [segment.last_reply for segment in segments]
                 actions = dict(zip(episode.asked, replies, strict=True))
                 await asyncio.to_thread(episode.step, actions)
@@ -169,16 +170,16 @@ class MlrlEnv(vf.Env[MlrlEnvConfig]):  # type: ignore[misc]
 
 
 class _Episode:
-    """State of an episode, between the conversations of its agents.
+    """State of an episode, shared by the conversations of its agents.
 
     Args:
-        env: Its environment.
+        env: Environment of the episode.
         seats: Agents that the model plays.
 
     Attributes:
         asked: Observations of the agents that the model plays next; empty at the end.
-        rewards: What each of them has earned.
-        is_solved: Whether the environment has said so.
+        rewards: Sum of the rewards of each agent that the model plays.
+        is_solved: Whether the environment has reported the task as solved.
     """
 
     def __init__(self, env: Any, seats: list[AgentID]) -> None:  # noqa: ANN401
@@ -188,12 +189,12 @@ class _Episode:
         self.is_solved = False
 
     def reset(self, seed: int, options: Mapping[str, int]) -> None:
-        """Begin, and play until the model acts."""
+        """Start the episode, and play until the model's first turn."""
         observations, infos = self._env.reset(seed=seed, options=dict(options))
         self._look(observations, infos)
 
     def step(self, actions: Mapping[AgentID, str]) -> None:
-        """Play a turn, and on until the model acts again; other agents say nothing."""
+        """Play a turn, and continue until the model's next one; other agents give empty answers."""
         others = dict.fromkeys(self._acting, "")
         observations, rewards, *_, infos = self._env.step({**others, **actions})
         for agent in self._seats:

@@ -96,25 +96,8 @@ def collect_rollouts(
     errors = {tree: each for tree, each in enumerate(found) if isinstance(each, InfraError)}
     task_ids = {tree: str(task_options[tree].get("task_index", "")) for tree in errors}
     task_ids |= {tree: each.task_id for tree, each in resets.items()}
-    ours = share([1.0] * len(envs))
-    roots = [
-        Branch(
-            envs[tree] if tree in ours else None, tree, 0, each.observations, each.told, each.agents
-        )
-        for tree, each in resets.items()
-    ]
-    draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
-    level = roots
-    while level:
-        errors |= answer_level(level, actor, config, seats)
-        level = [branch for branch in level if branch.tree not in errors]
-        errors |= _play(level)
-        level = [branch for branch in level if branch.tree not in errors]
-        level = [
-            child
-            for branch in level
-            for child in grow(branch, config, draws[branch.tree], seats[branch.tree])
-        ]
+    roots = _roots(envs, resets)
+    errors |= _grow_trees(roots, actor, config, seats, seeds)
     rollouts = [
         Rollout(
             env_id,
@@ -205,6 +188,45 @@ def _checked_seats(seats: Sequence[Seats] | None, num_episodes: int) -> Sequence
 def _check_spectator(player: Actor) -> None:
     if isinstance(player, Spectator) and world().size > 1:
         raise ConfigError("an actor that reads the environments must run in one process")
+
+
+def _roots(envs: Sequence[Any], resets: Mapping[int, EnvReset]) -> list[Branch]:
+    """Return the root of each tree, with its environment if this process steps it."""
+    ours = share([1.0] * len(envs))
+    return [
+        Branch(
+            envs[tree] if tree in ours else None, tree, 0, each.observations, each.told, each.agents
+        )
+        for tree, each in resets.items()
+    ]
+
+
+def _grow_trees(
+    roots: list[Branch],
+    actor: Actor,
+    config: RolloutConfig,
+    seats: Sequence[Seats],
+    seeds: Sequence[int],
+) -> dict[int, InfraError]:
+    """Grow all trees below their roots, level by level.
+
+    Returns:
+        Error of each tree whose infrastructure failed.
+    """
+    errors: dict[int, InfraError] = {}
+    draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
+    level = roots
+    while level:
+        errors |= answer_level(level, actor, config, seats)
+        level = [branch for branch in level if branch.tree not in errors]
+        errors |= _play(level)
+        level = [branch for branch in level if branch.tree not in errors]
+        level = [
+            child
+            for branch in level
+            for child in grow(branch, config, draws[branch.tree], seats[branch.tree])
+        ]
+    return errors
 
 
 def _play(level: Sequence[Branch]) -> dict[int, InfraError]:

@@ -2,14 +2,15 @@
 
 Floating-point addition is not associative: a sum of gradients depends on the order of its terms. On
 a CPU the terms are always added one after another in the order of the micro-batches, which is what
-`backward` does in a single process, so that all numbers of processes give the same bits:
+`backward` does in a single process, so that the result has the same bits for every number of
+processes:
 
     one process      ((g0 + g1) + g2) + g3
     two processes    both compute (g0, g1) at the same time, add g0 and then g1, and go on with
                      (g2, g3)
 
-Every process receives every gradient, which is little beside computing it on a CPU. On GPUs, and
-with sharded weights, each process adds its own gradients and one reduction sums the results.
+Every process receives every gradient; on a CPU this costs little compared to computing them. On
+GPUs, and with sharded weights, each process adds its own gradients and one reduction sums them.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -28,7 +29,8 @@ __all__ = ["OrderedSums", "gradient_batches"]
 class OrderedSums:
     """Gradients of some tensors, summed over processes in the order of the micro-batches.
 
-    Takes the gradients out of the tensors after each micro-batch, which costs four bytes a weight.
+    Gradients are moved to separate sums after each micro-batch, which takes four more bytes per
+    weight.
 
     Args:
         tensors: The tensors, the same in all processes, none of which has a gradient.
@@ -63,7 +65,7 @@ class OrderedSums:
     def _add(self, number: int, gradient: Tensor) -> None:
         total = self._sums[number]
         if total is None:
-            # In the layout of the tensor, as `backward` has it: norms are summed in that order.
+            # In the memory layout that `backward` uses: norms are summed in its order.
             self._sums[number] = torch.empty_like(self._tensors[number]).copy_(gradient)
         else:
             total.add_(gradient)
@@ -83,12 +85,12 @@ def gradient_batches(
     Args:
         policy: Policy that computes the rows.
         rows: Prompts and completions, the same in all processes.
-        max_tokens: Most tokens of a forward pass.
-        optimizers: Optimizers of the weights that receive gradients; none has any yet.
+        max_tokens: Maximum number of tokens per forward pass.
+        optimizers: Optimizers of the weights that receive gradients; no weight has a gradient yet.
 
     Yields:
-        Number of the micro-batch, which no other process has, and the numbers of its rows. With
-        sharded weights there may be no rows.
+        Index of the micro-batch, unique across processes, and the indices of its rows. With sharded
+        weights a process may get a micro-batch without rows.
 
     Raises:
         PeerError: If another process failed, ended, or did not answer in time.
@@ -102,7 +104,7 @@ def gradient_batches(
         return
     batches = policy.engine.cut(rows, max_tokens)
     sums = OrderedSums([tensor for each in optimizers for tensor in each.trained])
-    # Batches are sorted by size: those that are computed at the same time take about equally long.
+    # Batches are sorted by size, so that those computed at the same time take about equally long.
     for first in range(0, len(batches), size):
         if first + rank < len(batches):
             yield first + rank, batches[first + rank]

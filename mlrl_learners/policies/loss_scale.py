@@ -1,11 +1,11 @@
-"""Dynamic scale of a loss whose gradients pass through float16.
+"""Dynamic loss scaling for gradients that pass through float16.
 
-float16 has no numbers between 0 and 6e-8, and none above 65504. So that small gradients do not
-become 0, the loss is multiplied by a scale before the backward pass, and its gradients are divided
-by it in float32, before they are clipped. If a gradient is not finite, the step is skipped and the
-scale halved; after `GROWTH_STEPS` steps in a row it is doubled.
+float16 underflows below 6e-8 and overflows above 65504. To keep small gradients from underflowing,
+the loss is multiplied by a scale before the backward pass, and the gradients are divided by it in
+float32 before clipping. If a gradient is not finite, the optimizer step is skipped and the scale is
+halved; after `GROWTH_STEPS` steps in a row without an overflow it is doubled.
 
-Scales are powers of two, so that they change no digit of a gradient.
+Scales are powers of two, so that scaling does not round gradients.
 
 Source: mixed-precision training (Micikevicius et al., 2018, arXiv 1710.03740, section 3.2).
 """
@@ -21,8 +21,8 @@ from mlrl_learners.errors import NumericsError
 
 __all__ = ["LossScale"]
 
-# Chosen for mlrl. torch.amp.GradScaler starts at 2^16 and doubles after 2000 steps; an update has
-# few steps, a skipped one wastes its rollouts, and most runs have less than 2000.
+# torch.amp.GradScaler starts at 2^16 and doubles after 2000 steps. Both are smaller here: an update
+# has few steps, a skipped one wastes its rollouts, and most runs have fewer than 2000 steps.
 INITIAL = 2.0**12
 GROWTH_STEPS = 200
 
@@ -30,8 +30,8 @@ GROWTH_STEPS = 200
 class LossScale:
     """Scale of the losses of one policy.
 
-    Optimizers whose gradients come from one loss share its scale, which is adapted when all of them
-    have reported a step.
+    Optimizers whose gradients come from the same loss share one scale, which is updated once all of
+    them have reported a step.
 
     Args:
         is_active: Whether gradients pass through float16; otherwise the scale stays 1, and
@@ -39,8 +39,8 @@ class LossScale:
 
     Attributes:
         value: The scale, a power of two, at least 1.
-        num_skipped: Steps with an overflow so far.
-        num_optimizers: Optimizers that share the scale.
+        num_skipped: Number of steps skipped because of an overflow.
+        num_optimizers: Number of optimizers that share the scale.
     """
 
     def __init__(self, *, is_active: bool = False) -> None:
@@ -52,7 +52,7 @@ class LossScale:
         self._reports: list[bool] = []
 
     def scaled(self, loss: Tensor) -> Tensor:
-        """Return the loss whose gradients are accumulated."""
+        """Return the loss times the scale, for the backward pass."""
         return loss * self.value if self.is_active else loss
 
     @torch.no_grad()
@@ -65,17 +65,17 @@ class LossScale:
                 _local(parameter.grad).mul_(1.0 / self.value)
 
     def begin_update(self) -> None:
-        """Forget the reports of an update that failed."""
+        """Discard the reports of an earlier update that failed."""
         self._reports.clear()
 
     def report(self, *, is_finite: bool) -> None:
-        """Count a step of an optimizer, and adapt the scale after that of the last one.
+        """Report a step of one optimizer; update the scale once all optimizers have reported.
 
         Args:
-            is_finite: Whether all gradients of the step were finite; otherwise it was skipped.
+            is_finite: Whether all gradients of the step were finite; otherwise it is skipped.
 
         Raises:
-            NumericsError: If gradients are not finite at scale 1.
+            NumericsError: If gradients are not finite although the scale is 1.
         """
         if not self.is_active:
             return
@@ -103,10 +103,10 @@ class LossScale:
         self.num_skipped += 1
 
     def metrics(self, prefix: str) -> dict[str, float]:
-        """Return the scale and the number of skipped steps; nothing if it is not active.
+        """Return the scale and the number of skipped steps; empty if the scale is not active.
 
         Args:
-            prefix: Start of the names, such as `writer/`.
+            prefix: Prefix of the names, such as `writer/`.
         """
         if not self.is_active:
             return {}

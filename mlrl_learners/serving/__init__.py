@@ -1,7 +1,7 @@
-"""Policy servers: trained runs and models behind an OpenAI-compatible address.
+"""Policy servers: trained runs and models behind an OpenAI-compatible HTTP API.
 
-Needs the extras `mlrl[learners,serve]`. `mlrl serve policy` or `serve_policy` starts one; the page
-"Servers" of the documentation lists the fields of requests and answers.
+Requires the extras `mlrl[learners,serve]`. `mlrl serve policy` or `serve_policy` starts a server.
+The page "Servers" of the documentation lists the fields of requests and responses.
 """
 
 import importlib

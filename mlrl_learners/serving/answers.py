@@ -1,4 +1,4 @@
-"""Sampled answers of a policy server, and the batches in which they are sampled."""
+"""Answers of a policy server, and their sampling in batches of requests."""
 
 import secrets
 from collections.abc import Callable, Hashable, Sequence
@@ -24,10 +24,10 @@ class ShownToken(NamedTuple):
     """One token of an answer.
 
     Attributes:
-        number: Number of the answer among those of its request.
-        token_id: The token.
-        logprob: Its natural log-probability.
-        top: The likeliest tokens with their log-probabilities, in descending order.
+        number: Index of the answer within its request.
+        token_id: Id of the token.
+        logprob: Natural log-probability of the token.
+        top: Most likely tokens with their log-probabilities, in descending order.
     """
 
     number: int
@@ -38,14 +38,14 @@ class ShownToken(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One whole answer.
+    """One complete answer.
 
     Attributes:
-        text: Its text, without stop texts.
-        token_ids: Its tokens, with the one that ended it.
-        logprobs: Natural log-probability of each.
+        text: Text, cut before the first stop text.
+        token_ids: Token ids, including the token that ended the answer.
+        logprobs: Natural log-probability of each token.
         finish_reason: `"stop"` or `"length"`.
-        tops: For each token the likeliest ones; empty unless asked for.
+        tops: Most likely tokens at each position; empty unless requested.
     """
 
     text: str
@@ -57,15 +57,16 @@ class Answer:
 
 @dataclass
 class Job:
-    """A request that is waiting or being sampled.
+    """A request that is queued or being sampled.
 
     Attributes:
-        request: What was asked for.
-        policy: Who answers.
-        prompts: Token ids of its prompts.
-        show: Takes every token of a stream, in the thread that samples; None without a stream.
-        cancelled: Set when nobody waits any more.
-        version: Version of the weights that answered.
+        request: The request.
+        policy: Policy that answers.
+        prompts: Token ids of each prompt.
+        show: Called in the sampling thread with each token of a streamed response; None for
+            responses that are not streamed.
+        cancelled: Set when the client no longer waits.
+        version: Version of the weights that the answers were sampled from.
     """
 
     request: SampleRequest
@@ -77,20 +78,23 @@ class Job:
 
 
 def batch_key(job: Job) -> Hashable:
-    """Return what jobs of one batch have in common."""
+    """Return a key that is equal for jobs that can be sampled in one batch."""
     asked = job.request
     options = (asked.num_samples, asked.greedy, asked.stop_token_ids)
     return (id(job.policy.engine), asked.sampling, *options)
 
 
 def sample_batch(jobs: Sequence[Job], max_rows: int) -> list[list[Answer]]:
-    """Return the answers of jobs of one `batch_key`, in one call of the engine.
+    """Sample the answers of several jobs in one call of the engine.
 
-    The random numbers of an answer depend on its request alone.
+    The random numbers of an answer depend only on its request, not on the rest of the batch.
 
     Args:
-        jobs: At least one.
-        max_rows: Most answers that are decoded at once.
+        jobs: Jobs with the same `batch_key`, at least one.
+        max_rows: Maximum number of sequences decoded at once.
+
+    Returns:
+        The answers of each job, grouped by prompt.
     """
     first, policy = jobs[0].request, jobs[0].policy
     stops = StopTexts(policy.tokenizer, first.sampling.stop)
@@ -122,7 +126,7 @@ def _is_watched(job: Job) -> bool:
 
 
 def _seeds(request: SampleRequest) -> list[int]:
-    """Return the seed of each prompt of a request."""
+    """Return one seed per prompt of a request."""
     seed = secrets.randbits(63) if request.seed is None else request.seed
     return [derive_seed(seed, number) for number in range(len(request.prompts))]
 
@@ -137,13 +141,13 @@ def _answer(
 
 
 class _Watch:
-    """Shows tokens of streams, and collects the likeliest tokens, while a batch is sampled.
+    """Sends tokens to streams and collects the most likely tokens while a batch is sampled.
 
     Args:
         jobs: Jobs of the batch.
 
     Attributes:
-        tops: For each job and each of its answers, the likeliest tokens at each token.
+        tops: For each job and each of its answers, the most likely tokens at each position.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -159,7 +163,13 @@ class _Watch:
         ]
 
     def see(self, answers: Sequence[tuple[int, int]], draw: Draw, logits: Tensor) -> None:
-        """Take one token of each of several answers."""
+        """Record one sampled token of each answer.
+
+        Args:
+            answers: Prompt and sample index of each answer.
+            draw: Sampled token of each answer.
+            logits: Logits of each answer, `[B, V]`.
+        """
         tokens, logprobs = draw.tokens.tolist(), draw.logprobs.tolist()
         likeliest = self._likeliest(logits)
         rows = zip(answers, tokens, logprobs, likeliest, strict=True)
@@ -174,7 +184,7 @@ class _Watch:
                 job.show(ShownToken(place, token_id, logprob, kept))
 
     def _likeliest(self, logits: Tensor) -> list[Alternatives]:
-        """Return the likeliest tokens of each row of logits, `[B, V]`."""
+        """Return the most likely tokens of each row of logits, `[B, V]`."""
         if not self._num_top:
             return [()] * len(logits)
         scaled = logits.float() / self._temperature

@@ -1,4 +1,4 @@
-"""Application of a policy server: paths, permission, limits, and errors in OpenAI's format."""
+"""HTTP application of a policy server: routes, access control, limits and error responses."""
 
 import asyncio
 import contextlib
@@ -33,11 +33,11 @@ __all__ = ["make_app"]
 
 MOST_BODY_BYTES = 8 * 2**20
 RETRY_SECONDS = 1
-LOOK_SECONDS = 0.5  # between two looks whether a client still waits
+DISCONNECT_POLL_SECONDS = 0.5
 
 
 def make_app(batcher: Batcher, config: PolicyServerConfig) -> "Starlette":
-    """Return the application that answers with the models of a batcher."""
+    """Return the application that serves the models of a batcher."""
     from starlette.applications import Starlette
     from starlette.routing import Route
 
@@ -56,20 +56,20 @@ def make_app(batcher: Batcher, config: PolicyServerConfig) -> "Starlette":
 
 
 class _Paths:
-    """What the server does at each path."""
+    """Request handlers of the routes."""
 
     def __init__(self, batcher: Batcher, config: PolicyServerConfig) -> None:
         self._batcher, self._config = batcher, config
         self._tokens = Tokens(config.token_file)
         policies = batcher.models.policies
-        # Tokenizers change while they encode: each thread needs copies of its own.
+        # Tokenizers are not thread-safe: each thread has its own copies.
         self._encoders = {name: deepcopy(each.tokenizer) for name, each in policies.items()}
         self._decoders = {name: deepcopy(each.tokenizer) for name, each in policies.items()}
         self._encoding = ThreadPoolExecutor(1, thread_name_prefix="encoding")
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _app: object) -> AsyncIterator[None]:
-        """Look for new checkpoints while the server runs."""
+        """Load new checkpoints while the server runs, if `watch` is set."""
         watching = asyncio.ensure_future(self._watch()) if self._config.watch else None
         try:
             yield
@@ -84,7 +84,7 @@ class _Paths:
         *,
         is_open: bool = False,
     ) -> "Callable[[Request], Awaitable[Response]]":
-        """Return an endpoint that checks permission, and answers errors of requests."""
+        """Return an endpoint that checks access first, and answers a `RequestError`."""
 
         async def endpoint(request: "Request") -> "Response":
             try:
@@ -96,7 +96,7 @@ class _Paths:
         return endpoint
 
     async def health(self, _request: "Request") -> "Response":
-        """Say whether requests are answered."""
+        """Report whether the server can answer requests."""
         from starlette.responses import JSONResponse
 
         status = 200 if self._batcher.is_alive else 503
@@ -108,7 +108,7 @@ class _Paths:
         return JSONResponse(answer, status)
 
     async def models(self, _request: "Request") -> "Response":
-        """List the models and the version of their weights."""
+        """List the served models and the version of their weights."""
         from starlette.responses import JSONResponse
 
         models = self._batcher.models
@@ -120,15 +120,15 @@ class _Paths:
         return JSONResponse({"object": "list", "data": found})
 
     async def chat(self, request: "Request") -> "Response":
-        """Answer a conversation."""
+        """Answer a chat request."""
         return await self._sample(request, read_chat(await _json_body(request)))
 
     async def completions(self, request: "Request") -> "Response":
-        """Continue prompts."""
+        """Answer a completion request."""
         return await self._sample(request, read_completion(await _json_body(request)))
 
     async def reload(self, request: "Request") -> "Response":
-        """Read other weights."""
+        """Load other weights."""
         from starlette.responses import JSONResponse
 
         fields = Fields(await _json_body(request))
@@ -150,7 +150,7 @@ class _Paths:
             return StreamingResponse(lines, media_type="text/event-stream")
         sampling = self._batcher.submit(job)
         try:
-            while not (await asyncio.wait([sampling], timeout=LOOK_SECONDS))[0]:
+            while not (await asyncio.wait([sampling], timeout=DISCONNECT_POLL_SECONDS))[0]:
                 if await request.is_disconnected():
                     raise RequestError("the client has gone", status=499)
             return JSONResponse(Reply(job, decoder).whole(sampling.result()))
@@ -158,11 +158,11 @@ class _Paths:
             sampling.cancel()
 
     async def _job(self, asked: SampleRequest) -> tuple[Job, Any]:
-        """Return the job of a request, and the tokenizer that names its tokens.
+        """Return the job of a request, and a tokenizer to decode its tokens.
 
         Raises:
-            RequestError: If there is no such model, a prompt does not fit it, or too many answers
-                are in flight.
+            RequestError: If the model does not exist, a prompt is invalid for it, or too many
+                answers are in flight.
         """
         models = self._batcher.models
         policy = models.policy(asked.model)
@@ -178,7 +178,7 @@ class _Paths:
         return Job(asked, policy, prompts), self._decoders[name]
 
     def _check_room(self, asked: SampleRequest) -> None:
-        """Raise an error if the answers would be too many in flight."""
+        """Raise an error if the answers would exceed `max_in_flight`."""
         most = self._config.max_in_flight
         if asked.num_answers > most:
             raise RequestError(f"a request has at most {most} answers", param="n")
@@ -186,14 +186,14 @@ class _Paths:
             raise RequestError(f"{most} answers are in flight; try again", status=429)
 
     def _check_access(self, headers: Mapping[str, str], *, is_open: bool) -> None:
-        """Raise an error unless the request may be answered."""
+        """Raise an error unless the host name and the token of a request are accepted."""
         if self._config.token_file is None and not is_local_name(headers.get("host", "")):
             raise RequestError("no name of this server; use its address", status=421)
         if not is_open and self._tokens.owner_of(headers.get("authorization", "")) is None:
             raise RequestError("send a token of this server: Authorization: Bearer", status=401)
 
     def _allowed(self, text: str) -> Path:
-        """Return a path if weights may be read from it."""
+        """Return the path that a reload names; raise an error if it is outside `reload_from`."""
         root = self._config.reload_from
         if root is None:
             raise RequestError("start the server with --reload-from FOLDER", status=403)
@@ -203,7 +203,7 @@ class _Paths:
         return path
 
     async def _watch(self) -> None:
-        """Load every new checkpoint of the run; one that cannot be read is tried once."""
+        """Load each new checkpoint of the run; one that cannot be read is not tried again."""
         tried = self._batcher.models.source
         while True:
             await asyncio.sleep(self._config.watch_seconds)
@@ -218,13 +218,13 @@ class _Paths:
 
 
 async def _json_body(request: "Request") -> object:
-    """Return the JSON of a request.
+    """Return the parsed JSON body of a request.
 
     Raises:
-        RequestError: If it is too large, or no JSON.
+        RequestError: If the content type or the body is not JSON, or the body is too large.
     """
     if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-        # Pages of other sites cannot send this type without permission.
+        # Web pages of other origins cannot send this content type without a CORS preflight.
         raise RequestError("send JSON, with Content-Type: application/json", status=415)
     body = bytearray()
     async for piece in request.stream():

@@ -1,7 +1,7 @@
-"""The thread of a policy server that samples: waiting requests in batches, and new weights.
+"""Sampling thread of a policy server: batches queued requests and loads new weights.
 
-Requests are sampled in the order of their arrival, so that those before a reload are answered by
-the old weights, and those after it by the new ones. A batch runs to its end before the next one.
+Work is processed in the order of arrival, so that requests before a reload are answered by the old
+weights and requests after it by the new ones. A batch is completed before the next one starts.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ Work = tuple[Job | Path | None, Callable[[object], None]]
 
 
 class Batcher:
-    """Samples answers in one thread of its own.
+    """Samples answers in a background thread.
 
     Args:
-        models: The models; used by the thread alone from now on, except their names.
-        max_rows: Most answers that are decoded at once.
-        batch_seconds: How long the first request of a batch waits for others.
+        models: The models. Other threads may only look up names and the version from now on.
+        max_rows: Maximum number of sequences decoded at once.
+        batch_seconds: Maximum time that the first request of a batch waits for more requests.
 
     Attributes:
         models: The models.
-        in_flight: Number of answers that wait or are being sampled.
-        num_batches: Number of calls of the engine.
+        in_flight: Number of answers that are queued or being sampled.
+        num_batches: Number of engine calls so far.
     """
 
     def __init__(self, models: ServedModels, *, max_rows: int, batch_seconds: float) -> None:
@@ -47,13 +47,14 @@ class Batcher:
 
     @property
     def is_alive(self) -> bool:
-        """Whether requests are answered."""
+        """Whether the thread is running."""
         return self._thread.is_alive()
 
     def submit(self, job: Job) -> "asyncio.Future[list[Answer]]":
-        """Return the future answers of a job, whose version is set by then.
+        """Queue a job, and return a future of its answers.
 
-        The job is in flight until the future is done; cancelling it frees its place.
+        `job.version` is set when the future is done. The job counts as in flight until then;
+        cancelling the future releases its place.
         """
         count = job.request.num_answers
         self.in_flight += count
@@ -67,26 +68,26 @@ class Batcher:
         return future
 
     async def reload(self, path: Path) -> int:
-        """Read other weights after all requests that wait; return their version.
+        """Load other weights after all queued requests are answered, and return their version.
 
         Raises:
-            CheckpointError: If they cannot be read; the old ones are kept.
+            CheckpointError: If the weights cannot be read; the current ones are kept.
         """
         future: asyncio.Future[int] = self._do(path)
         return await future
 
     def close(self) -> None:
-        """End the thread after what waits."""
+        """Complete the queued work and stop the thread."""
         self._waiting.put((None, lambda _: None))
         self._thread.join()
 
     def _do(self, work: Job | Path) -> "asyncio.Future[Any]":
-        """Hand work to the thread; return its future result."""
+        """Queue work for the thread, and return a future of its result."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
 
         def settle(result: object) -> None:
-            if future.done():  # nobody waits any more
+            if future.done():  # cancelled
                 return
             if isinstance(result, Exception):
                 future.set_exception(result)
@@ -114,7 +115,7 @@ class Batcher:
             self._answer(batch)
 
     def _collect(self, first: Work) -> tuple[list[Work], Work | None]:
-        """Return works to sample together, and the one after them if it is no job."""
+        """Return work to sample in one batch, and the item after it if that is not a job."""
         batch, num_rows = [first], 0
         deadline = time.monotonic() + self._batch_seconds
         while True:
@@ -135,7 +136,7 @@ class Batcher:
             batch.append(following)
 
     def _answer(self, batch: list[Work]) -> None:
-        """Sample the jobs of a batch, those that can be sampled together in one call."""
+        """Sample the jobs of a batch, with one engine call per `batch_key`."""
         groups: dict[object, list[tuple[Job, Callable[[object], None]]]] = {}
         for job, report in batch:
             if isinstance(job, Job) and not job.cancelled.is_set():
@@ -154,7 +155,7 @@ class Batcher:
 
 
 def _outcome(work: Callable[[], ResultT]) -> ResultT | Exception:
-    """Return the result of some work, or its error, which must not end the thread."""
+    """Return the result of a call, or its exception, which must not end the thread."""
     try:
         return work()
     except Exception as error:  # noqa: BLE001  raised again where the result is awaited

@@ -10,11 +10,11 @@ TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_
 
 
 class RequestError(MlrlError, ValueError):
-    """A request that is not answered.
+    """A request that cannot be answered.
 
     Attributes:
-        status: HTTP status.
-        param: Field of the request that is wrong, if it is one.
+        status: HTTP status code.
+        param: Invalid field of the request; None if no single field is.
     """
 
     def __init__(self, message: str, *, status: int = 400, param: str | None = None) -> None:
@@ -23,7 +23,7 @@ class RequestError(MlrlError, ValueError):
 
 
 def error_body(error: RequestError) -> dict[str, Any]:
-    """Return the body of the answer to a request that failed."""
+    """Return the response body for a failed request."""
     kind = "server_error" if error.status >= 500 else "invalid_request_error"
     message = " ".join(str(error).split())
     fields = {"message": message, "type": TYPES.get(error.status, kind), "param": error.param}

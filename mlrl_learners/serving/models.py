@@ -1,6 +1,6 @@
-"""Models of a policy server: loading of runs, models and adapters, and new weights in place.
+"""Models of a policy server: loads runs, models and adapters, and replaces weights in place.
 
-Not safe to use from several threads: the thread that samples also loads.
+Not thread-safe: the sampling thread also loads the weights.
 """
 
 import json
@@ -29,18 +29,17 @@ ADAPTER_CONFIG = "adapter_config.json"
 
 
 class ServedModels:
-    """Policies by the names that requests call them by.
+    """Policies of a server, by the names that requests use.
 
-    A run serves each of its policies by its name. One policy alone is also served by the word that
-    was given on the command line.
+    Each policy of a run is served under its own name. A single policy is also served under `word`.
 
     Args:
-        word: A run, a checkpoint, or a model or adapter by folder or name.
-        compute: Type, device and memory of the models.
+        word: A run, a checkpoint, a model or an adapter, given as a folder or a name.
+        compute: Device, number types and memory limits of the models.
 
     Attributes:
         policies: Policies by name.
-        version: Number of the checkpoint, or the number of reloads of a model without one.
+        version: Iteration of the checkpoint; without a checkpoint, the number of reloads.
         source: Folder of the weights, or name of the model.
 
     Raises:
@@ -60,23 +59,23 @@ class ServedModels:
 
     @property
     def names(self) -> list[str]:
-        """Names of all policies, the preferred one of each."""
+        """Preferred name of each policy."""
         return [self._alias] if self._alias is not None else list(self.policies)
 
     def policy(self, name: str) -> Policy | None:
-        """Return the policy of a name; None if there is none."""
+        """Return the policy with this name; None if there is none."""
         if name == self._alias:
             return next(iter(self.policies.values()))
         return self.policies.get(name)
 
     def reload(self, path: Path) -> None:
-        """Read other weights of the same models; if that fails, the old ones are kept.
+        """Load other weights into the same models; if that fails, restore the current ones.
 
         Args:
-            path: A run, whose newest checkpoint is read, a checkpoint, or a folder of a model.
+            path: A run, whose newest checkpoint is loaded, a checkpoint, or the folder of a model.
 
         Raises:
-            CheckpointError: If the folder holds no weights of these models.
+            CheckpointError: If the folder does not contain weights of these models.
         """
         path = newest(path) or path
         folders = _policy_folders(path)
@@ -103,7 +102,7 @@ class ServedModels:
                 self.policies[name].load(folder)
 
     def _open(self, name: str, folder: Path) -> Policy:
-        """Return a policy of a folder or name; adapters on one base share it."""
+        """Load a policy from a folder or name; adapters of the same base model share it."""
         if not (folder / BASE_FILE).exists() or not (folder / WEIGHTS_FILE).exists():
             return load_policy(str(folder), self._compute)
         source, config = _read_adapter(folder)
@@ -122,10 +121,10 @@ def is_run(path: Path) -> bool:
 
 
 def newest(path: Path) -> Path | None:
-    """Return the newest checkpoint of a run; None for other paths.
+    """Return the newest checkpoint of a run; None if the path is not a run.
 
     Raises:
-        CheckpointError: If the run has none yet.
+        CheckpointError: If the run has no checkpoint yet.
     """
     if not is_run(path):
         return None
@@ -136,7 +135,7 @@ def newest(path: Path) -> Path | None:
 
 
 def _policy_folders(path: Path) -> dict[str, Path]:
-    """Return the folder of each policy of a checkpoint; of another path itself."""
+    """Return the folder of each policy of a checkpoint; any other path is a single policy."""
     if (path / STATE_FILE).is_file():
         path = path / LEARNER_FOLDER
         if not (path / TEAM_FILE).is_file():
@@ -159,7 +158,7 @@ def _number_of(path: Path) -> int | None:
 
 
 def _read_adapter(folder: Path) -> tuple[str, AdapterConfig]:
-    """Return the base of an adapter that `Policy.save` wrote, and its rank, scale and layers."""
+    """Return the base model and the configuration of an adapter that `Policy.save` wrote."""
     try:
         source = str(json.loads((folder / BASE_FILE).read_text())["source"])
         stored: dict[str, Any] = json.loads((folder / ADAPTER_CONFIG).read_text())

@@ -1,4 +1,4 @@
-"""Token ids of the prompts of a request, and whether the model can read them."""
+"""Tokenization of prompts, and checks against the vocabulary and context length of the model."""
 
 from typing import Any
 
@@ -12,16 +12,16 @@ __all__ = ["encode"]
 
 
 def encode(policy: Policy, tokenizer: Any, asked: SampleRequest) -> list[list[int]]:  # noqa: ANN401
-    """Return the token ids of all prompts.
+    """Return the token ids of each prompt of a request.
 
     Args:
         policy: The model.
-        tokenizer: Its tokenizer, used by no other thread.
+        tokenizer: Its tokenizer, which no other thread may use at the same time.
         asked: The request.
 
     Raises:
-        RequestError: If the chat template refuses the messages, an id is outside the vocabulary,
-            or prompt and answer together are too long.
+        RequestError: If the chat template rejects the messages, a token id is outside the
+            vocabulary, or prompt and answer together exceed the context length.
     """
     param = "messages" if asked.is_chat else "prompt"
     prompts = [_ids(tokenizer, prompt, is_chat=asked.is_chat) for prompt in asked.prompts]

@@ -1,7 +1,8 @@
-"""Answers in the formats of OpenAI's chat and completions protocols, whole and as streams.
+"""Responses in the formats of OpenAI's chat and completions APIs, complete or streamed.
 
-With `return_token_ids`, ids are where vLLM puts them: `token_ids` in a choice, `prompt_token_ids`
-in a choice of a completion or beside the choices of a chat. `metadata.weight_version` is SGLang's.
+With `return_token_ids`, ids are placed as in vLLM: `token_ids` in each choice, `prompt_token_ids`
+in each choice of a completion, or next to the choices of a chat. `metadata.weight_version` is as in
+SGLang.
 """
 
 import secrets
@@ -14,19 +15,19 @@ from mlrl_learners.serving.answers import Answer, Job, ShownToken
 
 __all__ = ["Reply"]
 
-LEAST_LOGPROB = -9999.0  # what OpenAI writes for a token that cannot be sampled
+LEAST_LOGPROB = -9999.0  # OpenAI's value for tokens that cannot be sampled
 Choice = dict[str, Any]
 
 
 @dataclass
 class Reply:
-    """The reply to one job.
+    """The response to one job.
 
     Attributes:
         job: The job.
         tokenizer: Tokenizer of the model.
-        id: Id of the reply.
-        created: Unix time in seconds.
+        id: Id of the response.
+        created: Time of creation, Unix time in seconds.
     """
 
     job: Job
@@ -35,7 +36,7 @@ class Reply:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def whole(self, answers: Sequence[Answer]) -> dict[str, Any]:
-        """Return the body of a reply that is no stream."""
+        """Return the body of a response that is not streamed."""
         asked = self.job.request
         choices = [self._choice(number, answer) for number, answer in enumerate(answers)]
         kind = "chat.completion" if asked.is_chat else "text_completion"
@@ -45,7 +46,7 @@ class Reply:
         return body
 
     def opening(self) -> list[dict[str, Any]]:
-        """Return the first events of a stream: roles, and the ids of the prompts if wanted."""
+        """Return the first events of a stream: roles, and prompt token ids if requested."""
         asked = self.job.request
         events = []
         for number in range(asked.num_answers if asked.is_chat else 0):
@@ -58,22 +59,29 @@ class Reply:
     def part(
         self, number: int, text: str, tokens: Sequence[ShownToken], start: int = 0
     ) -> dict[str, Any]:
-        """Return the event of new text and tokens of an answer; `start` is the text's place."""
+        """Return the event of new text and tokens of an answer.
+
+        Args:
+            number: Index of the answer.
+            text: New text; may be empty.
+            tokens: New tokens.
+            start: Offset of the new text in the answer, in characters.
+        """
         return self._event(number, text, tokens, {}, start=start)
 
     def end(self, number: int, text: str, answer: Answer) -> dict[str, Any]:
-        """Return the event that ends an answer, with the text that was not sent yet."""
+        """Return the last event of an answer, with the text that has not been sent yet."""
         event = self._event(number, text, (), {})
         event["choices"][0]["finish_reason"] = answer.finish_reason
         return event
 
     def usage_event(self, answers: Sequence[Answer]) -> dict[str, Any]:
-        """Return the event with the token counts, which is the last one."""
+        """Return the last event of a stream, with the token counts."""
         kind = "chat.completion.chunk" if self.job.request.is_chat else "text_completion"
         return self._body(kind, []) | {"usage": self.usage(answers)}
 
     def usage(self, answers: Sequence[Answer]) -> dict[str, int]:
-        """Return the numbers of tokens."""
+        """Return the token counts of prompts and answers."""
         prompt = sum(map(len, self.job.prompts))
         written = sum(len(answer.token_ids) for answer in answers)
         return {
@@ -142,7 +150,7 @@ class Reply:
         return self.job.prompts[number // self.job.request.num_samples]
 
     def _logprobs(self, tokens: Sequence[ShownToken], start: int) -> dict[str, Any] | None:
-        """Return the log-probabilities of tokens in the format of the protocol."""
+        """Return the log-probabilities of tokens as the API has them; None if not requested."""
         asked = self.job.request
         if asked.num_top is None:
             return None
@@ -161,7 +169,7 @@ class Reply:
         }
 
     def _completion_tops(self, tokens: Sequence[ShownToken]) -> list[dict[str, float]] | None:
-        """Return the likeliest tokens and the sampled one of each token, by name."""
+        """Return log-probabilities of the top tokens and the sampled token, at each position."""
         if not self.job.request.num_top:
             return None
         return [

@@ -1,8 +1,8 @@
-"""Requests of OpenAI's chat and completions protocols: fields, ranges and defaults.
+"""Requests of OpenAI's chat and completions APIs: fields, ranges and defaults.
 
-Fields of vLLM that trainers use are read as well: `top_k`, `stop_token_ids`, `return_token_ids`,
-`return_tokens_as_token_ids`. A field that would change answers but is not supported is refused
-unless it has its neutral value; other unknown fields are refused too.
+Fields of vLLM that trainers use are supported as well: `top_k`, `stop_token_ids`,
+`return_token_ids`, `return_tokens_as_token_ids`. Unsupported fields are accepted only if they do
+not change the answers (`IGNORED`, or a value in `NEUTRAL`); unknown fields are refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,23 +47,23 @@ Prompt = str | tuple[int, ...] | tuple[Mapping[str, str], ...]
 
 @dataclass(frozen=True)
 class SampleRequest:
-    """What a client asks for.
+    """A validated request.
 
     Attributes:
         model: Name of a model on this server.
         prompts: Texts, token ids, or one conversation.
-        num_samples: Answers of each prompt, n.
-        sampling: Length, temperature and truncation of answers.
-        greedy: Whether the likeliest tokens are taken; log-probabilities have temperature 1 then.
-        seed: Seed of the answers; None for a new one.
-        stop_token_ids: Ids that end an answer beside those of the model.
-        num_top: Number of likeliest tokens to show at each token, 0 for none; None without
-            log-probabilities.
+        num_samples: Number of answers per prompt (`n`).
+        sampling: Maximum length, temperature, truncation and stop texts.
+        greedy: Decode greedily; log-probabilities are then those at temperature 1.
+        seed: Seed of the answers; None for a random one.
+        stop_token_ids: Token ids that end an answer, in addition to those of the model.
+        num_top: Number of most likely tokens to return at each position; None to return no
+            log-probabilities at all.
         is_chat: Whether the prompt is a conversation.
-        return_token_ids: Whether ids of prompts and answers are returned.
-        tokens_as_ids: Whether tokens of log-probabilities read `token_id:42`.
-        stream: Whether tokens are sent as they are sampled.
-        include_usage: Whether a stream ends with token counts.
+        return_token_ids: Return the token ids of prompts and answers.
+        tokens_as_ids: Write tokens next to log-probabilities as `token_id:42`.
+        stream: Send tokens as they are sampled.
+        include_usage: End a stream with the token counts.
     """
 
     model: str
@@ -82,15 +82,15 @@ class SampleRequest:
 
     @property
     def num_answers(self) -> int:
-        """Number of answers to all prompts."""
+        """Total number of answers to all prompts."""
         return len(self.prompts) * self.num_samples
 
 
 def read_chat(body: object) -> SampleRequest:
-    """Return the request of a body of `/v1/chat/completions`.
+    """Parse the body of a request to `/v1/chat/completions`.
 
     Raises:
-        RequestError: If a field is missing, unknown, not supported, or outside its range.
+        RequestError: If a field is missing, unknown, unsupported or out of range.
     """
     fields = Fields(body)
     messages = _messages(fields.take("messages"))
@@ -112,10 +112,10 @@ def read_chat(body: object) -> SampleRequest:
 
 
 def read_completion(body: object) -> SampleRequest:
-    """Return the request of a body of `/v1/completions`.
+    """Parse the body of a request to `/v1/completions`.
 
     Raises:
-        RequestError: If a field is missing, unknown, not supported, or outside its range.
+        RequestError: If a field is missing, unknown, unsupported or out of range.
     """
     fields = Fields(body)
     prompts = _prompts(fields.take("prompt"))
@@ -134,13 +134,8 @@ def _read_common(
     is_chat: bool,
     num_top: int | None,
 ) -> SampleRequest:
-    """Read what both protocols share, and refuse what is left."""
-    temperature = fields.number("temperature", 1.0, 0.0, 100.0)
-    if 0 < temperature < LEAST_TEMPERATURE:
-        raise RequestError(
-            f"temperature must be 0 or at least {LEAST_TEMPERATURE}, got {temperature}",
-            param="temperature",
-        )
+    """Parse the fields that both APIs share, and refuse all other fields."""
+    temperature = _temperature(fields)
     top_p = fields.number("top_p", 1.0, 0.0, 1.0)
     top_k = max(0, fields.integer("top_k", 0, -1) or 0)
     truncates = top_p < 1 or top_k > 0
@@ -154,7 +149,7 @@ def _read_common(
             temperature=temperature or 1.0,
             top_p=top_p,
             top_k=top_k,
-            # Truncation chooses tokens, but log-probabilities are those of all tokens.
+            # Log-probabilities are those of the full distribution, also with top_p or top_k.
             renormalize=not truncates,
             stop=_stops(fields.take("stop")),
         ),
@@ -170,6 +165,16 @@ def _read_common(
     )
     fields.refuse_rest(NEUTRAL, IGNORED)
     return request
+
+
+def _temperature(fields: Fields) -> float:
+    temperature = fields.number("temperature", 1.0, 0.0, 100.0)
+    if 0 < temperature < LEAST_TEMPERATURE:
+        raise RequestError(
+            f"temperature must be 0 or at least {LEAST_TEMPERATURE}, got {temperature}",
+            param="temperature",
+        )
+    return temperature
 
 
 def _sampling(**options: Any) -> SamplingConfig:  # noqa: ANN401  its own fields
@@ -200,7 +205,7 @@ def _message(value: object, number: int) -> Mapping[str, str]:
 
 
 def _joined(parts: Sequence[object]) -> str | None:
-    """Return the text of a content in parts; None if a part is no text."""
+    """Return the concatenated text of content parts; None if a part is not text."""
     texts = [
         each.get("text") if isinstance(each, Mapping) and each.get("type") == "text" else None
         for each in parts

@@ -1,4 +1,4 @@
-"""Policy server as a process: loads models, listens, and drains on SIGTERM."""
+"""Policy server process: loads the models, listens, and drains on SIGTERM."""
 
 import contextlib
 import signal
@@ -23,20 +23,20 @@ __all__ = ["PolicyServer", "serve_policy"]
 
 
 class PolicyServer:
-    """A policy server that listens; `run` answers until `stop`.
+    """A policy server. It listens once it is constructed; `run` answers requests.
 
     Args:
         config: Settings.
 
     Attributes:
         config: Settings.
-        batcher: What samples.
-        port: Port on which it listens.
+        batcher: Samples the answers.
+        port: Port on which the server listens.
 
     Raises:
-        ConfigError: If a package is missing.
-        InvalidArgumentError: If a file of tokens or TLS cannot be read.
-        ModelNotFoundError: If there is no such model.
+        ConfigError: If a package is missing, or `watch` is set for a model that is not a run.
+        InvalidArgumentError: If the token file or a TLS file cannot be read.
+        ModelNotFoundError: If the model does not exist.
         CheckpointError: If the run has no checkpoint.
         OSError: If the port is taken.
     """
@@ -48,7 +48,7 @@ class PolicyServer:
             from mlrl_learners.serving.app import make_app
         except ImportError as error:
             raise ConfigError(f"{error.name} is not installed: pip install 'mlrl[serve]'") from None
-        Tokens(config.token_file)  # a mistake is told before a model is loaded
+        Tokens(config.token_file)  # report a mistake before a model is loaded
         for name in ("tls_cert", "tls_key"):
             if getattr(config, name) is not None:
                 read_secret(name, getattr(config, name))
@@ -75,13 +75,13 @@ class PolicyServer:
 
     @property
     def url(self) -> str:
-        """Base address of the protocol."""
+        """Base URL of the API."""
         scheme = "http" if self.config.tls_cert is None else "https"
         host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
         return f"{scheme}://{host}:{self.port}/v1"
 
     def run(self) -> None:
-        """Answer until `stop`, or SIGTERM or SIGINT in the main thread."""
+        """Answer requests until `stop`, or until SIGTERM or SIGINT in the main thread."""
         try:
             with self._listener, _harmless_sigterm():
                 self._server.run(sockets=[self._listener])
@@ -89,19 +89,16 @@ class PolicyServer:
             self.batcher.close()
 
     def stop(self) -> None:
-        """Finish the requests in flight, and end `run`."""
+        """Finish the requests in flight, and let `run` return."""
         self._server.should_exit = True
 
 
 def serve_policy(config: PolicyServerConfig, announce: Callable[[PolicyServer], None]) -> None:
-    """Serve a model until interrupted.
+    """Serve a model until interrupted; raises the errors of `PolicyServer`.
 
     Args:
         config: Settings.
-        announce: Called with the server when it listens.
-
-    Raises:
-        ConfigError: See `PolicyServer`, as for all other errors.
+        announce: Called with the server once it listens.
     """
     server = PolicyServer(config)
     announce(server)
@@ -134,7 +131,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 @contextlib.contextmanager
 def _harmless_sigterm() -> Iterator[None]:
-    """Let the process end by itself: uvicorn repeats the signal after it has drained."""
+    """Ignore the SIGTERM that uvicorn raises again after it has drained the requests."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,4 +1,4 @@
-"""Settings of a policy server, and the conditions for listening beyond this machine."""
+"""Settings of a policy server, and checks for servers that other machines can reach."""
 
 import os
 from dataclasses import dataclass
@@ -15,23 +15,24 @@ class PolicyServerConfig:
     """Settings of a policy server.
 
     Attributes:
-        model: A run, a checkpoint, or a model or adapter by folder or name.
+        model: A run, a checkpoint, a model or an adapter, given as a folder or a name.
         host: Address to listen on.
         port: Port to listen on; 0 for any free one.
-        public: Whether `host` may be reached by other machines; needs a token.
-        token_file: A file with one token a line, one of which clients must send.
+        public: Allow a `host` that other machines can reach; requires `token_file`.
+        token_file: File with one access token per line; clients must send one of them.
         tls_cert: PEM file with the certificate chain of the server.
         tls_key: PEM file with its private key.
-        max_in_flight: Answers that may wait or be sampled; requests beyond it are refused.
-        max_rows: Most answers that are decoded at once.
-        batch_milliseconds: How long the first request of a batch waits for others.
-        reload_from: Folder below which `POST /v1/reload` may read weights; None for nowhere.
-        watch: Whether the newest checkpoint of the run is loaded when there is one.
-        watch_seconds: Time between two looks for a checkpoint.
-        drain_seconds: Time that requests have to finish after SIGTERM.
+        max_in_flight: Maximum number of answers queued or being sampled; requests beyond it are
+            refused.
+        max_rows: Maximum number of sequences decoded at once.
+        batch_milliseconds: Maximum time that the first request of a batch waits for more requests.
+        reload_from: Folder from which `POST /v1/reload` may load weights; None refuses reloads.
+        watch: Load new checkpoints of the run as they appear.
+        watch_seconds: Interval between checks for a new checkpoint.
+        drain_seconds: Time for requests in flight to finish after SIGTERM.
         device: `"auto"` (a GPU if there is one), or an argument of `torch.device`.
-        dtype: Type of the weights: `"float32"`, `"bfloat16"` or `"float16"`.
-        precision: Type of the computation: `"float32"`, or `"bf16"` for autocast.
+        dtype: Number type of the weights: `"float32"`, `"bfloat16"` or `"float16"`.
+        precision: Number type of the computation: `"float32"`, or `"bf16"` for autocast.
     """
 
     model: str

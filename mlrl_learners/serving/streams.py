@@ -1,6 +1,6 @@
-"""Server-sent events of an answer that is being sampled, and its text as far as it is certain.
+"""Server-sent events of answers that are being sampled.
 
-Text is held back while its last character is incomplete, or while it may be the beginning of a stop
+Text is held back while its last character is incomplete, or while it may be the start of a stop
 text.
 """
 
@@ -17,12 +17,12 @@ from mlrl_learners.serving.replies import Reply
 
 __all__ = ["GrowingText", "stream"]
 
-CONTEXT = 8  # tokens before new ones that are decoded with them, for spaces between words
+CONTEXT = 8  # preceding tokens that are decoded with new ones, to keep spaces between words
 DONE = b"data: [DONE]\n\n"
 
 
 class GrowingText:
-    """Text of an answer whose tokens arrive one after another.
+    """Text of an answer whose tokens arrive one at a time.
 
     Args:
         tokenizer: A `transformers` tokenizer.
@@ -41,11 +41,11 @@ class GrowingText:
         self.sent = ""
 
     def add(self, token_id: int) -> str:
-        """Return the text that is certain with one more token."""
+        """Add a token, and return the new text that later tokens cannot change."""
         self._new.append(token_id)
         before = self._decode(self._read)
         both = self._decode(self._read + self._new)
-        if both.endswith("\ufffd"):  # a part of a character
+        if both.endswith("\ufffd"):  # an incomplete character
             return ""
         self._text += both[len(before) :]
         self._read = (self._read + self._new)[-CONTEXT:]
@@ -55,7 +55,7 @@ class GrowingText:
         return self._send(certain)
 
     def end(self, text: str) -> str:
-        """Return the rest of the whole text."""
+        """Return the part of the complete text that has not been returned yet."""
         return self._send(text)
 
     def _send(self, text: str) -> str:
@@ -69,7 +69,7 @@ class GrowingText:
 
 
 def stream(batcher: Batcher, job: Job, tokenizer: Any) -> AsyncIterator[bytes]:  # noqa: ANN401
-    """Submit a job, and return the server-sent events that come while it is sampled."""
+    """Submit a job, and return the server-sent events of its response."""
     loop = asyncio.get_running_loop()
     shown: asyncio.Queue[ShownToken | None] = asyncio.Queue()
 
@@ -101,7 +101,7 @@ async def _events(
             yield _line(reply.part(token.number, text.add(token.token_id), [token], start))
         for event in _last_events(reply, texts, sampling.result()):
             yield _line(event)
-    except Exception as error:  # noqa: BLE001  the status is sent already
+    except Exception as error:  # noqa: BLE001  the HTTP status has been sent
         failed = RequestError(f"sampling failed: {type(error).__name__}: {error}", status=500)
         yield _line(error_body(failed))
     finally:
@@ -112,7 +112,7 @@ async def _events(
 def _last_events(
     reply: Reply, texts: Sequence[GrowingText], answers: Sequence[Answer]
 ) -> list[dict[str, Any]]:
-    """Return the ends of all answers, and the token counts if they were asked for."""
+    """Return the last event of each answer, and the token counts if requested."""
     ends = [
         reply.end(number, text.end(answer.text), answer)
         for number, (text, answer) in enumerate(zip(texts, answers, strict=True))

@@ -1,4 +1,4 @@
-"""Typed reading of the fields of a JSON object; null is a field that is left out."""
+"""Typed access to the fields of a JSON object; a field that is null counts as missing."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -17,8 +17,8 @@ class Fields:
         body: The object.
 
     Raises:
-        RequestError: If it is no object. All methods raise it for values of other types or outside
-            their range.
+        RequestError: If `body` is not an object. All methods raise it for values of a wrong type or
+            out of range.
     """
 
     def __init__(self, body: object) -> None:
@@ -27,18 +27,18 @@ class Fields:
         self._left = {name: value for name, value in body.items() if value is not None}
 
     def take(self, name: str) -> object:
-        """Return a field and forget it; None if it is left out."""
+        """Return a field and mark it as read; None if it is missing."""
         return self._left.pop(name, None)
 
     def text(self, name: str) -> str:
-        """Return a field that must be a text."""
+        """Return a field that must be a non-empty string."""
         value = self.take(name)
         if not isinstance(value, str) or not value:
             raise RequestError(f"{name} must be a text, got {_shown(value)}", param=name)
         return value
 
     def flag(self, name: str) -> bool:
-        """Return a field that is true or false, by default false."""
+        """Return a boolean field; false if it is missing."""
         value = self.take(name)
         if value is not None and not isinstance(value, bool):
             raise RequestError(f"{name} must be true or false, got {_shown(value)}", param=name)
@@ -47,7 +47,7 @@ class Fields:
     def integer(
         self, name: str, default: int | None, low: int, high: int = 2**31 - 1
     ) -> int | None:
-        """Return a field that is an int from `low` to `high`."""
+        """Return an integer field in `[low, high]`."""
         value = self.take(name)
         if value is None:
             return default
@@ -58,7 +58,7 @@ class Fields:
         return value
 
     def number(self, name: str, default: float, low: float, high: float) -> float:
-        """Return a field that is a number from `low` to `high`."""
+        """Return a number field in `[low, high]`."""
         value = self.take(name)
         if value is None:
             return default
@@ -72,7 +72,7 @@ class Fields:
     def refuse_rest(
         self, neutral: Mapping[str, tuple[object, ...]], ignored: Iterable[str]
     ) -> None:
-        """Refuse fields that were not read.
+        """Raise an error if a field has not been read and is not accepted.
 
         Args:
             neutral: Fields that are accepted with one of these values.

@@ -45,8 +45,8 @@ from mlrl_learners.training.train_plan import (
     TrainPlan,
     TrainResult,
     check_agents,
-    check_processes,
     draw_of,
+    prepare_learner,
 )
 from mlrl_learners.types import Actor, Learner, Rollout, RolloutConfig
 
@@ -136,11 +136,7 @@ def train(
         env_server=env_server,
     )
     with together():
-        check_processes(learner)
-        if hasattr(learner, "check_rollout"):
-            learner.check_rollout(plan.rollout)
-        if hasattr(learner, "plan_updates"):
-            learner.plan_updates(plan.iterations)
+        prepare_learner(learner, plan)
         if resume:  # checked before any file is written
             check_resumable(Path(run_dir))
         made = plan.make_env()

@@ -15,7 +15,14 @@ from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.selfplay.snapshots import SnapshotPool
 from mlrl_learners.types import Actor, AgentID, Learner, RolloutConfig
 
-__all__ = ["TrainPlan", "TrainResult", "check_agents", "check_processes", "draw_of"]
+__all__ = [
+    "TrainPlan",
+    "TrainResult",
+    "check_agents",
+    "check_processes",
+    "draw_of",
+    "prepare_learner",
+]
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,20 @@ class TrainResult:
     interrupted: bool
     metrics: Mapping[str, float]
     run_dir: Path
+
+
+def prepare_learner(learner: Learner, plan: TrainPlan) -> None:
+    """Check that a learner can follow a plan, and tell it the number of updates.
+
+    Raises:
+        ConfigError: If there are several processes and the learner does not share its work, or the
+            learner refuses the rollouts or the number of updates.
+    """
+    check_processes(learner)
+    if hasattr(learner, "check_rollout"):
+        learner.check_rollout(plan.rollout)
+    if hasattr(learner, "plan_updates"):
+        learner.plan_updates(plan.iterations)
 
 
 def check_processes(learner: Learner) -> None:

@@ -14,13 +14,18 @@ from pathlib import Path
 import pytest
 
 from mlrl_envs.errors import InfraError
-from mlrl_envs.sandbox import Limits, Program, Sandbox
-from mlrl_envs.sandbox.worker.handle import WorkerHandle
+from mlrl_envs.sandbox import Program, Sandbox
+from tests.mlrl_envs.sandbox.worker_processes import (
+    CHECK,
+    RIGHT,
+    SLOW,
+    WRONG,
+    alive,
+    descendants,
+    eventually_gone,
+    workers_of,
+)
 
-CHECK = "def check(candidate):\n    assert candidate(3) == 9\n"
-RIGHT = Program("def f(x): return x * x", CHECK, "check", ("f",))
-WRONG = Program("def f(x): return x", CHECK, "check", ("f",))
-SLOW = Program("import time\ndef f(x):\n    time.sleep(1.5)\n    return 9", CHECK, "check", ("f",))
 OWNER = """
 import sys, time
 from mlrl_envs.sandbox import Program, Sandbox
@@ -33,40 +38,6 @@ sandbox.run(Program(source, check, "check", ("f",)))
 print("done", flush=True)
 if {wait}: time.sleep(60)
 """
-
-
-def descendants(root):
-    """Return all descendants of a process, without the process itself."""
-    parents = {}
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            parents[int(entry.name)] = int(fields[1])
-    found, layer = set(), {root}
-    while layer:
-        layer = {pid for pid, parent in parents.items() if parent in layer}
-        found |= layer
-    return found
-
-
-def alive(pids):
-    def state(pid):
-        with contextlib.suppress(OSError):
-            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return "gone"
-
-    return {pid for pid in pids if state(pid) not in ("gone", "Z", "X")}
-
-
-def eventually_gone(pids, seconds=60.0):
-    deadline = time.monotonic() + seconds
-    while alive(pids) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return not alive(pids)
-
-
-def workers_of(sandbox):
-    return [worker.process.pid for worker in sandbox._all]
 
 
 @pytest.fixture
@@ -189,86 +160,6 @@ def test_interpreter_exit_leaves_no_process():
     assert owner.wait(10) == 0
     owner.stdout.close()
     assert eventually_gone(below)
-
-
-def test_many_threads_share_one_sandbox():
-    verdicts = {}
-
-    def work(name):
-        programs = [RIGHT, WRONG] if name % 2 else [WRONG, RIGHT]
-        verdicts[name] = [shared.run(program).status for program in programs * 3]
-
-    with Sandbox(workers=2, cache=False) as shared:
-        threads = [threading.Thread(target=work, args=(name,)) for name in range(6)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(workers_of(shared)) <= 2
-    assert verdicts == {
-        name: (["passed", "failed"] if name % 2 else ["failed", "passed"]) * 3 for name in range(6)
-    }
-
-
-def test_a_worker_outlives_the_thread_that_started_it(sandbox):
-    thread = threading.Thread(target=sandbox.run, args=(RIGHT,))
-    thread.start()
-    thread.join()
-    (worker,) = workers_of(sandbox)
-    time.sleep(0.1)
-    assert sandbox.run(RIGHT).status == "passed"
-    assert workers_of(sandbox) == [worker]
-
-
-def test_a_forked_child_starts_its_own_workers(sandbox):
-    sandbox.run(RIGHT)
-    before = workers_of(sandbox)
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            right = sandbox.run(RIGHT).status == "passed" and workers_of(sandbox) != before
-            sandbox.close()
-            code = 0 if right else 2
-        finally:
-            os._exit(code)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert sandbox.run(RIGHT).status == "passed"
-    assert workers_of(sandbox) == before
-
-
-def test_a_forked_child_does_not_keep_the_workers_of_a_dead_owner():
-    sandbox = Sandbox(workers=1, cache=False)
-    sandbox.run(RIGHT)
-    below = descendants(workers_of(sandbox)[0])
-    child = os.fork()
-    if child == 0:
-        time.sleep(30)
-        os._exit(0)
-    sandbox.close()
-    assert eventually_gone(below)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-
-
-def test_two_sandboxes_with_different_limits_run_side_by_side():
-    fast, slow = Limits(test_seconds=0.2), Limits(test_seconds=5)
-    with Sandbox(1, fast, cache=False) as one, Sandbox(1, slow, cache=False) as other:
-        assert one.run(SLOW).status == "timeout"
-        assert other.run(SLOW).status == "passed"
-        assert one.run(RIGHT).status == other.run(RIGHT).status == "passed"
-
-
-def test_run_many_uses_all_workers_at_once(monkeypatch):
-    together, run = threading.Barrier(2, timeout=60), WorkerHandle.run
-
-    def run_together(worker, program, limits):
-        together.wait()
-        return run(worker, program, limits)
-
-    monkeypatch.setattr(WorkerHandle, "run", run_together)
-    with Sandbox(workers=2, cache=False) as sandbox:
-        assert [o.status for o in sandbox.run_many([RIGHT] * 4)] == ["passed"] * 4
 
 
 def count_resources(sandbox):

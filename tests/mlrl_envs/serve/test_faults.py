@@ -2,20 +2,16 @@
 
 import asyncio
 import copy
-import itertools
 import threading
 
 import grpc
 import pytest
-from pettingzoo import ParallelEnv
 
 import mlrl_envs
-from mlrl_envs.errors import InfraError, OverloadedError, RemoteEnvError
-from mlrl_envs.sandbox import Outcome
+from mlrl_envs.errors import RemoteEnvError
 from mlrl_envs.serve import Connection
 from mlrl_envs.serve.exchange import Job, Kind, run_jobs
 from mlrl_envs.serve.link import Link
-from mlrl_envs.spaces import UnicodeText
 
 FAST = Connection(deadline_seconds=60, retry_seconds=5, retries=2)
 TEXTS = {"setup": "A fox waits.", "story": "The fox waited for the snow."}
@@ -143,9 +139,6 @@ def test_server_with_another_scorer_does_not_go_on_with_an_episode(server, monke
         env.step(TEXTS)
 
 
-ERRORS = {"cursed": InfraError("the machine is on fire"), "busy": OverloadedError("too busy")}
-
-
 def test_other_servers_must_have_the_same_scorer(start_server, monkeypatch):
     one, other = (start_server(ids=["mlrl/story-v1"]) for _ in range(2))
     env = mlrl_envs.make(f"remote://{one.address},{other.address}/mlrl/story-v1")
@@ -155,122 +148,6 @@ def test_other_servers_must_have_the_same_scorer(start_server, monkeypatch):
     envs = [copy.deepcopy(env) for _ in range(2)]
     found = mlrl_envs.reset_many(envs, [1, 2], [None] * 2, errors="return")
     assert sorted(type(each) is RemoteEnvError for each in found) == [False, True]
-
-
-class Shaky:
-    """A sandbox that fails on programs with a word, with one error or another."""
-
-    def run_many(self, programs):
-        for program in programs:
-            for word, error in ERRORS.items():
-                if word in program.source:
-                    raise error
-        return [Outcome("failed", 0, 1) for _ in programs]
-
-
-def _shaky_env():
-    return mlrl_envs.make("mlrl/humaneval-v1", split="all", num_aux=0, sandbox=Shaky())
-
-
-@pytest.fixture
-def shaky_id():
-    name = "tests/shaky-v0"
-    mlrl_envs.register(name, _shaky_env)
-    return name
-
-
-def test_failing_program_is_the_typed_error_of_its_item_only(start_server, shaky_id):
-    server = start_server(ids=[shaky_id])
-    env = server.make(shaky_id)
-    env.reset(seed=0, options={"task_index": 0})
-    name = _shaky_env().family.tasks[0].entry_point
-    code = f"```python\ndef {name}(*args):\n    return '{{}}'\n```"
-    texts = [{"main": code.format(word)} for word in ("fair", "cursed", "busy")]
-    envs = [copy.deepcopy(env) for _ in texts]
-    fair, cursed, busy = mlrl_envs.step_many(envs, texts, errors="return")
-    assert fair[1] == {"main": 0.0}
-    assert (type(cursed), str(cursed)) == (InfraError, "the machine is on fire")
-    assert type(busy) is OverloadedError
-    assert envs[1].agents == ["main"]
-
-
-class Counting(ParallelEnv):
-    """An environment that holds a lock, so that it cannot be copied."""
-
-    num_tasks, max_turns, reward_range = 1, 9, (0.0, 9.0)
-    made = itertools.count()
-
-    def __init__(self, deterministic=True, explode=False):
-        self.metadata = {"name": "tests/counting-v0", "deterministic": deterministic}
-        self.possible_agents, self.agents, self.explode = ["a"], [], explode
-        self.state_space, self.lock, self.total = UnicodeText(), threading.Lock(), 0
-        self.space = UnicodeText()
-
-    def observation_space(self, agent):
-        return self.space
-
-    def action_space(self, agent):
-        return self.space
-
-    def reset(self, seed=None, options=None):
-        self.agents, self.total = ["a"], seed or 0
-        return {"a": str(self.total)}, {"a": {}}
-
-    def step(self, actions):
-        if self.explode:
-            raise ZeroDivisionError("a secret of the server")
-        self.total += len(actions["a"])
-        return {"a": str(self.total)}, {"a": 1.0}, {"a": False}, {"a": False}, {"a": {}}
-
-    def state(self):
-        return str(self.total)
-
-    def render(self):
-        return None
-
-    def reference_actions(self):
-        return None
-
-    def close(self):
-        pass
-
-
-def _counting_server(start_server, **options):
-    name = f"tests/counting-v{next(Counting.made)}"
-    mlrl_envs.register(name, lambda: Counting(**options))
-    server = start_server(ids=[name])
-    return server, server.make(name)
-
-
-def test_fork_of_an_environment_that_cannot_be_copied_is_replayed(start_server):
-    _, env = _counting_server(start_server)
-    env.reset(seed=10)
-    env.step({"a": "12"})
-    fork = copy.deepcopy(env)
-    assert env.step({"a": "345"})[0] == {"a": "15"}
-    assert fork.step({"a": "6"})[0] == {"a": "13"}
-    assert env.step({"a": ""})[0] == {"a": "15"}
-
-
-def test_lost_episode_that_does_not_repeat_is_an_error(start_server):
-    server, env = _counting_server(start_server, deterministic=False)
-    env.reset(seed=10)
-    env.step({"a": "12"})
-    fork = copy.deepcopy(env)
-    env.step({"a": "3"})
-    with pytest.raises(RemoteEnvError, match="the turn is played already"):
-        fork.step({"a": "4"})
-    server.forget()
-    with pytest.raises(RemoteEnvError, match="the session is not here"):
-        env.step({"a": "5"})
-
-
-def test_exception_of_an_environment_shows_its_type_only(start_server):
-    _, env = _counting_server(start_server, explode=True)
-    env.reset(seed=1)
-    with pytest.raises(RemoteEnvError, match="failed with ZeroDivisionError") as caught:
-        env.step({"a": ""})
-    assert "secret" not in str(caught.value)
 
 
 class Refusal(grpc.RpcError):

@@ -162,3 +162,9 @@ def make_actor_critic(name="ippo", seed=0, agents=("left", "right"), **options):
 def make():
     """Make an actor-critic with opinions."""
     return make_actor_critic
+
+
+@pytest.fixture(params=["separate", "value_head", "central"])
+def kind(request):
+    """Each kind of critic in turn."""
+    return request.param
