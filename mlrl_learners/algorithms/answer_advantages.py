@@ -87,7 +87,7 @@ def _of_nodes(
             normalize_std=options.normalize_std,
             deviation=deviation,
             epsilon=options.std_epsilon,
-            role_baseline=role_baseline.of(group.agent),
+            role_baseline=role_baseline.of(group.role),
         )
         for group, deviation in zip(groups, deviations, strict=True)
     ]
