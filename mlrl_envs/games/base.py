@@ -240,7 +240,7 @@ def _named(line: str, legal: Sequence[str]) -> str | None:
 
 
 def _pattern_of(name: str) -> str:
-    before = r"(?<![\w-])(?<!\d[.,])" if name[0].isdigit() else r"(?<!\w)"
+    before = r"(?<![\w\-\u2013\u2212])(?<!\d[.,])" if name[0].isdigit() else r"(?<!\w)"
     after = r"(?!\w)(?![.,]\d)" if name[-1].isdigit() else r"(?!\w)"
     return before + re.escape(name) + after
 
