@@ -135,10 +135,10 @@ class Game(ABC, Generic[StateT]):
     def forfeit(self, state: StateT, losers: Sequence[AgentID]) -> Mapping[AgentID, float]:  # noqa: ARG002  for games whose stakes differ
         """Return the last rewards of a game that ends because `losers` named no legal move.
 
-        By default losers get the lowest reward of `reward_range`. The others get nothing, or share
-        what the losers lost if the game is `zero_sum`; it is a draw if all lose.
+        By default losers get the lowest reward of `reward_range`, at most 0. The others get
+        nothing, or share what the losers lost if the game is `zero_sum`; it is a draw if all lose.
         """
-        low, _ = self.reward_range
+        low = min(self.reward_range[0], 0.0)  # otherwise losers would earn more than the others
         winners = [agent for agent in self.agents if agent not in losers]
         if self.zero_sum and not winners:
             return dict.fromkeys(self.agents, 0.0)
@@ -240,7 +240,7 @@ def _named(line: str, legal: Sequence[str]) -> str | None:
 
 
 def _pattern_of(name: str) -> str:
-    before = r"(?<![\w-])(?<!\d[.,])" if name[0].isdigit() else r"(?<!\w)"
+    before = r"(?<![\w\-\u2013\u2212])(?<!\d[.,])" if name[0].isdigit() else r"(?<!\w)"
     after = r"(?!\w)(?![.,]\d)" if name[-1].isdigit() else r"(?!\w)"
     return before + re.escape(name) + after
 

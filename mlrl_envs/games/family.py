@@ -96,8 +96,10 @@ class GameFamily(Generic[ConfigT]):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """Lowest and highest reward of one turn, with the penalty of illegal moves."""
+        """Lowest and highest reward of one turn, with what an illegal move costs."""
         low, high = self.game.reward_range
+        if self.config.illegal != "random":  # a game that ends, or goes on after a retry, pays 0
+            low, high = min(low, 0.0), max(high, 0.0)
         return low - (0.0 if self.config.illegal == "lose" else self.config.illegal_penalty), high
 
     @property

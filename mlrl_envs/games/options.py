@@ -33,8 +33,8 @@ class GameConfig:
         num_tasks: Number of seeds; None for 1000 in `train`, 200 in `eval`, 10 in `sample`.
         max_turns: Turn limit, at which an episode is truncated; None for that of the game.
         illegal: What happens to an answer that names no legal move: `"random"` plays a legal move
-            drawn from the seed, `"lose"` ends the game with the lowest reward, `"retry"` asks a
-            second time and then plays a random move.
+            drawn from the seed, `"lose"` ends the game with the lowest reward, at most 0, `"retry"`
+            asks a second time and then plays a random move.
         illegal_penalty: Subtracted from the reward for a random move that replaces an illegal one,
             at least 0.
     """

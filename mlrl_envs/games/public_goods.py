@@ -104,9 +104,9 @@ class PublicGoods(RoundGame):
 
     @property
     def reward_range(self) -> tuple[float, float]:
-        """Giving all alone, and keeping all while the others give all."""
+        """Giving all alone, and keeping all while the others give all; messages earn 0."""
         share = self.multiplier / self.num_agents
-        return share, 1.0 + share * (self.num_agents - 1)
+        return 0.0 if self.talk else share, 1.0 + share * (self.num_agents - 1)
 
     def payoffs(self, choices: Sequence[str]) -> tuple[float, ...]:
         """Return the tokens kept and the share of the pot, in units of the endowment."""

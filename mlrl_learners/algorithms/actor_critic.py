@@ -127,7 +127,7 @@ class ActorCritic(Team):
         for name in self.optimizers:
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
-                divisor = mean_divisor(rollouts, mine, config)
+                divisor = mean_divisor(rollouts, mine, config, self.trained_by(name))
                 metrics |= self._update_policy(name, mine, divisor)
         # Critics with models of their own; value heads were trained together with their policies.
         return metrics | self.critics.update(values, rollouts, self.generator)

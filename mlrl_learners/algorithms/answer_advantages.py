@@ -4,6 +4,7 @@
 """
 
 import itertools
+import warnings
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -87,7 +88,7 @@ def _of_nodes(
             normalize_std=options.normalize_std,
             deviation=deviation,
             epsilon=options.std_epsilon,
-            role_baseline=role_baseline.of(group.agent),
+            role_baseline=role_baseline.of(group.role),
         )
         for group, deviation in zip(groups, deviations, strict=True)
     ]
@@ -129,7 +130,16 @@ def _of_components(
 ) -> list[list[float]]:
     """Return advantages from the parts of rewards, each normalised in its group."""
     agents = {group.agent for group in groups}
-    names = sorted(_component_names(rollouts))
+    given = _component_names(rollouts)
+    missing = sorted(set(options.components) - given)
+    if missing:  # such as the penalty of an illegal move, if all moves were legal
+        warnings.warn(
+            f"no reward of this update has the component {missing[0]!r} of baseline.components; "
+            f"there are {sorted(given)}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    names = sorted(given.union(missing))
     returns = {
         name: _returns([component_rewards(each, name) for each in rollouts], credit, agents)
         for name in names

@@ -1,5 +1,6 @@
 """Option groups of methods with critics."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,7 +49,7 @@ class CriticOptions:
         """
         if self.kind not in ("separate", "value_head", "central"):
             raise ConfigError(f"kind must be separate, value_head or central, got {self.kind!r}")
-        if not self.value_coef >= 0:
+        if not 0 <= self.value_coef < math.inf:
             raise ConfigError(f"value_coef must be at least 0, got {self.value_coef}")
         for name in ("value_clip", "lr"):
             value = getattr(self, name)

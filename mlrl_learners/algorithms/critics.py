@@ -148,7 +148,8 @@ class TeamCritics:
         for name, critic in self.critics.items():
             mine = [sample for sample in samples if self.critic_of[sample.agent] == name]
             if mine and critic.owns_trunk:
-                divisor = mean_divisor(rollouts, mine, self.config)
+                agents = {agent for agent, each in self.critic_of.items() if each == name}
+                divisor = mean_divisor(rollouts, mine, self.config, agents)
                 stats = take_steps(
                     mine,
                     functools.partial(self._separate_loss, name, divisor),

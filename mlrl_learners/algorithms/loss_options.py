@@ -134,7 +134,7 @@ class PenaltyOptions:
         Raises:
             ConfigError: If a value is outside its range, or another option makes it meaningless.
         """
-        for name in ("kl_coef", "entropy_coef"):
+        for name in ("kl_coef", "entropy_coef", "overlong_penalty"):
             value = getattr(self, name)
             if not 0 <= value < math.inf:
                 raise ConfigError(f"{name} must be at least 0, got {value}")

@@ -101,15 +101,13 @@ class Magrpo(Team):
         metrics = group_metrics(groups) | self.sampler_metrics()
         if config.baseline.kind == "role_ema":
             self.role_baseline.add(groups)
-            metrics |= {
-                f"{a}/baseline": self.role_baseline.of(a) for a in self.role_baseline.values
-            }
+            metrics |= {f"{role}/baseline": b for role, b in self.role_baseline.values.items()}
         self.begin_update()
         # Each policy descends on -sum over g of A_t^(g) * log pi(a_t^(g) | h_t).
         for name in self.optimizers:
             mine = [sample for sample in samples if self.policy_of[sample.agent] == name]
             if mine:
-                divisor = mean_divisor(rollouts, mine, config)
+                divisor = mean_divisor(rollouts, mine, config, self.trained_by(name))
                 metrics |= self._update_policy(name, mine, divisor)
         return metrics
 

@@ -180,9 +180,7 @@ class BaselineOptions:
             reason = "group_by anchor, whose groups are episodes and observations: leave it out"
             check_unread(self, ("weight_by",), reason)
         if self.components:
-            reason = "components, which are each normalised in their node's group: leave it out"
-            names = ("kind", "group_by", "normalize_std", "normalize_batch")
-            check_unread(self, names, reason)
+            self._check_components()
         if self.group_by in ("node", "agent_turn"):
             reason = f"group_by {self.group_by}, which has one answer of an episode: leave it out"
             check_unread(self, ("weight_by",), reason)
@@ -191,10 +189,18 @@ class BaselineOptions:
         if self.kind != "role_ema":
             reason = f"baseline.kind {self.kind}: set baseline.kind role_ema"
             check_unread(self, ("ema_decay",), reason)
-        if not self.std_epsilon > 0:
+        if not 0 < self.std_epsilon < math.inf:
             raise ConfigError(f"std_epsilon must be above 0, got {self.std_epsilon}")
         if not self.normalize_std:
             check_unread(self, ("std_epsilon",), "normalize_std false: set normalize_std")
+
+    def _check_components(self) -> None:
+        for name, weight in self.components.items():
+            if not math.isfinite(weight):
+                raise ConfigError(f"components must have finite weights, got {weight} for {name!r}")
+        reason = "components, which are each normalised in their node's group: leave it out"
+        names = ("kind", "group_by", "normalize_std", "normalize_batch")
+        check_unread(self, names, reason)
 
 
 @dataclass(frozen=True)

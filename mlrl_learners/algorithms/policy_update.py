@@ -8,7 +8,7 @@ the same gradient however rows are grouped.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
@@ -222,21 +222,26 @@ def answer_weights(
 
 
 def mean_divisor(
-    rollouts: Sequence[Rollout], samples: Sequence[NodeSample], config: PolicyGradientConfig
+    rollouts: Sequence[Rollout],
+    samples: Sequence[NodeSample],
+    config: PolicyGradientConfig,
+    agents: Collection[AgentID],
 ) -> float:
     """Return the divisor of means over the answers of an update.
 
     With `turn_weights: reach` it is the number of answers at the roots, because the sum of the
-    weights depends on the sampled actions and would bias the gradient.
+    weights depends on the sampled actions and would bias the gradient. So would a number of agents
+    without those whose turn was not reached.
 
     Args:
         rollouts: Rollouts of the update.
         samples: Samples of the agents that share one set of weights.
         config: Kind of node weights.
+        agents: The agents that train these weights.
     """
     if config.credit.turn_weights == "nodes":
         return math.fsum(sample.node_weight for sample in samples)
-    return root_weight(rollouts, {sample.agent for sample in samples})
+    return root_weight(rollouts, agents)
 
 
 def add_agent_stats(

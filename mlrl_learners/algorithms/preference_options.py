@@ -1,5 +1,6 @@
 """Option groups of methods that learn from preferences between joint answers."""
 
+import math
 from dataclasses import dataclass
 
 from mlrl_learners.errors import ConfigError
@@ -97,12 +98,12 @@ class PreferenceLossOptions:
         Raises:
             ConfigError: If a value is outside its range.
         """
-        if not self.beta > 0:
+        if not 0 < self.beta < math.inf:
             raise ConfigError(f"beta must be above 0, got {self.beta}")
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")
         for name in ("target_margin", "sft_coef"):
-            if not getattr(self, name) >= 0:
+            if not 0 <= getattr(self, name) < math.inf:
                 raise ConfigError(f"{name} must be at least 0, got {getattr(self, name)}")
 
 

@@ -237,6 +237,10 @@ class Team(TeamWeights):
             restore(path / name / "optimizer.pt", optimizer.load_state_dict)
         restore(path / "generator.pt", self._load_draws)
 
+    def trained_by(self, name: str) -> set[AgentID]:
+        """Return the agents whose answers train a policy."""
+        return {agent for agent in self.learning if self.policy_of[agent] == name}
+
     def plan_updates(self, num_updates: int) -> None:
         """Set the number of updates of the run, over which learning rates decay.
 

@@ -66,11 +66,13 @@ def assign_policies(agents: Sequence[AgentID], team: TeamOptions) -> dict[AgentI
 
     Raises:
         UnknownNameError: If the configuration names an unknown agent.
-        ConfigError: If there is no agent, every agent is frozen, or the name of a policy is not a
-            valid folder name.
+        ConfigError: If there is no agent, two have one name, every agent is frozen, or the name of
+            a policy is not a valid folder name.
     """
     if not agents:
         raise ConfigError("agents must name at least one agent, got none")
+    if len(set(agents)) < len(agents):
+        raise ConfigError(f"agents must have different names, got {', '.join(agents)}")
     for agent in (*team.policies, *team.frozen):
         if agent not in agents:
             raise unknown_name("agent", agent, agents)

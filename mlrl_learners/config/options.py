@@ -97,5 +97,11 @@ def describe_type(annotation: Any) -> str:  # noqa: ANN401 - type forms have no 
     if origin in (Union, UnionType):
         return " or ".join(map(describe_type, get_args(annotation)))
     if isinstance(origin, type):
-        return "a mapping" if issubclass(origin, Mapping) else "a list"
+        return _mapping_type(annotation) if issubclass(origin, Mapping) else "a list"
     return _WORDS.get(annotation) or str(getattr(annotation, "__name__", annotation))
+
+
+def _mapping_type(annotation: Any) -> str:  # noqa: ANN401
+    """Return a description of a mapping, with the type of numbers in it."""
+    inner = get_args(annotation)[1]
+    return f"a mapping of names to {inner.__name__}s" if inner in (int, float) else "a mapping"

@@ -4,6 +4,7 @@ One uniform number per token and row, drawn in advance, makes the tokens of a ro
 other rows in its batch and of when they leave it.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -50,7 +51,7 @@ class SamplingConfig:
         """
         if self.max_new_tokens < 1:
             raise ConfigError(f"max_new_tokens must be at least 1, got {self.max_new_tokens}")
-        if not self.temperature > 0:
+        if not 0 < self.temperature < math.inf:
             raise ConfigError(f"temperature must be above 0, got {self.temperature}")
         if not 0 < self.top_p <= 1:
             raise ConfigError(f"top_p must be in (0, 1], got {self.top_p}")

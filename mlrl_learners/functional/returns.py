@@ -43,6 +43,7 @@ class AnswerGroup:
         returns: Return of each answer.
         weight: Weight of the node, see `mlrl_learners.functional.reach`.
         rollout: Index of the rollout of the node.
+        env_name: Environment of the rollout among several of a run; empty where there is one.
         is_flat: Whether all answers have the same return if the future in a chain is credited to
             all of them.
     """
@@ -53,7 +54,13 @@ class AnswerGroup:
     returns: tuple[float, ...]
     weight: float = 1.0
     rollout: int = 0
+    env_name: str = ""
     is_flat: bool = False
+
+    @property
+    def role(self) -> str:
+        """The agent, with its environment among several: `kuhn/player_0`."""
+        return f"{self.env_name}/{self.agent}" if self.env_name else self.agent
 
 
 def check_rewards(rollouts: Sequence[Rollout]) -> None:
@@ -183,6 +190,7 @@ def rollout_groups(
                     tuple(returns),
                     weight,
                     rollout=number,
+                    env_name=rollout.env_name,
                     is_flat=min(equal_credit) == max(equal_credit),
                 )
 

@@ -1,11 +1,12 @@
-"""Moving average of the return of each agent, as a baseline, without torch.
+"""Moving average of the return of each role, as a baseline, without torch.
 
-In a game the value of an agent's seat, such as moving first, is part of its returns. With b_i the
-average of agent i and R its mean return in an update:
+In a game the value of an agent's seat, such as moving first, is part of its returns. A role is an
+agent, or an agent of one environment where a run has several (`AnswerGroup.role`). With b_i the
+average of role i and R its mean return in an update:
 
     A = R(answer) - b_i,    then    b_i <- decay * b_i + (1 - decay) * R
 
-Before the first update of an agent b_i is 0, after it b_i is its R. The baseline of an update does
+Before the first update of a role b_i is 0, after it b_i is its R. The baseline of an update does
 not contain returns of that update, so it adds no bias.
 
 Source: role-conditioned advantage estimation of SPIRAL (arXiv 2506.24119), with decay 0.95; there
@@ -17,41 +18,40 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from mlrl_learners.functional.returns import AnswerGroup
-from mlrl_learners.types import AgentID
 
 __all__ = ["RoleBaseline"]
 
 
 class RoleBaseline:
-    """Baseline of each agent.
+    """Baseline of each role.
 
     Args:
         decay: Weight of the average before an update, in [0, 1).
 
     Attributes:
-        values: Average of each agent that has been updated.
+        values: Average of each role that has been updated.
     """
 
     def __init__(self, decay: float) -> None:
         self._decay = decay
-        self.values: dict[AgentID, float] = {}
+        self.values: dict[str, float] = {}
 
-    def of(self, agent: AgentID) -> float:
-        """Return the baseline of an agent."""
-        return self.values.get(agent, 0.0)
+    def of(self, role: str) -> float:
+        """Return the baseline of a role."""
+        return self.values.get(role, 0.0)
 
-    def load(self, values: Mapping[AgentID, float]) -> None:
+    def load(self, values: Mapping[str, float]) -> None:
         """Restore the averages."""
-        self.values = {agent: float(value) for agent, value in values.items()}
+        self.values = {role: float(value) for role, value in values.items()}
 
     def add(self, groups: Sequence[AnswerGroup]) -> None:
         """Update the baselines with the returns of an update, weighted like the nodes."""
-        sums: defaultdict[AgentID, list[float]] = defaultdict(list)
-        weights: defaultdict[AgentID, list[float]] = defaultdict(list)
+        sums: defaultdict[str, list[float]] = defaultdict(list)
+        weights: defaultdict[str, list[float]] = defaultdict(list)
         for group in groups:
-            sums[group.agent] += (group.weight * value for value in group.returns)
-            weights[group.agent].append(group.weight * len(group.returns))
-        for agent, values in sums.items():
-            mean = math.fsum(values) / math.fsum(weights[agent])
-            before = self.values.get(agent, mean)
-            self.values[agent] = self._decay * before + (1 - self._decay) * mean
+            sums[group.role] += (group.weight * value for value in group.returns)
+            weights[group.role].append(group.weight * len(group.returns))
+        for role, values in sums.items():
+            mean = math.fsum(values) / math.fsum(weights[role])
+            before = self.values.get(role, mean)
+            self.values[role] = self._decay * before + (1 - self._decay) * mean

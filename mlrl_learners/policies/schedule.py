@@ -44,7 +44,7 @@ class OptimizerConfig:
         Raises:
             ConfigError: If a value is outside its range, or has no effect beside another.
         """
-        if not self.lr > 0:
+        if not 0 < self.lr < math.inf:
             raise ConfigError(f"lr must be above 0, got {self.lr}")
         for name in ("weight_decay", "max_grad_norm", "warmup_steps", "total_steps"):
             if not getattr(self, name) >= 0:

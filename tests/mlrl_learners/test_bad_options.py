@@ -1,5 +1,7 @@
 """Options that another option makes meaningless are refused before a model is looked for."""
 
+import math
+
 import pytest
 
 import mlrl_learners
@@ -38,6 +40,37 @@ def refused(name, message, **options):
 )
 def test_of_every_policy_gradient_method(name, options, message):
     refused(name, message, **options)
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("magrpo", "optimizer.lr"),
+        ("magrpo", "sampling.temperature"),
+        ("magrpo", "penalty.kl_coef"),
+        ("magrpo", "penalty.overlong_penalty"),
+        ("magrpo", "baseline.std_epsilon"),
+        ("ippo", "critic.value_coef"),
+        ("madpo", "loss.beta"),
+        ("madpo", "loss.sft_coef"),
+        ("madpo", "loss.target_margin"),
+    ],
+)
+def test_numbers_that_no_gradient_survives(name, place, value):
+    group, _, option = place.partition(".")
+    refused(name, rf"{group}\.{option} must be .*, got {value}", **{group: {option: value}})
+
+
+@pytest.mark.parametrize("weight", [math.inf, math.nan, "much"])
+def test_weights_of_reward_parts_that_are_no_finite_numbers(weight):
+    message = r"baseline\.components must (have finite weights|be a mapping of names to floats)"
+    refused("magrpo", message, baseline={"components": {"tests": weight}})
+
+
+def test_agents_of_one_name():
+    with pytest.raises(ConfigError, match="different names, got a, a"):
+        mlrl_learners.make("magrpo", agents=("a", "a"), model="no/such-model")
 
 
 @pytest.mark.parametrize("name", GROUPS)

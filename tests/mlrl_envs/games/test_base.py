@@ -27,7 +27,9 @@ def test_move_is_found(text, legal, move):
     assert named_move(text, legal) == move
 
 
-@pytest.mark.parametrize("text", ["-1", "1.5", "1,5", "0.1", "2.5 tokens", "I give -2."])
+@pytest.mark.parametrize(
+    "text", ["-1", "\u22121", "\u20131", "1.5", "1,5", "0.1", "2.5 tokens", "I give -2."]
+)
 def test_a_negative_or_decimal_number_is_no_move(text):
     assert named_move(text, ("1", "2")) is None
     assert named_move(tagged(f"play {text}"), ("play 1", "play 2")) is None

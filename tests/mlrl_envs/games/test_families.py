@@ -134,6 +134,21 @@ def test_hostile_text_raises_nothing_and_pays_within_range(make_family, play_tex
         assert all(low - 1e-9 <= reward <= high + 1e-9 for reward in rewards)
 
 
+@pytest.mark.parametrize("illegal", ["lose", "retry"])
+def test_agents_that_named_a_move_earn_at_least_as_much_as_one_that_did_not(
+    make_family, play_texts, illegal
+):
+    family = make_family(illegal=illegal)
+    low, high = family.reward_range
+    task = family.tasks[0]
+    (first, *_) = family.acting(task, ())
+    turns = play_texts(family, task, lambda t, a: "" if a == first else _first(family, task, t, a))
+    rewards = [{agent: turn.score.reward(agent) for agent in family.agents} for turn in turns]
+    assert all(low - 1e-9 <= each <= high + 1e-9 for turn in rewards for each in turn.values())
+    if illegal == "lose":
+        assert rewards[-1][first] == min(rewards[-1].values())
+
+
 def test_positions_do_not_depend_on_the_cache(make_family, play_texts):
     family, other = make_family(), make_family(illegal_penalty=0.25)
     task = family.tasks[1]

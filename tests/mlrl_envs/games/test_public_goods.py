@@ -101,3 +101,11 @@ def test_a_step_of_twenty_agents_is_read_by_all(play_texts):
     assert "you 2" in text
     assert "player_19 2" in text
     assert "player_7 " not in text
+
+
+def test_a_message_earns_a_reward_in_range():
+    env = PublicGoodsFamily.make_env(split="sample", talk=True, illegal_penalty=0.0)
+    env.reset(seed=0)
+    low, high = env.reward_range
+    rewards = env.step(dict.fromkeys(env.acting, "hello"))[1]
+    assert all(low <= reward <= high for reward in rewards.values())

@@ -122,10 +122,17 @@ def test_the_scale_of_a_component_does_not_hide_the_others():
     assert small[0][0] > small[0][1] > small[0][2]  # equal sums with scale 1, and other weights
 
 
-def test_an_unknown_component_is_named():
+def test_a_component_that_no_reward_has_is_named_and_counts_as_zero():
+    """A part may be there in some updates only, such as a penalty of illegal moves."""
     root = node(0, [(1.0, 1.0), (0.0, 0.0)], parts=[{"right": 1.0}, {"right": 0.0}])
-    with pytest.raises(ConfigError, match=r"no reward component 'wrong'; there are \['right'\]"):
-        advantages([rollout(root)], BaselineOptions(components={"wrong": 1.0}))
+    whole = advantages([rollout(root)], BaselineOptions(components={"right": 1.0}))
+    with pytest.warns(
+        RuntimeWarning, match=r"has the component 'illegal' .* there are \['right'\]"
+    ):
+        found = advantages(
+            [rollout(root)], BaselineOptions(components={"right": 1.0, "illegal": 1.0})
+        )
+    assert found == whole
 
 
 def dilemma(rewards):

@@ -11,13 +11,14 @@ from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.policy_update import (
     AnswerSample,
     answer_weights,
+    mean_divisor,
     per_token,
 )
 from mlrl_learners.config.groups import build_config
 from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.functional.losses import check_finite
 from mlrl_learners.functional.minibatches import minibatches
-from mlrl_learners.types import Completion
+from mlrl_learners.types import Completion, JointStep, Node, Rollout
 
 
 def answer(length, logprob=-1.0):
@@ -118,3 +119,16 @@ def test_a_loss_that_is_not_finite_is_named(value):
 def test_a_value_outside_its_range_is_named(options, message):
     with pytest.raises(ConfigError, match=message):
         build_config(PolicyGradientConfig, options)
+
+
+def test_a_mean_over_answers_does_not_depend_on_the_agents_that_were_reached():
+    def play(agent, ends, child=None):
+        step = JointStep({agent: 0}, {"a": 1.0, "b": 1.0}, {}, {}, ends, False, child)
+        return Node(0, {agent: "?"}, {agent: (answer(1),)}, (step,))
+
+    whole = play("a", ends=False, child=play("b", ends=True))
+    for root in (play("a", ends=True), whole):
+        rollout = Rollout("", "", ("a", "b"), root)
+        acted = {agent for node in root.walk() for agent in node.completions}
+        samples = [AnswerSample(agent, answer(1), 0.0, 1.0) for agent in acted]
+        assert mean_divisor([rollout], samples, PolicyGradientConfig(), {"a", "b"}) == 2

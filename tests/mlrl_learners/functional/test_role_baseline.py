@@ -1,4 +1,5 @@
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -23,6 +24,13 @@ def test_each_agent_has_an_average_of_its_own():
     baseline.add([group("a", [1.0, 3.0]), group("b", [-1.0])])
     baseline.add([group("a", [6.0])])
     assert baseline.values == {"a": 0.75 * 2 + 0.25 * 6, "b": -1.0}
+
+
+def test_an_agent_of_two_environments_has_an_average_in_each():
+    baseline = RoleBaseline(0.75)
+    baseline.add([replace(group("a", [2.0]), env_name="kuhn"), group("a", [4.0])])
+    baseline.add([replace(group("a", [-2.0]), env_name="nim")])
+    assert baseline.values == {"kuhn/a": 2.0, "a": 4.0, "nim/a": -2.0}
 
 
 def test_returns_count_like_the_weights_of_their_nodes():
