@@ -74,13 +74,14 @@ def test_files_of_examples_are_looked_for_before_anything_is_made(here, type_in,
     assert not (here / "a").exists()
 
 
+@pytest.mark.parametrize("folder", ["me.py/a", "/proc/a"])
 def test_a_folder_that_cannot_be_written_is_told_before_a_model_is_loaded(
-    here, type_in, monkeypatch
+    folder, here, type_in, monkeypatch
 ):
     monkeypatch.setattr("mlrl_learners.cli.train.make_learner", lambda _: pytest.fail("loaded"))
-    status, _, err = type_in("train tiny --run-dir me.py/a")
+    status, _, err = type_in(f"train tiny --run-dir {folder}")
     assert (status, err.count("\n")) == (1, 1)
-    assert "cannot write 'me.py/a'" in err
+    assert f"cannot write '{folder}'" in err
 
 
 @pytest.mark.parametrize(
