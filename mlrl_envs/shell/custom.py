@@ -186,10 +186,11 @@ def customized(env: Any, options: Mapping[str, Any]) -> TextParallelEnv:  # noqa
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401  what a function returns
     """Return a number; NumPy's are taken as well."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        value = float(value)
-    check_number(name, value)
-    return float(value)
+    found = (
+        value if isinstance(value, bool) or not isinstance(value, numbers.Real) else float(value)
+    )
+    check_number(name, found)
+    return float(found)
 
 
 def _base(turns: Sequence[Turn]) -> tuple[Turn, ...]:

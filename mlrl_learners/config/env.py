@@ -99,9 +99,7 @@ def with_absolute_id(config: EnvConfig) -> EnvConfig:
     options = _absolute_functions(config.options)
     if config.id == MIXTURE and isinstance(options.get(ENTRIES), list):
         options[ENTRIES] = [
-            _absolute_entry(each)
-            if isinstance(each, dict) and "id" in each
-            else each
+            _absolute_entry(each) if isinstance(each, dict) and "id" in each else each
             for each in options[ENTRIES]
         ]
     return replace(config, id=absolute(config.id), options=options)

@@ -186,7 +186,8 @@ def _run(run: MonitoredRun, number_of: int, line: tuple[str, int] | None) -> Htm
     name, color = line or (run.name, run.color)
     words = f"single out {name}"
     single = tag("button", "\u25ce", type="button", id=f"single-{number_of}", data_single=name,
-                 title=words, aria_label=words, aria_pressed="false", class_="enhanced")  # fmt: skip
+                 title=words, aria_label=words, aria_pressed="false",
+                 class_="enhanced")  # fmt: skip
     return tag(
         "div",
         tag("label", box, swatch(color), tag("span", run.name, class_="name")),

@@ -3,7 +3,7 @@
 import math
 from functools import partial
 
-import numpy
+import numpy as np
 import pytest
 
 import mlrl_envs
@@ -240,7 +240,7 @@ def test_a_component_that_does_not_exist_is_named(options):
 
 
 def test_numbers_of_numpy_are_numbers():
-    rewards, _ = step(reward=lambda task, actions: numpy.float32(0.5))
+    rewards, _ = step(reward=lambda task, actions: np.float32(0.5))
     assert rewards == {"setup": 0.5, "story": 0.5}
     assert type(rewards["story"]) is float
 

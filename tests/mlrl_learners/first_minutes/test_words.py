@@ -6,6 +6,7 @@ import re
 import pytest
 
 from mlrl_learners.cli import network, spelling
+from mlrl_learners.config.run import load_config
 
 STORY = "play mlrl/story-v1"
 
@@ -124,3 +125,13 @@ def test_without_a_network_data_sets_are_looked_for_in_their_cache(monkeypatch):
     monkeypatch.setenv(network.OFFLINE, "")
     network.look_for_hub().join()
     assert os.environ[network.OFFLINE] == "1"
+
+
+def test_epochs_take_the_place_of_iterations_and_a_resumed_run_may_have_more(here, type_json):
+    command = "train tiny --run-dir r --train.eval_every 0 --train.tasks_per_iteration 8"
+    split = "--env.split sample"
+    assert type_json(f"{command} {split} --train.epochs 1")["iterations"] == 2
+    stored = load_config(here / "r/config.yaml").train
+    assert (stored.epochs, stored.iterations) == (1, 2)
+    assert type_json("train --run-dir r --resume --train.epochs 1.5")["iterations"] == 2
+    assert type_json("train --run-dir r --resume --train.epochs 2")["iterations"] == 3

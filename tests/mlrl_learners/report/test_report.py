@@ -96,7 +96,7 @@ def test_an_empty_run_directory_has_a_report(tmp_path):
 def test_a_folder_of_runs_is_one_line(tmp_path):
     (tmp_path / "runs/a").mkdir(parents=True)
     (tmp_path / "runs/a/config.yaml").write_text("")
-    with pytest.raises(RunDirError, match="give one of its runs, such as '.*runs/a'"):
+    with pytest.raises(RunDirError, match=r"give one of its runs, such as '.*runs/a'"):
         write_report(tmp_path / "runs")
     with pytest.raises(RunDirError, match="is not the folder of a run"):
         write_report(tmp_path)
