@@ -6,6 +6,7 @@ may go through a template or a function of each agent.
 """
 
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, Turn
 __all__ = ["CustomFamily", "CustomScore", "customized"]
 
 PROCESSED = "processed"
+_Parts = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,10 @@ class CustomFamily(WrappedFamily):
             return text
         if isinstance(formatter, str):
             return formatter.format_map({"task": text, "agent": agent})
-        formatted = formatter(text, agent)
+        try:
+            formatted = formatter(text, agent)
+        except Exception as error:
+            raise ContractError(f"the formatter of {agent!r} fails: {error!r}") from error
         if not isinstance(formatted, str):
             raise ContractError(f"the formatter of {agent!r} must return a str, got {formatted!r}")
         return formatted
@@ -85,16 +90,36 @@ class CustomFamily(WrappedFamily):
 
     def _score(self, attempt: Attempt[Any], score: Score) -> CustomScore:
         weights = dict(self.rules.weights)
-        own = [(name, self._own(name, reward, attempt)) for name, reward in self.rules.functions]
-        told = dict.fromkeys([*score.components, *(a for _, parts in own for a in parts)])
+        own = [self._own(name, reward, attempt) for name, reward in self.rules.functions]
+        told = dict.fromkeys([*score.components, *(agent for each in own for agent in each)])
+        self._check_names(score, own)
         components = {}
         for agent in told:
-            kept = score.components.get(agent, {}) if self.rules.keeps else {}
-            parts = {**kept, **{name: each[agent] for name, each in own if agent in each}}
+            parts = self._kept(score.components.get(agent, {}))
+            for each in own:
+                parts |= each.get(agent, {})
             components[agent] = self._processed(
                 {name: weights.get(name, 1.0) * value for name, value in parts.items()}
             )
         return CustomScore(components, score.solved, score.diagnostics, base=score)
+
+    def _kept(self, components: Mapping[str, float]) -> dict[str, float]:
+        """Return the components of the environment that count."""
+        names = self.rules.kept
+        return {name: v for name, v in components.items() if names is None or name in names}
+
+    def _check_names(self, score: Score, own: Sequence[Mapping[AgentID, _Parts]]) -> None:
+        """Raise for a component that does not exist, where all agents act and all are told."""
+        if hasattr(self.family, "acting"):  # not every step has every component
+            return
+        known = {name for parts in score.components.values() for name in parts}
+        for name in self.rules.kept or ():
+            if name not in known:
+                raise unknown_name("component of reward", name, known)
+        known |= {name for each in own for parts in each.values() for name in parts}
+        for name, _ in self.rules.weights:
+            if name not in known:
+                raise unknown_name("component of reward_weights", name, known)
 
     def _processed(self, parts: Mapping[str, float]) -> dict[str, float]:
         """Return the parts, and what the processors add to their sum."""
@@ -108,8 +133,8 @@ class CustomFamily(WrappedFamily):
             return dict(parts)
         return {**parts, PROCESSED: process(self.rules.chain, total) - total}
 
-    def _own(self, name: str, reward: Reward, attempt: Attempt[Any]) -> dict[AgentID, float]:
-        """Return the own reward of each agent."""
+    def _own(self, name: str, reward: Reward, attempt: Attempt[Any]) -> dict[AgentID, _Parts]:
+        """Return the components of an own reward for each agent."""
         try:
             found = reward(attempt.task, dict(attempt.actions))
         except Exception as error:
@@ -119,11 +144,16 @@ class CustomFamily(WrappedFamily):
         values: Mapping[AgentID, Any] = (
             found if isinstance(found, Mapping) else dict.fromkeys(self.agents, found)
         )
-        for agent, value in values.items():
+        for agent in values:
             if agent not in self.agents:
                 raise unknown_name(f"agent of reward {name!r}", agent, self.agents)
-            check_number(f"reward {name!r} of {agent}", value)
-        return {agent: float(value) for agent, value in values.items()}
+        return {
+            agent: {
+                str(part): _number(f"reward {name!r} of {agent}", each)
+                for part, each in (given if isinstance(given, Mapping) else {name: given}).items()
+            }
+            for agent, given in values.items()
+        }
 
 
 def customized(env: Any, options: Mapping[str, Any]) -> TextParallelEnv:  # noqa: ANN401  any environment
@@ -131,8 +161,10 @@ def customized(env: Any, options: Mapping[str, Any]) -> TextParallelEnv:  # noqa
 
     Args:
         env: The environment.
-        options: `reward`: a function of the task and the actions, or `"module:function"`, which
-            returns a number for all agents or a mapping of agents to numbers;
+        options: `reward`: a function of the task and the actions, `"module:function"` or
+            `"file.py:function"`, which returns a number for all agents, or a mapping of agents to
+            numbers or to components by name; or a list of functions and of components of the
+            environment, whose sum is the reward;
             `reward_weights`: weights of components, and of further functions `"module:function"`;
             `reward_processors`: see `mlrl_envs.shell.processors`; `reward_range`: lowest and
             highest reward before the processors; `formatters`: for an agent a template with
@@ -150,6 +182,15 @@ def customized(env: Any, options: Mapping[str, Any]) -> TextParallelEnv:  # noqa
     )
     made.metadata = {**env.metadata, **made.metadata}
     return made
+
+
+def _number(name: str, value: Any) -> float:  # noqa: ANN401  what a function returns
+    """Return a number; NumPy's are taken as well."""
+    found = (
+        value if isinstance(value, bool) or not isinstance(value, numbers.Real) else float(value)
+    )
+    check_number(name, found)
+    return float(found)
 
 
 def _base(turns: Sequence[Turn]) -> tuple[Turn, ...]:

@@ -1,14 +1,15 @@
 """Options of own rewards and prompts: functions, weights, processors and templates, checked."""
 
 import hashlib
-import inspect
 import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from mlrl_envs.config import check_number, import_object
+from mlrl_envs.config import check_number
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.references import import_reference, is_reference
+from mlrl_envs.shell.function_text import function_text
 from mlrl_envs.shell.processors import Chain, as_chain
 from mlrl_envs.types import AgentID
 
@@ -31,7 +32,7 @@ class Rules:
     Attributes:
         functions: Name and function of each own reward.
         weights: Weights of the components by name, own rewards included; 1 without one.
-        keeps: Whether the components of the environment count.
+        kept: Components of the environment that count; None for all.
         chain: Processors of the reward of each turn.
         bounds: Lowest and highest reward before the processors; None for those of the environment.
         formatters: Template or function of what an agent reads.
@@ -39,7 +40,7 @@ class Rules:
 
     functions: tuple[tuple[str, Reward], ...] = ()
     weights: tuple[tuple[str, float], ...] = ()
-    keeps: bool = True
+    kept: tuple[str, ...] | None = None
     chain: Chain = ()
     bounds: tuple[float, float] | None = None
     formatters: tuple[tuple[AgentID, Formatter], ...] = ()
@@ -55,7 +56,8 @@ def take_custom(options: dict[str, Any]) -> dict[str, Any]:
     """Remove the options of own rewards and prompts from `options`, and return them."""
     taken = {name: options.pop(name) for name in CUSTOM_OPTIONS if name in options}
     reward = options.get("reward")
-    if callable(reward) or (isinstance(reward, str) and ":" in reward):
+    is_own = callable(reward) or isinstance(reward, list | tuple)
+    if is_own or (isinstance(reward, str) and ":" in reward):
         taken["reward"] = options.pop("reward")
     return taken
 
@@ -70,18 +72,30 @@ def rules_of(options: Mapping[str, Any], agents: Sequence[AgentID]) -> Rules:
     weights = _mapping("reward_weights", options.get("reward_weights") or {})
     for name, weight in weights.items():
         check_number(f"the weight of {name}", weight)
-    given = [options[name] for name in ("reward",) if name in options]
+    kept, given = _parts(options["reward"]) if "reward" in options else (None, [])
     functions = [_function("reward", each) for each in (*given, *(w for w in weights if ":" in w))]
+    names = [getattr(each, "__name__", "reward") for each in functions]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise InvalidArgumentError(f"two rewards are named {twice!r}: rename one of the functions")
     named = {name.rpartition(":")[2]: float(weight) for name, weight in weights.items()}
     bounds = options.get("reward_range") or (ANY_RANGE if functions or weights else None)
     return Rules(
-        functions=tuple((getattr(each, "__name__", "reward"), each) for each in functions),
+        functions=tuple(zip(names, functions, strict=True)),
         weights=tuple(named.items()),
-        keeps="reward" not in options,
+        kept=kept,
         chain=as_chain(options.get("reward_processors") or ()),
         bounds=None if bounds is None else _bounds(bounds),
         formatters=tuple(_formatters(options.get("formatters") or {}, agents)),
     )
+
+
+def _parts(reward: object) -> tuple[tuple[str, ...], list[object]]:
+    """Return the named components and the functions of a reward, or of a list of both."""
+    items = reward if isinstance(reward, list | tuple) else [reward]
+    if not items:
+        raise InvalidArgumentError("reward must be a function, or a list of names and functions")
+    names = tuple(each for each in items if isinstance(each, str) and ":" not in each)
+    return names, [each for each in items if each not in names]
 
 
 def _formatters(value: object, agents: Sequence[AgentID]) -> list[tuple[AgentID, Formatter]]:
@@ -103,19 +117,27 @@ def _check_template(agent: AgentID, template: str) -> None:
     except ValueError as error:
         raise InvalidArgumentError(f"the formatter of {agent!r} is no template: {error}") from error
     for _, field, form, conversion in parts:
-        if field is not None and (field not in _FIELDS or form or conversion):
+        if field is None:
+            continue
+        if field not in _FIELDS:
             raise unknown_name(f"field in the formatter of {agent!r}", field, _FIELDS)
+        if form or conversion:
+            raise InvalidArgumentError(
+                f"the formatter of {agent!r} formats {field!r}: write {{{field}}}"
+            )
 
 
 def _function(name: str, value: object) -> Callable[..., Any]:
     """Return a function, imported if a text names it."""
     if not isinstance(value, str) and callable(value):
         return value
-    if not isinstance(value, str) or ":" not in value:
-        raise InvalidArgumentError(f"{name} must be a function or 'module:function', got {value!r}")
+    if not isinstance(value, str) or not is_reference(value):
+        raise InvalidArgumentError(
+            f"{name} must be a function, 'module:function' or 'file.py:function', got {value!r}"
+        )
     try:
-        found = import_object(value)
-    except (ImportError, AttributeError, ValueError) as error:
+        found = import_reference(value)
+    except InvalidArgumentError as error:
         raise InvalidArgumentError(f"{name} {value!r} cannot be imported: {error}") from error
     if not callable(found):
         raise InvalidArgumentError(f"{name} {value!r} is not a function")
@@ -138,13 +160,7 @@ def _mapping(name: str, value: object) -> Mapping[str, Any]:
 
 
 def _told(value: object) -> object:
-    """Return a value in which functions are replaced by their source."""
+    """Return a value in which functions are replaced by what they do."""
     if isinstance(value, tuple):
         return tuple(map(_told, value))
-    if not callable(value):
-        return value
-    try:
-        return inspect.getsource(value)
-    except (OSError, TypeError):
-        code = getattr(value, "__code__", None)
-        return repr(value) if code is None else code.co_code.hex()
+    return function_text(value) if callable(value) else value

@@ -55,11 +55,13 @@ def process_range(chain: Chain, bounds: tuple[float, float]) -> tuple[float, flo
 def _step(item: object) -> tuple[str, tuple[float, ...]]:
     if isinstance(item, dict) and len(item) == 1:
         ((name, given),) = item.items()
+        given = () if given is None else given  # `sigmoid:` in YAML
     elif isinstance(item, str):
         name, given = item, ()
     else:
         raise InvalidArgumentError(
-            f"a processor is a name or a mapping such as {{scale: 2}}, got {item!r}"
+            f"a processor is a name or a mapping of one, several are a list such as "
+            f"[sigmoid, {{scale: 2}}], got {item!r}"
         )
     if name not in PROCESSORS:
         raise unknown_name("processor", name, PROCESSORS)
@@ -70,7 +72,8 @@ def _step(item: object) -> tuple[str, tuple[float, ...]]:
 def _checked(name: str, arguments: Sequence[Any]) -> tuple[float, ...]:
     count = PROCESSORS[name][0]
     if len(arguments) != count:
-        raise InvalidArgumentError(f"{name} takes {count} numbers, got {list(arguments)}")
+        numbers = f"{count} number{'' if count == 1 else 's'}"
+        raise InvalidArgumentError(f"{name} takes {numbers}, got {list(arguments)}")
     for each in arguments:
         check_number(name, each)
     if name == "clamp" and arguments[0] > arguments[1]:

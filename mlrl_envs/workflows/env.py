@@ -11,6 +11,7 @@ from mlrl_envs.workflows.drawing import facts_of
 from mlrl_envs.workflows.family import WorkflowFamily
 from mlrl_envs.workflows.graph import Condition, Graph, Node, Repeat, Step
 from mlrl_envs.workflows.shapes import SHAPES, shape
+from mlrl_envs.workflows.steps import verdict_of
 
 __all__ = ["as_graph", "workflow"]
 
@@ -116,7 +117,8 @@ def _repeat(value: Mapping[str, Any], nodes: dict[str, Node]) -> Repeat:
 
 def _conditions(name: str, value: object) -> tuple[Condition, ...]:
     found = _mapping(name, value)
-    if not all(isinstance(verdict, str) and verdict.strip() for verdict in found.values()):
+    # A verdict without a letter or digit would be that of an empty answer.
+    if not all(isinstance(verdict, str) and verdict_of(verdict) for verdict in found.values()):
         raise InvalidArgumentError(f"{name} must map nodes to verdicts, got {value!r}")
     return tuple(found.items())
 

@@ -1,6 +1,6 @@
 """Checks of a run that take no time, before a model is loaded and a folder is made."""
 
-import os
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -21,13 +21,13 @@ def check_folder(run_dir: Path, *, resume: bool) -> None:
     if not resume and (run_dir / CONFIG_FILE).exists():
         raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
     parent = next(each for each in (run_dir, *run_dir.absolute().parents) if each.exists())
-    if not parent.is_dir():
-        cause: OSError = NotADirectoryError(f"{str(parent)!r} is a file")
-    elif not os.access(parent, os.W_OK | os.X_OK):
-        cause = PermissionError(f"{str(parent)!r} may not be written")
-    else:
-        return
-    raise RunDirError(f"cannot write {str(run_dir)!r}: {cause}") from cause
+    try:
+        if not parent.is_dir():
+            raise NotADirectoryError(f"{str(parent)!r} is a file")
+        with tempfile.TemporaryFile(dir=parent):  # permissions do not tell for every file system
+            pass
+    except OSError as error:
+        raise RunDirError(f"cannot write {str(run_dir)!r}: {error}") from error
 
 
 def check_example_files(config: RunConfig) -> None:

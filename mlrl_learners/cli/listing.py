@@ -13,6 +13,17 @@ from mlrl_learners.config.groups import OptionGroup
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
 SECTIONS: tuple[str, ...] = ()
+KINDS = (
+    "environments",
+    "learners",
+    "actors",
+    "scripts",
+    "workflows",
+    "suites",
+    "sections",
+    "presets",
+)
+"""Kinds of names; `opponents` and `loggers` are also names with options."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
         nargs="?",
-        help="an environment, learner, suite, preset, actor or section, whose options are shown",
+        help="an environment, learner, suite, preset, actor or section, whose options are shown, "
+        f"or one of {', '.join(KINDS)}",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -31,9 +43,11 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
     Raises:
         UnknownNameError: If there is nothing of the given name.
     """
-    if arguments.name is not None:
-        return _show(entry_of(arguments.name), as_json=arguments.json)
     sections = listing()
+    if arguments.name in KINDS:
+        sections = {arguments.name: sections[arguments.name]}
+    elif arguments.name is not None:
+        return _show(entry_of(arguments.name), as_json=arguments.json)
     if arguments.json:
         print_json(
             {

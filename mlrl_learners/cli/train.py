@@ -4,6 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import mlrl_envs
@@ -84,6 +85,7 @@ def train_config(
     check_example_files(config)
     if resume:
         check_resumable(run_dir)
+    config = _in_iterations(config)
     exchange(None)  # no process writes before all processes have checked the folder
     if config.train.eval_every:  # report mistakes now, not at the first evaluation
         changed = evaluation_options(config.env.location, config.train.eval_options)
@@ -91,6 +93,8 @@ def train_config(
     check_opponents(config)
     players = make_players(config)
     learner = make_learner(config)
+    if config.train.epochs is not None and getattr(learner, "offline", False):
+        raise ConfigError("train.epochs counts tasks, and this learner plays none: set iterations")
     loggers = open_loggers(run_dir, to_mapping(config)) if is_main() else []
     try:
         return train(
@@ -122,6 +126,16 @@ def train_config(
             logger.close()
 
 
+def _in_iterations(config: RunConfig) -> RunConfig:
+    """Return the configuration with the iterations of its epochs."""
+    if config.train.epochs is None:
+        return config
+    env = mlrl_envs.make(config.env.location, **config.env.options)
+    num_tasks = getattr(env, "num_tasks", None)
+    env.close()
+    return replace(config, train=config.train.in_iterations(num_tasks))
+
+
 def _run_dir(arguments: argparse.Namespace) -> Path:
     """Return the chosen run directory, or `runs/NAME-TIME`; rank 0 reads the clock."""
     if arguments.run_dir is not None:
@@ -146,4 +160,5 @@ def _source(arguments: argparse.Namespace) -> str | Path:
 def _sentence(result: TrainResult) -> str:
     value = result.metrics.get("train/return")
     last = "" if value is None else f", last mean return {value:.3f}"
-    return f"{result.iterations} iterations{last}, in {result.run_dir}"
+    done = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
+    return f"{done}{last}, in {result.run_dir}"

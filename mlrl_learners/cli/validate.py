@@ -148,9 +148,11 @@ def _report(env_id: str, arguments: argparse.Namespace, overrides: Sequence[str]
 
 
 def _with_split(env_id: str, options: Mapping[str, Any], split: str | None) -> dict[str, Any]:
-    """Return the options with a split: the given one, or `all` if the environment has it."""
+    """Return the options with a split: the given one, or that they have, or else `all`."""
     if split is not None:
         return {**options, "split": split}
+    if "split" in options:
+        return dict(options)
     try:
         mlrl_envs.make(env_id, **{**options, "split": "all"}).close()
     except UnknownNameError as error:

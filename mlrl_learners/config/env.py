@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from mlrl_envs.mixtures import KEYS, MIXTURE
 from mlrl_envs.naming import id_of, options_of
-from mlrl_envs.references import absolute
+from mlrl_envs.references import absolute, is_reference
 from mlrl_envs.serve import remote_id
 from mlrl_envs.types import TextEnv
 from mlrl_learners.errors import ConfigError, unknown_name
@@ -96,15 +96,36 @@ def chosen_env(
 
 def with_absolute_id(config: EnvConfig) -> EnvConfig:
     """Return the section with absolute paths of Python files, for use in any folder."""
-    options = dict(config.options)
+    options = _absolute_functions(config.options)
     if config.id == MIXTURE and isinstance(options.get(ENTRIES), list):
         options[ENTRIES] = [
-            {**each, "id": absolute(each["id"])}
-            if isinstance(each, dict) and "id" in each
-            else each
+            _absolute_entry(each) if isinstance(each, dict) and "id" in each else each
             for each in options[ENTRIES]
         ]
     return replace(config, id=absolute(config.id), options=options)
+
+
+def _absolute_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
+    options = entry.get("options")
+    made = {"options": _absolute_functions(options)} if isinstance(options, Mapping) else {}
+    return {**entry, "id": absolute(entry["id"]), **made}
+
+
+def _absolute_functions(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options in which functions of Python files are named by absolute paths."""
+    found = dict(options)
+    if isinstance(found.get("reward"), str):
+        found["reward"] = absolute(found["reward"])
+    if isinstance(found.get("reward"), list):
+        found["reward"] = [absolute(r) if isinstance(r, str) else r for r in found["reward"]]
+    if isinstance(found.get("reward_weights"), Mapping):
+        found["reward_weights"] = {absolute(k): v for k, v in found["reward_weights"].items()}
+    if isinstance(found.get("formatters"), Mapping):
+        found["formatters"] = {
+            agent: absolute(f) if isinstance(f, str) and is_reference(f) else f
+            for agent, f in found["formatters"].items()
+        }
+    return found
 
 
 def _entry(given: Any) -> dict[str, Any]:  # noqa: ANN401  a mapping or an environment

@@ -11,7 +11,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, get_type_hints
 
 from mlrl_envs.references import import_module
 from mlrl_learners.config.code import CodeConfig
@@ -21,6 +21,7 @@ from mlrl_learners.config.option_places import option_path
 from mlrl_learners.config.options import accepts, describe_type
 from mlrl_learners.config.overrides import parse_values, split_overrides
 from mlrl_learners.config.presets import read_source
+from mlrl_learners.config.sections import LoggingConfig, TrainConfig
 from mlrl_learners.config.yaml import dump_yaml, parse_value
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.types import Branching, JointMode, RolloutConfig
@@ -82,66 +83,6 @@ class RolloutOverrides:
         """Return the rollout settings of the learner with the values set here."""
         chosen = {name: value for name, value in vars(self).items() if value is not None}
         return dataclasses.replace(asked, **chosen)
-
-
-@dataclass(frozen=True)
-class TrainConfig:
-    """Length of the training, checkpoints and evaluations.
-
-    Attributes:
-        iterations: Number of iterations (rollouts and one update), at least 1.
-        tasks_per_iteration: Tasks per iteration, at least 1.
-        seed: Seed of the task order and of all sampling.
-        checkpoint_every: Iterations between checkpoints, at least 1.
-        keep_checkpoints: Number of newest checkpoints to keep, at least 1.
-        eval_every: Iterations between evaluations; 0 for none.
-        eval_tasks: Tasks per evaluation, at least 1; null for the whole split.
-        eval_samples: Episodes per task in an evaluation, at least 1.
-        eval_options: Options of the evaluation environment that differ from `env.options`.
-    """
-
-    iterations: int = 100
-    tasks_per_iteration: int = 4
-    seed: int = 0
-    checkpoint_every: int = 1
-    keep_checkpoints: int = 2
-    eval_every: int = 0
-    eval_tasks: int | None = None
-    eval_samples: int = 1
-    eval_options: dict[str, Any] = field(default_factory=lambda: {"split": "eval"})
-
-    def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            ConfigError: If a value is below its minimum.
-        """
-        for name, value in vars(self).items():
-            low = 0 if name in ("seed", "eval_every") else 1
-            if isinstance(value, int) and value < low:
-                raise ConfigError(f"train.{name} must be at least {low}, got {value}")
-
-
-@dataclass(frozen=True)
-class LoggingConfig:
-    """Loggers besides the JSON lines in the run directory.
-
-    Attributes:
-        wandb: `off`, `offline` (files in the run directory) or `online`.
-        wandb_project: Weights & Biases project.
-        wandb_name: Name of the run on Weights & Biases; null for the name of the run directory.
-        tensorboard: Whether to write TensorBoard event files into `run_dir/tensorboard`.
-        loggers: Further loggers: names of `mlrl_learners.loggers.LOGGERS`, or `module:function`
-            of a function that takes the run directory and the configuration.
-        token_ids: Whether `episodes.jsonl` also holds the token ids of prompts and completions.
-    """
-
-    wandb: Literal["off", "offline", "online"] = "off"
-    wandb_project: str = "mlrl"
-    wandb_name: str | None = None
-    tensorboard: bool = False
-    loggers: list[str] = field(default_factory=list)
-    token_ids: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,10 @@ _CONSTRUCTORS: Mapping[str, Callable[[str], Any]] = {
 }
 
 
+class _TwiceError(ValueError):
+    """A mapping has a key twice."""
+
+
 def parse_yaml(text: str, source: str = "YAML") -> Any:  # noqa: ANN401 - YAML holds anything
     """Read one YAML document.
 
@@ -45,16 +49,19 @@ def parse_yaml(text: str, source: str = "YAML") -> Any:  # noqa: ANN401 - YAML h
         source: Name of the source in error messages.
 
     Raises:
-        ConfigError: If the text is not YAML, or if it is not JSON and PyYAML is missing.
+        ConfigError: If the text is not YAML, if a mapping has a key twice, or if the text is not
+            JSON and PyYAML is missing.
     """
     yaml = _import_yaml()
     try:
         if yaml is None:
             return json.loads(text)
-        return yaml.load(text, Loader=_with_scalars(yaml.SafeLoader))
+        return yaml.load(text, Loader=_once(_with_scalars(yaml.SafeLoader)))
     except json.JSONDecodeError as error:
         fix = "PyYAML is not installed: pip install pyyaml"
         raise ConfigError(f"{source} cannot be read; {fix}") from error
+    except _TwiceError as error:
+        raise ConfigError(f"{source} {error}") from error
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"{source} is not valid YAML: {reason}") from error
@@ -103,6 +110,23 @@ def _import_yaml() -> Any:  # noqa: ANN401 - PyYAML ships no types
     except ImportError:
         return None
     return yaml
+
+
+def _once(base: Any) -> Any:  # noqa: ANN401
+    """Derive a loader that refuses mappings with a key twice, of which PyYAML keeps the last."""
+
+    class Once(base):  # type: ignore[misc]  # PyYAML ships no types
+        def compose_mapping_node(self, anchor: Any) -> Any:  # noqa: ANN401
+            node = super().compose_mapping_node(anchor)
+            seen: set[tuple[str, str]] = set()
+            for key, _ in node.value:
+                if isinstance(key.value, str) and (key.tag, key.value) in seen:
+                    line = key.start_mark.line + 1
+                    raise _TwiceError(f"has the key {key.value!r} twice, again in line {line}")
+                seen.add((key.tag, str(key.value)))
+            return node
+
+    return Once
 
 
 def _with_scalars(base: Any) -> Any:  # noqa: ANN401

@@ -1,7 +1,7 @@
 """Weights & Biases logger, online or offline."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,9 @@ class WandbLogger:
         run_dir: The run directory; files are written to its `wandb/`.
         project: Project of the run.
         name: Displayed name; by default the name of the run directory.
+        entity: User or team; by default that of the account.
+        group: Group of runs.
+        tags: Tags of the run.
         mode: `"offline"` needs neither network nor account; `wandb sync` uploads the files later.
         config: Resolved configuration.
 
@@ -34,6 +37,9 @@ class WandbLogger:
         *,
         project: str = "mlrl",
         name: str | None = None,
+        entity: str | None = None,
+        group: str | None = None,
+        tags: Sequence[str] = (),
         mode: Literal["offline", "online"] = "offline",
         config: Mapping[str, object] | None = None,
     ) -> None:
@@ -48,6 +54,9 @@ class WandbLogger:
             self._run = wandb.init(
                 project=project,
                 name=name or Path(run_dir).resolve().name,
+                entity=entity,
+                group=group,
+                tags=list(tags),
                 id=_run_id(Path(run_dir)),
                 resume="allow",
                 dir=str(run_dir),
@@ -82,6 +91,9 @@ def open_logger(run_dir: Path, config: Mapping[str, Any]) -> WandbLogger | None:
         run_dir,
         project=logging["wandb_project"],
         name=logging["wandb_name"],
+        entity=logging.get("wandb_entity"),
+        group=logging.get("wandb_group"),
+        tags=logging.get("wandb_tags") or (),
         mode=mode,
         config=config,
     )

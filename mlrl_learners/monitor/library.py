@@ -66,8 +66,9 @@ class MonitoredRun:
 
     @property
     def is_trained(self) -> bool:
-        """Whether it has metrics of training, and not episodes alone."""
-        return _file_stamp(self.path / METRICS_FILE)[0] > 0
+        """Whether it is a run of training, also before its first iteration."""
+        files = (METRICS_FILE, CONFIG_FILE)
+        return any(_file_stamp(self.path / name)[0] > 0 for name in files)
 
     @property
     def main_source(self) -> Source:

@@ -17,11 +17,13 @@ from mlrl_learners.report.sections import (
     training_samples,
 )
 from mlrl_learners.report.styles import stylesheet
+from mlrl_learners.runs.files import CONFIG_FILE, CROSSPLAY_FILE, RESULT_FILE, RUN_FILES
 from mlrl_learners.runs.stored_run import StoredRun, read_run
 
 __all__ = ["render_report", "write_report"]
 
 _SHOWN_EPISODES = 10
+_KNOWN_FILES = {*RUN_FILES, RESULT_FILE, CROSSPLAY_FILE, "report.html"}
 
 
 def write_report(run_dir: Path, output: Path | None = None) -> Path:
@@ -34,10 +36,12 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
             with `.html`.
 
     Raises:
-        RunDirError: If it does not exist or holds no episodes, or the report cannot be written.
+        RunDirError: If it does not exist, holds no episodes or is a folder of other files, or the
+            report cannot be written.
     """
     if not run_dir.exists():
         raise RunDirError(f"no run directory at {str(run_dir)!r}")
+    _check_folder(run_dir)
     run = read_run(run_dir)
     if run_dir.is_file() and not run.evaluations:
         raise RunDirError(
@@ -54,6 +58,16 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
     except OSError as error:
         raise RunDirError(f"cannot write {str(path)!r}: {error}") from error
     return path
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise for a folder with other files than those of a run or a suite, such as one of runs."""
+    names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    if not names or names & _KNOWN_FILES:
+        return
+    runs = sorted(name for name in names if (folder / name / CONFIG_FILE).exists())
+    fix = f"give one of its runs, such as {str(folder / runs[0])!r}" if runs else "give a run"
+    raise RunDirError(f"{str(folder)!r} is not the folder of a run: {fix}")
 
 
 def render_report(run: StoredRun) -> str:

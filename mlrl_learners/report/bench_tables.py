@@ -57,11 +57,13 @@ def draw_crossplay(result: Mapping[str, Any]) -> Html | None:
         tag(
             "p",
             isolated(env),
-            f", {tasks:,} tasks: mean return of the row's actor in one seat, with the column's in "
-            "the others, and 95 % intervals. Elo has mean 1500; NashConv is 0 in an equilibrium.",
+            f", {tasks:,} tasks: mean return of the row's actor in one seat, with the actor of the "
+            "column's number in the others, and 95 % intervals. Elo has mean 1500; NashConv is 0 "
+            "in an equilibrium.",
             class_="quiet",
         ),
-        _table("actor", [*names, "Elo", "NashConv"], rows),
+        # Numbers instead of names keep a matrix of many actors narrow.
+        _table("actor", ["Elo", "NashConv", *map(str, range(1, len(names) + 1))], rows),
     )
 
 
@@ -97,10 +99,10 @@ def _actor(result: Mapping[str, Any], row: int, names: Sequence[str]) -> Html:
     exact = result["nash_conv"].get(names[row])
     return tag(
         "tr",
-        tag("th", isolated(names[row]), scope="row"),
-        cells,
+        tag("th", f"{row + 1} ", isolated(names[row]), scope="row"),
         _cell(*(_at(elo, end, row) for end in ("mean", "low", "high")), digits=0),
         tag("td", _UNKNOWN if exact is None else number(float(exact))),
+        cells,
     )
 
 

@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 
 from mlrl_learners.report.chart_scales import return_text
+from mlrl_learners.report.html import without_overrides
 from mlrl_learners.runs.stored import StoredTurn
 
 __all__ = ["episode_markdown"]
 
+_MARKUP = re.compile(r"([\\`*\[\]<>&])")
 _FENCES = re.compile("`{3,}")
 
 
@@ -39,4 +41,5 @@ def _fenced(text: str) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    """Return a name or a fact as text of one line: no markup, no change of direction."""
+    return _MARKUP.sub(r"\\\1", without_overrides(" ".join(text.split())))

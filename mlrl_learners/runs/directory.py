@@ -32,7 +32,13 @@ __all__ = ["RunDir"]
 
 APPENDED_FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 MAY_CHANGE = (
-    *("train.iterations", "train.checkpoint_every", "train.keep_checkpoints", "logging"),
+    *(
+        "train.iterations",
+        "train.epochs",
+        "train.checkpoint_every",
+        "train.keep_checkpoints",
+        "logging",
+    ),
     "env.server",
 )
 """Configuration keys that a resumed run may change; `env.server` if fingerprints are equal."""

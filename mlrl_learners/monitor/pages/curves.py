@@ -184,12 +184,14 @@ def _run(run: MonitoredRun, number_of: int, line: tuple[str, int] | None) -> Htm
     where = [("run", run.name)]
     listed = where if run.main_source == "training" else [*where, ("source", run.main_source)]
     name, color = line or (run.name, run.color)
-    single = tag("button", "single out", type="button", id=f"single-{number_of}",
-                 data_single=name, aria_pressed="false", class_="enhanced")  # fmt: skip
+    words = f"single out {name}"
+    single = tag("button", "\u25ce", type="button", id=f"single-{number_of}", data_single=name,
+                 title=words, aria_label=words, aria_pressed="false",
+                 class_="enhanced")  # fmt: skip
     return tag(
         "div",
         tag("label", box, swatch(color), tag("span", run.name, class_="name")),
-        single if line else tag("span"),
+        single if line else None,
         tag("span", run_state(run), class_="quiet state"),
         tag(
             "span",

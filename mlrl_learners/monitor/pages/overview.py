@@ -50,13 +50,9 @@ def run_page(run: MonitoredRun, runs: Sequence[MonitoredRun], failures: Sequence
         _links(run),
         None if card is None else draw_reward_card(card),
         [tag("h2", "Configuration"), _configuration(run, runs)] if run.is_trained else None,
-        tag("h2", "Lost to infrastructure"),
         _failures(failures),
-        tag("h2", ENVIRONMENT_FILE),
-        tag("details", tag("summary", "versions and machine"),
-            scrolled("pre", environment, class_="file")) if environment
-        else tag("p", _NO_FILE, class_="quiet"),
-    ]  # fmt: skip
+        _environment(environment),
+    ]
     return frame(run.name, tag("div", body, class_="page"), run=run.name, here="run")
 
 
@@ -90,10 +86,22 @@ def _configuration(run: MonitoredRun, runs: Sequence[MonitoredRun]) -> list[Html
     return [box, *([note] if note else []), draw_options(options, first)]
 
 
-def _failures(lines: Sequence[str]) -> Html:
+def _failures(lines: Sequence[str]) -> list[Html]:
+    """Return the section of lost episodes; their number is in the overview."""
     if not lines:
-        return tag("p", "No episode.", class_="quiet")
-    return tag("ul", [tag("li", _failure(line)) for line in lines[-_MOST_FAILURES:]])
+        return []
+    shown = [tag("li", _failure(line)) for line in lines[-_MOST_FAILURES:]]
+    return [tag("h2", "Lost to infrastructure"), tag("ul", shown)]
+
+
+def _environment(text: str) -> list[Html]:
+    if not text.strip():
+        return []
+    file = scrolled("pre", text, class_="file")
+    return [
+        tag("h2", "Versions and machine"),
+        tag("details", tag("summary", ENVIRONMENT_FILE), file),
+    ]
 
 
 def _failure(line: str) -> Child:

@@ -1,7 +1,9 @@
 """Own rewards, weights, processors and formatters, on any environment."""
 
 import math
+from functools import partial
 
+import numpy as np
 import pytest
 
 import mlrl_envs
@@ -106,7 +108,7 @@ def test_formatters_change_what_an_agent_reads():
     "options",
     [
         {"reward": prompted, "max_turns": 3},
-        {"reward_weights": {"gate": 0.5}, "reward_processors": [{"scale": 0.5}], "max_turns": 3},
+        {"reward_weights": {"length": 0.5}, "reward_processors": [{"scale": 0.5}], "max_turns": 3},
         {"formatters": {"setup": shout}, "workflow": "reflection", "max_turns": 2},
     ],
     ids=["function", "weights", "workflow"],
@@ -143,7 +145,7 @@ def test_fingerprints_tell_functions_weights_and_formatters_apart():
         {},
         {"reward": brevity},
         {"reward": prompted},
-        {"reward_weights": {"gate": 2.0}},
+        {"reward_weights": {"length": 2.0}},
         {"reward_processors": "sigmoid"},
         {"formatters": {"setup": "{task}!"}},
     ]
@@ -156,14 +158,21 @@ MISTAKES = {
     "a name that cannot be imported": ({"reward": "nowhere:brevity"}, "cannot be imported"),
     "a name that is no function": ({"reward": f"{HERE}:number"}, "is not a function"),
     "an unknown processor": ({"reward_processors": "sigmoit"}, "did you mean 'sigmoid'"),
-    "an argument too many": ({"reward_processors": {"scale": [1, 2]}}, "scale takes 1 numbers"),
+    "an argument too many": ({"reward_processors": {"scale": [1, 2]}}, "scale takes 1 number, got"),
     "a bound that is no number": ({"reward_processors": {"clamp": [0, "1"]}}, "finite number"),
     "bounds in the wrong order": ({"reward_processors": {"clamp": [1, 0]}}, "low and high"),
     "a processor of another kind": ({"reward_processors": 3}, "a name or a mapping"),
-    "a weight that is no number": ({"reward_weights": {"gate": "2"}}, "weight of gate"),
+    "a weight that is no number": ({"reward_weights": {"length": "2"}}, "weight of length"),
     "weights of another kind": ({"reward_weights": [1]}, "must be a mapping"),
     "a range of one number": ({"reward_range": [1]}, r"must be \[low, high\]"),
     "an unknown agent": ({"formatters": {"setpu": "{task}"}}, "did you mean 'setup'"),
+    "a conversion": ({"formatters": {"setup": "{task!r}"}}, r"formats 'task': write {task}"),
+    "several processors without a list": (
+        {"reward_processors": {"scale": 2, "shift": 1}},
+        r"several are a list such as \[sigmoid, {scale: 2}\]",
+    ),
+    "two rewards of one name": ({"reward": [brevity, f"{HERE}:brevity"]}, "two rewards are named"),
+    "no rewards": ({"reward": []}, "must be a function, or a list"),
     "an unknown field": ({"formatters": {"setup": "{tsk}"}}, "did you mean 'task'"),
     "an attribute": ({"formatters": {"setup": "{task.__class__}"}}, "unknown field"),
     "a text without a field": ({"formatters": {"setup": "hello"}}, "must be a function"),
@@ -194,3 +203,66 @@ def test_a_reward_that_is_none_is_named_and_the_episode_stays(reward, error, mes
     with pytest.raises(error, match=message):
         env.step(dict.fromkeys(env.agents, "x"))
     assert env.turns == ()
+
+
+class Scaled:
+    """A reward with a state."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __call__(self, task, actions):
+        return self.factor
+
+
+def constant(value):
+    """Return a function that remembers a value."""
+    return lambda task, actions: value
+
+
+def test_components_by_name_are_returned_or_chosen():
+    def parts(task, actions):
+        return {agent: {"short": 0.25, "kind": 0.5} for agent in actions}
+
+    rewards, infos = step(reward=parts, reward_weights={"kind": 2.0})
+    assert infos["story"]["components"] == {"short": 0.25, "kind": 1.0}
+    assert rewards["story"] == 1.25
+    _, plain = step()
+    _, infos = step(reward=["length", brevity])
+    expected = {"length": plain["story"]["components"]["length"], "brevity": 1 / 3}
+    assert infos["story"]["components"] == expected
+
+
+@pytest.mark.parametrize("options", [{"reward_weights": {"lenght": 0.0}}, {"reward": ["lenght"]}])
+def test_a_component_that_does_not_exist_is_named(options):
+    with pytest.raises(UnknownNameError, match="did you mean 'length'"):
+        step(**options)
+
+
+def test_numbers_of_numpy_are_numbers():
+    rewards, _ = step(reward=lambda task, actions: np.float32(0.5))
+    assert rewards == {"setup": 0.5, "story": 0.5}
+    assert type(rewards["story"]) is float
+
+
+def test_functions_of_a_file_are_imported(tmp_path):
+    (tmp_path / "own_rewards.py").write_text("def one(task, actions):\n    return 1.0\n")
+    rewards, _ = step(reward=f"{tmp_path}/own_rewards.py:one")
+    assert rewards["story"] == 1.0
+
+
+def test_a_formatter_that_fails_is_one_line():
+    env = mlrl_envs.make(STORY, formatters={"story": lambda text: text})
+    with pytest.raises(ContractError, match="formatter of 'story' fails: TypeError"):
+        env.reset(seed=0)
+
+
+def scorer(reward):
+    """Return the hash of the scorer of an environment with a reward."""
+    return mlrl_envs.fingerprint(mlrl_envs.make(STORY, reward=reward))["scorer"]
+
+
+@pytest.mark.parametrize("made", [constant, Scaled, lambda value: partial(brevity, actions=value)])
+def test_fingerprints_cover_the_values_that_a_function_remembers(made):
+    assert scorer(made(1.0)) == scorer(made(1.0))  # no address of an object
+    assert scorer(made(1.0)) != scorer(made(2.0))

@@ -47,6 +47,10 @@ MISTAKES = {
     "a format": ({"nodes": {"a": {"prompt": "{task:>9999999}"}}}, "write {task}"),
     "a prompt that is no text": ({"nodes": {"a": {"prompt": 3}}}, "must be a text, got 3"),
     "a verdict that is no text": ({"nodes": {"a": {"when": {"a": 1}}}}, "nodes to verdicts"),
+    "a verdict without a letter": (
+        {"nodes": {"a": {}, "b": {"unless": {"a": "***"}}}},
+        "nodes to verdicts",
+    ),
     "another way to combine": ({"nodes": {"a": {}}, "combine": "vot"}, "did you mean 'vote'"),
     "another way to pay": ({"nodes": {"a": {}}, "pay": "none"}, "unknown pay"),
     "an unknown shape": ("debat", "did you mean 'debate'"),

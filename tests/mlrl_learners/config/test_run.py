@@ -225,3 +225,13 @@ def test_rollout_overrides_change_only_what_they_name():
 
 def test_every_preset_has_a_line_for_people():
     assert all(presets().values())
+
+
+def test_epochs_are_as_many_iterations_as_play_every_task_so_often():
+    train = TrainConfig(epochs=1.5, tasks_per_iteration=4)
+    assert train.in_iterations(9).iterations == 4  # 13.5 tasks
+    assert TrainConfig(iterations=3).in_iterations(None).iterations == 3
+    with pytest.raises(ConfigError, match="needs a number of tasks"):
+        train.in_iterations(None)
+    with pytest.raises(ConfigError, match=r"train\.epochs must be above 0, got 0"):
+        TrainConfig(epochs=0)

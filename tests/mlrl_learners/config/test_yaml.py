@@ -74,3 +74,9 @@ def test_without_the_package_what_was_written_can_be_read_with_and_without_it(mo
         text = dump_yaml(mapping)
         assert parse_yaml(text) == mapping
     assert parse_yaml(text) == mapping
+
+
+@pytest.mark.parametrize("text", ["a: 1\nb: 2\na: 3", "x: {nodes: {w: {}, w: {}}}"])
+def test_a_key_that_is_there_twice_is_one_line(text):
+    with pytest.raises(ConfigError, match=r"run.yaml has the key '[aw]' twice, again in line [13]"):
+        parse_yaml(text, "run.yaml")

@@ -46,6 +46,14 @@ def test_list_shows_what_can_be_set(command, shown, here, type_in):
     assert shown in out
 
 
+def test_one_kind_of_names_is_listed(type_in, type_json):
+    status, out, _ = type_in("list workflows")
+    assert status == 0
+    assert "planner-executor" in out
+    assert "magrpo" not in out
+    assert list(type_json("list learners")) == ["learners"]
+
+
 def test_an_unknown_name_is_told_the_nearest(type_in):
     status, _, err = type_in("list mlrl/stroy-v1")
     assert status == 2

@@ -89,3 +89,10 @@ def test_validate_says_what_it_needs(type_in):
     status, _, err = type_in("validate me.py:Guess")
     assert (status, err.count("\n")) == (2, 1)
     assert "num_tasks" in err
+
+
+def test_validate_takes_the_split_in_either_spelling(type_in, type_json):
+    for option in ("--split", "--env.split"):
+        assert type_json(f"validate mlrl/story-v1 {option} eval")["options"]["split"] == "eval"
+        status, _, err = type_in(f"validate mlrl/story-v1 {option} x")
+        assert (status, err) == (2, "mlrl: unknown split 'x'; known: all, eval, sample, train\n")

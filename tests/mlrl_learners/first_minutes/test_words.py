@@ -6,6 +6,7 @@ import re
 import pytest
 
 from mlrl_learners.cli import network, spelling
+from mlrl_learners.config.run import load_config
 
 STORY = "play mlrl/story-v1"
 
@@ -74,13 +75,14 @@ def test_files_of_examples_are_looked_for_before_anything_is_made(here, type_in,
     assert not (here / "a").exists()
 
 
+@pytest.mark.parametrize("folder", ["me.py/a", "/proc/a"])
 def test_a_folder_that_cannot_be_written_is_told_before_a_model_is_loaded(
-    here, type_in, monkeypatch
+    folder, here, type_in, monkeypatch
 ):
     monkeypatch.setattr("mlrl_learners.cli.train.make_learner", lambda _: pytest.fail("loaded"))
-    status, _, err = type_in("train tiny --run-dir me.py/a")
+    status, _, err = type_in(f"train tiny --run-dir {folder}")
     assert (status, err.count("\n")) == (1, 1)
-    assert "cannot write 'me.py/a'" in err
+    assert f"cannot write '{folder}'" in err
 
 
 @pytest.mark.parametrize(
@@ -123,3 +125,13 @@ def test_without_a_network_data_sets_are_looked_for_in_their_cache(monkeypatch):
     monkeypatch.setenv(network.OFFLINE, "")
     network.look_for_hub().join()
     assert os.environ[network.OFFLINE] == "1"
+
+
+def test_epochs_take_the_place_of_iterations_and_a_resumed_run_may_have_more(here, type_json):
+    command = "train tiny --run-dir r --train.eval_every 0 --train.tasks_per_iteration 8"
+    split = "--env.split sample"
+    assert type_json(f"{command} {split} --train.epochs 1")["iterations"] == 2
+    stored = load_config(here / "r/config.yaml").train
+    assert (stored.epochs, stored.iterations) == (1, 2)
+    assert type_json("train --run-dir r --resume --train.epochs 1.5")["iterations"] == 2
+    assert type_json("train --run-dir r --resume --train.epochs 2")["iterations"] == 3

@@ -35,3 +35,23 @@ def test_runs_with_curves_are_chosen_before_folders_of_episodes(run, other_run, 
     _, _, text = ask(served)
     assert re.findall(r'value="(\w+)" id="run-\d" checked', text) == ["first"]
     assert ">evaluated<" in text
+
+
+def test_sections_without_content_are_left_out(run, served, ask):
+    run.train(1)
+    (run.path / "environment.json").unlink(missing_ok=True)
+    _, _, text = ask(f"{served}/run?run=first")
+    assert "Lost to infrastructure" not in text
+    assert "Versions and machine" not in text
+    (run.path / "environment.json").write_text('{"cores": 2}')
+    assert "Versions and machine" in ask(f"{served}/run?run=first")[2]
+
+
+def test_a_run_before_its_first_iteration_is_no_evaluation(run, served, ask):
+    run.path.mkdir(exist_ok=True)
+    (run.path / "metrics.jsonl").write_text("")
+    (run.path / "config.yaml").write_text("env: {id: mlrl/story-v1}\ntrain: {iterations: 9}\n")
+    _, _, text = ask(served)
+    assert ">evaluated<" not in text
+    assert "0 of 9 · running" in text
+    assert "Configuration" in ask(f"{served}/run?run=first")[2]

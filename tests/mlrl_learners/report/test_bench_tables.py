@@ -37,6 +37,12 @@ def test_a_matrix_shows_means_intervals_elo_and_exact_measures():
     assert "<b>" not in shown
 
 
+def test_columns_of_a_matrix_are_numbered_and_rows_have_number_and_name():
+    shown = draw_crossplay(CROSSPLAY)
+    assert re.findall(r'scope="col"><bdi>(.+?)</bdi>', shown) == ["Elo", "NashConv", "1", "2"]
+    assert re.findall(r'<th scope="row">(\d) <bdi>', shown) == ["1", "2"]
+
+
 def test_a_cross_play_without_common_tasks_has_no_figures():
     shown = draw_crossplay({**CROSSPLAY, "tasks": 0, "matrix": None, "elo": None})
     assert len(re.findall("\u2013", shown)) == 2 * 3 + 1

@@ -93,6 +93,16 @@ def test_an_empty_run_directory_has_a_report(tmp_path):
     assert "Nothing yet" in write_report(tmp_path).read_text()
 
 
+def test_a_folder_of_runs_is_one_line(tmp_path):
+    (tmp_path / "runs/a").mkdir(parents=True)
+    (tmp_path / "runs/a/config.yaml").write_text("")
+    with pytest.raises(RunDirError, match=r"give one of its runs, such as '.*runs/a'"):
+        write_report(tmp_path / "runs")
+    with pytest.raises(RunDirError, match="is not the folder of a run"):
+        write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
 def test_torn_and_foreign_lines_are_counted_and_left_out(tmp_path):
     fill(tmp_path)
     for name in ("metrics.jsonl", "evaluations.jsonl", "episodes.jsonl"):

@@ -139,6 +139,21 @@ def test_a_file_names_its_environments_from_any_folder(tmp_path, monkeypatch):
     assert ids == [f"{tmp_path}/mine.py:make", "mlrl/kuhn-v0"]
 
 
+def test_a_file_names_its_rewards_from_any_folder(tmp_path, monkeypatch):
+    from mlrl_learners.config.stored import with_absolute_paths
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("")
+    options = {"reward": "mine.py:one", "formatters": {"main": "mine.py:text"}}
+    one = with_absolute_paths(from_mapping({"env": {"id": "mlrl/kuhn-v0", "options": options}}))
+    several = with_absolute_paths(
+        from_mapping({"env": [{"id": "mlrl/kuhn-v0", "options": options}, "mlrl/nim-v0"]})
+    )
+    for found in (one.env.options, several.env.options["envs"][0]["options"]):
+        assert found["reward"] == f"{tmp_path}/mine.py:one"
+        assert found["formatters"] == {"main": f"{tmp_path}/mine.py:text"}
+
+
 def test_servers_belong_to_environments():
     (entry,) = from_mapping({"env": [{"id": "mlrl/kuhn-v0", "server": "host:1"}]}).env.options[
         "envs"
