@@ -82,20 +82,20 @@ def tools_of(env_id: str) -> list[dict[str, Json]]:
         InvalidArgumentError: If it has no tools; the message names environments that have some.
     """
     found = _tools(env_id)
-    if found is None:
+    if not found:
         known = ", ".join(_ids_with_tools()) or "none"
         raise InvalidArgumentError(f"{env_id!r} has no tools; environments with tools: {known}")
     return found
 
 
-def _tools(env_id: str) -> list[dict[str, Json]] | None:
+def _tools(env_id: str) -> list[dict[str, Json]]:
     factory = registry[env_id].load()
     tools = getattr(getattr(factory, "__self__", factory), "tools", None)
-    return list(tools()) if callable(tools) else None
+    return list(tools()) if callable(tools) else []
 
 
 def _ids_with_tools() -> Iterator[str]:
     for env_id in registry:
         with contextlib.suppress(InvalidArgumentError):  # entry point of another package
-            if _tools(env_id) is not None:
+            if _tools(env_id):
                 yield env_id
