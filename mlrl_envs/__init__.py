@@ -11,6 +11,7 @@ Importing this package loads no model, no data set and no sandbox; `mlrl_envs.sa
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mlrl_envs.naming import tools_of
 from mlrl_envs.registration import make, make_vec, register, registry
 from mlrl_envs.shell.aec import to_aec
 from mlrl_envs.shell.env import TextParallelEnv
@@ -43,6 +44,7 @@ __all__ = [
     "sandbox",
     "step_many",
     "to_aec",
+    "tools_of",
     "workflow",
 ]
 

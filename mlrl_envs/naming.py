@@ -1,17 +1,19 @@
-"""Ids of environments and factories that a caller holds, and names of the options of an id."""
+"""Ids of environments and factories that a caller holds; options, scripts and tools of an id."""
 
+import contextlib
 import copy
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
 
 from mlrl_envs.config import SHELL_OPTIONS
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.references import reference_to
 from mlrl_envs.registration import registry
-from mlrl_envs.types import TextEnv
+from mlrl_envs.types import Json, TextEnv
 
-__all__ = ["config_of", "id_of", "options_of", "scripts_of"]
+__all__ = ["config_of", "id_of", "options_of", "scripts_of", "tools_of"]
 
 
 def id_of(env: str | TextEnv | Callable[..., TextEnv]) -> str:
@@ -67,3 +69,33 @@ def options_of(env_id: str) -> list[str] | None:
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return None
     return list(parameters)
+
+
+def tools_of(env_id: str) -> list[dict[str, Json]]:
+    """Return the JSON schemas of an environment's tools in the form of OpenAI's parameter `tools`.
+
+    They are those of the function `tools` of the task family, or of the class or function that
+    makes the environment.
+
+    Raises:
+        UnknownNameError: If there is no such environment.
+        InvalidArgumentError: If it has no tools; the message names environments that have some.
+    """
+    found = _tools(env_id)
+    if not found:
+        known = ", ".join(_ids_with_tools()) or "none"
+        raise InvalidArgumentError(f"{env_id!r} has no tools; environments with tools: {known}")
+    return found
+
+
+def _tools(env_id: str) -> list[dict[str, Json]]:
+    factory = registry[env_id].load()
+    tools = getattr(getattr(factory, "__self__", factory), "tools", None)
+    return list(tools()) if callable(tools) else []
+
+
+def _ids_with_tools() -> Iterator[str]:
+    for env_id in registry:
+        with contextlib.suppress(InvalidArgumentError):  # entry point of another package
+            if _tools(env_id):
+                yield env_id

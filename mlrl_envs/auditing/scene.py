@@ -49,13 +49,13 @@ class Scene:
 def kind_of(observations: Mapping[AgentID, str], answer: JointAction | None) -> Kind:
     """Return the kind of answers that an environment asks for.
 
-    Tool calls if an observation shows `<tool_call>`; building commands if an answer has one; code
-    if an observation or an answer has a Python block or a function; a number if the last word of
-    every answer is one; otherwise text.
+    Tool calls if an observation or an answer has `<tool_call>`; building commands if an answer has
+    one; code if an observation or an answer has a Python block or a function; a number if the last
+    word of every answer is one; otherwise text.
     """
     shown = "\n".join(observations.values())
     answers = list(answer.values()) if answer else []
-    if "<tool_call>" in shown:
+    if any("<tool_call>" in text for text in [shown, *answers]):
         return "calls"
     if any(_COMMAND.search(text) for text in answers):
         return "commands"

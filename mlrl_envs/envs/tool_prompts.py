@@ -25,14 +25,18 @@ Question: {question}
 
 Only you know this: {brief}
 
-These tools are enough: {required}. All tools, for every agent:
-{tools}
+These tools are enough: {required}. {tools}
 
 The files are the team's: what you write to a file, your teammate can read. Results come before \
-your next turn. Call tools like this, at most {max_calls} times a turn:
-<tool_call>{{"name": "search", "parameters": {{"query": "lost lanterns"}}}}</tool_call>
+your next turn. {calls}
 
 {part}"""
+_TOOLS = """All tools, for every agent:
+{tools}"""
+_CALLS = """Call tools like this, at most {max_calls} times a turn:
+<tool_call>{{"name": "search", "parameters": {{"query": "lost lanterns"}}}}</tool_call>"""
+_TOOLS_OF_TEMPLATE = "Every agent has all tools."
+_CALLS_OF_TEMPLATE = "Call tools at most {max_calls} times a turn."
 _SOLVER_PART = """Your part: work out the answer. The answer that counts is yours; give the number \
 or the name and nothing else, once you know it:
 <answer>42</answer>"""
@@ -42,7 +46,13 @@ GO_ON = "Revise your answer. Call more tools, or answer in the same format as be
 
 
 def first_prompt(
-    task: ToolTask, agent: AgentID, agents: Sequence[AgentID], max_turns: int, max_calls: int
+    task: ToolTask,
+    agent: AgentID,
+    agents: Sequence[AgentID],
+    *,
+    max_turns: int,
+    max_calls: int,
+    describes_tools: bool = True,
 ) -> str:
     """Return the observation before turn 1.
 
@@ -52,7 +62,10 @@ def first_prompt(
         agents: All agents; the last one answers.
         max_turns: Maximum number of joint actions in an episode.
         max_calls: Maximum number of calls of an agent in a turn.
+        describes_tools: Whether the text lists the tools and shows the format of a call.
     """
+    tools = _TOOLS.format(tools=describe_tools()) if describes_tools else _TOOLS_OF_TEMPLATE
+    calls = _CALLS if describes_tools else _CALLS_OF_TEMPLATE
     return _FIRST.format(
         agent=agent,
         count=len(agents),
@@ -61,8 +74,8 @@ def first_prompt(
         question=task.question,
         brief=dict(task.briefs)[agent],
         required=", ".join(task.required_tools),
-        tools=describe_tools(),
-        max_calls=max_calls,
+        tools=tools,
+        calls=calls.format(max_calls=max_calls),
         part=_SOLVER_PART if agent == agents[-1] else _OTHER_PART,
     )
 

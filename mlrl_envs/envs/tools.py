@@ -9,13 +9,15 @@ Agents:
     `researcher` and `solver`.
 
 Observation:
-    The question, the agent's own information, the tools and the format of calls. From turn 2 on
-    also the agent's messages and the results of its calls in all turns, the feedback and the
-    request to go on; with `communication="broadcast"` those of the teammate, too.
+    The question, the agent's own information, the tools and the format of calls; the latter two
+    not with `tool_format="template"`. From turn 2 on also the agent's messages and the results of
+    its calls in all turns, the feedback and the request to go on; with `communication="broadcast"`
+    those of the teammate, too.
 
 Action:
     Text with tool calls, `<tool_call>{"name": ..., "parameters": {...}}</tool_call>`, and for
-    `solver` an answer, `<answer>...</answer>`.
+    `solver` an answer, `<answer>...</answer>`. A call may have `"arguments"` in place of
+    `"parameters"`, as most chat templates do.
 
 Reward:
     Both agents receive the same reward. An episode is solved when the answer of `solver` is right.
@@ -56,7 +58,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlrl_envs.config import check_int, check_number, checked_path, checked_some
+from mlrl_envs.config import check_choice, check_int, check_number, checked_path, checked_some
 from mlrl_envs.datasets.sources import SAMPLE
 from mlrl_envs.datasets.tools import (
     KINDS,
@@ -73,12 +75,14 @@ from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.rewards.tools.checks import ToolRules
 from mlrl_envs.rewards.tools.score import score_grounded, score_paper
 from mlrl_envs.tasks import Document, ToolTask
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
+from mlrl_envs.tools.toolbox import tool_schemas
+from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Turn
 
 __all__ = ["RESEARCHER", "SOLVER", "ToolsConfig", "ToolsFamily", "parallel_env"]
 
 RESEARCHER, SOLVER = "researcher", "solver"
 MAX_CALLS = 16
+TOOL_FORMATS = ("text", "template")
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,9 @@ class ToolsConfig(DataConfig):
     """Options of answering questions with tools.
 
     Attributes:
+        tool_format: `"text"` describes the tools and the format of calls in the prompt;
+            `"template"` leaves both out, for models whose chat template or server describes them,
+            see `mlrl_envs.tools_of`.
         max_turns: Maximum number of joint actions in an episode, at least 1.
         max_calls: Maximum number of calls of an agent in a turn, 1 to 16; further calls are not
             made.
@@ -100,6 +107,7 @@ class ToolsConfig(DataConfig):
         corpus_path: A file with documents to search, besides those of the tasks.
     """
 
+    tool_format: str = "text"
     max_turns: int = 6
     max_calls: int = 4
     tool_seconds: float = 3.0
@@ -116,6 +124,7 @@ class ToolsConfig(DataConfig):
             InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
+        check_choice("tool_format", self.tool_format, TOOL_FORMATS)
         check_int("max_calls", self.max_calls, 1, MAX_CALLS)
         check_number("tool_seconds", self.tool_seconds)
         if not 0 < self.tool_seconds <= 60:
@@ -135,6 +144,11 @@ class ToolsFamily(Family[ToolsConfig, ToolTask]):
     env_id: ClassVar[str] = "mlrl/tools-v1"
     config_type: ClassVar[type[ToolsConfig]] = ToolsConfig
     feedback_heading: ClassVar[str] = "Feedback on the last turn"
+
+    @staticmethod
+    def tools() -> list[dict[str, Json]]:
+        """Return the JSON schemas of the tools, see `mlrl_envs.tools_of`."""
+        return tool_schemas()
 
     @classmethod
     def load_tasks(cls, config: ToolsConfig) -> Sequence[ToolTask]:
@@ -167,7 +181,14 @@ class ToolsFamily(Family[ToolsConfig, ToolTask]):
 
     def prompt(self, task: ToolTask, agent: AgentID) -> str:
         """Return the question, the tools and the agent's part."""
-        return first_prompt(task, agent, self.agents, self.max_turns, self.config.max_calls)
+        return first_prompt(
+            task,
+            agent,
+            self.agents,
+            max_turns=self.max_turns,
+            max_calls=self.config.max_calls,
+            describes_tools=self.config.tool_format == "text",
+        )
 
     def history(self, turns: Sequence[Turn], agent: AgentID) -> list[str]:
         """Return the messages and the results of calls in all turns so far."""

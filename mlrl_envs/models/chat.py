@@ -1,17 +1,22 @@
 """Chat completions over OpenAI's protocol, through the `openai` client library.
 
+Tool calls of an answer become text after its content, `<tool_call>{...}</tool_call>`, which is how
+environments read them.
+
 Requests run in parallel threads. Each answer is one request, because not every server supports
 several choices (`n`). Failures are those of `mlrl_envs.models.client`.
 """
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from mlrl_envs.models.client import NOT_OPENAI, Connection, failure, open_client, send
 from mlrl_envs.parsing.text import printable
-from mlrl_envs.types import Messages
+from mlrl_envs.tools.calls import write_call
+from mlrl_envs.types import Json, Messages
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -24,7 +29,7 @@ class ChatReply:
     """One answer of a chat model.
 
     Attributes:
-        text: The answer; may be empty.
+        text: The answer, with its tool calls as text; may be empty.
         finish_reason: `"stop"` if the model ended the answer, `"length"` if it was truncated.
         prompt_tokens: Tokens of the prompt as reported by the server; 0 if not reported.
         completion_tokens: Tokens of the answer as reported by the server; 0 if not reported.
@@ -50,22 +55,27 @@ class ChatSettings(Connection, Protocol):
 
 
 def complete(
-    endpoint: ChatSettings, questions: Sequence[tuple[Messages, int | None]]
+    endpoint: ChatSettings,
+    questions: Sequence[tuple[Messages, int | None]],
+    tools: Sequence[Mapping[str, Json]] = (),
 ) -> list[ChatReply]:
     """Return the answer to each of several conversations, in order.
 
     Args:
         endpoint: The server, the model and the sampling options.
         questions: Conversations, each with its sampling seed; None leaves the seed to the server.
+        tools: JSON schemas of the tools that the model may call.
 
     Raises:
         EndpointError: If one of the requests fails.
     """
     with open_client(endpoint) as client:
         if len(questions) == 1:
-            return [_ask(client, endpoint, *questions[0])]
+            return [_ask(client, endpoint, *questions[0], tools)]
         with ThreadPoolExecutor(min(endpoint.max_concurrency, len(questions))) as pool:
-            futures = [pool.submit(_ask, client, endpoint, *question) for question in questions]
+            futures = [
+                pool.submit(_ask, client, endpoint, *question, tools) for question in questions
+            ]
             try:
                 return [future.result() for future in futures]
             finally:
@@ -73,7 +83,11 @@ def complete(
 
 
 def _ask(
-    client: "OpenAI", endpoint: ChatSettings, messages: Messages, seed: int | None
+    client: "OpenAI",
+    endpoint: ChatSettings,
+    messages: Messages,
+    seed: int | None,
+    tools: Sequence[Mapping[str, Json]],
 ) -> ChatReply:
     request: dict[str, Any] = {
         "model": endpoint.model,
@@ -85,6 +99,8 @@ def _ask(
         request["top_p"] = endpoint.top_p
     if seed is not None:
         request["seed"] = seed
+    if tools:
+        request["tools"] = list(tools)
     completion = send(endpoint, lambda: client.chat.completions.create(**request))
     return _reply(endpoint, completion)
 
@@ -98,8 +114,25 @@ def _reply(endpoint: ChatSettings, completion: object) -> ChatReply:
     usage = getattr(completion, "usage", None)
     was_cut = getattr(choices[0], "finish_reason", None) == "length"
     return ChatReply(
-        text=printable(str(getattr(message, "content", None) or "")),
+        text=printable("\n".join(filter(None, [_content(message), *_calls(message)]))),
         finish_reason="length" if was_cut else "stop",
         prompt_tokens=int(getattr(usage, "prompt_tokens", None) or 0),
         completion_tokens=int(getattr(usage, "completion_tokens", None) or 0),
     )
+
+
+def _content(message: object) -> str:
+    return str(getattr(message, "content", None) or "")
+
+
+def _calls(message: object) -> list[str]:
+    """Return the text of each tool call of an answer, whatever a server put into its fields."""
+    calls = getattr(message, "tool_calls", None)
+    texts = []
+    for call in calls if isinstance(calls, list) else []:
+        function = getattr(call, "function", None)
+        arguments = getattr(function, "arguments", None) or ""
+        if not isinstance(arguments, str):  # some servers send the object itself
+            arguments = json.dumps(arguments, default=str)
+        texts.append(write_call(str(getattr(function, "name", None) or ""), arguments))
+    return texts

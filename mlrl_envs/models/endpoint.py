@@ -15,7 +15,7 @@ from mlrl_envs.errors import EndpointError, InvalidArgumentError, unknown_name
 from mlrl_envs.models.chat import ChatReply, complete
 from mlrl_envs.models.client import API_KEY_VARIABLE
 from mlrl_envs.models.tokens import TokenReply, TokenRequest, sample_tokens
-from mlrl_envs.types import Messages
+from mlrl_envs.types import Json, Messages
 
 __all__ = ["Endpoint", "as_endpoint"]
 
@@ -90,13 +90,18 @@ class Endpoint:
         return [reply.text for reply in self.complete(batch)]
 
     def complete(
-        self, batch: Sequence[Messages], *, seeds: Sequence[int] | None = None
+        self,
+        batch: Sequence[Messages],
+        *,
+        seeds: Sequence[int] | None = None,
+        tools: Sequence[Mapping[str, Json]] = (),
     ) -> list[ChatReply]:
         """Return the answer to each conversation, in order, with its token counts.
 
         Args:
             batch: The conversations; equal ones are asked separately.
             seeds: The sampling seed of each answer; None uses `seed` for all.
+            tools: JSON schemas of the tools that the model may call, see `mlrl_envs.tools_of`.
 
         Raises:
             EndpointError: If the server cannot be reached, rejects a request, or sends an invalid
@@ -105,7 +110,7 @@ class Endpoint:
         if not batch:
             return []
         drawn = [self.seed] * len(batch) if seeds is None else seeds
-        return complete(self, list(zip(batch, drawn, strict=True)))
+        return complete(self, list(zip(batch, drawn, strict=True)), tools)
 
     def sample_tokens(
         self, requests: Sequence[TokenRequest]

@@ -1,23 +1,28 @@
 """Tool calls and answers in messages of agents.
 
 A call is `<tool_call>{"name": "...", "parameters": {...}}</tool_call>`, an answer is
-`<answer>...</answer>`. Parsing accepts any text in linear time and raises no errors; a malformed
-call is returned with the reason. The set of tools is defined in `toolbox`.
+`<answer>...</answer>`. `"arguments"`, the name in most chat templates (Hermes, Qwen), may stand in
+place of `"parameters"`. Its value may be a JSON text of an object as well: OpenAI's protocol writes
+it so, and models imitate the protocol. Parsing accepts any text in linear time and raises no
+errors; a malformed call is returned with the reason. The set of tools is defined in `toolbox`.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mlrl_envs.parsing.text import printable
 from mlrl_envs.types import Json
 
-__all__ = ["FORGED", "MAX_CALLS_READ", "Message", "ToolCall", "read_message"]
+__all__ = ["FORGED", "MAX_CALLS_READ", "Message", "ToolCall", "read_message", "write_call"]
 
 MAX_CALLS_READ = 32  # the rest of a longer message is one malformed call
 MAX_CALL_CHARS = 100_000
 FORGED = "only the environment writes tool results"
 _OPEN, _CLOSE = "<tool_call>", "</tool_call>"
+_PARAMETERS, _ARGUMENTS = "parameters", "arguments"
 _RESULT = "<tool_result"
+_FORMAT = 'a call is {"name": ..., "parameters": {...}}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,22 @@ def read_message(text: str) -> Message:
     return Message(tuple(calls), known[0] if known else None)
 
 
+def write_call(name: str, arguments: str) -> str:
+    """Return the text of a call in the form of OpenAI's protocol, as `read_message` reads it.
+
+    Args:
+        name: The tool.
+        arguments: JSON text of an object; empty for no arguments. Any other text is kept in the
+            call, which is malformed then.
+    """
+    is_object = _object_of(arguments or "{}") is not None
+    given = (arguments or "{}") if is_object else json.dumps(arguments, ensure_ascii=False)
+    body = f'{{"name": {json.dumps(name, ensure_ascii=False)}, "{_ARGUMENTS}": {given}}}'
+    # The tag can only occur in strings, where JSON may escape the slash.
+    escaped = body.replace(_CLOSE, _CLOSE.replace("/", r"\/"))
+    return printable(f"{_OPEN}{escaped}{_CLOSE}")
+
+
 def _cut(text: str, opening: str, closing: str, most: int) -> tuple[list[str | None], str]:
     """Return the texts between tags, None for an unclosed tag, and the remaining text."""
     found: list[str | None] = []
@@ -99,8 +120,24 @@ def _read_call(body: str | None) -> ToolCall:
 
 
 def _checked(value: object) -> ToolCall:
-    if isinstance(value, dict) and not value.keys() - {"name", "parameters"}:
-        name, parameters = value.get("name"), value.get("parameters", {})
-        if isinstance(name, str) and isinstance(parameters, dict):
-            return ToolCall(name, parameters)
-    return ToolCall("", error='a call is {"name": ..., "parameters": {...}}')
+    if not isinstance(value, dict) or value.keys() - {"name", _PARAMETERS, _ARGUMENTS}:
+        return ToolCall("", error=_FORMAT)
+    if value.keys() >= {_PARAMETERS, _ARGUMENTS}:
+        return ToolCall("", error='a call has "parameters" or "arguments", not both')
+    name, given = value.get("name"), value.get(_PARAMETERS, value.get(_ARGUMENTS, {}))
+    if isinstance(value.get(_ARGUMENTS), str):
+        given = _object_of(value[_ARGUMENTS])
+        if given is None:
+            return ToolCall("", error='the text of "arguments" is not a JSON object')
+    if not isinstance(name, str) or not isinstance(given, dict):
+        return ToolCall("", error=_FORMAT)
+    return ToolCall(name, given)
+
+
+def _object_of(text: str) -> dict[str, Json] | None:
+    """Return the object of a JSON text; None if it is not one."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None

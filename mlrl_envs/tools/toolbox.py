@@ -1,11 +1,11 @@
-"""Definitions of the tools, and batched execution of the calls of many messages.
+"""Definitions and JSON schemas of the tools, and batched execution of the calls of many messages.
 
 Calculator and search run in this process and are bounded by construction. Python and the files run
 in the sandbox, in one session for each team: one interpreter for each agent and a shared directory.
 Rewards for calls are defined in `mlrl_envs.rewards.tools`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from mlrl_envs.parsing.text import printable, shorten
 from mlrl_envs.tools.calculator import CalculatorError, calculate
 from mlrl_envs.tools.calls import ToolCall
 from mlrl_envs.tools.search import Index
-from mlrl_envs.types import AgentID, ProgramRunner
+from mlrl_envs.types import AgentID, Json, ProgramRunner
 
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Call, Reply
@@ -27,6 +27,7 @@ __all__ = [
     "describe_tools",
     "in_workspace",
     "run_requests",
+    "tool_schemas",
 ]
 
 MAX_RESULT_CHARS = 2000
@@ -37,30 +38,38 @@ class Tool:
     """A tool as described to agents.
 
     Attributes:
-        parameters: Names of its parameters, all of which are required texts.
+        parameters: Its parameters, all of which are required texts, with a description of each.
         description: One line.
         kind: The sandbox's name of the tool; empty for a tool that runs in this process.
     """
 
-    parameters: tuple[str, ...]
+    parameters: Mapping[str, str]
     description: str
     kind: str = ""
 
 
+_PATH = {"path": "Name of the file in the team's directory."}
 TOOLS: dict[str, Tool] = {
     "calculator": Tool(
-        ("expression",), "works out arithmetic: + - * / // % ^, sqrt, round, min, max and more."
+        {"expression": "The expression, such as sqrt(16) + 2^3."},
+        "works out arithmetic: + - * / // % ^, sqrt, round, min, max and more.",
     ),
-    "search": Tool(("query",), "finds the three documents of the archive that fit best."),
+    "search": Tool(
+        {"query": "Words to search for."}, "finds the three documents of the archive that fit best."
+    ),
     "python": Tool(
-        ("code",),
+        {"code": "Lines of Python."},
         "runs code in your own Python, which keeps its names; print what you need.",
         "python",
     ),
-    "read_file": Tool(("path",), "shows a file of the team's directory.", "read"),
-    "write_file": Tool(("path", "content"), "writes such a file; teammates can read it.", "write"),
-    "list_files": Tool((), "lists the team's files.", "list"),
-    "delete_file": Tool(("path",), "deletes such a file.", "delete"),
+    "read_file": Tool(_PATH, "shows a file of the team's directory.", "read"),
+    "write_file": Tool(
+        {**_PATH, "content": "The whole text of the file."},
+        "writes such a file; teammates can read it.",
+        "write",
+    ),
+    "list_files": Tool({}, "lists the team's files.", "list"),
+    "delete_file": Tool(_PATH, "deletes such a file.", "delete"),
 }
 
 
@@ -201,3 +210,28 @@ def describe_tools() -> str:
         f"- {name}({', '.join(tool.parameters)}): {tool.description}"
         for name, tool in TOOLS.items()
     )
+
+
+def tool_schemas() -> list[dict[str, Json]]:
+    """Return the JSON schemas of the tools in the form of OpenAI's parameter `tools`.
+
+    Chat templates and servers read this form. The order is that of `describe_tools`.
+    """
+    return [
+        {
+            "type": "function",
+            "function": {
+                "name": name,
+                "description": tool.description,
+                "parameters": {
+                    "type": "object",
+                    "properties": {
+                        each: {"type": "string", "description": text}
+                        for each, text in tool.parameters.items()
+                    },
+                    "required": list(tool.parameters),
+                },
+            },
+        }
+        for name, tool in TOOLS.items()
+    ]

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from mlrl_envs import tools_of
 from mlrl_envs.models import ChatReply, Endpoint
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import AgentID, Completion, Usage
@@ -21,11 +22,18 @@ class EndpointActor:
     Args:
         endpoint: Server, model, sampling options and seed.
         conversation: Whether earlier turns of an agent are messages before it, too.
+        tools: Id of an environment whose tools the server describes to the model; empty for none.
+            Its calls become text after the content of the answer.
+
+    Raises:
+        UnknownNameError: If there is no environment of that id.
+        InvalidArgumentError: If the environment has no tools.
     """
 
-    def __init__(self, endpoint: Endpoint, *, conversation: bool = False) -> None:
+    def __init__(self, endpoint: Endpoint, *, conversation: bool = False, tools: str = "") -> None:
         self.endpoint = endpoint
         self.conversation = conversation
+        self.tools = tools_of(tools) if tools else []
         self._seed = endpoint.seed
         self._drawn = 0
 
@@ -74,7 +82,8 @@ class EndpointActor:
             first = self._drawn
             self._drawn += len(texts)
             seeds = [derive_seed(self._seed, first + number) for number in range(len(texts))]
-        return endpoint.complete([self._messages(text) for text in texts], seeds=seeds)
+        messages = [self._messages(text) for text in texts]
+        return endpoint.complete(messages, seeds=seeds, tools=self.tools)
 
     def _messages(self, text: str) -> list[dict[str, str]]:
         is_chat = self.conversation and isinstance(text, Conversation)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from mlrl_learners.algorithms.team_options import TeamOptions
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig
+from mlrl_learners.policies.chat_tools import problem_with_tools
 from mlrl_learners.types import AgentID
 
 __all__ = ["chat_formats"]
@@ -22,7 +23,7 @@ def chat_formats(
 
     Raises:
         ConfigError: If the options leave no room for an observation, no chat template reads a
-            variable, or a conversation has no template.
+            variable, a conversation has no template, or a template has no tools.
     """
     formats = {a: _chat_format(a, policy, team, sampling) for a, policy in policies.items()}
     for name in team.chat_template_kwargs:
@@ -52,11 +53,14 @@ def _chat_format(
         raise ConfigError(
             f"team.conversation needs a chat template, which the model of {agent!r} lacks"
         )
+    variables = team.template_variables()
+    if team.tools and (problem := problem_with_tools(policy.tokenizer, variables)):
+        raise ConfigError(f"team.tools cannot be used with the model of {agent!r}: {problem}")
     chat = ChatFormat(
         policy.tokenizer,
         team.system_prompts.get(agent),
         limit,
-        team.chat_template_kwargs,
+        variables,
         conversation=team.conversation,
     )
     if limit is None or limit > chat.num_fixed_tokens:

@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from mlrl_envs import tools_of
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_learners.errors import ConfigError
 
 __all__ = ["ComputeOptions", "TeamOptions"]
+
+TOOLS = "tools"  # the variable of chat templates
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,9 @@ class TeamOptions:
         conversation: Whether models read their earlier turns as messages of a chat, each
             observation as the user's and each answer as the assistant's, not the observation
             alone. A later message leaves out what it repeats of the one before it.
+        tools: Id of an environment whose tools the chat templates of all models describe, such as
+            `mlrl/tools-v1`; empty for none. The option `tool_format: template` of the environment
+            leaves them out of the observations.
         max_prompt_tokens: Longest prompt in tokens, above those of the system prompt and the chat
             template; longer prompts lose their oldest turns, then the middle of their observation;
             0 for the context length of the model minus `max_new_tokens`.
@@ -35,6 +42,7 @@ class TeamOptions:
     system_prompts: Mapping[str, str] = field(default_factory=dict)
     chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     conversation: bool = False
+    tools: str = ""
     max_prompt_tokens: int = 0
 
     def __post_init__(self) -> None:
@@ -48,8 +56,24 @@ class TeamOptions:
         taken = {"messages", "add_generation_prompt", "tokenize"} & set(self.chat_template_kwargs)
         if taken:
             raise ConfigError(f"chat_template_kwargs must not set {min(taken)}, which is set here")
+        if self.tools and TOOLS in self.chat_template_kwargs:
+            raise ConfigError(f"chat_template_kwargs must not set {TOOLS}, as team.tools does")
+        self.template_variables()  # refuses an environment without tools
         if self.max_prompt_tokens < 0:
             raise ConfigError(f"max_prompt_tokens must be at least 0, got {self.max_prompt_tokens}")
+
+    def template_variables(self) -> dict[str, Any]:
+        """Return the further variables of the chat template, with the schemas of the tools.
+
+        Raises:
+            ConfigError: If there is no environment `tools`, or it has no tools.
+        """
+        if not self.tools:
+            return dict(self.chat_template_kwargs)
+        try:
+            return {**self.chat_template_kwargs, TOOLS: tools_of(self.tools)}
+        except InvalidArgumentError as error:
+            raise ConfigError(f"tools must name an environment with tools: {error}") from None
 
 
 @dataclass(frozen=True)

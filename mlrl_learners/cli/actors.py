@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from mlrl_envs.models import as_endpoint
 from mlrl_envs.references import import_reference
 from mlrl_learners.actors import (
     DiscussionActor,
-    EndpointActor,
     PipelineActor,
     RandomActor,
     ReferenceActor,
@@ -25,6 +23,7 @@ from mlrl_learners.actors import (
 from mlrl_learners.actors.game_script import check_script
 from mlrl_learners.cli.parser import printable
 from mlrl_learners.cli.referenced_actor import is_code, referenced_actor
+from mlrl_learners.cli.served_actor import SERVED, served_actor, split_served
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import LearnerConfig, RunConfig
 from mlrl_learners.config.stored import load_stored_config
@@ -60,7 +59,6 @@ SCRIPTS = {
     "random": "short random text: the lowest score",
     "human": "input from the keyboard",
 }
-SERVED = "endpoint"
 SCRIPT = "script"
 WRAPPERS: dict[str, tuple[Callable[[Actor], Actor], str]] = {
     "single": (SingleActor, "one agent acts, its teammates send empty text"),
@@ -110,7 +108,11 @@ def make_actor(
         return WRAPPERS[prefix][0](make_actor(rest, agents, seed=seed, options=options))
     if prefix in (SCRIPT, SERVED):
         is_script = prefix == SCRIPT
-        return ScriptActor(_script_name(rest), seed) if is_script else _served(rest, seed, options)
+        return (
+            ScriptActor(_script_name(rest), seed)
+            if is_script
+            else served_actor(rest, seed, options)
+        )
     if is_code(word):
         return referenced_actor(word, agents, seed, options or {})
     check_word(word)
@@ -156,7 +158,7 @@ def check_player(word: str, env: Any) -> None:  # noqa: ANN401 - any PettingZoo 
     elif prefix == SCRIPT:
         check_script(_script_name(rest), env)
     elif prefix == SERVED:
-        _split_served(rest)
+        split_served(rest)
     elif base.count("/") > 1 or base.startswith((".", "/", "runs/")):
         raise ModelNotFoundError(f"there is no run, snapshot or model at {base!r}")
 
@@ -193,27 +195,6 @@ def _from_path(
         return load_run(run_dir, None if Path(word) == run_dir else Path(word), options)
     settings = merge_options({"team": {"share_weights": True}}, options or {})
     return make("magrpo", agents=agents, model=word, seed=seed, **settings)
-
-
-def _served(rest: str, seed: int, options: Mapping[str, Any] | None) -> Actor:
-    """Make an actor from `MODEL@URL`."""
-    model, url = _split_served(rest)
-    settings = {"temperature": 0.8, "top_p": 0.95, "seed": seed, **(options or {})}
-    conversation = settings.pop("conversation", False)
-    if not isinstance(conversation, bool):
-        raise ConfigError(f"conversation must be true or false, got {conversation!r}")
-    endpoint = as_endpoint({**settings, "base_url": url, "model": model})
-    return EndpointActor(endpoint, conversation=conversation)
-
-
-def _split_served(rest: str) -> tuple[str, str]:
-    """Split `MODEL@URL`; the name of the model may contain an @."""
-    model, at, url = rest.rpartition("@")
-    if not (model and at and url):
-        raise ConfigError(
-            f"write {SERVED}:MODEL@URL, such as {SERVED}:my-model@http://host:8000/v1"
-        )
-    return model, url
 
 
 def _script_name(rest: str) -> str:

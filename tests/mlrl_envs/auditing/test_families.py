@@ -114,6 +114,12 @@ def test_the_kind_of_every_environment_is_inferred(env_id, kind):
     assert kind_of(observations, env.reference_actions()) == kind
 
 
+def test_calls_are_attacked_if_a_chat_template_describes_them():
+    env = mlrl_envs.make("mlrl/tools-v1", split="sample", tool_format="template")
+    observations, _ = env.reset(seed=0)
+    assert kind_of(observations, env.reference_actions()) == "calls"
+
+
 def test_the_source_is_what_another_task_does_not_say():
     one, other = "Post:\n\nMy goat.\n\nWrite a summary.", "Post:\n\nMy cat.\n\nWrite a summary."
     assert task_text(one, other) == "My goat."

@@ -57,6 +57,35 @@ def test_results_come_in_the_next_observation_of_the_caller_and_stay(env):
     assert 'calculator("expression": "2^3")\n8</tool_result>' in seen["researcher"]
 
 
+def test_prompts_leave_out_what_a_chat_template_describes(sandbox):
+    made = [
+        mlrl_envs.make("mlrl/tools-v1", split="sample", sandbox=sandbox, tool_format=each)
+        for each in ("text", "template")
+    ]
+    first = [env.reset(seed=0)[0] for env in made]
+    for agent in AGENTS:
+        text, short = (seen[agent] for seen in first)
+        assert "<tool_call>" in text
+        assert "<tool_call>" not in short
+        assert "write_file" not in short
+        assert "at most 4 times a turn" in short
+        assert short.startswith(text.partition("All tools")[0])
+        assert short.endswith(text.rpartition("\n\nYour part")[2])
+    later = [env.step(both(call("calculator", expression="6*7")))[0] for env in made]
+    for agent in AGENTS:
+        text, short = (seen[agent].split("You wrote in turn 1")[1] for seen in later)
+        assert text == short
+
+
+def test_calls_of_chat_templates_earn_what_those_of_the_prompt_earn(env):
+    right = env.reference_actions()
+    of_template = {
+        agent: text.replace('"parameters"', '"arguments"') for agent, text in right.items()
+    }
+    assert of_template != right
+    assert env.step(of_template)[1] == dict.fromkeys(AGENTS, 1.0)
+
+
 def test_broadcast_shows_results_to_the_teammate(sandbox):
     env = mlrl_envs.make(
         "mlrl/tools-v1", split="sample", sandbox=sandbox, communication="broadcast"
@@ -200,6 +229,8 @@ def test_own_questions_and_own_documents(tmp_path, sandbox):
         ({"corpus_path": "/nowhere"}, "corpus_path"),
         ({"data_path": 3}, "data_path"),
         ({"tool": 3}, "unknown option 'tool'"),
+        ({"tool_format": "templat"}, "did you mean 'template'"),
+        ({"tool_format": None}, "unknown tool_format None"),
     ],
 )
 def test_wrong_options_are_named(options, message):

@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlrl_envs.tools.calls import FORGED, MAX_CALLS_READ, Message, ToolCall, read_message
+from mlrl_envs.tools.calls import (
+    FORGED,
+    MAX_CALLS_READ,
+    Message,
+    ToolCall,
+    read_message,
+    write_call,
+)
 
 CALL = '<tool_call>{"name": "search", "parameters": {"query": "x"}}</tool_call>'
 READ = ToolCall("search", {"query": "x"})
@@ -33,7 +40,14 @@ def test_a_call_may_leave_out_parameters():
         ("[1]", "a call is"),
         ('{"name": 3}', "a call is"),
         ('{"name": "x", "parameters": [1]}', "a call is"),
-        ('{"name": "x", "arguments": {}}', "a call is"),
+        ('{"name": "x", "arguments": null}', "a call is"),
+        ('{"name": "x", "args": {}}', "a call is"),
+        ('{"name": "x", "arguments": {}, "id": 1}', "a call is"),
+        ('{"name": "x", "parameters": "{}"}', "a call is"),
+        ('{"name": "x", "parameters": {}, "arguments": {}}', "not both"),
+        ('{"name": "x", "arguments": "y"}', 'the text of "arguments" is not a JSON object'),
+        ('{"name": "x", "arguments": "[1]"}', 'the text of "arguments" is not a JSON object'),
+        (json.dumps({"name": "x", "arguments": "[" * 90_000}), 'the text of "arguments"'),
         ("[" * 90_000, "not JSON: numbers or brackets out of bounds"),
         ("9" * 9_000, "not JSON: numbers or brackets out of bounds"),
         ('"' + "x" * 100_000 + '"', "at most 100000 characters"),
@@ -100,11 +114,48 @@ def test_any_text_is_read(text):
     assert message.answer is None or not message.answer_error
 
 
-@given(
-    st.text(min_size=1),
-    st.dictionaries(st.text(), st.text() | st.integers(-(10**9), 10**9) | st.booleans()),
+PIECES = st.sampled_from([CALL, "<tool_call>", "</tool_call>", "<answer>", "<tool_result>", '"}'])
+NAMES = st.text() | PIECES
+PARAMETERS = st.dictionaries(
+    NAMES, st.text() | PIECES | st.integers(-(10**9), 10**9) | st.booleans()
 )
-def test_what_is_written_as_json_is_read_back(name, parameters):
-    body = json.dumps({"name": name, "parameters": parameters})
+
+
+@given(NAMES, PARAMETERS, st.sampled_from(["parameters", "arguments"]), st.booleans())
+def test_what_is_written_as_json_is_read_back(name, parameters, key, as_text):
+    given = json.dumps(parameters) if as_text and key == "arguments" else parameters
+    body = json.dumps({"name": name, key: given})
     if "</tool_call>" not in body:
         assert read_message(f"<tool_call>{body}</tool_call>").calls == (ToolCall(name, parameters),)
+
+
+@given(NAMES, PARAMETERS, st.sampled_from([None, 1]))
+def test_a_written_call_is_read_back_as_one_call(name, parameters, indent):
+    text = write_call(name, json.dumps(parameters, indent=indent, ensure_ascii=False))
+    assert read_message(text) == Message((ToolCall(name, parameters),))
+
+
+@given(
+    NAMES,
+    st.text()
+    | PIECES
+    | st.lists(st.sampled_from([CALL, "{", "}", '"', ":", ",", "[", "1", "</tool_call>"])).map(
+        "".join
+    )
+    | st.sampled_from(
+        ['{}, "x": {}', '{"a": 1}, "name": "python"', "{}}</tool_call>", "[" * 9_999]
+    ),
+)
+def test_arguments_that_are_no_object_make_one_malformed_call(name, arguments):
+    (call,) = read_message(write_call(name, arguments)).calls
+    try:
+        is_object = isinstance(json.loads(arguments or "{}"), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    assert bool(call.error) != is_object
+
+
+def test_a_written_call_can_be_encoded():
+    text = write_call("\ud800", '{"a": "\ud800"}')
+    assert text.encode()
+    assert read_message(write_call("x", "")).calls == (ToolCall("x"),)

@@ -1,8 +1,10 @@
+import json
 import pickle
 
 import pytest
 
-from mlrl_envs.errors import EndpointError, InfraError
+import mlrl_envs
+from mlrl_envs.errors import EndpointError, InfraError, InvalidArgumentError
 from mlrl_envs.models import Endpoint
 from mlrl_learners.actors import EndpointActor
 from mlrl_learners.evaluation.evaluate import evaluate
@@ -101,3 +103,60 @@ def test_an_evaluation_counts_what_the_server_counted(actor):
     result = evaluate(env_id="mlrl/story-v1", actor=actor, tasks=3)
     assert (result.tokens, result.prompt_tokens) == (3 * 2 * 2, 3 * 2 * 7)
     assert result.as_dict()["episodes"][0]["turns"][0]["prompt_tokens"]["story"] == 7
+
+
+def _as_calls(text):
+    """Return a reference as the message of a server that reads calls out of answers."""
+    *calls, rest = text.split("</tool_call>")
+    bodies = [json.loads(call.rpartition("<tool_call>")[2]) for call in calls]
+    listed = [
+        {
+            "id": f"call-{number}",
+            "type": "function",
+            "function": {"name": body["name"], "arguments": json.dumps(body["parameters"])},
+        }
+        for number, body in enumerate(bodies)
+    ]
+    return {"role": "assistant", "content": rest.strip() or None, "tool_calls": listed}
+
+
+def test_calls_of_a_server_with_tools_earn_what_the_reference_earns(chat_server):
+    options = {"tool_format": "template", "max_turns": 1}
+    env = mlrl_envs.make("mlrl/tools-v1", split="sample", **options)
+    observations, _ = env.reset(options={"task_index": 0})
+    right = env.reference_actions()
+    message_of = {observations[agent]: _as_calls(text) for agent, text in right.items()}
+
+    def answer(request):
+        message = message_of[request["messages"][-1]["content"]]
+        return 200, {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
+
+    chat_server.answer = answer
+    actor = EndpointActor(Endpoint(chat_server.url, "m"), tools="mlrl/tools-v1")
+    result = evaluate(
+        env_id="mlrl/tools-v1", split="sample", env_options=options, actor=actor, tasks=1
+    )
+    assert result.mean_return == pytest.approx(1.0)
+    schemas = mlrl_envs.tools_of("mlrl/tools-v1")
+    assert all(request["tools"] == schemas for request in chat_server.requests)
+
+
+def test_malformed_arguments_score_as_a_malformed_call(chat_server):
+    def answer(_):
+        function = {"name": "search", "arguments": '{"query": '}
+        calls = [{"id": "1", "type": "function", "function": function}]
+        message = {"role": "assistant", "content": "", "tool_calls": calls}
+        return 200, {"choices": [{"index": 0, "message": message}]}
+
+    chat_server.answer = answer
+    actor = EndpointActor(Endpoint(chat_server.url, "m"), tools="mlrl/tools-v1")
+    options = {"tool_format": "template", "max_turns": 1, "reward": "paper"}
+    result = evaluate(
+        env_id="mlrl/tools-v1", split="sample", env_options=options, actor=actor, tasks=1
+    )
+    assert result.mean_return == pytest.approx(-0.2)  # a malformed call of each agent
+
+
+def test_an_environment_without_tools_is_refused():
+    with pytest.raises(InvalidArgumentError, match=r"has no tools; .*: mlrl/tools-v1"):
+        EndpointActor(Endpoint("http://127.0.0.1:1/v1", "m"), tools="mlrl/math-v1")

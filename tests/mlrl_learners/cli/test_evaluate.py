@@ -60,6 +60,14 @@ class TestEvaluate:
         assert (status, result["mean_return"]) == (0, 0.0)
         assert {request["max_tokens"] for request in chat_server.requests} == {5}
 
+    def test_an_endpoint_is_told_the_tools_of_an_environment(self, run_dir, chat_server, capsys):
+        words = ["evaluate", str(run_dir), "--actor", f"endpoint:m@{chat_server.url}"]
+        assert run_json(capsys, *words, "--learner.tools", "mlrl/tools-v1")[0] == 0
+        names = [tool["function"]["name"] for tool in chat_server.requests[0]["tools"]]
+        assert "write_file" in names
+        assert main([*words, "--learner.tools", "mlrl/math-v1"]) == 2
+        assert "environments with tools: mlrl/tools-v1" in capsys.readouterr().err
+
     def test_a_run_that_was_started_from_python_can_be_evaluated(self, tmp_path, capsys):
         learner = mlrl_learners.make("student", agents=["left", "right"], patience=2)
         mlrl_learners.train(
