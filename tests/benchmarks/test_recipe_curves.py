@@ -3,23 +3,24 @@ import json
 import pytest
 
 from benchmarks import recipe_curves
+from benchmarks.recipe_tasks import DEFAULT, TASKS, run_config
 from mlrl_learners.config.run import load_config
 
-NAMES = (recipe_curves.DEFAULT, *recipe_curves.RECIPES)
+NAMES = (DEFAULT, *recipe_curves.RECIPES)
 
 
-@pytest.mark.parametrize("task", recipe_curves.TASKS)
+@pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 @pytest.mark.parametrize("recipe", NAMES)
 def test_recipes_differ_only_by_the_options_that_make_them(task, recipe):
-    config = recipe_curves.run_config(task, recipe, seed=3)
-    default = recipe_curves.run_config(task, recipe_curves.DEFAULT, seed=3)
+    config = run_config(task, recipe, 3, "tiny-random")
+    default = run_config(task, DEFAULT, 3, "tiny-random")
     assert config.env == default.env
     for group in ("sampling", "compute"):
         assert config.learner.options[group] == default.learner.options[group]
     assert config.learner.options["optimizer"]["lr"] == default.learner.options["optimizer"]["lr"]
     size = config.learner.options.get("group", {}).get("size", 4)
-    assert config.train.tasks_per_iteration * size == recipe_curves.TASKS[task].answers
-    if recipe != recipe_curves.DEFAULT:
+    assert config.train.tasks_per_iteration * size == task.answers
+    if recipe != DEFAULT:
         assert config.learner.name == load_config(recipe).learner.name
 
 
@@ -49,11 +50,9 @@ def small(monkeypatch):
     """Tasks of one update with a tiny model."""
     import dataclasses
 
-    imitation = dataclasses.replace(
-        recipe_curves.TASKS["math"].imitation, demonstrations=8, iterations=1
-    )
+    imitation = dataclasses.replace(TASKS["math"].imitation, demonstrations=8, iterations=1)
     options = {"sampling": {"max_new_tokens": 4}, "optimizer": {"lr": 1e-4}}
-    plan = dataclasses.replace(recipe_curves.TASKS["math"], iterations=1, answers=4, eval_tasks=2,
+    plan = dataclasses.replace(TASKS["math"], iterations=1, answers=4, eval_tasks=2,
                                learner=options, imitation=imitation)  # fmt: skip
     monkeypatch.setattr(recipe_curves, "TASKS", {"math": plan})
     monkeypatch.setattr(recipe_curves, "MODEL", "tiny-random")
