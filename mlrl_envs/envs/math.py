@@ -34,9 +34,10 @@ Cannot read:
 
 Data:
     With `source="procedural"` problems are generated from a seed (arithmetic, algebra, word
-    problems, several steps; three levels) and no data set is needed. With `source="gsm8k"` they are
-    the 8792 rows of GSM8K, MIT. K. Cobbe et al., "Training Verifiers to Solve Math Word Problems",
-    arXiv:2110.14168. The reference answer is the solution of the data, for every agent.
+    problems, several steps, inequalities; three levels) and no data set is needed. With
+    `source="gsm8k"` they are the 8792 rows of GSM8K, MIT. K. Cobbe et al., "Training Verifiers to
+    Solve Math Word Problems", arXiv:2110.14168. The reference answer is the solution of the data,
+    for every agent.
 
 Version history:
     v1: Working is read by its numbers; a contradiction is no answer. Replaces v0.
@@ -55,7 +56,7 @@ from typing import ClassVar
 from mlrl_envs.config import check_choice, check_int, checked_some
 from mlrl_envs.datasets.gsm8k import load_gsm8k
 from mlrl_envs.datasets.math import load_problems
-from mlrl_envs.datasets.math_problems import LEVELS, TOPICS
+from mlrl_envs.datasets.math_problems import DEFAULT_TOPICS, LEVELS, TOPICS
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.options import DataConfig
 from mlrl_envs.errors import InvalidArgumentError
@@ -101,7 +102,8 @@ class MathConfig(DataConfig):
         source: `"procedural"` for generated problems, `"gsm8k"` for the data set.
         num_solvers: 1 for a solver and a verifier, 2 to 9 for solvers who vote.
         require_steps: Whether agents are asked, and rewarded, for the steps of the calculation.
-        topics: Topics of generated problems: some of `arithmetic`, `algebra`, `word`, `multistep`.
+        topics: Topics of generated problems: some of `arithmetic`, `algebra`, `word`, `multistep`,
+            which are the default, and `inequality`.
         levels: Difficulties of generated problems: some of 1, 2, 3.
         problem_seed: Seed of generated problems, at least 0.
         data_path: A file with the rows of GSM8K; None searches the default locations.
@@ -111,7 +113,7 @@ class MathConfig(DataConfig):
     source: str = "procedural"
     num_solvers: int = 1
     require_steps: bool = False
-    topics: Sequence[str] = tuple(TOPICS)
+    topics: Sequence[str] = DEFAULT_TOPICS
     levels: Sequence[int] = LEVELS
     problem_seed: int = 0
 

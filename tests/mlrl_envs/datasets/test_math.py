@@ -1,6 +1,7 @@
 """Generated problems: `mlrl_envs.datasets.math` and `mlrl_envs.datasets.math_problems`."""
 
 import hashlib
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -9,12 +10,19 @@ from fractions import Fraction
 import pytest
 
 from mlrl_envs.datasets.math import SIZES, load_problems
-from mlrl_envs.datasets.math_problems import LEVELS, TOPICS, make_problem, make_problems
+from mlrl_envs.datasets.math_problems import (
+    DEFAULT_TOPICS,
+    LEVELS,
+    TOPICS,
+    make_problem,
+    make_problems,
+)
 from mlrl_envs.errors import UnknownNameError
 from mlrl_envs.parsing.numbers import read_number
 from mlrl_envs.rewards.math.equations import equations, is_backed
 
-OPTIONS = {"seed": 0, "topics": tuple(TOPICS), "levels": LEVELS}
+OPTIONS = {"seed": 0, "topics": DEFAULT_TOPICS, "levels": LEVELS}
+INEQUALITIES = {**OPTIONS, "topics": ("inequality",)}
 PROBLEMS_SHA256 = "40022a6b589db11659f126507058eecfc7d52ce4d796994358aa7b481b61124f"
 FINGERPRINT = (
     "from mlrl_envs.datasets.math import load_problems as load;import hashlib;"
@@ -24,6 +32,11 @@ FINGERPRINT = (
 
 def _all():
     return load_problems("all", **OPTIONS)
+
+
+@pytest.fixture(scope="module", params=[OPTIONS, INEQUALITIES], ids=["default", "inequality"])
+def problems(request):
+    return load_problems("all", **request.param)
 
 
 def test_problems_are_the_same_in_another_process():
@@ -55,8 +68,9 @@ def test_splits_share_no_problem_whatever_their_seeds(seeds):
     assert not {task.question for task in train} & {task.question for task in evaluation}
 
 
-def test_no_problem_comes_twice():
-    assert len({task.question for task in _all()}) == len({task.task_id for task in _all()}) == 1200
+def test_no_problem_comes_twice(problems):
+    assert len({task.question for task in problems}) == 1200
+    assert len({task.task_id for task in problems}) == 1200
 
 
 def test_another_seed_makes_others():
@@ -67,20 +81,20 @@ def test_kinds_take_turns():
     counts = Counter(
         tuple(task.task_id.split("/")[1:3]) for task in load_problems("train", **OPTIONS)
     )
-    assert len(counts) == len(TOPICS) * len(LEVELS)
+    assert len(counts) == len(DEFAULT_TOPICS) * len(LEVELS)
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
-def test_every_solution_is_true_and_leads_to_the_answer():
-    for task in _all():
+def test_every_solution_is_true_and_leads_to_the_answer(problems):
+    for task in problems:
         steps = equations(task.solution)
         assert len(steps) == len(task.solution.split("\n"))
         assert all(step.is_true for step in steps)
         assert is_backed(task.solution, read_number(task.answer), task.question)
 
 
-def test_answers_are_neither_small_nor_in_the_question():
-    for task in _all():
+def test_answers_are_neither_small_nor_in_the_question(problems):
+    for task in problems:
         answer = read_number(task.answer)
         assert abs(answer) > 9
         assert task.answer.lstrip("-") not in task.question
@@ -91,9 +105,10 @@ def test_no_answer_is_frequent():
     assert max(counts.values()) / len(_all()) < 0.02
 
 
-def test_harder_levels_take_more_steps():
+@pytest.mark.parametrize("options", [OPTIONS, INEQUALITIES], ids=["default", "inequality"])
+def test_harder_levels_take_more_steps(options):
     def mean_steps(level):
-        tasks = load_problems("train", **{**OPTIONS, "levels": (level,)})
+        tasks = load_problems("train", **{**options, "levels": (level,)})
         return sum(len(task.solution.split("\n")) for task in tasks) / len(tasks)
 
     assert mean_steps(1) < mean_steps(2) < mean_steps(3)
@@ -104,6 +119,16 @@ def test_harder_levels_take_more_steps():
 def test_one_kind_alone_can_be_had(topic, level):
     tasks = make_problems("train", size=300, seed=0, topics=[topic], levels=[level])
     assert all(task.task_id.startswith(f"math/{topic}/{level}/train/0/") for task in tasks)
+
+
+def test_the_answer_of_an_inequality_holds_and_the_next_integer_does_not():
+    form = re.compile(r"the (smallest|largest) integer ([a-z]) with (.+)\?$")
+    for task in load_problems("all", **INEQUALITIES):
+        which, name, side = form.search(task.question).groups()
+        code = re.sub(rf"(\d+){name}", rf"\1*{name}", side)
+        answer, step = int(task.answer), 1 if which == "largest" else -1
+        assert eval(code, {name: answer})
+        assert not eval(code, {name: answer + step})
 
 
 def test_things_that_are_counted_stay_whole():
