@@ -113,7 +113,9 @@ SAID = {
     "several_environments.py": "kuhn: return",
     "sft_to_ppo.py": "return",
     "sft_world_model.py": "loss",
+    "summarise.py": "return",
     "tools.py": "True",
+    "translate.py": "return",
     "workflow.py": "return",
 }
 THIRD_PARTY = {"comlrl_magrpo.py", "openai_loop.py", "trl_grpo.py"}
