@@ -5,6 +5,7 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mlrl_learners.report.chart_scales import number
 from mlrl_learners.report.configuration import planned_iterations
@@ -39,9 +40,20 @@ def command_of(environment: str) -> str:
     """Return the command in an `environment.json`; empty if there is none."""
     try:
         command = json.loads(environment)["command"]
-        return shlex.join(["mlrl", *map(str, command[1:])]) if isinstance(command, list) else ""
+        if not isinstance(command, list) or not command:
+            return ""
+        return shlex.join([*_program(str(command[0])), *map(str, command[1:])])
     except UNREADABLE:
         return ""
+
+
+def _program(path: str) -> list[str]:
+    """Return how a program is called whose `sys.argv` begins with a path."""
+    file = Path(path)
+    if file.name == "__main__.py":
+        is_ours = file.parent.name == "mlrl_learners"
+        return ["mlrl"] if is_ours else ["python", "-m", file.parent.name]
+    return ["python", file.name] if file.suffix == ".py" else [file.name or "python"]
 
 
 def draw_overview(overview: Overview) -> Html:

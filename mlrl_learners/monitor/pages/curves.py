@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from mlrl_learners.monitor.library import MonitoredRun
+from mlrl_learners.monitor.library import DISTINCT, MonitoredRun
 from mlrl_learners.monitor.pages.layout import address, frame, hidden, options
 from mlrl_learners.monitor.query import number_or_none
 from mlrl_learners.monitor.states import done_iterations, state_of
@@ -91,14 +91,14 @@ class View:
         if not self.group:
             return [_curves(run) for run in self.runs]
         return [
-            mean_curves(name, [_curves(run) for run in runs], color=runs[0].color)
+            mean_curves(name, [_curves(run) for run in runs], color=_color_of(runs))
             for name, runs in self._groups().items()
         ]
 
     def lines(self) -> dict[str, tuple[str, int]]:
         """Return name of a run -> name and colour of its line."""
         return {
-            run.name: (name if self.group else run.name, runs[0].color if self.group else run.color)
+            run.name: (name, _color_of(runs)) if self.group else (run.name, run.color)
             for name, runs in self._groups().items()
             for run in runs
         }
@@ -109,6 +109,11 @@ class View:
         for run in self.runs:
             found.setdefault(_group_key(run, self.group), []).append(run)
         return {_group_name(runs): runs for runs in found.values()}
+
+
+def _color_of(group: Sequence[MonitoredRun]) -> int:
+    """Return the colour of a group: the first of its runs' that differs most from others."""
+    return next((run.color for run in group if run.color < DISTINCT), group[0].color)
 
 
 def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:
