@@ -25,15 +25,15 @@ from mlrl_learners.runs.files import (
 from mlrl_learners.runs.regular import read_text
 from mlrl_learners.runs.stored import UNREADABLE
 
-__all__ = ["DISTINCT", "Library", "MonitoredRun"]
+__all__ = ["Library", "MonitoredRun"]
 
 _FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 _DEEPEST = 4
 _NOT_RUNS = frozenset({"checkpoints", "wandb", "tensorboard"})
 _RESCAN_SECONDS = 2.0
 _MOST_RESULT = 1 << 24
-DISTINCT = 7
-"""Number of colours that differ most; grey and the others are for more runs than these."""
+_DISTINCT = 7
+"""Number of colours that differ most, the first of the palette; the others are for more runs."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +154,9 @@ def _find(root: Path) -> Iterator[tuple[str, Path]]:
 def _free_color(name: str, taken: Collection[int]) -> int:
     """Return the colour that follows from a name, or the next one that no other run has."""
     first = zlib.crc32(name.encode("utf-8"))
-    more = COLORS - DISTINCT
-    colors = [(first + step) % DISTINCT for step in range(DISTINCT)]
-    colors += [DISTINCT + (first + step) % more for step in range(more)]
+    more = COLORS - _DISTINCT
+    colors = [(first + step) % _DISTINCT for step in range(_DISTINCT)]
+    colors += [_DISTINCT + (first + step) % more for step in range(more)]
     return next((color for color in colors if color not in taken), first % COLORS)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from mlrl_learners.monitor.library import DISTINCT, MonitoredRun
+from mlrl_learners.monitor.library import MonitoredRun
 from mlrl_learners.monitor.pages.layout import address, frame, hidden, options
 from mlrl_learners.monitor.query import number_or_none
 from mlrl_learners.monitor.states import done_iterations, state_of
@@ -112,8 +112,8 @@ class View:
 
 
 def _color_of(group: Sequence[MonitoredRun]) -> int:
-    """Return the colour of a group: the first of its runs' that differs most from others."""
-    return next((run.color for run in group if run.color < DISTINCT), group[0].color)
+    """Return the colour of a group: the first in the palette of those of its runs."""
+    return min(run.color for run in group)
 
 
 def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:
