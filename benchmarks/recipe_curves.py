@@ -182,6 +182,9 @@ def _finish(config: RunConfig, run_dir: Path) -> bool:
 def _record(task: str, recipe: str, seed: int, runs: Path) -> dict[str, Any] | None:
     """Return the figures of a finished run; None for another."""
     run_dir = _folder(runs, task, recipe, seed)
+    if not run_dir.exists():
+        print(f"left out: {task}, {recipe}, seed {seed}: not trained", file=sys.stderr)
+        return None
     metrics = list(JsonlFile(run_dir / "metrics.jsonl").records())
     held_out: dict[Any, Any] = {
         each["iteration"]: each["mean_return"]
