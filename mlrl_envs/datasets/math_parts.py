@@ -1,4 +1,4 @@
-"""What generated math problems are made of: a question, true equations, and an answer."""
+"""Parts of generated math problems: a question, true equations, and an answer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -264,11 +264,8 @@ def add_agent_stats(
     owners = owners.to(entropy.device)
     current = logprobs.detach()
     kl = kl_estimate(sampled_logprobs(samples).to(current.device), current, "k3")
-    for kind, values in (
-        ("tokens", torch.ones_like(kl)),
-        ("entropy", entropy.detach()),
-        ("kl", kl),
-    ):
+    tokens = torch.ones_like(kl)
+    for kind, values in (("tokens", tokens), ("entropy", entropy.detach()), ("kl", kl)):
         sums = kl.new_zeros(len(names)).index_add(0, owners, values)
         for agent, total in zip(names, sums.tolist(), strict=True):
             stats[f"{agent}/{kind}"] += total

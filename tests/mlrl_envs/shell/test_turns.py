@@ -1,4 +1,4 @@
-"""Who acts in a turn, who waits, who has left; and chance that follows the seed."""
+"""Agents that act, wait or have left in a turn, and chance that follows the seed."""
 
 import copy
 import pickle

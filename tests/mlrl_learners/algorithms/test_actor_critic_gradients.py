@@ -1,11 +1,11 @@
-"""Which changes leave the gradients of policies and critics equal, and which do not."""
+"""Invariances of the gradients of policies and critics."""
 
 import math
 
 import pytest
 import torch
 
-from mlrl_learners.types import Node, Rollout
+from tests.mlrl_learners.algorithms.changed_rollouts import relabelled
 
 AGENTS = ("left", "right")
 
@@ -55,16 +55,7 @@ def test_relabelling_agents_that_share_weights_leaves_every_gradient_equal(
     learner = make(critic={"kind": critic}, team={"share_weights": True}, optimizer={"epochs": 1})
     rollouts = toy.play(learner)
     expected = toy.gradients(learner, rollouts, monkeypatch)
-    other = {"left": "right", "right": "left"}
-    swapped = [
-        Rollout("t", r.task_id, AGENTS, Node(
-            0, r.root.observations,
-            {other[agent]: group for agent, group in r.root.completions.items()},
-            r.root.steps,
-        ))
-        for r in rollouts
-    ]  # fmt: skip
-    assert_close(toy.gradients(learner, swapped, monkeypatch), expected)
+    assert_close(toy.gradients(learner, relabelled(rollouts), monkeypatch), expected)
 
 
 def test_the_presets_differ_by_what_their_names_say(make, toy, monkeypatch):

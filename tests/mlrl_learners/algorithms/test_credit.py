@@ -1,4 +1,4 @@
-"""What part of a shared reward each agent is credited with (`credit.kind`)."""
+"""Credit of each agent for a shared reward (`credit.kind`)."""
 
 import pytest
 import torch

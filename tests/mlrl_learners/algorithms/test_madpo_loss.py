@@ -7,9 +7,8 @@ from mlrl_learners.algorithms.pair_loss import pair_loss
 from mlrl_learners.algorithms.preference_options import PreferenceLossOptions
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.functional.preferences import preference_loss
-from mlrl_learners.types import Node, Rollout
+from tests.mlrl_learners.algorithms.changed_rollouts import relabelled
 from tests.mlrl_learners.algorithms.preference_learners import (
-    AGENTS,
     disturb,
     episode,
     make,
@@ -126,14 +125,5 @@ def test_relabelling_agents_that_share_weights_leaves_the_gradient_equal(toy, mo
     learner = make(team={"share_weights": True})
     rollouts = toy.play(learner)
     expected = toy.gradients(learner, rollouts, monkeypatch)
-    other = {"left": "right", "right": "left"}
-    swapped = [
-        Rollout("t", r.task_id, AGENTS, Node(
-            0, r.root.observations,
-            {other[agent]: group for agent, group in r.root.completions.items()},
-            r.root.steps,
-        ))
-        for r in rollouts
-    ]  # fmt: skip
-    found = toy.gradients(learner, swapped, monkeypatch)
+    found = toy.gradients(learner, relabelled(rollouts), monkeypatch)
     assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(found, expected, strict=True))

@@ -1,10 +1,10 @@
-"""Which changes leave the gradient of MAGRPO equal, and which do not."""
+"""Invariances of the gradient of MAGRPO."""
 
 import pytest
 import torch
 
 import mlrl_learners
-from mlrl_learners.types import Node, Rollout
+from tests.mlrl_learners.algorithms.changed_rollouts import relabelled
 from tests.mlrl_learners.algorithms.magrpo_learners import AGENTS, SMALL, letters, make, rollouts_of
 
 
@@ -46,16 +46,7 @@ def test_relabelling_agents_that_share_weights_leaves_the_gradient_equal(monkeyp
     learner = make(team={"share_weights": True})
     rollouts = rollouts_of(learner, letters)
     expected = gradient(learner, rollouts, monkeypatch)
-    other = {"left": "right", "right": "left"}
-    swapped = [
-        Rollout("t", r.task_id, AGENTS, Node(
-            0, r.root.observations,
-            {other[agent]: group for agent, group in r.root.completions.items()},
-            r.root.steps,
-        ))
-        for r in rollouts
-    ]  # fmt: skip
-    assert torch.allclose(gradient(learner, swapped, monkeypatch), expected, atol=1e-6)
+    assert torch.allclose(gradient(learner, relabelled(rollouts), monkeypatch), expected, atol=1e-6)
 
 
 def test_leaving_out_equal_groups_leaves_the_gradient_equal(monkeypatch):

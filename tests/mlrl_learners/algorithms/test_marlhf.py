@@ -1,5 +1,3 @@
-import json
-
 import pytest
 import torch
 
@@ -9,6 +7,7 @@ from mlrl_learners.errors import CheckpointError, ConfigError, UnknownNameError
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.testing import check_learner
 from mlrl_learners.types import RolloutConfig
+from tests.mlrl_learners.algorithms.preference_learners import episode, write
 
 AGENTS = ("left", "right")
 TEAM_METHODS = ["magrpo", "mareinforce", "marloo", "maremax", "ippo", "mappo", "iac", "maac"]
@@ -28,20 +27,6 @@ def make(seed=0, agents=AGENTS, **options):
 def weights(learner):
     policies = [p for policy in learner.policies.values() for p in policy.model.parameters()]
     return [p.clone() for p in [*policies, *learner.reward_model._optimizer.parameters]]
-
-
-def episode(left, right, earned, prompt="one"):
-    turn = {
-        "observations": dict.fromkeys(AGENTS, prompt),
-        "actions": {"left": left, "right": right},
-        "rewards": dict.fromkeys(AGENTS, earned),
-    }
-    return {"return": earned, "turns": [turn]}
-
-
-def write(path, *episodes):
-    path.write_text("".join(json.dumps(each) + "\n" for each in episodes))
-    return str(path)
 
 
 def prompts_file(path, count):

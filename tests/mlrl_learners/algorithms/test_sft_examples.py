@@ -1,4 +1,4 @@
-"""What an imitating learner takes as an example, from a file or from its own answers."""
+"""Examples of imitation, from a file or from the learner's own answers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What tests of commands share: the fake environment's id, and a command's JSON."""
+"""Helpers of the tests of commands: the id of a fake environment, and the JSON of a command."""
 
 import json
 
