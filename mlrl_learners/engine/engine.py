@@ -32,7 +32,6 @@ from mlrl_learners.engine.model_checks import enable_checkpointing
 from mlrl_learners.engine.preparation import prepare
 from mlrl_learners.engine.sampling import SamplingConfig
 from mlrl_learners.engine.selection import Precision, ReaderName, autocast, select_mode
-from mlrl_learners.errors import ConfigError
 from mlrl_learners.processes.work_sharing import deal, world
 
 __all__ = ["Engine"]
@@ -48,7 +47,8 @@ class Engine:
 
     Args:
         model: A `transformers` causal language model.
-        precision: `"bf16"` and `"fp16"` compute under autocast; the weights keep their type.
+        precision: `"bf16"` and `"fp16"` compute under autocast; the weights keep their type. On a
+            processor without bfloat16 products, `"bf16"` computes in float32, with a warning.
         gradient_checkpointing: Recompute activations in the backward pass to save memory.
 
     Attributes:
@@ -68,13 +68,11 @@ class Engine:
         precision: Precision = "float32",
         gradient_checkpointing: bool = False,
     ) -> None:
-        if precision not in ("float32", "bf16", "fp16"):
-            raise ConfigError(f"precision must be float32, bf16 or fp16, got {precision!r}")
         self.model = prepare(model)
-        self.precision = precision
         self.gradient_checkpointing = gradient_checkpointing
         self.adapters: AdapterLayers | None = None
         self.mode = select_mode(self.model, precision)
+        self.precision = self.mode.precision
         self.recorder = GraphRecorder(self.device) if self.mode.reader == "static" else None
         if gradient_checkpointing:
             enable_checkpointing(self.model)

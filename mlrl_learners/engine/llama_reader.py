@@ -15,8 +15,8 @@ from torch.distributed.tensor import DTensor
 from torch.nn.functional import embedding, rms_norm, scaled_dot_product_attention
 
 from mlrl_learners.engine.growing_cache import ROOM_TOKENS
-from mlrl_learners.engine.kernels.onednn import has_onednn, pack_weight, product
-from mlrl_learners.engine.onednn_layers import MAX_PACKED_BYTES, PACKED_DTYPES, OneDnnLinear
+from mlrl_learners.engine.kernels.onednn import pack_weight, packs, product
+from mlrl_learners.engine.onednn_layers import MAX_PACKED_BYTES, OneDnnLinear
 from mlrl_learners.engine.reader import Reader
 
 __all__ = ["LlamaCache", "LlamaReader"]
@@ -99,7 +99,7 @@ class LlamaReader(Reader[LlamaCache]):
         """Return whether a model has this layout, on a CPU, unsharded, without hooks or windows."""
         family = type(model)
         known = family.__module__.startswith("transformers.") and family.__name__ in LAYOUTS
-        if not known or not has_onednn():
+        if not known or not packs(_dtype(model)):
             return False
         kinds = getattr(model.config, "layer_types", None) or ()
         windowed = getattr(model.config, "sliding_window", None)  # some families read only this
@@ -114,7 +114,6 @@ class LlamaReader(Reader[LlamaCache]):
             and type(model.model.embed_tokens) is nn.Embedding
             and not any(_is_altered(module) for module in model.modules())
             and len({weight.dtype for weight in weights}) == 1
-            and _dtype(model) in PACKED_DTYPES
             and num_bytes <= MAX_PACKED_BYTES
         )
 

@@ -7,12 +7,11 @@ import torch
 from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 
-from mlrl_learners.engine.kernels.onednn import has_onednn, linear, pack_weight, product
+from mlrl_learners.engine.kernels.onednn import has_onednn, linear, pack_weight, packs, product
 
 __all__ = ["OneDnnLinear", "packed_weights", "use_onednn_layers"]
 
 MAX_PACKED_BYTES = 4 << 30  # packed weights are a copy, which must not fill the memory
-PACKED_DTYPES = (torch.float32, torch.bfloat16)
 
 
 class OneDnnLinear(nn.Linear):
@@ -67,7 +66,7 @@ def packed_weights(model: nn.Module, num_rows: int) -> Iterator[None]:
     num_bytes = sum(
         x.weight.numel() * dtype.itemsize for x, dtype in zip(layers, dtypes, strict=True)
     )
-    if num_bytes > MAX_PACKED_BYTES or not set(dtypes) <= set(PACKED_DTYPES):
+    if num_bytes > MAX_PACKED_BYTES or not all(map(packs, dtypes)):
         layers = []
     try:
         for layer, dtype in zip(layers, dtypes, strict=False):

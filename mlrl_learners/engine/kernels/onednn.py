@@ -2,7 +2,8 @@
 
 PyTorch computes float32 products on a CPU with MKL, which on many processors is half as fast as
 oneDNN, and slower still for the few rows of a decoding step; bfloat16 products use oneDNN anyway.
-Weights that are read at every step can be packed into oneDNN's layout once.
+Weights that are read at every step can be packed into oneDNN's layout once, in the types that this
+processor has products for.
 """
 
 import functools
@@ -12,7 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["has_onednn", "linear", "pack_weight", "product"]
+__all__ = ["has_onednn", "linear", "pack_weight", "packs", "product"]
+
+PACKED_DTYPES = (torch.float32, torch.bfloat16)
 
 
 @functools.cache
@@ -25,6 +28,21 @@ def has_onednn() -> bool:
     except (AttributeError, RuntimeError):  # another build of torch, another processor
         return False
     return same and packed
+
+
+@functools.cache
+def packs(dtype: torch.dtype) -> bool:
+    """Return whether weights of a type can be packed: bfloat16 needs AVX-512 or a newer processor.
+
+    Without these instructions PyTorch computes bfloat16 products with a reference implementation.
+    """
+    if dtype not in PACKED_DTYPES or not has_onednn():
+        return False
+    try:
+        pack_weight(torch.zeros(4, 3, dtype=dtype), 2)
+    except RuntimeError:
+        return False
+    return True
 
 
 def product(rows: Tensor, weight: Tensor) -> Tensor:

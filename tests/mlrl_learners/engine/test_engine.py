@@ -7,7 +7,8 @@ from dataclasses import FrozenInstanceError
 import pytest
 import torch
 
-from mlrl_learners.engine import Engine, SamplingConfig, TokenRow
+from mlrl_learners.engine import Engine, SamplingConfig, TokenRow, selection
+from mlrl_learners.engine.kernels import onednn
 from mlrl_learners.engine.kernels.onednn import has_onednn
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import tiny_model
@@ -33,9 +34,9 @@ def test_the_chosen_path_is_described():
 
 
 def test_a_family_without_a_reader_of_its_own_is_read_through_its_module():
-    mode = Engine(tiny_model(family="gpt2")[0], precision="bf16").mode
-    assert (mode.reader, mode.precision) == ("module", "bf16")
-    assert str(mode) == "module reader, packed prompts, bf16 (no faster reader for it on cpu)"
+    mode = Engine(tiny_model(family="gpt2")[0]).mode
+    assert (mode.reader, mode.precision) == ("module", "float32")
+    assert str(mode) == "module reader, packed prompts, float32 (no faster reader for it on cpu)"
 
 
 @needs_onednn
@@ -101,3 +102,32 @@ def test_an_unknown_name_is_an_attribute_error():
 
     with pytest.raises(AttributeError, match="has no attribute 'Motor'"):
         _ = mlrl_learners.engine.Motor
+
+
+def test_without_bfloat16_products_bf16_is_computed_in_float32(monkeypatch):
+    monkeypatch.setattr(selection, "packs", lambda dtype: dtype == torch.float32)
+    with pytest.warns(RuntimeWarning, match="no bfloat16 products"):
+        engine = Engine(tiny_model(0)[0], precision="bf16")
+    assert engine.precision == engine.mode.precision == "float32"
+    row = [TokenRow([1, 2], [3, 4])]
+    exact = Engine(tiny_model(0)[0]).logprobs(row, temperature=1.0)[0]
+    assert torch.equal(engine.logprobs(row, temperature=1.0)[0], exact)
+
+
+def test_weights_that_cannot_be_packed_are_sampled_from_unpacked(monkeypatch):
+    monkeypatch.setattr(onednn, "pack_weight", _refuse_bfloat16)
+    onednn.packs.cache_clear()
+    try:
+        engine = Engine(tiny_model(0)[0].to(torch.bfloat16))
+        config = SamplingConfig(max_new_tokens=3)
+        ((answer,),) = engine.sample([[1, 2]], 1, config, eos_ids=[], seeds=[0])
+    finally:
+        onednn.packs.cache_clear()
+    assert engine.mode.reader == "module"
+    assert len(answer.token_ids) == 3
+
+
+def _refuse_bfloat16(weight, num_rows):
+    if weight.dtype == torch.bfloat16:
+        raise RuntimeError("bf16 path needs the cpu support avx512bw")
+    return weight

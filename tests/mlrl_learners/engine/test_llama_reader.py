@@ -10,6 +10,7 @@ from mlrl_learners.engine.kernels.onednn import has_onednn
 from mlrl_learners.engine.llama_reader import LlamaReader
 from mlrl_learners.engine.onednn_layers import use_onednn_layers
 from mlrl_learners.policies import Policy, tiny_model
+from tests.mlrl_learners.processors import needs_bfloat16
 
 pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
 
@@ -117,6 +118,7 @@ def test_weights_are_read_as_they_are_when_sampling_begins(sample, compare):
     compare(after, sample(policy, seed=None))
 
 
+@needs_bfloat16
 @pytest.mark.parametrize("family", FAMILIES)
 def test_under_autocast_it_is_as_near_to_float32_as_the_models_own(family):
     model, _ = model_of(family, **FAMILIES[family])
@@ -134,6 +136,7 @@ def test_under_autocast_it_is_as_near_to_float32_as_the_models_own(family):
     assert errors[0] < 0.05 * exact.abs().mean()
 
 
+@needs_bfloat16
 @pytest.mark.parametrize("family", FAMILIES)
 def test_weights_in_bfloat16_are_supported(family):
     model, _ = model_of(family, **FAMILIES[family])

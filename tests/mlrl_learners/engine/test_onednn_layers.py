@@ -9,6 +9,7 @@ from mlrl_learners.engine import onednn_layers
 from mlrl_learners.engine.kernels.onednn import has_onednn
 from mlrl_learners.engine.onednn_layers import OneDnnLinear, packed_weights, use_onednn_layers
 from mlrl_learners.policies import tiny_model
+from tests.mlrl_learners.processors import needs_bfloat16
 
 IDS = torch.tensor([[5, 6, 7, 8], [9, 10, 11, 12]])
 pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
@@ -52,7 +53,7 @@ def test_copies_and_pickles_stay_fast():
         assert torch.equal(copied.weight, layer.weight)
 
 
-@pytest.mark.parametrize("bf16", [False, True])
+@pytest.mark.parametrize("bf16", [False, pytest.param(True, marks=needs_bfloat16)])
 @torch.no_grad()
 def test_packed_weights_give_the_same_logits_and_are_dropped(bf16):
     model = make_model(fast=True)

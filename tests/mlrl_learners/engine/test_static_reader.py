@@ -12,6 +12,7 @@ from mlrl_learners.engine.frozen_casts import frozen_casts
 from mlrl_learners.engine.reader import LOOK_STEPS
 from mlrl_learners.engine.static_reader import RECORDED_STEPS, WARM_UPS, StaticReader
 from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
+from tests.mlrl_learners.processors import needs_bfloat16
 
 LENGTH = 40
 SIZES = {
@@ -206,6 +207,7 @@ def test_keys_cast_when_they_are_written_are_those_cast_when_they_are_read(
     assert sample(half_policy) == early
 
 
+@needs_bfloat16
 def test_keys_lie_in_the_type_that_attention_reads_them_in(make_recorder, monkeypatch, sample):
     kept = []
     policy = policy_of(precision="bf16")

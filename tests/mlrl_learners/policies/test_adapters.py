@@ -7,6 +7,7 @@ from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import CheckpointError, ConfigError, UnknownNameError
 from mlrl_learners.policies import ChatFormat, Policy, SamplingConfig, tiny_model
 from mlrl_learners.policies.adapters import AdapterConfig, fingerprint
+from tests.mlrl_learners.processors import needs_bfloat16
 
 TEXTS = ["hi", "a much longer prompt that needs padding", "mid one"]
 SAMPLING = SamplingConfig(max_new_tokens=12, temperature=0.7, top_p=0.9)
@@ -189,6 +190,7 @@ def test_bfloat16_bases_have_float32_adapters(stir):
     assert sample(policy, ["a", None, "a"])
 
 
+@needs_bfloat16
 def test_bfloat16_autocast_stays_close_to_float32(make_policies):
     _, exact, _ = make_policies()
     _, rough, _ = make_policies(precision="bf16")

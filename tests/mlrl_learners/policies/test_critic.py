@@ -4,6 +4,7 @@ import torch
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import Policy, tiny_model
 from mlrl_learners.policies.critic import Critic
+from tests.mlrl_learners.processors import needs_bfloat16
 
 PROMPTS = [(5, 6, 7), (1,), (256, 4, 256, 3), (5, 6, 7), (9, 8, 7, 6, 5, 4, 3, 2)]
 
@@ -61,6 +62,7 @@ def test_a_critic_trains_a_model_of_its_own_but_never_the_actors():
     assert decoder < {id(p) for p in own.parameters()}
 
 
+@needs_bfloat16
 def test_the_head_computes_in_float32_under_autocast():
     exact, rough = make_critic().values(PROMPTS), make_critic(precision="bf16").values(PROMPTS)
     assert rough.dtype == torch.float32

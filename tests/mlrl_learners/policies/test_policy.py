@@ -6,6 +6,7 @@ from mlrl_learners.engine.decoding import DecodingTask
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import AdapterConfig, ChatFormat, Policy, SamplingConfig, tiny_model
 from mlrl_learners.seeding import CallSeeds
+from tests.mlrl_learners.processors import needs_bfloat16
 
 TEXTS = ["hi", "a much longer prompt that needs padding <|im_end|> inside", "mid one"]
 
@@ -109,6 +110,7 @@ def test_the_same_seed_draws_the_same_tokens_and_another_does_not(policy):
     assert tokens_of(sample(policy, prompts)) != tokens_of(sample(policy, prompts, seed=1))
 
 
+@needs_bfloat16
 def test_bfloat16_autocast_leaves_the_weights_in_float32():
     policy = make_policy(precision="bf16")
     sample(policy, prompts_of(policy))
