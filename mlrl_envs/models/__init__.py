@@ -10,6 +10,7 @@ from mlrl_envs.models.client import API_KEY_VARIABLE
 from mlrl_envs.models.endpoint import Endpoint, as_endpoint
 from mlrl_envs.models.smollm2 import SMOLLM2, smollm2_folder
 from mlrl_envs.models.tokens import TokenReply, TokenRequest
+from mlrl_envs.models.weights import WeightProtocol, load_weights
 from mlrl_envs.types import Messages
 
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "Messages",
     "TokenReply",
     "TokenRequest",
+    "WeightProtocol",
     "as_endpoint",
+    "load_weights",
     "smollm2_folder",
 ]

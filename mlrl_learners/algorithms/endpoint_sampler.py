@@ -2,74 +2,23 @@
 
 A server (`mlrl_envs.models.tokens`) answers the token ids of each prompt with token ids and
 log-probabilities. Its weights may differ from the trained ones, in version, precision or kernels:
-the option group `importance` corrects for it. Updating the weights of the server is left to the
-user.
+the option group `importance` corrects for it. `sampler.update` says who renews its weights.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from mlrl_envs.errors import EndpointError, InvalidArgumentError
-from mlrl_envs.models import Endpoint, TokenReply, TokenRequest
-from mlrl_learners.config.options import check_unread
-from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_envs.errors import EndpointError
+from mlrl_envs.models import TokenReply, TokenRequest
+from mlrl_learners.algorithms.sampler_options import SamplerOptions
+from mlrl_learners.algorithms.server_weights import ServerWeights, policies_by_model
+from mlrl_learners.errors import unknown_name
 from mlrl_learners.policies import Policy, SamplingConfig, StopTexts
 from mlrl_learners.processes.work_sharing import spread
 from mlrl_learners.types import AgentID, Completion
 
-__all__ = ["EndpointSampler", "SamplerOptions"]
-
-
-@dataclass(frozen=True)
-class SamplerOptions:
-    """Who samples rollouts: the trained model, or an OpenAI-compatible server with token ids.
-
-    Attributes:
-        endpoint: Address of the server, such as `http://127.0.0.1:8000/v1`; empty to sample from
-            the trained model. Evaluations are always played by the trained model.
-        model: Name of the model on the server, for all trained agents or by agent; agents that are
-            left out are played by the trained model.
-        timeout_seconds: Time limit of one request in seconds, above 0.
-        max_retries: Number of retries after a temporary failure, at least 0.
-        max_concurrency: Largest number of parallel requests, at least 1.
-    """
-
-    endpoint: str = ""
-    model: str | Mapping[str, str] = ""
-    timeout_seconds: float = 600.0
-    max_retries: int = 5
-    max_concurrency: int = 64
-
-    def __post_init__(self) -> None:
-        """Check ranges.
-
-        Raises:
-            ConfigError: If a value is outside its range, or has no effect beside another.
-        """
-        if not self.endpoint:
-            names = ("model", "timeout_seconds", "max_retries", "max_concurrency")
-            check_unread(self, names, "an empty sampler.endpoint: set it to an address")
-            return
-        if not self.model:
-            raise ConfigError(f"model must name a model on {self.endpoint}, got {self.model!r}")
-        try:
-            for name in [self.model] if isinstance(self.model, str) else self.model.values():
-                self.open(name, SamplingConfig())
-        except InvalidArgumentError as error:
-            raise ConfigError(str(error).replace("base_url", "endpoint")) from None
-
-    def open(self, model: str, sampling: SamplingConfig) -> Endpoint:
-        """Return the endpoint of a model on the server."""
-        return Endpoint(
-            self.endpoint,
-            model,
-            timeout_seconds=float(self.timeout_seconds),
-            max_retries=self.max_retries,
-            max_tokens=sampling.max_new_tokens,
-            temperature=sampling.temperature,
-            top_p=sampling.top_p,
-            max_concurrency=self.max_concurrency,
-        )
+__all__ = ["EndpointSampler"]
 
 
 @dataclass
@@ -80,31 +29,57 @@ class EndpointSampler:
         models: Name of the model on the server by agent; other agents are not asked for.
         options: Address and limits of the server.
         sampling: Length and temperature of answers.
+        weights: The weights of the server, if the trainer renews them.
         versions: Versions of the server's weights since `take_metrics`, where it gives any.
     """
 
     models: Mapping[AgentID, str]
     options: SamplerOptions
     sampling: SamplingConfig
+    weights: ServerWeights | None = None
     versions: list[float] = field(default_factory=list)
 
     @classmethod
     def of(
-        cls, options: SamplerOptions, sampling: SamplingConfig, learning: Sequence[AgentID]
+        cls,
+        options: SamplerOptions,
+        sampling: SamplingConfig,
+        learning: Mapping[AgentID, Policy],
     ) -> "EndpointSampler | None":
         """Return the sampler of the trained agents; None if the options name no server.
 
+        Args:
+            options: The server.
+            sampling: Length and temperature of answers.
+            learning: Policy of each trained agent.
+
         Raises:
             UnknownNameError: If `options.model` names an agent that is not trained.
+            ConfigError: If the server cannot take the weights of these policies.
         """
         if not options.endpoint:
             return None
         if isinstance(options.model, str):
-            return cls(dict.fromkeys(learning, options.model), options, sampling)
-        for agent in options.model:
+            models = dict.fromkeys(learning, options.model)
+        else:
+            models = dict(options.model)
+        for agent in models:
             if agent not in learning:
-                raise unknown_name("trained agent", agent, learning)
-        return cls(dict(options.model), options, sampling)
+                raise unknown_name("trained agent", agent, list(learning))
+        if options.update == "none":
+            return cls(models, options, sampling)
+        weights = ServerWeights(
+            options.update,
+            Path(options.weights_folder),
+            policies_by_model(options.update, models, learning),
+            lambda model: options.open(model, sampling),
+        )
+        return cls(models, options, sampling, weights)
+
+    def expire(self) -> None:
+        """Note that the trained weights have changed."""
+        if self.weights is not None:
+            self.weights.is_current = False
 
     def complete(
         self,
@@ -123,9 +98,13 @@ class EndpointSampler:
             num_samples: Answers of each, G.
             seeds: Sampling seed of each prompt, in [0, 2**31).
 
+        The server loads the trained weights first, if it has older ones and `weights` is set.
+
         Raises:
             EndpointError: If a request fails, or an answer is not of the policy's vocabulary.
         """
+        if self.weights is not None:
+            self.weights.renew()
         requests = [
             TokenRequest(prompt, num_samples, seed, policy.eos_ids, self.sampling.stop)
             for prompt, seed, policy in zip(prompts, seeds, policies, strict=True)

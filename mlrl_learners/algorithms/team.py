@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from mlrl_learners.algorithms.endpoint_sampler import EndpointSampler, SamplerOptions
+from mlrl_learners.algorithms.endpoint_sampler import EndpointSampler
+from mlrl_learners.algorithms.sampler_options import SamplerOptions
 from mlrl_learners.algorithms.team_formats import chat_formats
 from mlrl_learners.algorithms.team_models import (
     TeamModels,
@@ -136,7 +137,8 @@ class Team(TeamWeights):
         self._formats = chat_formats(
             {agent: self._policy(agent) for agent in self.agents}, config.team, config.sampling
         )
-        self.sampler = EndpointSampler.of(config.sampler, config.sampling, self.learning)
+        trained = {agent: self._policy(agent) for agent in self.learning}
+        self.sampler = EndpointSampler.of(config.sampler, config.sampling, trained)
 
     def act(
         self,
@@ -236,6 +238,8 @@ class Team(TeamWeights):
         for name, optimizer in self.optimizers.items():
             restore(path / name / "optimizer.pt", optimizer.load_state_dict)
         restore(path / "generator.pt", self._load_draws)
+        if self.sampler is not None:
+            self.sampler.expire()
 
     def trained_by(self, name: str) -> set[AgentID]:
         """Return the agents whose answers train a policy."""
@@ -261,6 +265,8 @@ class Team(TeamWeights):
         """
         for optimizer in self._every_optimizer():
             optimizer.begin_update()
+        if self.sampler is not None:
+            self.sampler.expire()
 
     def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
         yield from self.optimizers.values()

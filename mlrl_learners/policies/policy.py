@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from mlrl_learners.engine import Engine, Precision, SampledTokens, SamplingConfig, TokenRow
+from mlrl_learners.engine.sharding import is_sharded
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
 from mlrl_learners.policies.chat import end_of_turn, eos_ids
@@ -74,6 +75,11 @@ class Policy:
     def max_positions(self) -> int | None:
         """Most tokens that the model can read, if its configuration says so."""
         return getattr(self.model.config, "max_position_embeddings", None)
+
+    @property
+    def is_sharded(self) -> bool:
+        """Whether weights are sharded over processes, which must then all take part in `save`."""
+        return is_sharded(self.model)
 
     def new_loss_scale(self) -> LossScale:
         """Return a scale for losses of this policy, active if gradients pass through float16."""

@@ -107,3 +107,26 @@ def test_a_run_is_trained_on_rollouts_of_the_server(server, tmp_path):
     assert server.batcher.num_batches > before
     (*_, last) = (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()
     assert "sampler/newest_weights" in last
+
+
+def test_the_server_loads_the_weights_of_the_trainer_before_each_collection(open_server, tmp_path):
+    pytest.importorskip("openai")
+    server = open_server(reload_from=tmp_path)
+    sampler = {"update": "mlrl", "weights_folder": str(tmp_path / "weights")}
+    team = make(
+        "magrpo", agents=["a"], model="tiny-random", group={"size": 2},
+        sampling={"max_new_tokens": 6, "top_p": 1.0, "temperature": 1.0},
+        sampler={"endpoint": server.url, "model": "tiny-random", **sampler},
+        importance={"correction": "token_truncate"},
+    )  # fmt: skip
+    policy = team.policies["a"]
+    for version in (1.0, 2.0):
+        with torch.no_grad():
+            policy.model.lm_head.weight.mul_(0.7)
+        team.begin_update()
+        ((answers,),) = (found.values() for found in team.act([{"a": "x"}], num_samples=2))
+        row = TokenRow(answers[0].prompt_ids, answers[0].token_ids)
+        with torch.no_grad():
+            expected = policy.logprobs([row], temperature=1.0)[0].tolist()
+        assert answers[0].logprobs == pytest.approx(expected, abs=1e-4)
+        assert team.sampler_metrics()["sampler/newest_weights"] == version
