@@ -26,6 +26,10 @@ KL: Mapping[str, Any] = {"penalty": {"kl_coef": 1.0, "kl_estimator": "k2"}}
 FALLING: Mapping[str, Any] = {"optimizer": {"schedule": "linear"}}
 RANDOM_START: Mapping[str, Any] = {"random_start": True}
 SMALL: Mapping[str, Any] = {"max_pile": 3}
+# From imitation of random moves as the only reference: the equilibrium of the game with this penalty
+# plays every position of tic-tac-toe perfectly if the most probable moves are taken, and a move
+# that loses a draw keeps a probability of a few percent, so that it is tried again.
+NEAR_RANDOM: Mapping[str, Any] = {"penalty": {"kl_coef": 0.3, "kl_estimator": "k2"}}
 TREE: Mapping[str, Any] = merge_options(
     KL,
     {
@@ -100,11 +104,11 @@ TICTACTOE = Plan(
     variants=({}, RANDOM_START),
     games=2000,
     sft=600,
-    points=2,
+    points=20,
     methods={
-        "ippo-moving-kl": Method(
-            _staged(256, 40, 12, RANDOM_START),
-            "`ippo`, `kl_coef` 1, a reference per stage, random starts",
+        "ippo-kl": Method(
+            (Stage(1500, 256, "ippo", merge_options(PPO, NEAR_RANDOM, FALLING), env=RANDOM_START),),
+            "`ippo`, `kl_coef` 0.3, one reference, random starts",
         ),
     },
 )

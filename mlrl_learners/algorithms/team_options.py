@@ -84,7 +84,8 @@ class ComputeOptions:
         dtype: Type of the weights: `"float32"`, `"bfloat16"` or `"float16"`; trained weights below
             float32 have float32 master copies.
         precision: Type of the computation: `"float32"` for that of the weights, or `"bf16"` or
-            `"fp16"` for autocast. The loss is scaled if gradients pass through float16.
+            `"fp16"` for autocast. The loss is scaled if gradients pass through float16. A processor
+            without bfloat16 products computes `"bf16"` in float32, with a warning.
         device: `"auto"` (a GPU if there is one), or any argument of `torch.device`.
         model_options: Further arguments of `from_pretrained`: revision, attention, quantisation.
         gradient_checkpointing: Recomputes activations in the backward pass to save memory.
