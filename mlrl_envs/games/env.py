@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.types import AgentID
 
@@ -20,7 +20,13 @@ class GameEnv(TextParallelEnv):
         return tuple(self.family.game.scripts)
 
     def legal_actions(self, agent: AgentID) -> tuple[str, ...]:
-        """Return the legal actions of `agent`, as texts for `step`; () if it does not act."""
+        """Return the legal actions of `agent`, as texts for `step`; () if it does not act.
+
+        Raises:
+            UnknownNameError: If the game has no such agent.
+        """
+        if agent not in self.possible_agents:
+            raise unknown_name("agent", agent, self.possible_agents)
         return tuple(self.family.legal_actions(self._current_task(), self._turns, agent))
 
     def figures(self) -> dict[str, float]:

@@ -28,6 +28,7 @@ def checked(graph: Graph, agents: Sequence[AgentID]) -> Graph:
         InvalidArgumentError: For a cycle without a limit, a node that nobody reads, an agent that
             nobody plays or two nodes play, and whatever else cannot be played.
     """
+    _check_types(graph)
     check_choice("combine", graph.combine, ("last", "vote"))
     check_choice("pay", graph.pay, ("all", "play", "own"))
     _check_names(graph)
@@ -42,6 +43,22 @@ def checked(graph: Graph, agents: Sequence[AgentID]) -> Graph:
     _check_order(graph)
     _check_connected(graph)
     return graph
+
+
+def _check_types(graph: Graph) -> None:
+    for name in ("nodes", "steps"):
+        if not isinstance(getattr(graph, name), tuple | list):
+            raise InvalidArgumentError(
+                f"{name} of a Graph must be a tuple, got {getattr(graph, name)!r}"
+            )
+    for node in graph.nodes:
+        if not isinstance(node, Node):
+            raise InvalidArgumentError(f"nodes of a Graph must be Nodes, got {node!r}")
+        for name in ("reads", "when", "unless"):
+            if not isinstance(getattr(node, name), tuple | list):
+                raise InvalidArgumentError(
+                    f"{name} of node {node.name!r} must be a tuple, got {getattr(node, name)!r}"
+                )
 
 
 def _check_names(graph: Graph) -> None:

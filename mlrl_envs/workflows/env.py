@@ -9,6 +9,7 @@ from mlrl_envs.types import AgentID
 from mlrl_envs.workflows.checks import checked
 from mlrl_envs.workflows.drawing import facts_of
 from mlrl_envs.workflows.family import WorkflowFamily
+from mlrl_envs.workflows.files import is_graph_file, read_graph
 from mlrl_envs.workflows.graph import Condition, Graph, Node, Repeat, Step
 from mlrl_envs.workflows.shapes import SHAPES, shape
 from mlrl_envs.workflows.steps import verdict_of
@@ -30,12 +31,13 @@ def workflow(env: Any, graph: "Graph | Mapping[str, Any] | str") -> TextParallel
     Args:
         env: An environment of `mlrl_envs.make`, or another `TextParallelEnv`.
         graph: A name of `SHAPES`; a mapping with `shape` and its options; a mapping with `nodes`,
-            and, if they do not follow from who reads whom, `steps`; or a `Graph`.
+            and, if they do not follow from who reads whom, `steps`; the path of a YAML file with
+            such a mapping, which ends in `.yaml` or `.yml`; or a `Graph`.
 
     Raises:
         UnknownNameError: If a shape, a node, an agent or a key does not exist.
-        InvalidArgumentError: If the graph cannot be played, see `mlrl_envs.workflows.checks`, or
-            `env` is not a `TextParallelEnv`.
+        InvalidArgumentError: If the graph cannot be played, see `mlrl_envs.workflows.checks`, its
+            file cannot be read, or `env` is not a `TextParallelEnv`.
     """
     if not isinstance(env, TextParallelEnv):
         raise InvalidArgumentError(
@@ -52,6 +54,8 @@ def workflow(env: Any, graph: "Graph | Mapping[str, Any] | str") -> TextParallel
 
 def as_graph(value: "Graph | Mapping[str, Any] | str", agents: Sequence[AgentID]) -> Graph:
     """Return a checked graph; see `workflow` for arguments and errors."""
+    if is_graph_file(value):
+        value = read_graph(str(value))
     if isinstance(value, str):
         return checked(shape(value, agents), agents)
     if isinstance(value, Graph):
@@ -62,7 +66,8 @@ def as_graph(value: "Graph | Mapping[str, Any] | str", agents: Sequence[AgentID]
     if isinstance(value, Mapping) and "nodes" in value:
         return checked(_graph(value), agents)
     raise InvalidArgumentError(
-        f"a workflow is one of {', '.join(SHAPES)}, or a mapping with shape or nodes, got {value!r}"
+        f"a workflow is one of {', '.join(SHAPES)}, a YAML file, or a mapping with shape or nodes, "
+        f"got {value!r}"
     )
 
 

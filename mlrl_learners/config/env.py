@@ -9,6 +9,7 @@ from mlrl_envs.naming import id_of, options_of
 from mlrl_envs.references import absolute, is_reference
 from mlrl_envs.serve import remote_id
 from mlrl_envs.types import TextEnv
+from mlrl_envs.workflows import is_graph_file, read_graph
 from mlrl_learners.errors import ConfigError, unknown_name
 
 __all__ = [
@@ -96,7 +97,7 @@ def chosen_env(
 
 def with_absolute_id(config: EnvConfig) -> EnvConfig:
     """Return the section with absolute paths of Python files, for use in any folder."""
-    options = _absolute_functions(config.options)
+    options = _for_any_folder(config.options)
     if config.id == MIXTURE and isinstance(options.get(ENTRIES), list):
         options[ENTRIES] = [
             _absolute_entry(each) if isinstance(each, dict) and "id" in each else each
@@ -107,13 +108,15 @@ def with_absolute_id(config: EnvConfig) -> EnvConfig:
 
 def _absolute_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     options = entry.get("options")
-    made = {"options": _absolute_functions(options)} if isinstance(options, Mapping) else {}
+    made = {"options": _for_any_folder(options)} if isinstance(options, Mapping) else {}
     return {**entry, "id": absolute(entry["id"]), **made}
 
 
-def _absolute_functions(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options in which functions of Python files are named by absolute paths."""
+def _for_any_folder(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with absolute paths of Python files, and the graph of a workflow's file."""
     found = dict(options)
+    if is_graph_file(found.get("workflow")):
+        found["workflow"] = dict(read_graph(found["workflow"]))
     if isinstance(found.get("reward"), str):
         found["reward"] = absolute(found["reward"])
     if isinstance(found.get("reward"), list):

@@ -9,6 +9,8 @@ import mlrl_envs
 import mlrl_learners
 from mlrl_learners.bench.rescore import rescore
 from mlrl_learners.cli import main
+from mlrl_learners.config.run import load_config
+from mlrl_learners.config.stored import with_absolute_paths
 from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.interop.export import export
 from mlrl_learners.registry import BUILT_IN
@@ -112,6 +114,16 @@ def test_play_draws_the_graph_and_then_the_episode(word, capsys):
     said = capsys.readouterr().out
     assert "solver_reviser <- solver_writer, solver_critic => solver" in said
     assert "solver_critic reads" in said
+
+
+def test_a_workflow_of_a_file_is_played_and_kept_in_the_configuration_of_a_run(tmp_path, capsys):
+    file = tmp_path / "team.yaml"
+    file.write_text(yaml.safe_dump(GRAPH, sort_keys=False))
+    assert main(["play", "mlrl/math-v1", "--workflow", str(file), "--actor", "random"]) == 0
+    assert "verifier reads" in capsys.readouterr().out
+    source = config(tmp_path / "run.yaml", iterations=1)
+    found = with_absolute_paths(load_config(source, ["--env.workflow", str(file)]))
+    assert found.env.options["workflow"] == GRAPH
 
 
 def test_a_misspelt_workflow_is_one_line(capsys):

@@ -31,6 +31,12 @@ def _play(env, script="random", seed=0):
     return results
 
 
+def test_legal_actions_of_an_agent_that_does_not_exist_are_an_error(env):
+    env.reset(seed=0)
+    with pytest.raises(UnknownNameError, match="unknown agent 'bob'"):
+        env.legal_actions("bob")
+
+
 def test_legal_actions_are_those_of_agents_that_act(env):
     env.reset(seed=0)
     while env.agents:

@@ -63,6 +63,14 @@ MISTAKES = {
     "an option without a name": ({"shape": "vote", 3: 1}, "unknown option of vote '3'"),
     "a list of nodes": ({"nodes": ["a"]}, "nodes must be a mapping"),
     "an agent of another kind": ({"nodes": {"a": {"agent": 3}}}, "unknown agent of node 'a' 3"),
+    "nodes of another kind": (Graph(nodes=3), "nodes of a Graph must be a tuple, got 3"),
+    "a name for a node": (Graph(nodes=("a",)), "nodes of a Graph must be Nodes, got 'a'"),
+    "steps of a Graph that are a number": (
+        Graph((Node("a"),), steps=3),
+        "steps of a Graph must be a tuple",
+    ),
+    "one name to read": (Graph((Node("a", reads="b"),)), "reads of node 'a' must be a tuple"),
+    "a file that is not there": ("no/such.yaml", "workflow file 'no/such.yaml' cannot be read: No"),
     "anything else": (3, "a workflow is one of pipeline, "),
 }
 
@@ -102,3 +110,26 @@ def test_steps_follow_from_who_reads_whom():
     graph = as_graph({"nodes": {**nodes, "join": {"reads": ["left", "right"]}}}, AGENTS)
     assert graph.steps == (("plan",), ("left", "right"), ("join",))
     assert [node.name for node in graph.nodes if node.plays] == ["join"]
+
+
+def test_a_yaml_file_is_the_mapping_that_it_holds(tmp_path):
+    file = tmp_path / "team.yaml"
+    file.write_text("shape: critic\n")
+    assert as_graph(str(file), AGENTS) == as_graph({"shape": "critic"}, AGENTS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"- critic", "must hold a mapping with shape or nodes, got"),
+        (b"nodes: {a: [", "is no YAML"),
+        (b"\xff\xfe\x00", "is no YAML"),
+        (b"", "got None"),
+        (b"[" * 5000, "is no YAML"),
+    ],
+)
+def test_a_file_without_a_graph_is_one_line(tmp_path, text, message):
+    (tmp_path / "team.yml").write_bytes(text)
+    with pytest.raises(InvalidArgumentError, match=message) as caught:
+        as_graph(str(tmp_path / "team.yml"), AGENTS)
+    assert "\n" not in str(caught.value)
