@@ -26,7 +26,7 @@ KL: Mapping[str, Any] = {"penalty": {"kl_coef": 1.0, "kl_estimator": "k2"}}
 FALLING: Mapping[str, Any] = {"optimizer": {"schedule": "linear"}}
 RANDOM_START: Mapping[str, Any] = {"random_start": True}
 SMALL: Mapping[str, Any] = {"max_pile": 3}
-# With imitation of random moves as the only reference, the equilibrium of the game with this penalty
+# With imitation of random moves as the only reference, the equilibrium with this penalty
 # has the best moves as the most probable ones in every position of tic-tac-toe, and moves that are
 # worse by a draw keep a probability of a few percent, so that they are tried again.
 NEAR_RANDOM: Mapping[str, Any] = {"penalty": {"kl_coef": 0.3, "kl_estimator": "k2"}}
