@@ -51,6 +51,11 @@ class AdapterLayers:
         self._active: str | None = None
         self._mix: AdapterMix | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all adapters, in the order in which they were added."""
+        return tuple(self._keys)
+
     def add(self, name: str, seed: int) -> None:
         """Add an adapter whose output is zero until it is trained.
 
@@ -98,16 +103,20 @@ class AdapterLayers:
             self._active, self._mix = before
 
     @contextlib.contextmanager
-    def active_by_row(self, names: Sequence[str | None]) -> Iterator[AdapterRows]:
+    def active_by_row(
+        self, names: Sequence[str | None], mixed: Sequence[str] | None = None
+    ) -> Iterator[AdapterRows]:
         """Compute rows with different adapters inside the block, without gradients.
 
         Args:
             names: Adapter of each row; None for the base alone.
+            mixed: Adapters that are computed together, whose number rounding depends on; by default
+                those of the rows.
 
         Yields:
             The rows; a caller selects those of its next batch by them.
         """
-        used = [name for name in self._keys if name in names]
+        used = [name for name in self._keys if name in (names if mixed is None else mixed)]
         device = next(self.model.parameters()).device
         ids = [-1 if name is None else used.index(name) for name in names]
         mix = AdapterMix([self._keys[name] for name in used], self._rank, device)

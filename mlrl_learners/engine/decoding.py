@@ -1,17 +1,14 @@
 """Decoding loop: samples several answers to each of many prompts.
 
 A prompt is read once for all of its samples; ended rows leave the batch; the random numbers of a
-prompt depend on its own seed alone. Several processes answer a share of the prompts each. How the
-model is read is the reader's part (`selection.open_reader`).
-
-Rounding errors depend on the shape of a batch. On a CPU batches are therefore cut before they are
-shared out, so that an answer does not depend on the number of processes. On GPUs prompts are shared
-out first, which keeps all of them busy.
+prompt depend on its own seed alone. Several processes answer a share of the prompts each. How
+prompts become batches is in `mlrl_learners.engine.decoding_task`, how the model is read is the
+reader's part (`selection.open_reader`).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,82 +16,20 @@ from torch import Tensor, nn
 from mlrl_learners.engine import sharding
 from mlrl_learners.engine.adapter_rows import AdapterRows
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
-from mlrl_learners.engine.drawn_tokens import DrawnTokens, EndOfText, SampledTokens
+from mlrl_learners.engine.decoding_task import (
+    DecodingTask,
+    TokenWatch,
+    layout_rows,
+    our_batches,
+    prompts_per_batch,
+)
+from mlrl_learners.engine.drawn_tokens import DrawnTokens, SampledTokens
 from mlrl_learners.engine.reader import Reader
-from mlrl_learners.engine.sampling import Draw, SamplingConfig, draw_tokens, greedy_tokens
+from mlrl_learners.engine.sampling import Draw, draw_tokens, greedy_tokens
 from mlrl_learners.engine.selection import ReaderName, open_reader
-from mlrl_learners.processes.work_sharing import gather, share
+from mlrl_learners.processes.work_sharing import gather
 
-__all__ = ["DecodingTask", "TokenWatch", "generate"]
-
-
-class TokenWatch(Protocol):
-    """Sees every token when it is drawn; with it, decoding waits for the device at each step."""
-
-    def see(self, answers: Sequence[tuple[int, int]], draw: Draw, logits: Tensor) -> None:
-        """Take one token of each of several answers.
-
-        Args:
-            answers: Numbers of the prompt and of its answer, of B answers that go on.
-            draw: Their tokens, `[B]`; without nuclei.
-            logits: What the tokens were drawn from, before temperature, `[B, V]`.
-        """
-
-
-# Fewest rows of a CPU batch if there are enough, and number of batches that larger ones are cut to.
-MIN_ROWS = 32
-MIN_BATCHES = 4
-
-
-@dataclass(frozen=True)
-class DecodingTask:
-    """What is sampled from a model.
-
-    Attributes:
-        prompts: Token ids of each prompt, at least one each.
-        num_samples: Answers per prompt, G.
-        sampling: Length, temperature and truncation.
-        eos_ids: Ids that end an answer; the sampled one is part of it.
-        max_rows: Most rows in a batch.
-        adapters: Adapter of each prompt, for a model with adapters.
-        texts: Recognises texts that end an answer; None for none.
-        seeds: Seed of the random numbers of each prompt; None decodes greedily.
-        watch: Sees every token when it is drawn; None for nobody.
-    """
-
-    prompts: Sequence[Sequence[int]]
-    num_samples: int
-    sampling: SamplingConfig
-    eos_ids: Sequence[int]
-    max_rows: int = 64
-    adapters: AdapterRows | None = None
-    texts: EndOfText | None = None
-    seeds: Sequence[int] | None = None
-    watch: TokenWatch | None = None
-
-    @property
-    def num_rows(self) -> int:
-        """Number of answers to all prompts."""
-        return len(self.prompts) * self.num_samples
-
-    def part(self, numbers: list[int]) -> "DecodingTask":
-        """Return the task of some prompts."""
-        return replace(
-            self,
-            prompts=[self.prompts[i] for i in numbers],
-            adapters=self.adapters[numbers] if self.adapters else None,
-            seeds=None if self.seeds is None else [self.seeds[i] for i in numbers],
-        )
-
-    def uniforms(self) -> Tensor | None:
-        """Return numbers in [0, 1) to draw tokens with, `[rows, max_new_tokens]`."""
-        if self.seeds is None:
-            return None
-        length, generator = self.sampling.max_new_tokens, torch.Generator()
-        numbers = torch.empty(len(self.seeds), self.num_samples, length)
-        for row, seed in zip(numbers, self.seeds, strict=True):
-            row.uniform_(generator=generator.manual_seed(seed))
-        return numbers.flatten(0, 1)
+__all__ = ["generate", "generate_batch"]
 
 
 @torch.no_grad()
@@ -117,13 +52,36 @@ def generate(
         For each prompt, in order, its answers.
     """
     is_on_cpu = next(model.parameters()).device.type == "cpu"
-    size = _prompts_per_batch(task, is_on_cpu)
-    batches = _our_batches(task, size, cut_first=is_on_cpu)
-    # The layout of weights depends on it, so it must be equal in all processes that decode.
-    num_rows = min(size * task.num_samples, task.num_rows) if batches else 0
+    size = prompts_per_batch(task, is_on_cpu=is_on_cpu)
+    batches = our_batches(task, size, cut_first=is_on_cpu)
+    num_rows = layout_rows(task, size) if batches else 0
     length = task.sampling.max_new_tokens
     with open_reader(model, reader, recorder, num_rows=num_rows, max_tokens=length) as opened:
         answers = gather(_answer(model, opened, task, batches))
+    return [answers[number] for number in range(len(task.prompts))]
+
+
+@torch.no_grad()
+def generate_batch(
+    model: nn.Module,
+    task: DecodingTask,
+    *,
+    reader: ReaderName,
+    recorder: GraphRecorder | None,
+    num_rows: int,
+) -> list[list[SampledTokens]]:
+    """Sample as `generate` does, in one batch of `cut_task` and without other processes.
+
+    Args:
+        model: A `transformers` causal language model, not sharded.
+        task: The prompts of one batch, in its order.
+        reader: Which reader runs the model.
+        recorder: Records the steps of the reader `static`.
+        num_rows: Rows that the weights are laid out for.
+    """
+    length = task.sampling.max_new_tokens
+    with open_reader(model, reader, recorder, num_rows=num_rows, max_tokens=length) as opened:
+        answers = _answer(model, opened, task, [list(range(len(task.prompts)))])
     return [answers[number] for number in range(len(task.prompts))]
 
 
@@ -144,32 +102,6 @@ def _answer(
         alone = replace(task, prompts=[[0]], num_samples=1, adapters=None)
         _Decoder(model, reader, alone, [0]).idle()
     return answers
-
-
-def _prompts_per_batch(task: DecodingTask, is_on_cpu: bool) -> int:
-    max_rows = task.max_rows
-    if is_on_cpu:  # several processes need several batches to share out
-        max_rows = min(max_rows, max(MIN_ROWS, -(-task.num_rows // MIN_BATCHES)))
-    return max(1, max_rows // task.num_samples)
-
-
-def _our_batches(task: DecodingTask, size: int, *, cut_first: bool) -> list[list[int]]:
-    """Return the batches of at most `size` prompt numbers that this process answers."""
-    prompts, written = task.prompts, task.num_samples * task.sampling.max_new_tokens
-    if not cut_first:
-        ours = share([len(prompt) + written for prompt in prompts])
-        return _prompt_batches(prompts, ours, size)
-    batches = _prompt_batches(prompts, range(len(prompts)), size)
-    costs = [len(batch) * (len(prompts[batch[0]]) + written) for batch in batches]
-    return [batches[number] for number in share(costs)]
-
-
-def _prompt_batches(
-    prompts: Sequence[Sequence[int]], numbers: Sequence[int], size: int
-) -> list[list[int]]:
-    """Return prompt numbers in batches of similar lengths, longest first."""
-    by_length = sorted(numbers, key=lambda i: (-len(prompts[i]), i))
-    return [by_length[start : start + size] for start in range(0, len(by_length), size)]
 
 
 class _Decoder:

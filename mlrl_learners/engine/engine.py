@@ -17,9 +17,11 @@ from torch import Tensor, nn
 from mlrl_learners.engine import sharding
 from mlrl_learners.engine.adapter_layers import AdapterLayers
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
-from mlrl_learners.engine.decoding import DecodingTask, TokenWatch, generate
+from mlrl_learners.engine.decoding import generate
+from mlrl_learners.engine.decoding_task import DecodingTask, TokenWatch
 from mlrl_learners.engine.drawn_tokens import EndOfText, SampledTokens
 from mlrl_learners.engine.dropout import use_evaluation_mode
+from mlrl_learners.engine.jobs import JobSampler, decoding, sample_jobs
 from mlrl_learners.engine.logprobs import (
     TokenRow,
     logprobs_and_states,
@@ -56,6 +58,8 @@ class Engine:
         mode: The execution path that was chosen, and why; `print(engine.mode)` describes it.
         recorder: Records the steps of the reader `static` as CUDA graphs; None for other readers.
         adapters: LoRA adapters on the frozen weights; None before `freeze`.
+        family: Class of the model, which sharding changes.
+        remote: Samples in place of this engine, unless tokens are watched; None for nobody.
 
     Raises:
         ConfigError: If `precision` is unknown, or the model cannot be trained here.
@@ -76,7 +80,8 @@ class Engine:
         self.recorder = GraphRecorder(self.device) if self.mode.reader == "static" else None
         if gradient_checkpointing:
             enable_checkpointing(self.model)
-        self._family = type(self.model)  # sharding changes the class
+        self.family = type(self.model)
+        self.remote: JobSampler | None = None
 
     @property
     def device(self) -> torch.device:
@@ -172,18 +177,14 @@ class Engine:
             texts: Recognises texts that end an answer; None for none.
             watch: Sees every token when it is drawn; None for nobody.
         """
-        self.model.eval()
-        if self.recorder is not None and not self.recorder.usable:
-            reason = "steps could not be recorded as CUDA graphs"
-            self.mode, self.recorder = replace(self.mode, reader="module", reason=reason), None
-        with autocast(self.device, self.precision), contextlib.ExitStack() as stack:
-            rows = None
-            if self.adapters is not None:
-                names = adapters or [None] * len(prompts)
-                rows = stack.enter_context(self.adapters.active_by_row(names))
-            task = DecodingTask(
-                prompts, num_samples, sampling, eos_ids, max_rows, rows, texts, seeds, watch
-            )
+        names = adapters or [None] * len(prompts)
+        task = DecodingTask(
+            prompts, num_samples, sampling, eos_ids, max_rows, None, texts, seeds, watch
+        )
+        if self.remote is not None and watch is None and self.remote.covers(names):
+            return sample_jobs(self.remote, task, names, is_on_cpu=self.device.type == "cpu")
+        with decoding(self, names) as rows:
+            task = replace(task, adapters=rows)
             return generate(self.model, task, reader=self.mode.reader, recorder=self.recorder)
 
     def logprobs(
@@ -271,8 +272,7 @@ class Engine:
         if not sharding.is_sharded(self.model):
             model = copy.deepcopy(self.model).requires_grad_(False)
             return Engine(model, precision=self.precision)
-        model = self._family(self.model.config).to(next(self.model.parameters()).dtype)
-        model.load_state_dict(sharding.whole_weights(self.model, everywhere=True))
+        model = sharding.whole_copy(self.model, self.family)
         copied = Engine(model.requires_grad_(False), precision=self.precision)
         copied.shard(self.device.type)
         return copied
@@ -287,7 +287,7 @@ class Engine:
         Raises:
             CheckpointError: If the folder holds no weights, or those of another model.
         """
-        sharding.read_weights(self.model, self._family, folder)
+        sharding.read_weights(self.model, self.family, folder)
 
     @contextlib.contextmanager
     def _forward(self, adapter: str | None) -> Iterator[None]:

@@ -29,6 +29,7 @@ __all__ = [
     "save_weights",
     "shard",
     "whole",
+    "whole_copy",
     "whole_weights",
 ]
 
@@ -119,6 +120,18 @@ def whole_weights(model: nn.Module, *, everywhere: bool = False) -> dict[str, Te
             gathered[id(tensor)] = found.cpu() if everywhere or is_main() else None
     found_by_name = {name: gathered[id(tensor)] for name, tensor in state.items()}
     return {name: found for name, found in found_by_name.items() if found is not None}
+
+
+def whole_copy(model: Any, family: type[Any]) -> Any:  # noqa: ANN401
+    """Return an unsharded copy of a model; every process must call it.
+
+    Args:
+        model: The model.
+        family: Its class before it was sharded.
+    """
+    copied = family(model.config).to(next(model.parameters()).dtype)
+    copied.load_state_dict(whole_weights(model, everywhere=True))
+    return copied
 
 
 @torch.no_grad()

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_learners.engine import SamplingConfig
-from mlrl_learners.engine.decoding import DecodingTask, _our_batches, _prompts_per_batch
+from mlrl_learners.engine.decoding_task import DecodingTask, our_batches, prompts_per_batch
 
 NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
@@ -15,11 +15,11 @@ def task_of(lengths, num_samples=3, **options):
 
 
 def batches_of(task, rank, size, *, cut_first=True):
-    per_batch = _prompts_per_batch(task, cut_first)
+    per_batch = prompts_per_batch(task, is_on_cpu=cut_first)
     with pytest.MonkeyPatch.context() as patch:
         for name, number in zip(NAMES, (rank, size, rank, size), strict=True):
             patch.setenv(name, str(number))
-        return _our_batches(task, per_batch, cut_first=cut_first)
+        return our_batches(task, per_batch, cut_first=cut_first)
 
 
 @given(st.lists(st.integers(1, 30), max_size=80), st.integers(1, 8), st.integers(2, 4))
@@ -40,10 +40,13 @@ def test_every_prompt_is_in_one_batch_of_at_most_max_rows(lengths, size, cut_fir
 
 
 def test_a_cpu_has_a_few_batches_to_share_out_unless_they_are_small():
-    sizes = {n: _prompts_per_batch(task_of([4] * n, 1, max_rows=64), True) for n in (32, 80, 1000)}
+    sizes = {
+        n: prompts_per_batch(task_of([4] * n, 1, max_rows=64), is_on_cpu=True)
+        for n in (32, 80, 1000)
+    }
     assert sizes == {32: 32, 80: 32, 1000: 64}
-    assert _prompts_per_batch(task_of([4] * 80, 1, max_rows=64), False) == 64
-    assert _prompts_per_batch(task_of([4] * 4, 100, max_rows=64), True) == 1
+    assert prompts_per_batch(task_of([4] * 80, 1, max_rows=64), is_on_cpu=False) == 64
+    assert prompts_per_batch(task_of([4] * 4, 100, max_rows=64), is_on_cpu=True) == 1
 
 
 def test_numbers_depend_on_the_seed_of_the_prompt_alone():

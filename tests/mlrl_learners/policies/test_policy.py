@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from mlrl_learners.engine import TokenRow
-from mlrl_learners.engine.decoding import DecodingTask
+from mlrl_learners.engine.decoding_task import DecodingTask
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import AdapterConfig, ChatFormat, Policy, SamplingConfig, tiny_model
 from mlrl_learners.seeding import CallSeeds

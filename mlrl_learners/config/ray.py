@@ -1,0 +1,66 @@
+"""Section `ray` of a configuration: sampling by processes that Ray starts."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from mlrl_learners.config.options import check_unread
+from mlrl_learners.errors import ConfigError
+
+__all__ = ["RayConfig"]
+
+ADDRESS = re.compile(r"(auto|[A-Za-z0-9._-]+:\d{1,5}|\[[0-9A-Fa-f:]+\]:\d{1,5})?")
+
+
+@dataclass(frozen=True)
+class RayConfig:
+    """Sampling by processes that Ray starts, on this machine or on a cluster.
+
+    Attributes:
+        enabled: Whether Ray samples; `--engine ray` sets it.
+        address: Cluster to connect to: `auto` for the one of this machine, or `HOST:PORT` of its
+            head; empty to start Ray here, and to stop it with the run.
+        samplers: Number of processes that sample, at least 1.
+        threads: Threads of each, at least 1; equal bits need those of the run without Ray.
+        gpus: GPUs of each, at least 0; with 0 they compute on CPUs.
+        lag: Iterations that sampling may be ahead of the updates, K, at least 0: iteration j is
+            sampled by the weights after update j - 1 - K.
+        job_seconds: Time limit of one batch of prompts in seconds, above 0; a process that exceeds
+            it is replaced.
+        start_seconds: Time limit of the start of a process in seconds, above 0.
+        max_attempts: Attempts at one batch, at least 1.
+    """
+
+    enabled: bool = False
+    address: str = ""
+    samplers: int = 1
+    threads: int = 1
+    gpus: float = 0.0
+    lag: int = 0
+    job_seconds: float = 600.0
+    start_seconds: float = 300.0
+    max_attempts: int = 3
+
+    def __post_init__(self) -> None:
+        """Check ranges.
+
+        Raises:
+            ConfigError: If a value is outside its range, or has no effect without `enabled`.
+        """
+        for name in ("samplers", "threads", "max_attempts"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"ray.{name} must be at least 1, got {getattr(self, name)}")
+        for name in ("gpus", "lag"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ConfigError(f"ray.{name} must be at least 0, got {getattr(self, name)}")
+        for name in ("job_seconds", "start_seconds"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ConfigError(f"ray.{name} must be above 0, got {getattr(self, name)}")
+        if not ADDRESS.fullmatch(self.address):
+            raise ConfigError(
+                f"ray.address must be auto, HOST:PORT, or empty to start Ray here, got "
+                f"{self.address!r}"
+            )
+        if not self.enabled:
+            names = tuple(name for name in vars(self) if name != "enabled")
+            check_unread(self, names, "the engine torch: add --engine ray")
