@@ -17,6 +17,7 @@ __all__ = [
     "NumericsError",
     "PeerError",
     "RunDirError",
+    "SamplerError",
     "UnknownNameError",
     "unknown_name",
 ]
@@ -40,6 +41,10 @@ class RunDirError(MlrlError, RuntimeError):
 
 class NumericsError(MlrlError, ArithmeticError):
     """A loss or gradient is not finite; the run directory contains the rollouts of the update."""
+
+
+class SamplerError(InfraError):
+    """Processes that sample for the run failed; the message names the batch and the fix."""
 
 
 class PeerError(MlrlError, RuntimeError):

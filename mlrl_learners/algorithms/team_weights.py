@@ -2,14 +2,16 @@
 
 import copy
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 
 from mlrl_learners.algorithms.endpoint_sampler import EndpointSampler
+from mlrl_learners.engine import Engine
 from mlrl_learners.errors import CheckpointError
-from mlrl_learners.policies import Policy, PolicyOptimizer
+from mlrl_learners.policies import ChatFormat, Policy, PolicyOptimizer
 from mlrl_learners.seeding import CallSeeds
 from mlrl_learners.types import AgentID
 
@@ -39,6 +41,7 @@ class TeamWeights:
     generator: torch.Generator
     call_seeds: CallSeeds
     sampler: EndpointSampler | None
+    _formats: dict[AgentID, ChatFormat]
 
     def save_weights(self, path: Path) -> None:
         """Write the weights of all policies, and the names of these, into the folder `path`."""
@@ -70,11 +73,31 @@ class TeamWeights:
         Args:
             name: A name that no other copy has.
         """
-        copied = copy.copy(self)
+        copied = self._untrained()
         copied.policies = {
             key: _playing_copy(policy, f"{name}-{key}") if key in self.optimizers else policy
             for key, policy in self.policies.items()
         }
+        return copied
+
+    def played_by(self: TeamT, engines: Mapping[int, Engine]) -> TeamT:
+        """Return a copy that plays with other engines and is not trained, for another thread.
+
+        Args:
+            engines: Engine in place of each engine of the team, by the id of the latter.
+        """
+        copied = self._untrained()
+        tokenizers = {key: policy.tokenizer for key, policy in self.policies.items()}
+        # Tokenizers are not safe to use from two threads.
+        tokenizers, copied._formats = copy.deepcopy((tokenizers, self._formats))  # noqa: SLF001
+        copied.policies = {key: copy.copy(policy) for key, policy in self.policies.items()}
+        for key, policy in copied.policies.items():
+            policy.engine, policy.tokenizer = engines[id(policy.engine)], tokenizers[key]
+        return copied
+
+    def _untrained(self: TeamT) -> TeamT:
+        """Return a copy without optimizers and sampler, with random draws of its own."""
+        copied = copy.copy(self)
         copied.optimizers = {}
         copied.sampler = None
         copied.generator, copied.call_seeds = torch.Generator().manual_seed(0), CallSeeds(0)

@@ -4,7 +4,7 @@ import argparse
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import mlrl_envs
@@ -15,6 +15,7 @@ from mlrl_learners.cli.parser import print_json
 from mlrl_learners.cli.stages import STAGES_FILE, train_stages
 from mlrl_learners.config.env import evaluation_options
 from mlrl_learners.config.presets import read_source
+from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.config.run import RunConfig, load_config, to_mapping
 from mlrl_learners.config.stages import has_stages
 from mlrl_learners.config.stored import with_absolute_paths
@@ -28,7 +29,10 @@ from mlrl_learners.types import RolloutConfig
 
 __all__ = ["SECTIONS", "add_arguments", "run", "train_config"]
 
-SECTIONS: tuple[str, ...] = ("env", "learner", "rollout", "train", "logging", "opponents", "code")
+SECTIONS: tuple[str, ...] = (
+    *("env", "learner", "rollout", "train", "logging", "opponents", "code"),
+    "ray",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +44,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run-dir", type=Path, help="run directory; default: runs/NAME-TIME")
     parser.add_argument("--resume", action="store_true", help="continue from the last checkpoint")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument(
+        "--engine",
+        choices=("torch", "ray"),
+        help="who samples: this process, or processes of Ray; default: as stored, or torch",
+    )
+    parser.add_argument(
+        "--lag", metavar="K", help="iterations that sampling by Ray may be ahead; default: 0"
+    )
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
@@ -55,6 +67,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
 
 def _train(arguments: argparse.Namespace, overrides: Sequence[str]) -> TrainResult:
     source, run_dir = _source(arguments), _run_dir(arguments)
+    overrides = [*overrides, *_engine(arguments)]
     if has_stages(read_source(source)):
         return train_stages(source, run_dir, overrides, train_config, resume=arguments.resume)
     config = with_absolute_paths(load_config(source, overrides), arguments.imports)
@@ -120,10 +133,21 @@ def train_config(
             config=to_mapping(config),
             opponents=config.opponents,
             players=players,
+            ray=config.ray,
         )
     finally:
         for logger in loggers:
             logger.close()
+
+
+def _engine(arguments: argparse.Namespace) -> list[str]:
+    """Return the overrides that `--engine` and `--lag` stand for."""
+    words = []
+    if arguments.engine == "torch":
+        words = [f"--ray.{name}={value}" for name, value in asdict(RayConfig()).items()]
+    elif arguments.engine == "ray":
+        words = ["--ray.enabled=true"]
+    return words if arguments.lag is None else [*words, f"--ray.lag={arguments.lag}"]
 
 
 def _in_iterations(config: RunConfig) -> RunConfig:

@@ -21,6 +21,7 @@ from mlrl_learners.config.option_places import option_path
 from mlrl_learners.config.options import accepts, describe_type
 from mlrl_learners.config.overrides import parse_values, split_overrides
 from mlrl_learners.config.presets import read_source
+from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.config.sections import LoggingConfig, TrainConfig
 from mlrl_learners.config.yaml import dump_yaml, parse_value
 from mlrl_learners.errors import ConfigError, unknown_name
@@ -32,6 +33,7 @@ __all__ = [
     "EnvConfig",
     "LearnerConfig",
     "LoggingConfig",
+    "RayConfig",
     "RolloutOverrides",
     "RunConfig",
     "TrainConfig",
@@ -97,6 +99,7 @@ class RunConfig:
         logging: Loggers.
         opponents: Opponents of the learner, in training and in evaluations.
         code: Code that registers environments, learners or loggers.
+        ray: Sampling by processes that Ray starts.
     """
 
     env: EnvConfig
@@ -106,6 +109,7 @@ class RunConfig:
     logging: LoggingConfig = field(default_factory=LoggingConfig)
     opponents: OpponentsConfig = field(default_factory=OpponentsConfig)
     code: CodeConfig = field(default_factory=CodeConfig)
+    ray: RayConfig = field(default_factory=RayConfig)
 
 
 SECTIONS: Mapping[str, type] = {
@@ -116,6 +120,7 @@ SECTIONS: Mapping[str, type] = {
     "logging": LoggingConfig,
     "opponents": OpponentsConfig,
     "code": CodeConfig,
+    "ray": RayConfig,
 }
 _OPEN = frozenset(
     {
@@ -171,8 +176,11 @@ def from_mapping(raw: object, overrides: Sequence[str] = ()) -> RunConfig:
 
 
 def to_mapping(config: RunConfig) -> dict[str, Any]:
-    """Return a configuration as nested dicts with every key."""
-    return dataclasses.asdict(config)
+    """Return a configuration as nested dicts with every key; those of `ray` if it is enabled."""
+    mapping = dataclasses.asdict(config)
+    if not config.ray.enabled:
+        del mapping["ray"]
+    return mapping
 
 
 def save_config(config: RunConfig, path: Path) -> None:
@@ -230,7 +238,7 @@ def _annotation(key: str) -> Any:  # noqa: ANN401 - type forms have no common ty
     return get_type_hints(SECTIONS[section])[name]
 
 
-def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of seven types
+def _section(name: str, values: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of eight types
     """Build a section from checked names and unchecked values."""
     for key, value in values.items():
         if not accepts(_annotation(f"{name}.{key}"), value):

@@ -39,9 +39,10 @@ MAY_CHANGE = (
         "train.keep_checkpoints",
         "logging",
     ),
-    "env.server",
+    *("env.server", "ray"),
 )
-"""Configuration keys that a resumed run may change; `env.server` if fingerprints are equal."""
+"""Configuration keys that a resumed run may change; `env.server` if fingerprints are equal,
+and `ray` apart from `ray.lag`."""
 
 
 class RunDir:
@@ -136,6 +137,10 @@ class RunDir:
             raise RunDirError(
                 f"{str(self.path)!r} was started with another configuration: {changed[0]}"
             )
+        if _lag(before) != _lag(config):
+            raise RunDirError(
+                f"{str(self.path)!r} was started with ray.lag {_lag(before)}, now {_lag(config)}"
+            )
         if _server(before) != _server(config):
             self._check_fingerprint(environment)
 
@@ -171,6 +176,11 @@ def _add_new_settings(before: Any, config: Mapping[str, Any]) -> None:  # noqa: 
 
 def _server(config: Any) -> object:  # noqa: ANN401 - JSON values
     return (config.get("env") or {}).get("server") if isinstance(config, Mapping) else None
+
+
+def _lag(config: Any) -> object:  # noqa: ANN401 - JSON values
+    section = config.get("ray") if isinstance(config, Mapping) else None
+    return (section or {}).get("lag", 0)
 
 
 def _changed_keys(old: Any, new: Any, name: str = "") -> list[str]:  # noqa: ANN401 - JSON values

@@ -11,7 +11,7 @@ would train differently.
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mlrl_learners.errors import CheckpointError
@@ -46,7 +46,13 @@ VERSION = 2
 
 
 def write_checkpoint(
-    run_dir: Path, iteration: int, learner: Learner, state: Mapping[str, object], *, keep: int
+    run_dir: Path,
+    iteration: int,
+    learner: Learner,
+    state: Mapping[str, object],
+    *,
+    keep: int,
+    fill: Callable[[Path], None] | None = None,
 ) -> Path:
     """Write `run_dir/checkpoints/step_N` and remove all but the last `keep` checkpoints.
 
@@ -56,13 +62,14 @@ def write_checkpoint(
         learner: Learner, which saves itself into the folder `learner`.
         state: Further state of the run, JSON values.
         keep: Number of checkpoints to keep, at least 1.
+        fill: Writes further files into the folder of the checkpoint.
 
     Raises:
         RunDirError: If it cannot be written; earlier checkpoints are not changed.
     """
     final = run_dir / "checkpoints" / f"{STEP_PREFIX}{iteration}"
     if is_main():
-        _write(final, learner, {"iteration": iteration, **state, VERSION_KEY: VERSION})
+        _write(final, learner, {"iteration": iteration, **state, VERSION_KEY: VERSION}, fill)
         for _, old in _checkpoints(run_dir)[:-keep]:
             remove_folder(old)
     elif getattr(learner, "is_sharded", False):  # gathering the weights needs all processes
@@ -132,13 +139,20 @@ def _read_state(path: Path) -> dict[str, object]:
     return state
 
 
-def _write(final: Path, learner: Learner, state: Mapping[str, object]) -> None:
-    def fill(folder: Path) -> None:
+def _write(
+    final: Path,
+    learner: Learner,
+    state: Mapping[str, object],
+    fill: Callable[[Path], None] | None,
+) -> None:
+    def write(folder: Path) -> None:
         (folder / LEARNER_FOLDER).mkdir()
         learner.save(folder / LEARNER_FOLDER)
+        if fill is not None:
+            fill(folder)
         (folder / STATE_FILE).write_text(json.dumps(state) + "\n")
 
-    write_folder(final, fill, "checkpoint")
+    write_folder(final, write, "checkpoint")
 
 
 def _checkpoints(run_dir: Path) -> list[tuple[int, Path]]:

@@ -16,6 +16,7 @@ from mlrl_envs.errors import InfraError
 from mlrl_envs.serve import remote_id
 from mlrl_learners.config.env import EnvLike, chosen_env, evaluation_options
 from mlrl_learners.config.opponents import OpponentsConfig
+from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.errors import NumericsError, PeerError
 from mlrl_learners.loggers import Logger
 from mlrl_learners.processes.work_sharing import exchange, is_main, together
@@ -23,7 +24,6 @@ from mlrl_learners.progress import progress_bar
 from mlrl_learners.registry import describe
 from mlrl_learners.runs.directory import RunDir
 from mlrl_learners.runs.provenance import describe_environment
-from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.selfplay.own import own_rollout
 from mlrl_learners.training.checkpoint import (
     check_resumable,
@@ -32,7 +32,7 @@ from mlrl_learners.training.checkpoint import (
     read_checkpoint,
     write_checkpoint,
 )
-from mlrl_learners.training.collection import Collected, collect_tasks
+from mlrl_learners.training.collection import Collected
 from mlrl_learners.training.interrupt import interruptible
 from mlrl_learners.training.metrics import (
     count_tokens,
@@ -41,6 +41,7 @@ from mlrl_learners.training.metrics import (
     opponent_metrics,
     rollout_metrics,
 )
+from mlrl_learners.training.rollout_source import RolloutSource, open_source
 from mlrl_learners.training.train_plan import (
     TrainPlan,
     TrainResult,
@@ -78,6 +79,7 @@ def train(
     config: Mapping[str, Any] | None = None,
     opponents: OpponentsConfig | None = None,
     players: Mapping[str, Actor] | None = None,
+    ray: RayConfig | None = None,
 ) -> TrainResult:
     """Train a learner on an environment.
 
@@ -108,6 +110,7 @@ def train(
         config: Contents of `config.yaml`; by default the arguments of this call.
         opponents: Opponents in training and evaluation; by default the learner plays all agents.
         players: Actor of each opponent besides `latest` and `snapshots`, by its name.
+        ray: Sampling by processes that Ray starts; by default the learner samples by itself.
 
     Raises:
         RunDirError: If `run_dir` cannot be written, or contains another run.
@@ -117,6 +120,7 @@ def train(
         PeerError: If another process of the run failed or did not answer in time.
         NumericsError: If a loss or gradient is not finite.
         InfraError: If infrastructure failed in every episode of an iteration.
+        MissingPackageError: If Ray is asked for and not installed.
     """
     env_id, options = chosen_env(env_id, env, env_options)
     plan = TrainPlan(
@@ -134,6 +138,7 @@ def train(
         eval_samples=eval_samples,
         opponents=opponents or OpponentsConfig(),
         env_server=env_server,
+        ray=ray or RayConfig(),
     )
     with together():
         prepare_learner(learner, plan)
@@ -154,8 +159,9 @@ def train(
                 token_ids=token_ids,
             )
             exchange(None)  # wait until the folder exists
-            loop = _Loop(plan, learner, made, folder, tuple(loggers), draw, progress=progress)
-            return loop.run()
+            with open_source(plan, learner, made, draw) as source:
+                loop = _Loop(plan, learner, source, folder, tuple(loggers), progress=progress)
+                return loop.run()
         finally:
             made.close()
 
@@ -167,14 +173,13 @@ class _Loop:
         self,
         plan: TrainPlan,
         learner: Learner,
-        env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+        source: RolloutSource,
         folder: RunDir,
         loggers: tuple[Logger, ...],
-        draw: OpponentDraw,
         *,
         progress: bool,
     ) -> None:
-        self.plan, self.learner, self.env, self.draw = plan, learner, env, draw
+        self.plan, self.learner, self.source, self.draw = plan, learner, source, source.draw
         self.folder, self.loggers = folder, loggers if is_main() else ()
         self.progress = progress and is_main()
 
@@ -210,6 +215,7 @@ class _Loop:
             done = int(str(read_checkpoint(path, self.learner)["iteration"]))
         self.folder.rewind(done if path is not None else -1)
         self.draw.restore(done)
+        self.source.begin(done, path)
         return done
 
     def _iterate(self, iteration: int) -> dict[str, float]:
@@ -224,7 +230,9 @@ class _Loop:
         metrics["train/failed_episodes"] = float(len(batch.failures))
         if self.plan.rollout.max_resamples:
             metrics["train/thrown_away"] = found.thrown_away
+        metrics |= self.source.metrics(iteration)
         metrics |= self._update(iteration, own)
+        self.source.publish(iteration)
         self.draw.take_snapshot(iteration)
         updated = time.perf_counter()
         counts = count_tokens(own)
@@ -242,7 +250,7 @@ class _Loop:
         return metrics
 
     def _collect(self, iteration: int) -> Collected:
-        found = collect_tasks(self.plan, self.learner, self.env, self.draw, iteration)
+        found = self.source.collect(iteration)
         batch = found.batch
         if batch.failures and not batch.rollouts:
             first = batch.failures[0]
@@ -266,25 +274,25 @@ class _Loop:
         from mlrl_learners.evaluation.evaluate import evaluate
 
         plan = self.plan
-        result = evaluate(
-            env_id=plan.env_id,
-            actor=self.learner,
-            env_options=plan.env_options | plan.eval_options,
-            env_server=plan.env_server,
-            split=plan.eval_options.get("split"),
-            samples=plan.eval_samples,
-            tasks=plan.eval_tasks,
-            seed=plan.seed,
-            progress=self.progress,
-            seats_of=functools.partial(self.draw.evaluation, iteration),
-        )
+        with self.source.pause():
+            result = evaluate(
+                env_id=plan.env_id,
+                actor=self.learner,
+                env_options=plan.env_options | plan.eval_options,
+                env_server=plan.env_server,
+                split=plan.eval_options.get("split"),
+                samples=plan.eval_samples,
+                tasks=plan.eval_tasks,
+                seed=plan.seed,
+                progress=self.progress,
+                seats_of=functools.partial(self.draw.evaluation, iteration),
+            )
         metrics = evaluation_metrics(result)
         self.folder.add_evaluation(iteration, {**metrics, **result.as_dict()})
         for logger in self.loggers:
             logger.log(metrics, iteration)
 
     def _checkpoint(self, iteration: int) -> None:
-        write_checkpoint(
-            self.folder.path, iteration, self.learner, {}, keep=self.plan.keep_checkpoints
-        )
+        keep, fill = self.plan.keep_checkpoints, self.source.save
+        write_checkpoint(self.folder.path, iteration, self.learner, {}, keep=keep, fill=fill)
         self.draw.prune(checkpoint_iterations(self.folder.path))

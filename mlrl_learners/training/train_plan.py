@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import mlrl_envs
 from mlrl_envs.serve import remote_id
 from mlrl_learners.config.opponents import LATEST, SNAPSHOTS, OpponentsConfig
+from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.selfplay.opponents import OpponentDraw
@@ -43,6 +44,7 @@ class TrainPlan:
     eval_samples: int
     opponents: OpponentsConfig
     env_server: str | Sequence[str] | None = None
+    ray: RayConfig = field(default_factory=RayConfig)
 
     def __post_init__(self) -> None:
         """Check ranges, and that a configuration file can hold the options.
@@ -79,12 +81,14 @@ class TrainPlan:
             "server": values.pop("env_server"),
         }
         rollout, opponents = values.pop("rollout"), values.pop("opponents")
+        ray = {"ray": values.pop("ray")}
         return {
             "env": env,
             "learner": learner,
             "rollout": rollout,
             "train": values,
             "opponents": opponents,
+            **(ray if self.ray.enabled else {}),
         }
 
 

@@ -1,0 +1,136 @@
+"""Ray from the start of a run to its end: started here, or a cluster that is connected to.
+
+Ray that is started here has a temporary folder of its own for logs and its token, and ends with the
+run on every exit; nothing is detached. The actors of a run end with it on a cluster, too.
+"""
+
+import contextlib
+import logging
+import os
+import secrets
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mlrl_envs.errors import MissingPackageError
+from mlrl_learners.config.ray import RayConfig
+from mlrl_learners.errors import ConfigError, SamplerError
+
+__all__ = ["open_ray"]
+
+MAX_FOLDER = 30  # characters; Ray's sockets lie below it, and their paths have at most 107
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+
+
+@contextlib.contextmanager
+def open_ray(config: RayConfig) -> Iterator[Any]:
+    """Yield the package `ray`, connected inside the block.
+
+    Args:
+        config: Address of the cluster, and what samplers need.
+
+    Raises:
+        MissingPackageError: If Ray is not installed.
+        ConfigError: If Ray is in use in this process, or the cluster is too small.
+        SamplerError: If Ray does not start, or nothing answers at the address.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_same_signal_handlers())
+        stack.enter_context(_environment(QUIET))
+        folder = None if config.address else stack.enter_context(_folder())
+        if folder is not None:
+            token = {"RAY_AUTH_TOKEN_PATH": str(folder / "token")}
+            stack.enter_context(_environment(token))
+        ray = _package()
+        if ray.is_initialized():
+            raise ConfigError("Ray is in use in this process: call ray.shutdown() first")
+        try:
+            ray.init(**_arguments(config, folder))
+        except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
+            reason = " ".join(str(error).split())[:300]
+            where = f"at {config.address}" if config.address else "on this machine"
+            raise SamplerError(f"Ray does not start {where}: {reason}") from error
+        stack.callback(ray.shutdown)
+        _check_size(ray, config)
+        yield ray
+
+
+def _package() -> Any:  # noqa: ANN401 - an optional package
+    try:
+        import ray
+    except ImportError as error:
+        raise MissingPackageError(
+            f"engine ray needs the package ray ({error}): pip install 'mlrl[ray]'"
+        ) from None
+    return ray
+
+
+def _arguments(config: RayConfig, folder: Path | None) -> dict[str, Any]:
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if folder is None:
+        return {"address": config.address, **quiet}
+    # Samplers may be more than cores: they are then slower, but not refused.
+    cores = max(os.cpu_count() or 1, config.samplers * config.threads)
+    return {
+        "address": "local",
+        "num_cpus": cores,
+        "include_dashboard": False,
+        "_temp_dir": str(folder),
+        **quiet,
+    }
+
+
+def _check_size(ray: Any, config: RayConfig) -> None:  # noqa: ANN401
+    """Refuse more samplers than a cluster has room for: they would be waited for."""
+    total = ray.cluster_resources()
+    for name, each in (("CPU", config.threads), ("GPU", config.gpus)):
+        if total.get(name, 0) < config.samplers * each:
+            raise ConfigError(
+                f"the cluster has {total.get(name, 0):g} {name}s, and ray.samplers "
+                f"{config.samplers} need {config.samplers * each:g}: lower ray.samplers"
+            )
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """Yield a new folder with a token that only this user can read, removed afterwards."""
+    parent = tempfile.gettempdir()
+    short = parent if len(parent) <= MAX_FOLDER else "/tmp"  # noqa: S108 - of this user alone
+    path = Path(tempfile.mkdtemp(prefix="mlrl-", dir=short))
+    try:
+        (path / "token").touch(mode=0o600)
+        (path / "token").write_text(secrets.token_hex(32))
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _same_signal_handlers() -> Iterator[None]:
+    """Keep Ray's handler of SIGTERM, which ends the process at once, to the block."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,271 @@
+"""Pool of processes that sample: deals batches, and replaces processes that end or hang.
+
+A batch whose process ended or hung is given to another one. As its answers do not depend on the
+process, a run does not notice. A batch that fails `max_attempts` times, or a pool without a
+process that starts, ends in a `SamplerError`; it never becomes a reward.
+
+Published weights are kept by version until `keep_from` drops them.
+"""
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mlrl_learners.errors import SamplerError
+
+if TYPE_CHECKING:
+    from mlrl_learners.cluster.blueprint import PackedWeights
+    from mlrl_learners.config.ray import RayConfig
+    from mlrl_learners.engine import SampledTokens
+    from mlrl_learners.engine.jobs import SamplingJob
+
+__all__ = ["Answer", "Call", "JobFailedError", "SamplerPool", "Workers"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Answers to one batch.
+
+    Attributes:
+        version: Version of the weights that sampled; None for a model that is not trained.
+        process: Id of the process.
+        samples: Answers to each prompt of the batch.
+    """
+
+    version: int | None
+    process: int
+    samples: "list[list[SampledTokens]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One batch for one model.
+
+    Attributes:
+        key: The model.
+        version: Version of its weights; None for a model that is not trained.
+        job: The batch.
+    """
+
+    key: str
+    version: int | None
+    job: "SamplingJob"
+
+    def __str__(self) -> str:
+        """Describe the batch in an error message."""
+        longest = max(map(len, self.job.prompts), default=0)
+        return (
+            f"a batch of {len(self.job.prompts)} prompts of up to {longest} tokens, "
+            f"{self.job.num_samples} answers each, of version {self.version}"
+        )
+
+
+class JobFailedError(Exception):
+    """The process of a task ended, or the task raised an error.
+
+    Args:
+        reason: What happened, in one line.
+        is_alive: Whether the process can go on.
+    """
+
+    def __init__(self, reason: str, *, is_alive: bool = False) -> None:
+        super().__init__(reason)
+        self.is_alive = is_alive
+
+
+class Workers(Protocol):
+    """How processes are started and asked; `mlrl_learners.cluster.ray_workers` asks Ray."""
+
+    def put(self, weights: "PackedWeights") -> Any:  # noqa: ANN401 - a reference of the backend
+        """Return a reference to weights that every process can read."""
+
+    def start(self) -> Any:  # noqa: ANN401
+        """Start a process and return its handle, before it is ready."""
+
+    def ready(self, worker: Any) -> Any:  # noqa: ANN401
+        """Return the task that ends when a process is ready."""
+
+    def answer(self, worker: Any, call: Call, weights: Any) -> Any:  # noqa: ANN401
+        """Return the task of a batch; `weights` is a reference, or None."""
+
+    def wait(self, tasks: Sequence[Any], seconds: float) -> list[Any]:
+        """Return the tasks that have ended, after at most so many seconds without one."""
+
+    def result(self, task: Any) -> Any:  # noqa: ANN401
+        """Return the result of a task that has ended.
+
+        Raises:
+            JobFailedError: If its process ended, or it raised an error.
+        """
+
+    def stop(self, worker: Any) -> None:  # noqa: ANN401
+        """Kill a process."""
+
+
+@dataclass
+class _Task:
+    worker: Any
+    number: int | None  # of the batch; None for the start of a process
+    deadline: float
+
+
+@dataclass
+class _Round:
+    """State of one call of `sample`."""
+
+    calls: Sequence[Call]
+    waiting: deque[int]
+    answers: dict[int, Answer] = field(default_factory=dict)
+    failures: dict[int, int] = field(default_factory=dict)
+
+
+class SamplerPool:
+    """Deals batches to processes.
+
+    Args:
+        workers: Starts processes and asks them.
+        config: Number of processes, time limits and attempts.
+
+    Attributes:
+        replaced: Number of processes that were replaced.
+    """
+
+    def __init__(self, workers: Workers, config: "RayConfig") -> None:
+        self._workers, self._config = workers, config
+        self._weights: dict[tuple[str, int], Any] = {}
+        self._tasks: dict[Any, _Task] = {}
+        self._idle: list[Any] = []
+        self._failed_starts, self._broken = 0, ""
+        self._lock = threading.Lock()
+        self.replaced = 0
+        for _ in range(config.samplers):
+            self._start()
+
+    @property
+    def versions(self) -> set[int]:
+        """Versions of the weights that are kept."""
+        return {version for _, version in list(self._weights)}
+
+    def publish(self, key: str, version: int, weights: "PackedWeights") -> None:
+        """Keep the weights of a model under a version."""
+        self._weights[key, version] = self._workers.put(weights)
+
+    def weights(self, key: str, version: int) -> "PackedWeights":
+        """Return the weights of a model that are kept under a version."""
+        found: PackedWeights = self._workers.result(self._weights[key, version])
+        return found
+
+    def keep_from(self, version: int) -> None:
+        """Drop the weights of all earlier versions."""
+        for place in list(self._weights):
+            if place[1] < version:
+                del self._weights[place]
+
+    def sample(self, calls: Sequence[Call]) -> list[Answer]:
+        """Return the answers to each batch, in order; threads take turns.
+
+        Raises:
+            SamplerError: If a batch failed too often, no process starts, or the weights of a
+                version are not kept.
+        """
+        for call in calls:
+            if call.version is not None and (call.key, call.version) not in self._weights:
+                kept = sorted(self.versions)
+                raise SamplerError(f"weights of version {call.version} are not kept, got {kept}")
+        with self._lock:
+            current = _Round(calls, deque(range(len(calls))))
+            try:
+                while len(current.answers) < len(calls):
+                    self._deal(current)
+                    self._collect(current)
+            finally:
+                self._drop_batches()
+        return [current.answers[number] for number in range(len(calls))]
+
+    def close(self) -> None:
+        """Kill all processes, and drop all weights."""
+        self._broken = "the run has ended"  # wakes a thread that samples
+        self._weights = {}
+        for worker in [*self._idle, *(task.worker for task in list(self._tasks.values()))]:
+            self._workers.stop(worker)
+
+    def _deal(self, current: _Round) -> None:
+        if self._broken:
+            raise SamplerError(f"nothing can be sampled: {self._broken}")
+        while current.waiting and self._idle:
+            number, worker = current.waiting.popleft(), self._idle.pop(0)
+            call = current.calls[number]
+            weights = None if call.version is None else self._weights[call.key, call.version]
+            task = self._workers.answer(worker, call, weights)
+            self._tasks[task] = _Task(worker, number, time.monotonic() + self._config.job_seconds)
+
+    def _collect(self, current: _Round) -> None:
+        first = min(task.deadline for task in self._tasks.values())
+        ended = self._workers.wait(list(self._tasks), max(0.0, first - time.monotonic()))
+        for done in ended:
+            self._end(done, current)
+        if ended:
+            return
+        for late in [
+            task for task, each in self._tasks.items() if each.deadline <= time.monotonic()
+        ]:
+            task = self._tasks.pop(late)
+            self._replace(task.worker)
+            self._count(task, current, "it did not answer in time")
+
+    def _end(self, done: Any, current: _Round) -> None:  # noqa: ANN401
+        task = self._tasks.pop(done)
+        try:
+            result = self._workers.result(done)
+        except JobFailedError as error:
+            if error.is_alive and task.number is not None:
+                self._idle.append(task.worker)
+            else:
+                self._replace(task.worker)
+            self._count(task, current, str(error))
+            return
+        self._idle.append(task.worker)
+        if task.number is None:
+            self._failed_starts = 0
+        else:
+            current.answers[task.number] = result
+
+    def _count(self, task: _Task, current: _Round, reason: str) -> None:
+        """Count a failed attempt, and give the batch back unless it was the last one."""
+        limit = self._config.max_attempts
+        if task.number is None:
+            self._failed_starts += 1
+            if self._failed_starts >= limit * self._config.samplers:
+                self._broken = (
+                    f"no sampler could be started in {self._failed_starts} attempts: {reason}; "
+                    "see the logs of Ray, and give ray.start_seconds a larger value if it was late"
+                )
+            return
+        failures = current.failures[task.number] = current.failures.get(task.number, 0) + 1
+        if failures >= limit:
+            raise SamplerError(
+                f"{current.calls[task.number]} failed in {failures} processes: {reason}; it may "
+                "need more memory or a larger ray.job_seconds"
+            )
+        current.waiting.append(task.number)
+
+    def _start(self) -> None:
+        if self._broken:
+            return
+        worker = self._workers.start()
+        task = self._workers.ready(worker)
+        deadline = time.monotonic() + self._config.start_seconds
+        self._tasks[task] = _Task(worker, None, deadline)
+
+    def _replace(self, worker: Any) -> None:  # noqa: ANN401
+        self.replaced += 1
+        self._workers.stop(worker)
+        self._start()
+
+    def _drop_batches(self) -> None:
+        """Replace the processes of batches that nobody waits for any more, after an error."""
+        for task in [task for task, each in self._tasks.items() if each.number is not None]:
+            self._replace(self._tasks.pop(task).worker)
