@@ -16,7 +16,7 @@ from mlrl_learners.engine import Engine, Precision, sharding
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import AdapterConfig, Policy
 
-__all__ = ["Blueprint", "PackedWeights", "pack", "unpack"]
+__all__ = ["Blueprint", "PackedWeights", "from_state", "pack", "to_state", "unpack"]
 
 
 @dataclass(frozen=True)
@@ -140,6 +140,17 @@ def unpack(weights: PackedWeights, engine: Engine, *, whole: bool) -> None:
                     weight.copy_(found[f"{name}/{key}"])
 
 
+def to_state(weights: PackedWeights) -> dict[str, Any]:
+    """Return weights as `torch.save` writes them."""
+    return {"places": dict(weights.places), "tensors": _arrays_as_tensors(weights)}
+
+
+def from_state(state: Mapping[str, Any]) -> PackedWeights:
+    """Return the weights that `to_state` was given."""
+    found = _packed({str(number): tensor for number, tensor in enumerate(state["tensors"])})
+    return PackedWeights(state["places"], found.arrays, found.types)
+
+
 def _packed(state: Mapping[str, Tensor]) -> PackedWeights:
     places: dict[str, int] = {}
     number_of: dict[int, int] = {}
@@ -156,8 +167,12 @@ def _packed(state: Mapping[str, Tensor]) -> PackedWeights:
 
 
 def _tensors(weights: PackedWeights) -> dict[str, Tensor]:
-    tensors = [
+    tensors = _arrays_as_tensors(weights)
+    return {name: tensors[number] for name, number in weights.places.items()}
+
+
+def _arrays_as_tensors(weights: PackedWeights) -> list[Tensor]:
+    return [
         torch.from_numpy(array.copy()).view(dtype).reshape(shape)  # shared arrays are read-only
         for array, (dtype, shape) in zip(weights.arrays, weights.types, strict=True)
     ]
-    return {name: tensors[number] for name, number in weights.places.items()}

@@ -7,25 +7,39 @@ from any version, in another thread.
 
 import contextlib
 import copy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import torch
+
+from mlrl_learners.algorithms.policy_gradient_config import PolicyGradientConfig
 from mlrl_learners.algorithms.team import Team
-from mlrl_learners.cluster.blueprint import Blueprint, PackedWeights, pack
+from mlrl_learners.cluster.blueprint import (
+    Blueprint,
+    PackedWeights,
+    from_state,
+    pack,
+    to_state,
+)
 from mlrl_learners.cluster.ray_session import open_ray
 from mlrl_learners.cluster.ray_workers import RayWorkers
 from mlrl_learners.cluster.sampler_pool import Call, SamplerPool
 from mlrl_learners.cluster.sampler_worker import ModelSource
+from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.engine import SampledTokens
 from mlrl_learners.engine.jobs import SamplingJob
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.policies import Policy
+from mlrl_learners.policies import Policy, restore
 from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.types import Learner
 
 __all__ = ["TeamSamplers", "check_samplers", "open_samplers"]
+
+VERSIONS_FOLDER = "versions"
 
 
 @dataclass
@@ -112,13 +126,29 @@ class TeamSamplers:
             engine.remote = self._sampler(key, version)
         return self._team.played_by(engines), version
 
-    def packed(self, version: int) -> dict[str, PackedWeights]:
-        """Return the weights of a version by the keys of the models."""
-        return {
-            key: self.pool.weights(key, version)
-            for key, trained in self._trained.items()
-            if trained
-        }
+    def save_versions(self, folder: Path, versions: Iterable[int]) -> None:
+        """Write the weights of some versions, which are kept, into the folder of a checkpoint."""
+        for version in versions:
+            path = folder / VERSIONS_FOLDER / str(version)
+            path.mkdir(parents=True)
+            for key, trained in self._trained.items():
+                if trained:
+                    torch.save(to_state(self.pool.weights(key, version)), path / f"{key}.pt")
+
+    def load_versions(self, folder: Path, versions: Iterable[int]) -> None:
+        """Publish the versions that `save_versions` wrote.
+
+        Raises:
+            CheckpointError: If a file is missing or damaged.
+        """
+        for version in versions:
+            for key, trained in self._trained.items():
+                if trained:
+                    path = folder / VERSIONS_FOLDER / str(version) / f"{key}.pt"
+                    restore(path, partial(self._publish_state, key, version))
+
+    def _publish_state(self, key: str, version: int, state: Mapping[str, Any]) -> None:
+        self.pool.publish(key, version, from_state(state))
 
     def detach(self) -> None:
         """Let the models of the team sample by themselves again."""
@@ -134,15 +164,18 @@ class TeamSamplers:
         return _ModelSampler(self.pool, key, frozenset(names), is_trained, version)
 
 
-def check_samplers(learner: Learner, config: RayConfig) -> None:
+def check_samplers(learner: Learner, config: RayConfig, opponents: OpponentsConfig) -> None:
     """Check, before anything is started, that a learner can be sampled by Ray.
 
+    Args:
+        learner: The learner.
+        config: The section `ray`, enabled.
+        opponents: Opponents of the run.
+
     Raises:
-        ConfigError: If it has no language models, its answers come from a server already, or
-            there are several processes.
+        ConfigError: If it has no language models, its answers come from a server already,
+            there are several processes, or it does not correct for weights that lag behind.
     """
-    if not config.enabled:
-        return
     if not isinstance(learner, Team):
         raise ConfigError(
             f"engine ray samples the language models of a learner, and {type(learner).__name__} "
@@ -155,21 +188,20 @@ def check_samplers(learner: Learner, config: RayConfig) -> None:
         )
     if learner.sampler is not None:
         raise ConfigError("sampler.endpoint and engine ray both sample: leave one of them out")
+    if config.lag:
+        _check_lag(learner, config.lag, opponents)
 
 
 @contextlib.contextmanager
-def open_samplers(learner: Learner, config: RayConfig) -> Iterator[TeamSamplers | None]:
-    """Let Ray sample for a learner inside the block; does nothing unless the engine is Ray.
+def open_samplers(learner: Learner, config: RayConfig) -> Iterator[TeamSamplers]:
+    """Let Ray sample for a learner, which `check_samplers` has let through, inside the block.
 
     Raises:
-        ConfigError: If the learner cannot be sampled by Ray, or the cluster is too small.
+        ConfigError: If a model cannot be built elsewhere, or the cluster is too small.
         MissingPackageError: If Ray is not installed.
         SamplerError: If Ray does not start.
     """
-    check_samplers(learner, config)
-    if not config.enabled or not isinstance(learner, Team):
-        yield None
-        return
+    assert isinstance(learner, Team)  # noqa: S101 - checked
     models = _models(learner)
     sources = {key: _source(policy) for key, policy in models.items()}
     with open_ray(config) as ray, _pool(ray, config, sources) as pool:
@@ -178,6 +210,22 @@ def open_samplers(learner: Learner, config: RayConfig) -> Iterator[TeamSamplers 
             yield samplers
         finally:
             samplers.detach()
+
+
+def _check_lag(team: Team, lag: int, opponents: OpponentsConfig) -> None:
+    config = team.config
+    if not isinstance(config, PolicyGradientConfig):
+        raise ConfigError(
+            f"lag {lag} needs a loss with an importance ratio, and {type(team).__name__} has none: "
+            "set lag 0"
+        )
+    if config.importance.correction == "none":
+        raise ConfigError(
+            f"lag {lag} samples from other weights than the trained ones: set "
+            "importance.correction token_truncate, or another correction, got none"
+        )
+    if opponents.words():
+        raise ConfigError(f"lag {lag} plays without opponents: leave opponents out, or set lag 0")
 
 
 @contextlib.contextmanager

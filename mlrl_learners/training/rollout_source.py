@@ -106,8 +106,21 @@ def open_source(
     from mlrl_learners.cluster.team_samplers import open_samplers
 
     with open_samplers(learner, plan.ray) as samplers:
-        source = RolloutSource(plan, learner, env, draw, samplers)
+        source = _source(plan, learner, env, draw, samplers)
         try:
             yield source
         finally:
             source.close()
+
+
+def _source(
+    plan: TrainPlan,
+    learner: Learner,
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    draw: OpponentDraw,
+    samplers: "TeamSamplers",
+) -> RolloutSource:
+    from mlrl_learners.training.lagged_rollouts import LaggedRollouts
+
+    kind = LaggedRollouts if plan.ray.lag else RolloutSource
+    return kind(plan, learner, env, draw, samplers)

@@ -117,6 +117,10 @@ def prepare_learner(learner: Learner, plan: TrainPlan) -> None:
             learner refuses the rollouts or the number of updates.
     """
     check_processes(learner)
+    if plan.ray.enabled:
+        from mlrl_learners.cluster.team_samplers import check_samplers
+
+        check_samplers(learner, plan.ray, plan.opponents)
     if hasattr(learner, "check_rollout"):
         learner.check_rollout(plan.rollout)
     if hasattr(learner, "plan_updates"):
