@@ -37,7 +37,7 @@ LAYERS = {
         ("engine", "play"),
         ("policies",),
         ("actors", "algorithms"),
-        ("evaluation", "interop"),
+        ("evaluation", "interop", "cluster"),
         ("training",),
         ("testing", "bench", "report", "metric_modules"),
         ("monitor",),
@@ -50,6 +50,7 @@ HEAVY = ("torch", "transformers", "datasets", "wandb", "peft", "accelerate")
 # Parts of mlrl_learners that import torch and such when they are imported.
 MODEL_PARTS = (
     "algorithms",
+    "cluster",
     "engine",
     "functional",
     "policies",

@@ -10,21 +10,20 @@ Not covered: who answers jobs (`mlrl_learners.cluster`), and sharded weights.
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 import torch
 
+from mlrl_learners.engine.adapter_layers import AdapterLayers
 from mlrl_learners.engine.adapter_rows import AdapterRows
+from mlrl_learners.engine.cuda_graphs import GraphRecorder
 from mlrl_learners.engine.decoding import generate_batch
 from mlrl_learners.engine.decoding_task import DecodingTask, cut_task
 from mlrl_learners.engine.drawn_tokens import EndOfText, SampledTokens
 from mlrl_learners.engine.sampling import SamplingConfig
-from mlrl_learners.engine.selection import autocast
+from mlrl_learners.engine.selection import ExecutionMode, Precision, autocast
 
-if TYPE_CHECKING:
-    from mlrl_learners.engine.engine import Engine
-
-__all__ = ["JobSampler", "SamplingJob", "answer_job", "decoding", "sample_jobs"]
+__all__ = ["Decodes", "JobSampler", "SamplingJob", "answer_job", "decoding", "sample_jobs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,20 @@ class SamplingJob:
     mixed: Sequence[str]
     num_rows: int
     has_stops: bool
+
+
+class Decodes(Protocol):
+    """The part of `Engine` that decodes; see there for the attributes."""
+
+    model: Any
+    mode: ExecutionMode
+    precision: Precision
+    recorder: GraphRecorder | None
+    adapters: AdapterLayers | None
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the weights."""
 
 
 class JobSampler(Protocol):
@@ -99,7 +112,7 @@ def sample_jobs(
 
 @torch.no_grad()
 def answer_job(
-    engine: "Engine", job: SamplingJob, texts: EndOfText | None
+    engine: Decodes, job: SamplingJob, texts: EndOfText | None
 ) -> list[list[SampledTokens]]:
     """Return the answers to each prompt of a job.
 
@@ -129,7 +142,7 @@ def answer_job(
 
 @contextlib.contextmanager
 def decoding(
-    engine: "Engine", adapters: Sequence[str | None], mixed: Sequence[str] | None = None
+    engine: Decodes, adapters: Sequence[str | None], mixed: Sequence[str] | None = None
 ) -> Iterator[AdapterRows | None]:
     """Set up decoding by an engine: mode, precision, and the adapters of rows.
 

@@ -41,7 +41,8 @@ from mlrl_learners.training.metrics import (
     opponent_metrics,
     rollout_metrics,
 )
-from mlrl_learners.training.rollout_source import RolloutSource, open_source
+from mlrl_learners.training.open_source import open_source
+from mlrl_learners.training.rollout_source import RolloutSource
 from mlrl_learners.training.train_plan import (
     TrainPlan,
     TrainResult,

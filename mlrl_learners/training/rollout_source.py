@@ -5,7 +5,6 @@ update. `mlrl_learners.training.lagged_rollouts` collects ahead of the updates.
 """
 
 import contextlib
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from mlrl_learners.types import Learner
 if TYPE_CHECKING:
     from mlrl_learners.cluster.team_samplers import TeamSamplers
 
-__all__ = ["RolloutSource", "open_source"]
+__all__ = ["RolloutSource"]
 
 
 class RolloutSource:
@@ -84,43 +83,3 @@ class RolloutSource:
 
     def close(self) -> None:
         """End all collecting."""
-
-
-@contextlib.contextmanager
-def open_source(
-    plan: TrainPlan,
-    learner: Learner,
-    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    draw: OpponentDraw,
-) -> Iterator[RolloutSource]:
-    """Yield the source of a run's rollouts, with the processes that sample inside the block.
-
-    Raises:
-        ConfigError: If the learner cannot be sampled as the plan says.
-        MissingPackageError: If Ray is asked for and not installed.
-        SamplerError: If Ray does not start.
-    """
-    if not plan.ray.enabled:
-        yield RolloutSource(plan, learner, env, draw, None)
-        return
-    from mlrl_learners.cluster.team_samplers import open_samplers
-
-    with open_samplers(learner, plan.ray) as samplers:
-        source = _source(plan, learner, env, draw, samplers)
-        try:
-            yield source
-        finally:
-            source.close()
-
-
-def _source(
-    plan: TrainPlan,
-    learner: Learner,
-    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    draw: OpponentDraw,
-    samplers: "TeamSamplers",
-) -> RolloutSource:
-    from mlrl_learners.training.lagged_rollouts import LaggedRollouts
-
-    kind = LaggedRollouts if plan.ray.lag else RolloutSource
-    return kind(plan, learner, env, draw, samplers)

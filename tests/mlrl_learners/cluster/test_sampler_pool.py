@@ -1,0 +1,104 @@
+"""The pool with workers that only count: dealing, faults, time limits and versions."""
+
+import pytest
+
+from mlrl_learners.cluster.sampler_pool import Answer, Call, SamplerPool
+from mlrl_learners.config.ray import RayConfig
+from mlrl_learners.engine import SamplingConfig
+from mlrl_learners.engine.jobs import SamplingJob
+from mlrl_learners.errors import SamplerError
+from tests.mlrl_learners.cluster.inline_workers import InlineWorkers
+
+
+class Counters(InlineWorkers):
+    def sample(self, call, weights):
+        return Answer(call.version, 0, [call.job.prompts[0][0], weights and weights[1]])
+
+
+def job(number):
+    return SamplingJob([[number]], 1, SamplingConfig(), [0], [0], [None], (), 1, False)
+
+
+def calls(count, version=None):
+    return [Call("model", version, job(number)) for number in range(count)]
+
+
+def pool_of(fault=None, **options):
+    workers = Counters()
+    if fault is not None:
+        workers.fault = fault
+    return SamplerPool(workers, RayConfig(enabled=True, **options)), workers
+
+
+def numbers(answers):
+    return [answer.samples[0] for answer in answers]
+
+
+@pytest.mark.parametrize("samplers", [1, 2, 5])
+def test_answers_come_in_the_order_of_the_calls(samplers):
+    pool, workers = pool_of(samplers=samplers)
+    assert numbers(pool.sample(calls(7))) == list(range(7))
+    assert workers.started == samplers
+
+
+@pytest.mark.parametrize("fault", ["dies", "hangs"])
+def test_a_lost_worker_is_replaced_and_its_batch_repeated(fault):
+    faults = {1: fault}
+    pool, workers = pool_of(
+        lambda worker, call: faults.pop(worker, None) if call else None,
+        samplers=2,
+        job_seconds=0.01,
+    )
+    assert numbers(pool.sample(calls(5))) == list(range(5))
+    assert workers.stopped == [1]
+    assert (workers.started, pool.replaced) == (3, 1)
+
+
+def test_a_worker_goes_on_after_an_error():
+    faults = ["raises"]
+    pool, workers = pool_of(lambda worker, call: faults.pop() if call and faults else None)
+    assert numbers(pool.sample(calls(3))) == [0, 1, 2]
+    assert workers.stopped == []
+
+
+@pytest.mark.parametrize("fault", ["dies", "hangs", "raises"])
+def test_a_batch_that_fails_too_often_is_a_typed_error_and_the_pool_goes_on(fault):
+    poisoned = [2]
+
+    def find(worker, call):
+        return fault if call and call.job.prompts[0][0] in poisoned else None
+
+    pool, _ = pool_of(find, samplers=2, job_seconds=0.01, max_attempts=2)
+    with pytest.raises(SamplerError, match=r"1 prompts of up to 1 tokens.* failed in 2 processes"):
+        pool.sample(calls(4))
+    poisoned.clear()
+    assert numbers(pool.sample(calls(4))) == list(range(4))
+
+
+def test_workers_that_do_not_start_are_an_error_and_are_not_tried_for_ever():
+    pool, workers = pool_of(lambda worker, call: None if call else "dies", max_attempts=2)
+    for _ in range(2):
+        with pytest.raises(SamplerError, match="no sampler could be started in 2 attempts"):
+            pool.sample(calls(1))
+    assert workers.started == 3
+
+
+def test_weights_are_kept_by_version_until_they_are_dropped():
+    pool, _ = pool_of()
+    for version in range(20):
+        pool.publish("model", version, f"weights {version}")
+        pool.keep_from(version - 1)
+        assert len(pool.versions) <= 2
+    assert pool.sample(calls(1, 18))[0].samples[1] == "weights 18"
+    assert pool.weights("model", 19) == "weights 19"
+    with pytest.raises(SamplerError, match="version 3 are not kept"):
+        pool.sample(calls(1, 3))
+
+
+def test_closing_stops_every_worker_and_refuses_work():
+    pool, workers = pool_of(samplers=3)
+    pool.sample(calls(2))
+    pool.close()
+    assert sorted(workers.stopped) == [1, 2, 3]
+    with pytest.raises(SamplerError, match="the run has ended"):
+        pool.sample(calls(1))
