@@ -5,6 +5,7 @@ run on every exit; nothing is detached. The actors of a run end with it on a clu
 """
 
 import contextlib
+import functools
 import logging
 import os
 import secrets
@@ -43,8 +44,7 @@ def open_ray(config: RayConfig) -> Iterator[Any]:
         stack.enter_context(_environment(QUIET))
         folder = None if config.address else stack.enter_context(_folder())
         if folder is not None:
-            token = {"RAY_AUTH_TOKEN_PATH": str(folder / "token")}
-            stack.enter_context(_environment(token))
+            stack.enter_context(_own_token(folder))
         ray = _package()
         if ray.is_initialized():
             raise ConfigError("Ray is in use in this process: call ray.shutdown() first")
@@ -96,14 +96,32 @@ def _check_size(ray: Any, config: RayConfig) -> None:  # noqa: ANN401
 
 
 @contextlib.contextmanager
+def _own_token(folder: Path) -> Iterator[None]:
+    """Let Ray that is started inside the block use a token in a folder, unless the user has one."""
+    names = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")
+    if any(name in os.environ for name in names):
+        yield
+        return
+    (folder / "token").touch(mode=0o600)
+    (folder / "token").write_text(_token())
+    values = {"RAY_AUTH_TOKEN_PATH": str(folder / "token"), "RAY_AUTH_MODE": "token"}
+    with _environment(values):
+        yield
+
+
+@functools.cache
+def _token() -> str:
+    """Return the token of this process; Ray reads it once, so that later runs share it."""
+    return secrets.token_hex(32)
+
+
+@contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """Yield a new folder with a token that only this user can read, removed afterwards."""
+    """Yield a new folder that only this user can read, removed afterwards."""
     parent = tempfile.gettempdir()
     short = parent if len(parent) <= MAX_FOLDER else "/tmp"  # noqa: S108 - of this user alone
     path = Path(tempfile.mkdtemp(prefix="mlrl-", dir=short))
     try:
-        (path / "token").touch(mode=0o600)
-        (path / "token").write_text(secrets.token_hex(32))
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)

@@ -1,5 +1,6 @@
 """A cluster of Ray on this machine, started once and shared by the tests of a session."""
 
+import importlib.util
 import os
 import secrets
 import shutil
@@ -17,12 +18,12 @@ import pytest
 @pytest.fixture(scope="session")
 def cluster():
     """The address of a head with four cores; its token and its logs are in a folder of its own."""
-    pytest.importorskip("ray")
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("ray is not installed")
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
     (folder / "token").write_text(secrets.token_hex(32))
-    set_before = os.environ.get("RAY_AUTH_TOKEN_PATH")
-    os.environ["RAY_AUTH_TOKEN_PATH"] = str(folder / "token")  # read once in a process
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ["RAY_AUTH_TOKEN_PATH"] = str(folder / "token")  # read when ray is imported
+    os.environ["RAY_AUTH_MODE"], os.environ["RAY_USAGE_STATS_ENABLED"] = "token", "0"
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -42,8 +43,8 @@ def cluster():
             head.wait(60)
         except subprocess.TimeoutExpired:
             os.killpg(head.pid, signal.SIGKILL)
-        if set_before is None:
-            del os.environ["RAY_AUTH_TOKEN_PATH"]
+        for name in ("RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+            os.environ.pop(name, None)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -91,7 +91,7 @@ def test_the_object_store_does_not_grow_with_versions(cluster):
 
 def test_more_samplers_than_a_cluster_has_cores_are_refused(cluster):
     config = RayConfig(enabled=True, address=cluster, samplers=5)
-    with pytest.raises(ConfigError, match="4 CPUs, and ray.samplers 5"), open_ray(config):
+    with pytest.raises(ConfigError, match=r"4 CPUs, and ray.samplers 5"), open_ray(config):
         pass
 
 
@@ -104,7 +104,8 @@ def test_ray_that_a_run_starts_ends_with_it(tmp_path, end):
         *("--train.eval_every", "0", "--run-dir", str(tmp_path / "run")),
     ]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MARK_OF_TEST": str(tmp_path)}
-    environment.pop("RAY_AUTH_TOKEN_PATH", None)
+    for name in ("RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+        environment.pop(name, None)
     with (tmp_path / "log").open("w") as log:
         run = subprocess.Popen(
             [sys.executable, "-m", "mlrl_learners", *words], env=environment, stdout=log, stderr=log
@@ -148,7 +149,7 @@ def kill_now_and_then(ended, killed):
 
 def samplers_now():
     """Return the processes that are answering a batch."""
-    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)
+    found = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True)  # noqa: S607
     rows = [line.split(maxsplit=1) for line in found.stdout.splitlines()[1:]]
     return [int(pid) for pid, command in rows if command.startswith("ray::SamplerWorker")]
 
