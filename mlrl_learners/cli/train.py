@@ -94,6 +94,7 @@ def train_config(
     config: RunConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
 ) -> TrainResult:
     """Train with a configuration; see `mlrl_learners.train` for the exceptions."""
+    config.ray.check_read()
     check_folder(run_dir, resume=resume)  # before a model is loaded
     check_example_files(config)
     if resume:

@@ -45,7 +45,7 @@ class RayConfig:
         """Check ranges.
 
         Raises:
-            ConfigError: If a value is outside its range, or has no effect without `enabled`.
+            ConfigError: If a value is outside its range.
         """
         for name in ("samplers", "threads", "max_attempts"):
             if getattr(self, name) < 1:
@@ -61,6 +61,13 @@ class RayConfig:
                 f"ray.address must be auto, HOST:PORT, or empty to start Ray here, got "
                 f"{self.address!r}"
             )
+
+    def check_read(self) -> None:
+        """Check that options have an effect, once all that enable Ray are known.
+
+        Raises:
+            ConfigError: If an option is set and Ray does not sample.
+        """
         if not self.enabled:
             names = tuple(name for name in vars(self) if name != "enabled")
             check_unread(self, names, "the engine torch: add --engine ray")

@@ -52,6 +52,7 @@ class TrainPlan:
         Raises:
             ConfigError: If a number is below 1, or an option is an object such as a text scorer.
         """
+        self.ray.check_read()
         for name in (
             "iterations",
             "tasks_per_iteration",

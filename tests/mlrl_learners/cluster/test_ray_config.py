@@ -32,7 +32,7 @@ def test_addresses_are_those_of_a_head(address):
 
 def test_options_without_the_engine_are_refused():
     with pytest.raises(ConfigError, match="add --engine ray"):
-        RayConfig(samplers=2)
+        RayConfig(samplers=2).check_read()
 
 
 def test_a_stored_configuration_has_the_section_only_if_ray_samples():

@@ -60,7 +60,7 @@ def test_save_then_load_is_the_identity_for_any_option(
 
 
 def test_every_key_is_written_out():
-    mapping = to_mapping(from_mapping(MINIMAL))
+    mapping = to_mapping(from_mapping({**MINIMAL, "ray": {"enabled": True}}))
     assert [f"{s}.{k}" for s, values in mapping.items() for k in values] == known_keys()
 
 
