@@ -1,0 +1,33 @@
+"""The simulated schedule of samplers is list scheduling, by the pool that runs use."""
+
+import pytest
+
+from benchmarks.cluster_schedule import main, predicted, rollout_seconds, row, turns
+
+
+@pytest.mark.parametrize("workers", [1, 3, 7])
+def test_rollouts_take_no_longer_than_the_bound_of_list_scheduling(workers):
+    batches = [each[:20] for each in turns(64, seed=0)]
+    found = rollout_seconds(workers, batches)
+    least = sum(max(sum(each) / workers, *each) for each in batches)
+    most = sum(sum(each) / workers + max(each) for each in batches)
+    assert least <= found + 1e-9
+    assert found <= most
+    assert least <= predicted(workers, batches) <= most
+
+
+def test_one_sampler_takes_the_sum_and_many_take_the_longest_batch():
+    batches = [[1.0, 2.0, 3.0], [4.0]]
+    assert rollout_seconds(1, batches) == pytest.approx(10.0)
+    assert rollout_seconds(9, batches) == pytest.approx(7.0)
+
+
+def test_a_row_counts_from_one_sampler_and_lag_is_never_slower():
+    assert row(1, 64)["lag 0"] == 1.0
+    found = row(8, 64)
+    assert found["lag 1"] >= found["lag 0"] > 7.0
+
+
+def test_the_table_has_a_row_for_each_size(capsys):
+    assert main(["--workers", "1", "2", "--rows", "64"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
