@@ -147,4 +147,5 @@ class LaggedRollouts(RolloutSource):
     def _collect(self, iteration: int) -> Collected:
         self._version.number = self._due(iteration)
         with self._player.sampling_seed(derive_seed(self.plan.seed, iteration, SEED_PART)):
-            return collect_tasks(self.plan, self._player, self.env, self.draw, iteration)
+            player = self._player  # a team without `update`, which collecting does not call
+            return collect_tasks(self.plan, player, self.env, self.draw, iteration)  # type: ignore[arg-type]
