@@ -80,7 +80,7 @@ def importance_weights(
     delta = old_logprobs - sampler_logprobs
     level, _, rule = mode.partition("_")
     whole = sum_of_rows(delta, rows) if level == "sequence" else delta
-    ratio = whole.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
+    ratio = whole.clamp(max=LARGEST_LOG_RATIO).exp()
     if rule == "truncate":
         weights = ratio.clamp(max=cap)
     else:

@@ -16,6 +16,7 @@ from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import NumericsError
 from mlrl_learners.registry import BUILT_IN
 from mlrl_learners.types import Node
+from tests.mlrl_learners.processors import needs_bfloat16
 
 TEAM, SOLO = ("left", "right"), ("solo",)
 GROUP = ["magrpo", "mareinforce", "marloo", "maremax"]
@@ -232,6 +233,7 @@ def test_weights_that_are_no_numbers_never_pass_silently(name, toy):
         learner.update(rollouts)
 
 
+@needs_bfloat16
 @pytest.mark.parametrize("name", ["magrpo", "ippo", "madpo", "sft"])
 def test_autocast_computes_roughly_over_masters_that_stay_exact(name, toy, monkeypatch):
     exact, rough = make(name), make(name, compute={"precision": "bf16"})

@@ -3,7 +3,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mlrl_learners.errors import ConfigError
@@ -48,6 +48,7 @@ def fast_weights(rows, mode, cap=3.0, veto=0.0):
 
 @pytest.mark.parametrize("mode", MODES)
 @given(rows=batches(), cap=st.floats(1, 10), veto=st.sampled_from([0.0, 1e-4, 0.1]))
+@example(rows=[[(-6.0, -0.5)] * 4], cap=1.0, veto=0.0)  # a product below exp(-20)
 def test_weights_equal_a_slow_reference(mode, rows, cap, veto):
     found = fast_weights(rows, mode, cap, veto).weights.tolist()
     assert found == pytest.approx(slow_weights(rows, mode, cap, veto), rel=1e-9, abs=1e-12)
