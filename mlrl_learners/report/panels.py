@@ -2,7 +2,7 @@
 
 For a single run, the lines of a chart are its agents or reward components. For several runs there
 is one chart per agent or component, and the lines are the runs. Curves that are zero everywhere are
-left out. Metrics that are not listed here are drawn under their own name.
+left out. Metrics that `panel_titles` does not list are drawn under their own name.
 """
 
 import math
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from mlrl_learners.report.chart_scales import Point, Table, running_mean, thin
 from mlrl_learners.report.charts import GREATEST, Chart, Series, draw
 from mlrl_learners.report.html import Html, tag
+from mlrl_learners.report.panel_titles import OF_AGENTS, REWARD, SAMPLERS, SPEED
 
 __all__ = ["AXES", "Axis", "Curves", "EvaluationPoint", "draw_panels", "draw_returns"]
 
@@ -33,37 +34,8 @@ _AXIS_LABELS = {
 _MOST_POINTS = 400
 _NO_POINTS: Table = np.empty((0, 2))
 _ZERO = 1e-9  # a curve below it everywhere is left out
-_SHARED = ("train", "time", "eval")
+_SHARED = ("train", "time", "eval", "sampler")
 _RIVAL = "train/return/"  # followed by the name of an opponent
-
-# Metric -> title and label of the vertical axis, in the order of the page.
-_REWARD = {
-    "train/solved_rate": ("Solved", "share"),
-    "train/return_std": ("Spread of returns", "standard deviation"),
-    "train/turns": ("Turns", "turns an episode"),
-    "train/failed_episodes": ("Lost to infrastructure", "episodes"),
-}
-_OF_AGENTS = {
-    "completion_tokens": ("Completion length", "tokens"),
-    "loss": ("Loss", "loss"),
-    "kl": ("Drift from the sampling policy", "KL, nats a token"),
-    "kl_reference": ("Drift from the starting policy", "KL, nats a token"),
-    "kl_sampler": ("Distance of the sampler from the policy", "KL, nats a token"),
-    "importance_cut": ("Cut importance weights", "share"),
-    "entropy": ("Entropy", "nats a token"),
-    "grad_norm": ("Gradient norm", "L2 norm"),
-    "truncated_rate": ("Answers cut by the limit", "share"),
-    "zero_variance_rate": ("Groups of equal returns", "share"),
-    "clip_fraction": ("Clipped tokens", "share"),
-    "lr": ("Learning rate", "step size"),
-    "tokens_per_second": ("Speed of an agent", "tokens a second"),
-}
-_SPEED = {
-    "time/tokens_per_second": ("Speed", "tokens a second"),
-    "time/rollout_seconds": ("Time in rollouts", "seconds"),
-    "time/update_seconds": ("Time in updates", "seconds"),
-    "train/tokens": ("Tokens", "tokens an iteration"),
-}
 
 
 @dataclass(frozen=True)
@@ -258,11 +230,15 @@ def _sections(names: Sequence[str]) -> dict[str, list[_Panel]]:
     reward = [_Panel("Reward parts", "mean", components)] if components else []
     rivals = {name.removeprefix(_RIVAL): name for name in names if name.startswith(_RIVAL)}
     reward += [_Panel("Return by opponent", "mean return", rivals)] if rivals else []
-    reward += [_Panel(*_REWARD[name], {"": name}) for name in _REWARD if name in names]
-    speed = [_Panel(*_SPEED[name], {"": name}) for name in _SPEED if name in names]
-    known = {"train/return", *_REWARD, *_SPEED, *components.values(), *rivals.values()}
-    rest = [_Panel(n, "value", {"": n}) for n in names if n not in known and _is_shared(n)]
-    return {"Reward": reward, "Agents": _agent_panels(names), "Speed": speed, "Other": rest}
+    reward += [_Panel(*REWARD[name], {"": name}) for name in REWARD if name in names]
+    speed = [_Panel(*SPEED[name], {"": name}) for name in SPEED if name in names]
+    samplers = [_Panel(*each) for each in SAMPLERS if set(each[2].values()) <= set(names)]
+    drawn = {name for panel in (*reward, *speed, *samplers) for name in panel.lines.values()}
+    shared = [n for n in names if _is_shared(n) and n not in drawn and n != "train/return"]
+    rest = [_Panel(name, "value", {"": name}) for name in shared]
+    agents = _agent_panels(names)
+    titles = ("Reward", "Agents", "Speed", "Samplers", "Other")
+    return dict(zip(titles, (reward, agents, speed, samplers, rest), strict=True))
 
 
 def _agent_panels(names: Sequence[str]) -> list[_Panel]:
@@ -271,9 +247,9 @@ def _agent_panels(names: Sequence[str]) -> list[_Panel]:
         if not _is_shared(name):
             agent, _, suffix = name.partition("/")
             lines.setdefault(suffix, {})[agent] = name
-    ordered = [s for s in _OF_AGENTS if s in lines] + [s for s in lines if s not in _OF_AGENTS]
+    ordered = [s for s in OF_AGENTS if s in lines] + [s for s in lines if s not in OF_AGENTS]
     return [
-        _Panel(*_OF_AGENTS.get(suffix, (_words(suffix), "value")), lines[suffix])
+        _Panel(*OF_AGENTS.get(suffix, (_words(suffix), "value")), lines[suffix])
         for suffix in ordered
     ]
 

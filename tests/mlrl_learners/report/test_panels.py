@@ -115,3 +115,15 @@ def test_returns_against_opponents_share_a_chart():
     assert "Return by opponent" in drawn
     assert "script:nash" in drawn
     assert "train/return/" not in drawn
+
+
+def test_samplers_have_a_section_and_are_no_agent():
+    waits = {
+        "sampler__rollouts_wait_seconds": [0, 1, 2, 1],
+        "sampler__weights_wait_seconds": [3, 0, 0, 1],
+    }
+    shown = drawn(a_run(aux__loss=[1, 2, 3, 4], sampler__policy_age=[0, 1, 2, 2], **waits))
+    assert titles(shown) == ["Return", "Loss", "Age of the sampling weights", "Waits"]
+    assert ">Samplers</h2>" in shown
+    lines = ["learner, for rollouts", "samplers, for weights"]
+    assert re.findall(r'data-name="([^"]+)"', shown)[-2:] == lines
