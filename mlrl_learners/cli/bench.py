@@ -1,29 +1,32 @@
 """`mlrl bench`: play a suite, list suites, compare results, play actors against each other."""
 
 import argparse
+import contextlib
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mlrl_learners.bench.compare import compare
 from mlrl_learners.bench.measures import measure_suite
 from mlrl_learners.bench.results import read_result, write_result
-from mlrl_learners.bench.suite import load_suite, suite_files
+from mlrl_learners.bench.suite import Suite, load_suite, suite_files
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli import bench_crossplay
 from mlrl_learners.cli.bench_actors import NamedActor
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.overrides import split_overrides
+from mlrl_learners.config.run import from_mapping
 from mlrl_learners.config.yaml import parse_value
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.files import RESULT_FILE
+from mlrl_learners.types import Actor
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
-SECTIONS: tuple[str, ...] = ("env", "learner")
+SECTIONS: tuple[str, ...] = ("env", "learner", "ray")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,6 +73,12 @@ def _add_run(actions: Any) -> None:  # noqa: ANN401 - the type is private to arg
         default=True,
         help="ask for moves in small games, and play games against a script",
     )
+    runs.add_argument(
+        "--engine",
+        choices=("torch", "ray"),
+        default="torch",
+        help="who samples: this process, or processes of Ray (--ray.samplers 4)",
+    )
     runs.add_argument("--json", action="store_true", help="print the result as JSON")
     runs.set_defaults(action=_run)
 
@@ -84,7 +93,13 @@ def _run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     suite = load_suite(arguments.suite)
     if arguments.only:
         suite = suite.only(arguments.only)
-    actor = NamedActor(arguments.actor, _options(overrides), arguments.name)
+    with contextlib.ExitStack() as stack:
+        prepare = _samplers(arguments.engine, overrides, stack)
+        actor = NamedActor(arguments.actor, _options(overrides), arguments.name, prepare)
+        return _run_suite(suite, actor, arguments)
+
+
+def _run_suite(suite: Suite, actor: NamedActor, arguments: argparse.Namespace) -> int:
     settings = RunSettings(
         explore=not arguments.greedy,
         batch_size=arguments.batch_size,
@@ -121,6 +136,28 @@ def _run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     return 1
 
 
+def _samplers(
+    engine: str, overrides: Sequence[str], stack: contextlib.ExitStack
+) -> Callable[[Actor], object] | None:
+    """Return what lets Ray sample for an actor until the stack ends; None for this process.
+
+    Raises:
+        ConfigError: If an option of Ray is wrong, or has no effect.
+    """
+    given = [(key, text) for key, text in split_overrides(overrides) if key.startswith("ray.")]
+    enabled = [("ray.enabled", "true")] if engine == "ray" else []
+    words = [f"--{key}={text}" for key, text in (*given, *enabled)]
+    config = from_mapping({"env": {"id": ""}}, words).ray
+    config.check_read()
+    if not config.enabled:
+        return None
+    if config.lag:
+        raise ConfigError(f"ray.lag is of training, got {config.lag}: leave it out")
+    from mlrl_learners.cluster.suite_samplers import SuiteSamplers
+
+    return stack.enter_context(SuiteSamplers(config)).attach
+
+
 def _options(overrides: Sequence[str]) -> dict[str, Any]:
     """Return the options of `--learner.NAME VALUE` overrides.
 
@@ -132,6 +169,8 @@ def _options(overrides: Sequence[str]) -> dict[str, Any]:
             raise ConfigError(f"--{key} is set by the suite; change it there")
     options: dict[str, Any] = {}
     for key, text in split_overrides(overrides):
+        if key.startswith("ray."):
+            continue
         group, _, field = key.split(".", 1)[1].removeprefix("options.").rpartition(".")
         value = {field: parse_value(text, key)}
         options = merge_options(options, {group: value} if group else value)

@@ -8,7 +8,7 @@ training seeds.
 import dataclasses
 import hashlib
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class NamedActor:
         word: A word as for `mlrl evaluate --actor`; it may contain `{seed}`.
         options: Options of the wrapped learner or endpoint, without the token budget.
         name: Name in results; by default the word, with paths shortened to their last part.
+        prepare: Called with each actor that is made, before it is wrapped.
 
     Raises:
         UnknownNameError: If the word is misspelt.
@@ -53,8 +54,13 @@ class NamedActor:
     """
 
     def __init__(
-        self, word: str, options: Mapping[str, Any] | None = None, name: str | None = None
+        self,
+        word: str,
+        options: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        prepare: Callable[[Actor], object] | None = None,
     ) -> None:
+        self._prepare = prepare
         self._ways, self._base = unwrapped(word)
         self._options = dict(options or {})
         for option in ("sampling.max_new_tokens", "max_new_tokens", "max_tokens"):
@@ -121,6 +127,8 @@ class NamedActor:
             if takes_options(word):
                 given = merge_options(self._options, _word_limit(word, tokens))
             actor = make_actor(word, agents, seed=seed, options=given)
+        if self._prepare is not None:
+            self._prepare(actor)
         for way in reversed(self._ways):
             actor = WRAPPERS[way][0](actor)
         return actor

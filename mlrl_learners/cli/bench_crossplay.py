@@ -13,7 +13,9 @@ from mlrl_learners.bench.suite_run import RunSettings
 from mlrl_learners.cli.actors import check_player, options_of, unwrapped
 from mlrl_learners.cli.bench_actors import NamedActor, takes_options
 from mlrl_learners.cli.parser import at_least, print_json, print_table
+from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.config.run import from_mapping
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.files import CROSSPLAY_FILE
 
 __all__ = ["add_arguments"]
@@ -45,6 +47,8 @@ def add_arguments(actions: Any) -> None:  # noqa: ANN401 - the type is private t
 
 def _crossplay(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     config = from_mapping({"env": {"id": arguments.env}}, overrides)
+    if config.ray != RayConfig():
+        raise ConfigError("bench crossplay samples in this process: leave the options of ray out")
     options = dict(config.env.options)
     split = str(options.pop("split", arguments.split))
     turns = options.pop("max_turns", None)

@@ -5,6 +5,7 @@
 - `sampler_pool`: deals batches to processes, and replaces processes that end or hang
 - `ray_session`, `ray_workers`: the only modules that know Ray
 - `team_samplers`: the pool in place of the engines of a team
+- `suite_samplers`: the same for the learners that play a suite
 
 Not covered: learners in several processes, and processes that play whole episodes.
 """

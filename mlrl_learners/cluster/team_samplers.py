@@ -35,9 +35,9 @@ from mlrl_learners.engine.jobs import SamplingJob
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import Policy, restore
 from mlrl_learners.processes.work_sharing import world
-from mlrl_learners.types import Learner
+from mlrl_learners.types import Actor, Learner
 
-__all__ = ["TeamSamplers", "check_samplers", "open_samplers"]
+__all__ = ["TeamSamplers", "attached_samplers", "check_samplers", "open_samplers"]
 
 VERSIONS_FOLDER = "versions"
 
@@ -164,7 +164,7 @@ class TeamSamplers:
         return _ModelSampler(self.pool, key, frozenset(names), is_trained, version)
 
 
-def check_samplers(learner: Learner, config: RayConfig, opponents: OpponentsConfig) -> None:
+def check_samplers(learner: Actor, config: RayConfig, opponents: OpponentsConfig) -> None:
     """Check, before anything is started, that a learner can be sampled by Ray.
 
     Args:
@@ -201,10 +201,30 @@ def open_samplers(learner: Learner, config: RayConfig) -> Iterator[TeamSamplers]
         MissingPackageError: If Ray is not installed.
         SamplerError: If Ray does not start.
     """
+    with open_ray(config) as ray, attached_samplers(ray, learner, config) as samplers:
+        yield samplers
+
+
+@contextlib.contextmanager
+def attached_samplers(
+    ray: Any,  # noqa: ANN401 - an optional package
+    learner: Learner,
+    config: RayConfig,
+) -> Iterator[TeamSamplers]:
+    """Let processes sample for a learner inside the block.
+
+    Args:
+        ray: The package `ray`, connected to a cluster.
+        learner: A learner that `check_samplers` has let through.
+        config: The section `ray`, enabled.
+
+    Raises:
+        ConfigError: If a model cannot be built elsewhere.
+    """
     assert isinstance(learner, Team)  # noqa: S101 - checked
     models = _models(learner)
     sources = {key: _source(policy) for key, policy in models.items()}
-    with open_ray(config) as ray, _pool(ray, config, sources) as pool:
+    with _pool(ray, config, sources) as pool:
         samplers = TeamSamplers(learner, pool, models)
         try:
             yield samplers

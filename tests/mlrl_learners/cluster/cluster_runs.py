@@ -67,7 +67,17 @@ def files(folder):
 def _same(one, other):
     if one.suffix != ".pt":
         return False
-    return str(torch.load(one)) == str(torch.load(other))
+    return _equal(torch.load(one), torch.load(other))
+
+
+def _equal(one, other):
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    return one == other
 
 
 def _without_times(record):
