@@ -119,3 +119,9 @@ def ask():
             return error.code, error.headers, error.read().decode()
 
     return asked
+
+
+@pytest.fixture
+def window(served, open_page):
+    """Opens pages that are closed before the server is: the order of these fixtures."""
+    return open_page

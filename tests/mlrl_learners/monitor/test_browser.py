@@ -23,12 +23,6 @@ def full(run, other_run, rows):
     return run
 
 
-@pytest.fixture
-def window(served, open_page):
-    """Opens pages that are closed before the server is: the order of these fixtures."""
-    return open_page
-
-
 def wait_for_heading(page, words):
     """Wait for a page whose script listens to keys."""
     page.wait_for_selector(f"h1 >> text={words}")

@@ -19,8 +19,8 @@ def two(run, other_run):
 
 
 @pytest.fixture
-def page(open_page, served, two):
-    opened = open_page(viewport={"width": 1440, "height": 900})
+def page(served, window, two):
+    opened = window(viewport={"width": 1440, "height": 900})
     opened.goto(f"{served}/?chosen=1&run=first&run=second&smoothing=1")
     return opened
 
