@@ -5,7 +5,7 @@ import os
 import threading
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from mlrl_learners.runs.files import (
 from mlrl_learners.runs.regular import read_text
 from mlrl_learners.runs.stored import UNREADABLE
 
-__all__ = ["Library", "MonitoredRun"]
+__all__ = ["Library", "MonitoredRun", "free_colors"]
 
 _FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 _DEEPEST = 4
@@ -149,6 +149,14 @@ def _find(root: Path) -> Iterator[tuple[str, Path]]:
         if is_run or len(below.parts) >= _DEEPEST:
             inner.clear()
         inner[:] = [name for name in inner if name not in _NOT_RUNS and not name.startswith(".")]
+
+
+def free_colors(names: Iterable[str]) -> dict[str, int]:
+    """Return name -> colour: those that differ most first, the same for the same names."""
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = _free_color(name, found.values())
+    return found
 
 
 def _free_color(name: str, taken: Collection[int]) -> int:

@@ -18,9 +18,10 @@ COLORS = 24
 """Number of line colours in the style sheet."""
 
 _DASHES = 8
+_FEW_BANDS = 2
 
-GREATEST = 1e100
 LEAST = 1e-100  # on a logarithmic axis
+GREATEST = 1e100
 """Values of this size and above are not drawn, because they would overflow in the layout."""
 
 
@@ -92,6 +93,7 @@ def draw(chart: Chart) -> Html:
         tag("title", _summary(chart.title, series)),
         axes(frame, chart.x_label),
         _zero_note(frame, series),
+        _draw_bands(frame, series),
         [_draw_series(frame, one) for one in series],
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
@@ -141,8 +143,6 @@ def _zero_note(frame: Frame, series: Sequence[Series]) -> Html | None:
 
 def _draw_series(frame: Frame, series: Series) -> Html:
     parts: list[Html] = []
-    if series.kind == "line" and series.intervals:
-        parts.append(_band(frame, series))
     if len(series.points) > 1:
         path = " ".join(f"{frame.x(x)},{frame.y(y)}" for x, y in series.points)
         parts.append(tag("polyline", points=path))
@@ -150,10 +150,23 @@ def _draw_series(frame: Frame, series: Series) -> Html:
         parts += [_bar(frame, *pair) for pair in zip(series.points, series.intervals, strict=False)]
     if series.kind == "marks" or len(series.points) == 1:
         parts += [_mark(frame, series, point) for point in series.points]
+    return _group(series, parts, _classes(series))
+
+
+def _draw_bands(frame: Frame, series: Sequence[Series]) -> list[Html]:
+    """Return the bands, which lie below all lines; many are paler than few."""
+    banded = [one for one in series if one.kind == "line" and one.intervals]
+    kind = "bands many" if len(banded) > _FEW_BANDS else "bands"
+    return [
+        _group(one, [_band(frame, one)], f"series {kind} c{one.color % COLORS}") for one in banded
+    ]
+
+
+def _group(series: Series, parts: Sequence[Html], classes: str) -> Html:
     return tag(
         "g",
         parts,
-        class_=_classes(series),
+        class_=classes,
         data_name=series.name or None,
         data_run=series.run or series.name or None,
     )

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, get_args
 
-from mlrl_learners.monitor.library import MonitoredRun
+from mlrl_learners.monitor.library import MonitoredRun, free_colors
 from mlrl_learners.monitor.pages.layout import address, frame, hidden, options
 from mlrl_learners.monitor.query import number_or_none
 from mlrl_learners.monitor.states import done_iterations, state_of
@@ -90,30 +90,31 @@ class View:
         """Return the curves of the runs or of their groups."""
         if not self.group:
             return [_curves(run) for run in self.runs]
+        groups = self._groups()
+        colors = free_colors(groups)
         return [
-            mean_curves(name, [_curves(run) for run in runs], color=_color_of(runs))
-            for name, runs in self._groups().items()
+            mean_curves(name, [_curves(run) for run in runs], color=colors[name])
+            for name, runs in groups.items()
         ]
 
     def lines(self) -> dict[str, tuple[str, int]]:
         """Return name of a run -> name and colour of its line."""
-        return {
-            run.name: (name, _color_of(runs)) if self.group else (run.name, run.color)
-            for name, runs in self._groups().items()
-            for run in runs
-        }
+        if not self.group:
+            return {run.name: (run.name, run.color) for run in self.runs}
+        groups = self._groups()
+        colors = free_colors(groups)
+        return {run.name: (name, colors[name]) for name, runs in groups.items() for run in runs}
 
     def _groups(self) -> dict[str, list[MonitoredRun]]:
         """Return name of a group -> its runs."""
         found: dict[object, list[MonitoredRun]] = {}
         for run in self.runs:
             found.setdefault(_group_key(run, self.group), []).append(run)
-        return {_group_name(runs): runs for runs in found.values()}
-
-
-def _color_of(group: Sequence[MonitoredRun]) -> int:
-    """Return the colour of a group: the first in the palette of those of its runs."""
-    return min(run.color for run in group)
+        named: dict[str, list[MonitoredRun]] = {}
+        for runs in found.values():
+            name = _group_name(runs)
+            named[f"{name}, from {runs[0].name}" if name in named else name] = runs
+        return named
 
 
 def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:

@@ -1,23 +1,30 @@
 """Groups of runs in the charts."""
 
-import pytest
-
 from mlrl_learners.monitor.library import MonitoredRun
 from mlrl_learners.monitor.pages.curves import View
 
 
-@pytest.mark.parametrize(
-    ("colors", "shown"),
-    [((2, 3), 2), ((7, 3), 3), ((8, 7), 7)],
-)
-def test_a_group_has_the_first_colour_of_its_runs(colors, shown, tmp_path):
+def write_runs(folder, rates):
     runs = []
-    for seed, color in enumerate(colors):
-        folder = tmp_path / f"run-{seed}"
-        folder.mkdir()
-        (folder / "config.yaml").write_text(
-            f"learner:\n  name: magrpo\ntrain:\n  iterations: 1\n  seed: {seed}\n"
+    for number, rate in enumerate(rates):
+        path = folder / f"run-{number}"
+        path.mkdir()
+        (path / "config.yaml").write_text(
+            f"learner:\n  name: magrpo\n  options:\n    optimizer: {{lr: {rate}}}\n"
+            f"train:\n  iterations: 1\n  seed: {number}\n"
         )
-        runs.append(MonitoredRun.at(folder.name, folder, color))
-    lines = View.parse({"group": "seed"}, [run.name for run in runs], runs).lines()
-    assert {color for _, color in lines.values()} == {shown}
+        runs.append(MonitoredRun.at(path.name, path, 23))
+    return runs
+
+
+def test_groups_have_the_colours_that_differ_most_whatever_those_of_their_runs(tmp_path):
+    runs = write_runs(tmp_path, rates=[1, 1, 2, 2, 3, 4, 5, 6, 7])
+    view = View.parse({"group": "seed"}, [run.name for run in runs], runs)
+    lines = dict(view.lines().values())
+    assert sorted(lines.values()) == list(range(7))
+    assert {curves.name: curves.color for curves in view.curves()} == lines
+    assert view.lines()["run-0"] == view.lines()["run-1"]
+    assert {name for name in lines if "mean" in name} == {
+        "run, mean of 2 runs",
+        "run, mean of 2 runs, from run-2",
+    }

@@ -158,3 +158,17 @@ def test_a_running_mean_is_the_mean_of_what_it_covers(points, window):
 def test_a_value_that_never_changes_is_told_from_zero(value):
     ticks = nice_ticks(value, value, 3)
     assert min(map(abs, ticks)) > abs(value) / 2
+
+
+def test_bands_lie_below_every_line_and_are_paler_when_there_are_many():
+    def drawn(number_of):
+        points = [(0.0, 0.2), (1.0, 0.4)]
+        bounds = [(0.1, 0.3), (0.2, 0.6)]
+        series = [Series(f"run {n}", points, "line", n, bounds) for n in range(number_of)]
+        return str(draw(Chart("Return", "iteration", "mean", series)))
+
+    page = drawn(3)
+    assert page.count("<polygon") == 3
+    assert page.rindex("<polygon") < page.index("<polyline")
+    assert page.count("series bands many") == 3
+    assert "many" not in drawn(2)
