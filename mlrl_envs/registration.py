@@ -58,6 +58,7 @@ BUILT_IN_TASKS = {
     "mlrl/humaneval-v1": "mlrl_envs.envs.humaneval:parallel_env",
     "mlrl/coophumaneval-v1": "mlrl_envs.envs.coophumaneval:parallel_env",
     "mlrl/mbpp-v1": "mlrl_envs.envs.mbpp:parallel_env",
+    "mlrl/functions-v0": "mlrl_envs.envs.functions:parallel_env",
     "mlrl/classeval-v1": "mlrl_envs.envs.classeval:parallel_env",
     "mlrl/math-v1": "mlrl_envs.envs.math:parallel_env",
     "mlrl/debate-v1": "mlrl_envs.envs.debate:parallel_env",

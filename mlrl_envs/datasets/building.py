@@ -1,27 +1,23 @@
-"""Published data of the building environments, and sizes of splits made from a seed.
+"""Published data of the building environments.
 
 The published strings and houses (MIT) come from `OpenMLRL/LLM_Collab_Minecraft`, revision 9c2e006.
 They are one JSON file each, in `MLRL_DATA_DIR` or given by `data_path`. The first eight rows are
 `train`, the last two `eval`. The split `sample` and all tasks made from a seed need no file.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mlrl_envs.datasets.sources import SAMPLE
-from mlrl_envs.errors import DataNotFoundError, InvalidDataError, unknown_name
+from mlrl_envs.datasets.made_splits import check_split
+from mlrl_envs.errors import DataNotFoundError, InvalidDataError
 from mlrl_envs.types import Task
 
-__all__ = ["SIZES", "SPLITS", "TRAIN_ROWS", "in_eval", "parts_of", "read_published", "split_rows"]
+__all__ = ["TRAIN_ROWS", "read_published", "split_rows"]
 
-SIZES = {"train": 500, "eval": 100}
-SPLITS = ("train", "eval", "all", SAMPLE)
 TRAIN_ROWS = 8
-EVAL_SHARE = 5  # one made task in five belongs to the split `eval`
 TaskT = TypeVar("TaskT", bound=Task)
 
 
@@ -58,28 +54,8 @@ def split_rows(split: str, rows: Sequence[TaskT]) -> tuple[TaskT, ...]:
         UnknownNameError: If there is no such split.
         InvalidDataError: If the split has no tasks.
     """
-    _check_split(split)
+    check_split(split)
     parts = {"train": rows[:TRAIN_ROWS], "eval": rows[TRAIN_ROWS:], "all": rows}
     if not parts[split]:
         raise InvalidDataError(f"split {split!r} is empty: there are only {len(rows)} tasks")
     return tuple(parts[split])
-
-
-def parts_of(split: str) -> tuple[str, ...]:
-    """Return the splits of made tasks that a split consists of.
-
-    Raises:
-        UnknownNameError: If there is no such split.
-    """
-    _check_split(split)
-    return ("train", "eval") if split == "all" else (split,)
-
-
-def in_eval(content: str) -> bool:
-    """Return whether a made task belongs to `eval`, by a hash of its content."""
-    return hashlib.sha256(content.encode()).digest()[0] % EVAL_SHARE == 0
-
-
-def _check_split(split: str) -> None:
-    if split not in SPLITS:
-        raise unknown_name("split", split, SPLITS)

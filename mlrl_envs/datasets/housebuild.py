@@ -6,9 +6,10 @@ Train and eval share no house.
 from functools import lru_cache
 from typing import Any
 
-from mlrl_envs.datasets.building import SIZES, in_eval, parts_of, read_published, split_rows
+from mlrl_envs.datasets.building import read_published, split_rows
 from mlrl_envs.datasets.draws import Draws
 from mlrl_envs.datasets.house_shapes import SIZE, draw_house, draw_plan
+from mlrl_envs.datasets.made_splits import SIZES, in_eval, parts_of
 from mlrl_envs.datasets.sources import SAMPLE
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import HouseTask

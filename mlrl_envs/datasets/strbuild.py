@@ -8,9 +8,10 @@ divide them that way. Train and eval share no string, and none of them is publis
 from functools import lru_cache
 from typing import Any
 
-from mlrl_envs.datasets.building import SIZES, in_eval, parts_of, read_published, split_rows
+from mlrl_envs.datasets.building import read_published, split_rows
 from mlrl_envs.datasets.draws import Draws
 from mlrl_envs.datasets.lettering import FONT, LETTER_SIZE, wall_of
+from mlrl_envs.datasets.made_splits import SIZES, in_eval, parts_of
 from mlrl_envs.datasets.sources import SAMPLE
 from mlrl_envs.errors import InvalidDataError
 from mlrl_envs.tasks import StringTask

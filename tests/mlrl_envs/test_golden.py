@@ -27,6 +27,7 @@ VARIANTS = {
     ],
     "mlrl/coophumaneval-v1": [{}, {"num_aux": 0}, {"num_aux": 2}, {"reward": "attempts"}],
     "mlrl/mbpp-v1": [{}, {"num_aux": 0}, {"num_aux": 2}, {"variant": "sanitized"}],
+    "mlrl/functions-v0": [{}, {"num_aux": 0}, {"num_aux": 2}, {"reward": "attempts"}],
     "mlrl/classeval-v1": [
         {},
         {"num_coders": 1},
@@ -197,6 +198,7 @@ SCRIPTS = {
     "mlrl/humaneval-v1": _write_code,
     "mlrl/coophumaneval-v1": _write_code,
     "mlrl/mbpp-v1": _write_code,
+    "mlrl/functions-v0": _write_code,
     "mlrl/classeval-v1": _write_class,
     "mlrl/math-v1": _write_math,
     "mlrl/debate-v1": _write_debate,

@@ -27,9 +27,9 @@ FILES = {
     "mlrl/coophumaneval-v1": "CoopHumanEval.jsonl",
     "mlrl/classeval-v1": "ClassEval.jsonl",
 }
-CODE = ("mlrl/humaneval-v1", "mlrl/mbpp-v1", "mlrl/coophumaneval-v1")
+CODE = ("mlrl/humaneval-v1", "mlrl/mbpp-v1", "mlrl/coophumaneval-v1", "mlrl/functions-v0")
 LEAST = {  # rows, tasks, environments
-    "coding": (45, 35, CODE),
+    "coding": (100, 44, CODE),
     "classeval": (40, 25, ("mlrl/classeval-v1",)),
     "math": (45, 30, ("mlrl/math-v1",)),
     "tools": (40, 30, ("mlrl/tools-v1",)),
