@@ -79,6 +79,11 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _check(record: Any, source: str) -> None:  # noqa: ANN401 - JSON values
+    if isinstance(record, dict) and "node" in record:
+        raise ConfigError(
+            f"{source} is a rollout of training, which is not scored again; `mlrl evaluate RUN "
+            "--episodes FILE` and `mlrl collect` write episodes that are"
+        )
     check_episode(record, source)
     try:
         decode_episode(record)

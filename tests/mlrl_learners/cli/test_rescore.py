@@ -62,3 +62,11 @@ class TestRescore:
         (tmp_path / "x.jsonl").write_text('{"a": 1}\n{}\n')
         assert main(["rescore", str(tmp_path / "x.jsonl")]) == 2
         assert "is not an episode" in capsys.readouterr().err
+
+    def test_a_rollout_of_training_is_refused_with_what_can_be_scored(self, tmp_path, capsys):
+        path = tmp_path / EPISODES_FILE
+        path.write_text(json.dumps({"iteration": 1, "rollout": 0, "node": {"turn": 0}}) + "\n")
+        assert main(["rescore", str(tmp_path)]) == 2
+        words = capsys.readouterr().err
+        assert f"{path}:1 is a rollout of training" in words
+        assert "mlrl evaluate RUN --episodes FILE" in words
