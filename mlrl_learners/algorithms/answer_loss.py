@@ -31,6 +31,7 @@ from mlrl_learners.functional.losses import (
     kl_estimate,
     policy_loss,
 )
+from mlrl_learners.functional.ratio_histogram import add_ratios
 from mlrl_learners.policies import Policy
 from mlrl_learners.processes.work_sharing import gather
 
@@ -83,8 +84,8 @@ def surrogate(
         samples: The answers, B of them, with their token weights.
         config: Loss, clip range and importance weights.
         stats: Receives `clipped` and `tokens`, and with importance weights `importance_cut`, the
-            tokens whose weight is not their ratio, and `kl_sampler`, the k3 estimate of
-            KL(sampler || policy before the update).
+            tokens whose weight is not their ratio, `kl_sampler`, the k3 estimate of
+            KL(sampler || policy before the update), and the counts of `ratio_histogram`.
     """
     completions = [sample.completion for sample in samples]
     rows = per_token(range(len(completions)), completions).to(logprobs.device)
@@ -100,6 +101,7 @@ def surrogate(
         weights = weights * found.weights
         stats["importance_cut"] += float(found.cut.sum())
         stats["kl_sampler"] += float(kl_estimate(sampler, old, "k3").sum())
+        add_ratios(stats, old - sampler)
     advantages = advantages_of(samples).to(logprobs.device)
     result = _policy_loss(logprobs, old, advantages, weights, rows, config)
     stats["clipped"] += float(result.clipped)

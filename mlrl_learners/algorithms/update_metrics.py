@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from mlrl_learners.functional.ratio_histogram import ratio_percentiles
 from mlrl_learners.functional.returns import AnswerGroup
 from mlrl_learners.policies.optimizer import PolicyOptimizer
 
@@ -58,6 +59,7 @@ def policy_metrics(
     for kind in ("kl_reference", "kl_sampler", "importance_cut"):
         if kind in stats:
             metrics[f"{name}/{kind}"] = stats[kind] / tokens
+    metrics |= {f"{name}/{kind}": ratio for kind, ratio in ratio_percentiles(stats).items()}
     return metrics | optimizer.scale.metrics(f"{name}/")
 
 

@@ -129,6 +129,8 @@ def test_methods_recompute_what_the_trainer_gives_the_sampled_tokens(name, toy):
     assert metrics["solo/kl_sampler"] == pytest.approx(0.0, abs=1e-5)
     stale = learner.update(rollouts)  # the policy has moved away from what sampled them
     assert stale["solo/kl_sampler"] > 10 * abs(metrics["solo/kl_sampler"])
+    assert metrics["solo/ratio_p5"] == metrics["solo/ratio_p95"] == 1.0
+    assert stale["solo/ratio_p5"] < 1.0 < stale["solo/ratio_p95"]
 
 
 @pytest.mark.parametrize("name", ["magrpo", "ippo"])
