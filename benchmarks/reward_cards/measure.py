@@ -66,7 +66,7 @@ PLANS: Mapping[str, Plan] = {
     "mlrl/humaneval-v1": Plan(split="all", tasks=4),
     "mlrl/coophumaneval-v1": Plan(split="all", tasks=4),
     "mlrl/mbpp-v1": Plan(split="test", tasks=4),
-    "mlrl/functions-v0": Plan(tasks=4),
+    "mlrl/functions-v0": Plan(split="sample", tasks=4),
     "mlrl/classeval-v1": Plan(split="all", tasks=4),
     # A search of 1,000 tries solves strings of two letters by trial.
     "mlrl/strbuild-v0": Plan(tasks=4, options={**_MADE, "levels": [2, 3]}),

@@ -1,6 +1,7 @@
 """Runs that Ray samples: equal to one process whatever dies, and nothing left behind."""
 
 import itertools
+import json
 import os
 import re
 import signal
@@ -61,6 +62,25 @@ def test_samplers_that_are_killed_in_mid_call_change_nothing(
     train(tmp_path, address=cluster, samplers=2)
     assert_equal(one_process, tmp_path)
     assert len(killed) == 3
+
+
+def test_a_sampler_that_hangs_is_replaced_and_leaves_no_process(
+    cluster, one_process, tmp_path, monkeypatch
+):
+    stopped, calls, answer = [], itertools.count(), RayWorkers.answer
+
+    def stop_third(self, worker, call, weights):
+        if next(calls) == 3:
+            stopped.append(self._ray.get(worker.ready.remote()))
+            os.kill(stopped[0], signal.SIGSTOP)
+        return answer(self, worker, call, weights)
+
+    monkeypatch.setattr(RayWorkers, "answer", stop_third)
+    train(tmp_path, address=cluster, samplers=2, job_seconds=30)
+    assert_equal(one_process, tmp_path)
+    last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["sampler/replaced"] == 1
+    wait_for(lambda: not is_running(stopped[0]), seconds=60)
 
 
 def test_a_run_resumed_in_mid_lag_with_other_samplers_is_the_same(cluster, tmp_path):
@@ -139,6 +159,14 @@ def num_objects():
     from ray._private.internal_api import memory_summary
 
     return int(re.search(r"(\d+) objects", memory_summary(stats_only=True)).group(1))
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def marked(mark):
