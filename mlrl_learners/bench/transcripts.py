@@ -17,6 +17,7 @@ from mlrl_learners.bench.suite_run import PlayedEntry
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.labels import published_record
 from mlrl_learners.runs.stored import UNREADABLE, Record, decode_episode
+from mlrl_learners.runs.tree import is_tree
 
 __all__ = ["pack", "published", "read_episodes", "sha256_of"]
 
@@ -79,7 +80,7 @@ def _unpacked(path: Path) -> bytes:
 
 
 def _check(record: Any, source: str) -> None:  # noqa: ANN401 - JSON values
-    if isinstance(record, dict) and "node" in record:
+    if isinstance(record, dict) and is_tree(record):
         raise ConfigError(
             f"{source} is a rollout of training, which is not scored again; `mlrl evaluate RUN "
             "--episodes FILE` and `mlrl collect` write episodes that are"

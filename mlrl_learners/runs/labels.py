@@ -10,6 +10,7 @@ from typing import Any
 
 from mlrl_learners.runs.keys import OPPONENTS, PUBLISHED_EPISODE, PUBLISHED_TURN
 from mlrl_learners.runs.stored import Record
+from mlrl_learners.runs.tree import is_tree
 from mlrl_learners.types import AgentID, FailedEpisode
 
 __all__ = [
@@ -79,7 +80,7 @@ def name_of(record: Record, default: int) -> str:
     It is iteration and rollout for a rollout of training, the number of an episode of a collection,
     and otherwise `default`.
     """
-    if "node" in record:
+    if is_tree(record):
         return f"{record['iteration']}/{record['rollout']}"
     return str(record.get("number", default))
 

@@ -30,7 +30,7 @@ VARIANTS = [
 ]
 
 
-def interval_of_gains(name, options, toy):
+def interval_of_gains(name, options, toy, seeds=3):
     def student(seed):
         small = {
             "sampling": {"max_new_tokens": 8},
@@ -43,7 +43,7 @@ def interval_of_gains(name, options, toy):
             name, agents=agents, model="tiny-random", seed=seed, **merge_options(small, options)
         )
 
-    return toy.interval(toy.gains(student, range(3), iterations=16))
+    return toy.interval(toy.gains(student, range(seeds), iterations=16))
 
 
 def test_every_built_in_learner_is_tested_here():
@@ -53,8 +53,9 @@ def test_every_built_in_learner_is_tested_here():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
-def test_learning_raises_the_reward_over_three_seeds(name, toy):
-    low, _ = interval_of_gains(name, METHODS[name], toy)
+def test_learning_raises_the_reward_over_three_seeds_or_more(name, toy):
+    # The reward of marlhf is learnt too, so that its gains differ more from seed to seed.
+    low, _ = interval_of_gains(name, METHODS[name], toy, seeds=6 if name == "marlhf" else 3)
     assert low > 0.0
 
 
