@@ -95,15 +95,17 @@ TICTACTOE = Plan(
         r"Moves: [0-9, ]+",
         r"Answer with one.*$",
     ),
-    scripts=("random",),
+    # Wherever `greedy` does not play at random, it completes or blocks a line, which is optimal.
+    scripts=("random", "greedy"),
     measure="perfect",
     shown="perfect",
     goal=1.0,
     max_new_tokens=3,
     size=ModelSize(hidden_size=96, num_layers=3),
     variants=({}, RANDOM_START),
-    games=2000,
-    sft=600,
+    games=6000,
+    sft=1200,
+    sft_options={"examples": {"batch_size": 256}},
     points=20,
     methods={
         "ippo-kl": Method(
