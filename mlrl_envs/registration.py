@@ -1,13 +1,12 @@
 """Registry of environments: built-in, registered by callers, and provided by installed packages.
 
-A package provides environments through the entry-point group `mlrl.envs`; the name of an entry is
-the id and its value is `package.module:function`. Entry points are read when the registry is first
-used, not when `mlrl_envs` is imported. Every id is also added to PettingZoo's registries
-`"parallel"` and `"aec"`. Ids of adapters, such as `textarena/Nim-v0`, are found but not listed,
-because they need an extra. An environment that is not registered is named by a reference,
-`module:name` or `file.py:name`, and `module:ID` or `file.py:ID` imports the code that registers an
-id. To add a built-in environment, write a module in `mlrl_envs.envs` or `mlrl_envs.games` and list
-it in `BUILT_IN_TASKS`, `BUILT_IN_TURNS` or `BUILT_IN_GAMES`.
+A package provides environments through the entry-point group `mlrl.envs`: the name of an entry is
+the id, its value `package.module:function`. Entry points are read when the registry is first used.
+Every id is also added to PettingZoo's registries `"parallel"` and `"aec"`. Ids of adapters, such as
+`textarena/Nim-v0`, are found but not listed, because they need an extra. References, `module:name`
+or `file.py:name`, name environments that are not registered; `module:ID` or `file.py:ID` imports
+the code that registers an id. A built-in environment is a module in `mlrl_envs.envs` or
+`mlrl_envs.games`, listed in `BUILT_IN_TASKS`, `BUILT_IN_TURNS` or `BUILT_IN_GAMES`.
 """
 
 import copy
@@ -49,7 +48,6 @@ ENTRY_POINT_GROUP = "mlrl.envs"
 REMOTE = "remote:"  # the server makes the environment with all options
 WORKFLOW = "workflow"  # option of every environment
 EnvFactory = Callable[..., TextEnv]
-
 _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
 BUILT_IN_TASKS = {
     "mlrl/story-v1": "mlrl_envs.envs.story:parallel_env",
