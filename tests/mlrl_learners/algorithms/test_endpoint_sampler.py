@@ -164,8 +164,10 @@ def test_a_divergence_in_the_reward_is_that_of_the_trained_policy(
     learner = make(penalty=penalty, group={"size": 8})
     rollouts = toy.play(learner, reward=pay)
     charged = learner.reward_terms.apply(rollouts)
-    paid, kept = ([step.rewards["left"] for r in some for step in r.root.steps]
-                  for some in (charged, rollouts))
+    paid, kept = (
+        [step.rewards["left"] for r in some for step in r.root.steps]
+        for some in (charged, rollouts)
+    )
     assert paid == pytest.approx(kept, abs=1e-5)
 
 
