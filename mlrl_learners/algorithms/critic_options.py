@@ -51,10 +51,10 @@ class CriticOptions:
             raise ConfigError(f"kind must be separate, value_head or central, got {self.kind!r}")
         if not 0 <= self.value_coef < math.inf:
             raise ConfigError(f"value_coef must be at least 0, got {self.value_coef}")
-        for name in ("value_clip", "lr"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ConfigError(f"{name} must be above 0, got {value}")
+        if not self.value_clip > 0:
+            raise ConfigError(f"value_clip must be above 0, got {self.value_clip}")
+        if self.lr is not None and not 0 < self.lr < math.inf:
+            raise ConfigError(f"lr must be above 0, got {self.lr}")
         if self.kind == "value_head" and self.model is not None:
             raise ConfigError("a value_head has no model of its own: leave critic.model out")
         if not self.value_coef:

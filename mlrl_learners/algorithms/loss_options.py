@@ -143,7 +143,7 @@ class PenaltyOptions:
                 "overlong_penalty must be above 0 for overlong penalize or soft, and 0 otherwise, "
                 f"got {self.overlong_penalty} for {self.overlong}"
             )
-        if (self.overlong == "soft") != (self.overlong_buffer > 0):
+        if self.overlong_buffer < 0 or (self.overlong == "soft") != (self.overlong_buffer > 0):
             raise ConfigError(
                 "overlong_buffer must be above 0 for overlong soft, and 0 otherwise, got "
                 f"{self.overlong_buffer} for {self.overlong}"

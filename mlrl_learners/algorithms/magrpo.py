@@ -115,7 +115,7 @@ class Magrpo(Team):
         """Write the team, and the moving averages of `role_ema`, into the folder `path`."""
         super().save(path)
         if self.config.baseline.kind == "role_ema":
-            torch.save(self.role_baseline.values, path / BASELINES_FILE)
+            torch.save(self.role_baseline.state_dict(), path / BASELINES_FILE)
 
     def load(self, path: Path) -> None:
         """Restore what `save` wrote.
@@ -125,7 +125,7 @@ class Magrpo(Team):
         """
         super().load(path)
         if self.config.baseline.kind == "role_ema":
-            restore(path / BASELINES_FILE, self.role_baseline.load)
+            restore(path / BASELINES_FILE, self.role_baseline.load_state_dict)
 
     def _samples(
         self, groups: Sequence[AnswerGroup], rollouts: Sequence[Rollout]

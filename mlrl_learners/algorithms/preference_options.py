@@ -133,7 +133,7 @@ class RewardModelOptions:
         """
         if self.epochs < 1:
             raise ConfigError(f"epochs must be at least 1, got {self.epochs}")
-        if self.lr is not None and not self.lr > 0:
+        if self.lr is not None and not 0 < self.lr < math.inf:
             raise ConfigError(f"lr must be above 0, got {self.lr}")
         if not 0 <= self.label_smoothing < 0.5:
             raise ConfigError(f"label_smoothing must be in [0, 0.5), got {self.label_smoothing}")

@@ -6,7 +6,8 @@ value targets of that turn and of earlier turns include it.
 Where tokens are sampled with top-p or top-k, the KL term of the loss compares the distributions
 renormalised over the nuclei, as the policy gradient does. The KL charge in the reward has no
 gradient and compares the whole distributions, because over a nucleus of one token the divergence
-is always 0.
+is always 0. It is that of the policy before the update: with importance weights its
+log-probabilities are recomputed, because those of the answers are another sampler's.
 
 Sources: KL in the reward as in RLHF (arXiv 2203.02155), in the loss as in GRPO (arXiv 2402.03300);
 masking or penalising long answers as in DAPO (arXiv 2503.14476).
@@ -58,6 +59,7 @@ class RewardTerms:
     ) -> None:
         self.config, self._policy_of = config, policy_of
         self.token_charges: Mapping[tuple[AgentID, Completion], Sequence[float]] = {}
+        self._policies = policies
         used = policies if config.penalty.kl_coef else {}
         self._references = reference_policies(used, sources or {})
 
@@ -101,11 +103,7 @@ class RewardTerms:
         """
         config = self.config
         with torch.no_grad():
-            reference, _ = self._references[name].logprobs(
-                [sample.row for sample in samples],
-                temperature=config.sampling.temperature,
-                with_entropy=False,
-            )
+            reference = self._logprobs(self._references[name], [sample.row for sample in samples])
         estimator = config.penalty.kl_estimator
         if config.penalty.kl_weighted:
             old = old_logprobs(samples).to(logprobs.device)
@@ -150,17 +148,21 @@ class RewardTerms:
         charges: dict[int, list[float]] = {}
         rows = [TokenRow(answer.prompt_ids, answer.token_ids) for _, answer in given]
         for numbers in reference.micro_batches(rows, config.compute.micro_batch_tokens):
-            expected, _ = reference.logprobs(
-                [rows[i] for i in numbers],
-                temperature=config.sampling.temperature,
-                with_entropy=False,
-            )
-            answers = [given[i][1] for i in numbers]
-            sampled = expected.new_tensor([lp for each in answers for lp in _full_logprobs(each)])
-            kl = kl_estimate(sampled, expected, config.penalty.kl_estimator)
+            mine = [rows[i] for i in numbers]
+            expected = self._logprobs(reference, mine)
+            if config.importance.correction == "none":
+                answers = [given[i][1] for i in numbers]
+                own = expected.new_tensor([lp for each in answers for lp in _full_logprobs(each)])
+            else:  # another distribution than the policy's sampled
+                own = self._logprobs(self._policies[name], mine)
+            kl = kl_estimate(own, expected, config.penalty.kl_estimator)
             parts = (config.penalty.kl_coef * kl).split([len(rows[i].token_ids) for i in numbers])
             charges |= zip(numbers, (part.tolist() for part in parts), strict=True)
         return {given[i]: charge for i, charge in gather(charges).items()}
+
+    def _logprobs(self, policy: Policy, rows: Sequence[TokenRow]) -> Tensor:
+        temperature = self.config.sampling.temperature
+        return policy.logprobs(rows, temperature=temperature, with_entropy=False)[0]
 
 
 def credited(rollout: Rollout, credit: CreditOptions) -> Rollout:

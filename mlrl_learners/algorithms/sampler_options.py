@@ -1,7 +1,7 @@
 """Options of the sampler of rollouts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from mlrl_envs.errors import InvalidArgumentError
@@ -45,7 +45,7 @@ class SamplerOptions:
             ConfigError: If a value is outside its range, or has no effect beside another.
         """
         if not self.endpoint:
-            names = ("model", "timeout_seconds", "max_retries", "max_concurrency", "update")
+            names = [each.name for each in fields(self) if each.name != "endpoint"]
             check_unread(self, names, "an empty sampler.endpoint: set it to an address")
             return
         if (self.update == "none") != (not self.weights_folder):

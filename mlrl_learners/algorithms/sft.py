@@ -77,6 +77,8 @@ class ExampleOptions:
         """
         if self.batch_size < 1:
             raise ConfigError(f"batch_size must be at least 1, got {self.batch_size}")
+        if self.filter_reward is not None and math.isnan(self.filter_reward):
+            raise ConfigError("filter_reward must be a number, got nan")
         if not self.episodes:
             reason = "no episodes, because an update uses all rollouts: give a file as episodes"
             check_unread(self, ("batch_size",), reason)

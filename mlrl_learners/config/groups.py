@@ -83,8 +83,7 @@ def build_config(config_type: type[ConfigT], options: Mapping[str, Any]) -> Conf
     for name, given in _with_accepted(options, groups).items():
         _check_place(name, given, defaults, groups)
         if name in groups:
-            is_instance = isinstance(given, type(groups[name]))
-            values[name] = given if is_instance else _build_group(name, given, groups)
+            values[name] = _build_group(name, given, groups)
         else:
             _check_type(name, given, types[name])
             values[name] = given
@@ -224,13 +223,16 @@ def _check_place(
         raise _unknown_option(name, defaults, groups)
 
 
-def _build_group(name: str, given: Mapping[str, Any], groups: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of the groups
+def _build_group(name: str, given: Any, groups: Mapping[str, Any]) -> Any:  # noqa: ANN401 - one of the groups, or a mapping
     group = groups[name]
     types = get_type_hints(type(group))
-    for field, value in given.items():
+    is_instance = isinstance(given, type(group))
+    for field, value in (vars(given) if is_instance else given).items():
         if field not in vars(group):
             raise _unknown_option(f"{name}.{field}", {}, groups)
         _check_type(f"{name}.{field}", value, types[field])
+    if is_instance:
+        return given
     try:
         return dataclasses.replace(group, **given)
     except ConfigError as error:

@@ -13,17 +13,25 @@ _WORDS = {int: "an int", float: "a number", bool: "true or false", str: "text"}
 
 
 def accepts(annotation: Any, value: object) -> bool:  # noqa: ANN401
-    """Return whether a value has a type; elements of sequences are not checked."""
+    """Return whether a value has a type; elements of sequences are not checked.
+
+    Names of mappings are text; a sequence of fixed length has this length.
+    """
     origin = get_origin(annotation)
     if origin is Literal:
         return value in get_args(annotation)
     if origin in (Union, UnionType):
         return any(accepts(part, value) for part in get_args(annotation))
     if origin is not None and issubclass(origin, Mapping):
-        inner = get_args(annotation)[1]
-        return isinstance(value, Mapping) and all(accepts(inner, v) for v in value.values())
+        key, inner = get_args(annotation)
+        return isinstance(value, Mapping) and all(
+            accepts(key, name) and accepts(inner, each) for name, each in value.items()
+        )
     if origin is not None:
-        return isinstance(value, Sequence) and not isinstance(value, str)
+        parts = get_args(annotation)
+        is_fixed = origin is tuple and Ellipsis not in parts
+        is_list = isinstance(value, Sequence) and not isinstance(value, str)
+        return is_list and (not is_fixed or len(value) == len(parts))
     if annotation in (int, float):
         numbers = (int, float) if annotation is float else (int,)
         return isinstance(value, numbers) and not isinstance(value, bool)

@@ -52,6 +52,8 @@ class OptimizerConfig:
         for name in ("beta1", "beta2"):
             if not 0 <= getattr(self, name) < 1:
                 raise ConfigError(f"{name} must be in [0, 1), got {getattr(self, name)}")
+        if self.weight_decay == math.inf:
+            raise ConfigError("weight_decay must be finite, got inf")
         if self.schedule not in ("constant", "linear", "cosine"):
             raise ConfigError(f"schedule must be constant, linear or cosine, got {self.schedule!r}")
         if self.schedule == "constant" and self.total_steps:

@@ -52,6 +52,9 @@ def test_of_every_policy_gradient_method(name, options, message):
         ("magrpo", "penalty.overlong_penalty"),
         ("magrpo", "baseline.std_epsilon"),
         ("ippo", "critic.value_coef"),
+        ("ippo", "critic.lr"),
+        ("marlhf", "reward_model.lr"),
+        ("magrpo", "optimizer.weight_decay"),
         ("madpo", "loss.beta"),
         ("madpo", "loss.sft_coef"),
         ("madpo", "loss.target_margin"),
@@ -66,6 +69,25 @@ def test_numbers_that_no_gradient_survives(name, place, value):
 def test_weights_of_reward_parts_that_are_no_finite_numbers(weight):
     message = r"baseline\.components must (have finite weights|be a mapping of names to floats)"
     refused("magrpo", message, baseline={"components": {"tests": weight}})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("magrpo", {"penalty": {"overlong_buffer": -1}}, r"penalty\.overlong_buffer must be .* -1"),
+        ("magrpo", {"sampler": {"weights_folder": "w"}}, "weights_folder w means nothing with an"),
+        (
+            "magrpo",
+            {"baseline": {"components": {1: 2.0}}},
+            r"baseline\.components must be a mapping",
+        ),
+        ("magrpo", {"team": {"chat_template_kwargs": {1: 2}}}, "must be a mapping, got {1: 2}"),
+        ("ippo", {"critic": {"model": ["tiny-random"]}}, r"critic\.model must be .*, got \['tiny"),
+        ("sft", {"examples": {"filter_reward": math.nan}}, "filter_reward must be a number, got n"),
+    ],
+)
+def test_values_that_mean_nothing(name, options, message):
+    refused(name, message, **options)
 
 
 def test_agents_of_one_name():

@@ -47,7 +47,44 @@ JOBS = [
             },
         ),
     ),
+    job(
+        "magrpo",
+        "magrpo-corrected",
+        **merge_options(
+            GROUPS,
+            {
+                "importance": {"correction": "token_truncate"},
+                "loss": {"kind": "token_mean", "surrogate": "cispo"},
+                "penalty": {"kl_coef": 0.1, "kl_in": "reward"}
+                | {"overlong": "soft", "overlong_penalty": 0.5, "overlong_buffer": 4},
+                "credit": {"kind": "alignment"},
+                "baseline": {"normalize_batch": True},
+            },
+        ),
+    ),
+    job(
+        "mareinforce",
+        "mareinforce-role",
+        **merge_options(
+            GROUPS,
+            {
+                "group": {"size": 1},
+                "baseline": {"kind": "role_ema"},
+                "importance": {"correction": "sequence_mask", "veto": 1e-4},
+                "loss": {"kind": "grpo", "ratio_cap": 3.0},
+                "optimizer": {"epochs": 2},
+            },
+        ),
+    ),
     job("madpo", **CHOICES),
+    job(
+        "madpo",
+        "madpo-simpo",
+        **merge_options(
+            CHOICES,
+            {"loss": {"per_token": True, "target_margin": 1.0, "sft_coef": 0.5}},
+        ),
+    ),
     job("marlhf", **GROUPS),
     job("sft", **GROUPS),
     job("magrpo", "magrpo-lora", **merge_options(GROUPS, {"lora": {"rank": 2}})),

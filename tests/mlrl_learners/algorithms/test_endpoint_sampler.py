@@ -153,6 +153,24 @@ def test_a_server_with_the_trained_weights_has_weights_of_one(make, trained, cha
     assert metrics["left/grad_norm"] > 0.0
 
 
+@pytest.mark.parametrize("estimator", ["k1", "k2", "k3"])
+@pytest.mark.parametrize("where", ["reward", "token"])
+def test_a_divergence_in_the_reward_is_that_of_the_trained_policy(
+    where, estimator, make, other, chat_server, toy
+):
+    """The trained policy still is the reference: however far the server is, nothing is charged."""
+    chat_server.answer = Serving(other)
+    penalty = {"kl_coef": 1.0, "kl_in": where, "kl_estimator": estimator}
+    learner = make(penalty=penalty, group={"size": 8})
+    rollouts = toy.play(learner, reward=pay)
+    charged = learner.reward_terms.apply(rollouts)
+    paid, kept = (
+        [step.rewards["left"] for r in some for step in r.root.steps]
+        for some in (charged, rollouts)
+    )
+    assert paid == pytest.approx(kept, abs=1e-5)
+
+
 @pytest.mark.parametrize("name", ["magrpo", "ippo", "madpo", "sft", "marlhf"])
 def test_every_kind_of_learner_trains_on_what_a_server_sampled(name, make, other, chat_server, toy):
     chat_server.answer = Serving(other, metadata={"weight_version": 4})

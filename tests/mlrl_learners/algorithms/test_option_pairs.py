@@ -39,6 +39,10 @@ FACTORS = {
         "agent": merge_options(TASK_GROUP, {"baseline": {"group_by": "agent"}}),
         "anchor": merge_options(TASK_GROUP, {"baseline": {"group_by": "anchor"}}),
         "components": {"baseline": {"components": {"reward": 2.0}}},
+        "role_ema": {"baseline": {"kind": "role_ema"}},
+        "trajectory": merge_options(
+            TASK_GROUP, {"baseline": {"group_by": "task", "weight_by": "trajectory"}}
+        ),
     },
     "critic": {
         "default": {},
@@ -61,6 +65,17 @@ FACTORS = {
         "default": {},
         "cispo": {"loss": {"kind": "token_mean", "surrogate": "cispo"}},
         "gspo": {"loss": {"kind": "gspo"}},
+        "dual": {"loss": {"kind": "grpo", "ratio_cap": 3.0}, "optimizer": {"epochs": 2}},
+    },
+    "importance": {
+        "none": {},
+        "truncate": {"importance": {"correction": "token_truncate"}},
+        "mask": {"importance": {"correction": "sequence_mask", "veto": 1e-4}},
+    },
+    "penalty": {
+        "none": {},
+        "entropy": {"penalty": {"entropy_coef": 0.01}},
+        "soft": {"penalty": {"overlong": "soft", "overlong_penalty": 0.5, "overlong_buffer": 2}},
     },
     "type": {
         "float32": {},
@@ -91,6 +106,8 @@ class Case(NamedTuple):
     walk: str
     joint: str
     loss: str
+    importance: str
+    penalty: str
     type: str
     task: str
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from mlrl_learners.errors import ConfigError, UnknownNameError
 from mlrl_learners.registry import BUILT_IN
 
 GOLDEN = Path(__file__).parent / "list_magrpo.txt"
+DESIGN = (Path(__file__).parents[3] / "docs" / "design.md").read_text(encoding="utf-8")
 OURS = [spec.name for spec in BUILT_IN]
 # A value of each flat option that differs from its default and may stand alone.
 FLAT = {
@@ -67,6 +69,21 @@ def test_a_group_has_at_most_ten_options_and_answers_a_question(name):
         assert 1 <= len(group.options) <= MAX_FIELDS
         assert group.summary.endswith(".")
         assert all(option.meaning for option in group.options), group.name
+
+
+def test_the_table_of_the_documentation_names_every_option():
+    shown = {
+        group: set(re.findall(r"`(\w+)`", fields)) - set(OURS)
+        for group, fields in re.findall(
+            r"^\| `(\w+)` \| (?:who|whose|which|how|what) [^|]*\| ([^|]*) \|", DESIGN, re.MULTILINE
+        )
+    }
+    fields = {}
+    for name in OURS:
+        for group in groups_of(name).values():
+            if group.name:
+                fields.setdefault(group.name, set()).update(each.name for each in group.options)
+    assert shown == fields
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -127,6 +144,20 @@ def test_group_size_given_twice_is_refused():
 def test_a_group_may_be_an_instance():
     config_type, _ = LEARNER_CONFIGS["magrpo"]
     assert build_config(config_type, {"loss": LossOptions("grpo")}).loss.kind == "grpo"
+
+
+@pytest.mark.parametrize(
+    ("group", "message"),
+    [
+        ({"loss": LossOptions("grppo")}, r"loss\.kind must be grpo or .*, got 'grppo'"),
+        ({"loss": LossOptions(surrogate="cisp")}, r"loss\.surrogate must be clip or cispo"),
+        ({"group": GroupOptions(2.5)}, r"group\.size must be an int, got 2\.5"),
+        ({"group": GroupOptions(branching="greddy")}, r"group\.branching must be tree or"),
+    ],
+)
+def test_the_values_of_an_instance_are_checked(group, message):
+    with pytest.raises(ConfigError, match=message):
+        build_config(LEARNER_CONFIGS["magrpo"][0], group)
 
 
 def test_a_mapping_changes_the_defaults_of_the_learner_only_where_it_says_so():

@@ -44,6 +44,7 @@ def test_an_unknown_option_is_named_with_the_nearest_one():
         ("loss", "gpo", "grpo or gspo"),
         ("limit", "x", "an int or null"),
         ("prompts", ["x"], "a mapping"),
+        ("prompts", {1: "x"}, "a mapping"),
         ("stops", "x", "a list"),
         ("name", 3, "text"),
     ],

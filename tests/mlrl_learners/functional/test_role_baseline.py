@@ -23,7 +23,15 @@ def test_each_agent_has_an_average_of_its_own():
     baseline = RoleBaseline(0.75)
     baseline.add([group("a", [1.0, 3.0]), group("b", [-1.0])])
     baseline.add([group("a", [6.0])])
-    assert baseline.values == {"a": 0.75 * 2 + 0.25 * 6, "b": -1.0}
+    corrected = (0.75 * 0.25 * 2 + 0.25 * 6) / (1 - 0.75**2)
+    assert baseline.values == {"a": pytest.approx(corrected), "b": -1.0}
+
+
+def test_the_first_update_weighs_no_more_than_the_next_ones():
+    baseline = RoleBaseline(0.95)
+    for paid in (1.0, 0.0, 0.0, 0.0):
+        baseline.add([group("a", [paid])])
+    assert baseline.of("a") == pytest.approx(0.95**3 * 0.05 / (1 - 0.95**4))  # 0.23, near 1 / 4
 
 
 def test_an_agent_of_two_environments_has_an_average_in_each():
@@ -54,7 +62,7 @@ updates = st.lists(
 
 @given(updates=updates, decay=st.floats(0, 0.99))
 def test_averages_equal_a_slow_reference(updates, decay):
-    baseline, expected = RoleBaseline(decay), {}
+    baseline, moments, times = RoleBaseline(decay), {}, {}
     for drawn in updates:
         baseline.add([group(*each) for each in drawn])
         for agent in "ab":
@@ -63,7 +71,9 @@ def test_averages_equal_a_slow_reference(updates, decay):
             ]
             if mine:
                 mean = sum(v * w for v, w in mine) / sum(w for _, w in mine)
-                expected[agent] = decay * expected.get(agent, mean) + (1 - decay) * mean
+                moments[agent] = decay * moments.get(agent, 0.0) + (1 - decay) * mean
+                times[agent] = times.get(agent, 0) + 1
+    expected = {agent: moments[agent] / (1 - decay ** times[agent]) for agent in moments}
     assert baseline.values == pytest.approx(expected)
 
 
@@ -95,8 +105,11 @@ def test_the_value_of_a_seat_adds_no_noise_to_gradients_of_single_answers(seed):
 def test_restored_averages_are_equal():
     baseline, again = RoleBaseline(0.5), RoleBaseline(0.5)
     baseline.add([group("a", [0.1, 0.7])])
-    again.load(baseline.values)
+    again.load_state_dict(baseline.state_dict())
+    for each in (baseline, again):
+        each.add([group("a", [0.3]), group("b", [0.2])])
     assert again.values == baseline.values
+    assert again.state_dict() == baseline.state_dict()
 
 
 def test_the_advantage_is_the_return_minus_the_average():
