@@ -7,7 +7,7 @@ Two players of a stag hunt are played by one graph each, by one small Llama with
 in `benchmarks.games`), which learns by `magrpo` with `credit: team`. Answers have the same limit,
 and an update has the same number of answers, so that a graph with more nodes plays fewer episodes.
 All graphs start from the same weights of a seed. Finished runs are kept and interrupted runs are
-resumed; `--publish` writes `benchmarks/workflow_learning.json` and the table of `docs/workflows.md`.
+resumed; `--publish` writes `benchmarks/workflow_learning.json` and a table into the documentation.
 Not covered: models that can write text, see `benchmarks.workflow_shapes`.
 """
 
@@ -132,8 +132,7 @@ FIGURES = ("answers", "tokens", "before", "after")
 def table(found: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as a Markdown table."""
     lines = [
-        "| workflow | answers an episode | tokens sampled | untrained → trained | trained, by seed "
-        "| change | trained, over `plain` |",
+        "| workflow | answers | tokens | untrained → trained | by seed | change | over `plain` |",
         "|---|---|---|---|---|---|---|",
     ]
     for row in found:
@@ -184,9 +183,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _train(shape: str, seed: int, runs: Path) -> bool:
     """Train a shape from the weights of a seed; return whether it is finished."""
     model = _model(seed, runs)
-    return model is not None and _finished(
-        run_config(shape, seed, model), runs / f"{shape}-{seed}"
-    )
+    return model is not None and _finished(run_config(shape, seed, model), runs / f"{shape}-{seed}")
 
 
 def _model(seed: int, runs: Path) -> Path | None:
