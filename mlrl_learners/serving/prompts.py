@@ -1,9 +1,13 @@
 """Tokenization of prompts, and checks against the vocabulary and context length of the model."""
 
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import Policy
+from mlrl_learners.policies.chat import CONTENT, SpecialTokens
+from mlrl_learners.policies.chat_tools import problem_with_tools
 from mlrl_learners.policies.messages import encode_messages, encode_text
 from mlrl_learners.serving.errors import RequestError
 from mlrl_learners.serving.requests import Prompt, SampleRequest
@@ -20,11 +24,12 @@ def encode(policy: Policy, tokenizer: Any, asked: SampleRequest) -> list[list[in
         asked: The request.
 
     Raises:
-        RequestError: If the chat template rejects the messages, a token id is outside the
-            vocabulary, or prompt and answer together exceed the context length.
+        RequestError: If the chat template rejects the messages or has no tools, a token id is
+            outside the vocabulary, or prompt and answer together exceed the context length.
     """
     param = "messages" if asked.is_chat else "prompt"
-    prompts = [_ids(tokenizer, prompt, is_chat=asked.is_chat) for prompt in asked.prompts]
+    _check_tools(tokenizer, asked.tools)
+    prompts = [_ids(tokenizer, prompt, asked) for prompt in asked.prompts]
     size = int(policy.model.config.vocab_size)
     length = asked.sampling.max_new_tokens
     for ids in prompts:
@@ -43,12 +48,24 @@ def encode(policy: Policy, tokenizer: Any, asked: SampleRequest) -> list[list[in
     return prompts
 
 
-def _ids(tokenizer: Any, prompt: Prompt, *, is_chat: bool) -> list[int]:  # noqa: ANN401
+def _check_tools(tokenizer: Any, tools: Sequence[Mapping[str, Any]]) -> None:  # noqa: ANN401
+    if not tools:
+        return
+    if problem := problem_with_tools(tokenizer, {"tools": tools}):
+        message = f"the model cannot call tools: {problem}; describe them in a message"
+        raise RequestError(message, param="tools")
+    # Texts of messages are tokenized apart from the template, but those of tools are inside it.
+    text = json.dumps(tools, ensure_ascii=False)
+    if found := [*SpecialTokens(tokenizer).find(text), *([CONTENT] if CONTENT in text else [])]:
+        raise RequestError(f"tools must not have special tokens, got {found[0]!r}", param="tools")
+
+
+def _ids(tokenizer: Any, prompt: Prompt, asked: SampleRequest) -> list[int]:  # noqa: ANN401
     if isinstance(prompt, str):
         return encode_text(tokenizer, prompt)
-    if not is_chat:
+    if not asked.is_chat:
         return list(prompt)  # type: ignore[arg-type]
     try:
-        return encode_messages(tokenizer, prompt)  # type: ignore[arg-type]
+        return encode_messages(tokenizer, prompt, tools=asked.tools)  # type: ignore[arg-type]
     except ConfigError as error:
         raise RequestError(str(error), param="messages") from None

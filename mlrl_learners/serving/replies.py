@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlrl_learners.serving.answers import Answer, Job, ShownToken
+from mlrl_learners.serving.tool_calls import calls_of
 
 __all__ = ["Reply"]
 
@@ -70,9 +71,14 @@ class Reply:
         return self._event(number, text, tokens, {}, start=start)
 
     def end(self, number: int, text: str, answer: Answer) -> dict[str, Any]:
-        """Return the last event of an answer, with the text that has not been sent yet."""
-        event = self._event(number, text, (), {})
-        event["choices"][0]["finish_reason"] = answer.finish_reason
+        """Return the last event of an answer, with the text that has not been sent yet.
+
+        Text of an answer that may call tools is not sent before, so that calls are whole.
+        """
+        text, calls = calls_of(text) if self.job.request.tools else (text, [])
+        numbered = [{"index": place, **call} for place, call in enumerate(calls)]
+        event = self._event(number, text, (), {"tool_calls": numbered} if calls else {})
+        event["choices"][0]["finish_reason"] = _finish(answer, calls)
         return event
 
     def usage_event(self, answers: Sequence[Answer]) -> dict[str, Any]:
@@ -109,13 +115,16 @@ class Reply:
             ShownToken(number, *each)
             for each in zip(answer.token_ids, answer.logprobs, tops, strict=True)
         ]
+        text, calls = calls_of(answer.text) if asked.tools else (answer.text, [])
         choice: Choice = {
             "index": number,
-            "finish_reason": answer.finish_reason,
+            "finish_reason": _finish(answer, calls),
             "logprobs": self._logprobs(tokens, 0),
         }
         if asked.is_chat:
-            choice["message"] = {"role": "assistant", "content": answer.text}
+            choice["message"] = {"role": "assistant", "content": text}
+            if calls:
+                choice["message"] |= {"content": text or None, "tool_calls": calls}
         else:
             choice["text"] = answer.text
         if asked.return_token_ids:
@@ -129,7 +138,7 @@ class Reply:
         number: int,
         text: str,
         tokens: Sequence[ShownToken],
-        delta: Mapping[str, str],
+        delta: Mapping[str, Any],
         *,
         start: int = 0,
     ) -> dict[str, Any]:
@@ -193,6 +202,10 @@ class Reply:
             return f"token_id:{token_id}"
         name: str = self.tokenizer.decode([token_id])
         return name
+
+
+def _finish(answer: Answer, calls: Sequence[object]) -> str:
+    return "tool_calls" if calls and answer.finish_reason == "stop" else answer.finish_reason
 
 
 def _finite(logprob: float) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 from mlrl_learners.engine import SamplingConfig
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.serving.errors import RequestError
+from mlrl_learners.serving.tool_calls import read_tools, text_of_calls
 from mlrl_learners.serving.values import Fields
 
 __all__ = ["Prompt", "SampleRequest", "read_chat", "read_completion"]
@@ -34,14 +35,13 @@ NEUTRAL: Mapping[str, tuple[object, ...]] = {
     "echo": (False,),
     "suffix": ("",),
     "logit_bias": ({},),
-    "tools": ([],),
     "functions": ([],),
-    "tool_choice": ("none", "auto"),
     "response_format": ({"type": "text"},),
     "modalities": (["text"],),
     "ignore_eos": (False,),
     "skip_special_tokens": (True,),
 }
+ROLES = ("system", "user", "assistant", "tool")
 Prompt = str | tuple[int, ...] | tuple[Mapping[str, str], ...]
 
 
@@ -64,6 +64,7 @@ class SampleRequest:
         tokens_as_ids: Write tokens next to log-probabilities as `token_id:42`.
         stream: Send tokens as they are sampled.
         include_usage: End a stream with the token counts.
+        tools: Tools that the chat template describes; calls of them are taken out of the answers.
     """
 
     model: str
@@ -79,6 +80,7 @@ class SampleRequest:
     tokens_as_ids: bool = False
     stream: bool = False
     include_usage: bool = False
+    tools: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def num_answers(self) -> int:
@@ -100,6 +102,7 @@ def read_chat(body: object) -> SampleRequest:
     fields.take("max_tokens")
     with_logprobs = fields.flag("logprobs")
     num_top = fields.integer("top_logprobs", None, 0, MOST_TOP)
+    tools = read_tools(fields)
     if num_top and not with_logprobs:
         raise RequestError("top_logprobs needs logprobs true", param="top_logprobs")
     return _read_common(
@@ -108,6 +111,7 @@ def read_chat(body: object) -> SampleRequest:
         int(length or CHAT_TOKENS),
         is_chat=True,
         num_top=(num_top or 0) if with_logprobs else None,
+        tools=tools,
     )
 
 
@@ -133,6 +137,7 @@ def _read_common(
     *,
     is_chat: bool,
     num_top: int | None,
+    tools: tuple[Mapping[str, Any], ...] = (),
 ) -> SampleRequest:
     """Parse the fields that both APIs share, and refuse all other fields."""
     temperature = _temperature(fields)
@@ -162,6 +167,7 @@ def _read_common(
         tokens_as_ids=fields.flag("return_tokens_as_token_ids"),
         stream=fields.flag("stream"),
         include_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
+        tools=tools,
     )
     fields.refuse_rest(NEUTRAL, IGNORED)
     return request
@@ -187,18 +193,27 @@ def _sampling(**options: Any) -> SamplingConfig:  # noqa: ANN401  its own fields
 def _messages(value: object) -> tuple[Mapping[str, str], ...]:
     if not isinstance(value, list) or not value:
         raise RequestError("messages must be a list with at least one message", param="messages")
-    return tuple(_message(each, number) for number, each in enumerate(value))
+    found = tuple(_message(each, number) for number, each in enumerate(value))
+    has_calls = [isinstance(each, Mapping) and bool(each.get("tool_calls")) for each in value]
+    for number, message in enumerate(found):
+        if message["role"] == "tool" and not any(has_calls[:number]):
+            raise RequestError(
+                f"messages[{number}] of the role tool must come after tool_calls", param="messages"
+            )
+    return found
 
 
 def _message(value: object, number: int) -> Mapping[str, str]:
     place = f"messages[{number}]"
-    if not isinstance(value, Mapping) or value.get("role") not in ("system", "user", "assistant"):
-        raise RequestError(
-            f"{place} must have a role, which is system, user or assistant", param="messages"
-        )
+    if not isinstance(value, Mapping) or value.get("role") not in ROLES:
+        roles = f"{', '.join(ROLES[:-1])} or {ROLES[-1]}"
+        raise RequestError(f"{place} must have a role, which is {roles}", param="messages")
     content = value.get("content")
     if isinstance(content, list):
         content = _joined(content)
+    calls = text_of_calls(value, place) if value["role"] == "assistant" else ""
+    if calls:
+        content = f"{content}\n{calls}" if content else calls
     if not isinstance(content, str):
         raise RequestError(f"{place} must have a content, which is a text", param="messages")
     return {"role": str(value["role"]), "content": content}

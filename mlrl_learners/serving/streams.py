@@ -1,7 +1,7 @@
 """Server-sent events of answers that are being sampled.
 
 Text is held back while its last character is incomplete, or while it may be the start of a stop
-text.
+text; if the answer may call tools, to its end.
 """
 
 import asyncio
@@ -98,7 +98,8 @@ async def _events(
             is_open = True
             text = texts[token.number]
             start = len(text.sent)
-            yield _line(reply.part(token.number, text.add(token.token_id), [token], start))
+            fresh = "" if asked.tools else text.add(token.token_id)
+            yield _line(reply.part(token.number, fresh, [token], start))
         for event in _last_events(reply, texts, sampling.result()):
             yield _line(event)
     except Exception as error:  # noqa: BLE001  the HTTP status has been sent

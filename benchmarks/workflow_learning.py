@@ -1,0 +1,268 @@
+"""Untrained and trained returns of every named workflow in one game, at equal tokens.
+
+    python -m benchmarks.workflow_learning --runs runs/shapes
+    python -m benchmarks.workflow_learning --runs runs/shapes --gather-only --publish
+
+Two players of a stag hunt are played by one graph each, by one small Llama with random weights (as
+in `benchmarks.games`), which learns by `magrpo` with `credit: team`. Answers have the same limit,
+and an update has the same number of answers, so that a graph with more nodes plays fewer episodes.
+All graphs start from the same weights of a seed. Finished runs are kept and interrupted runs are
+resumed; `--publish` writes `benchmarks/workflow_learning.json` and a table into the documentation.
+Not covered: models that can write text, see `benchmarks.workflow_shapes`.
+"""
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from benchmarks.curves import ROOT
+from benchmarks.games.model import ModelSize, save_model
+from benchmarks.games.training import SFT
+from benchmarks.perf.table import between
+from benchmarks.recipes import half_width
+from benchmarks.workflow_shapes import PLAIN
+from mlrl_envs.games.base import PLAYERS
+from mlrl_envs.workflows import SHAPES
+from mlrl_learners.config.option_places import merge_options
+from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
+from mlrl_learners.figures.means import mean
+from mlrl_learners.loggers import JsonlFile
+
+__all__ = ["main", "num_answers", "rows", "run_config", "table"]
+
+RESULTS = Path(__file__).with_name("workflow_learning.json")
+PAGE = ROOT / "docs" / "workflows.md"
+BEGIN, END = "<!-- workflow learning: begin -->", "<!-- workflow learning: end -->"
+ENV_ID = "mlrl/matrix-v0"
+ENV: Mapping[str, Any] = {"matrix": "stag-hunt", "rounds": 1}
+NAMES = (PLAIN, *SHAPES)
+SFT_UPDATES, UPDATES, ANSWERS, EPISODES = 120, 12, 212, 64
+MOVES, VERDICTS, PLAYED = ("<move>stag</move>", "<move>hare</move>"), ("APPROVED", "REVISE"), 20
+SHARED: Mapping[str, Any] = {
+    "team": {"share_weights": True},
+    "sampling": {"max_new_tokens": 4, "temperature": 1.0, "top_p": 1.0},
+    "compute": {"max_rows": 256, "micro_batch_tokens": 16384},
+}
+LEARNER: Mapping[str, Any] = {
+    "baseline": {"group_by": "agent_turn"},
+    "credit": {"kind": "team"},
+    "optimizer": {"lr": 1e-3, "schedule": "linear"},
+}
+# The same text of all prompts is not read, which saves half of the computation.
+UNREAD = (r"Two players choose .*? gets 3\.", r"Answer with one of them: <move>\.\.\.</move>")
+
+
+def env_options(shape: str) -> dict[str, Any]:
+    """Return the options of the game, with the workflow of a shape."""
+    return dict(ENV) if shape == PLAIN else {**ENV, "workflow": shape}
+
+
+def num_answers(shape: str) -> int:
+    """Return the most answers that an episode asks for."""
+    env = mlrl_envs.make(ENV_ID, **env_options(shape))
+    graph = getattr(env.family, "graph", None)  # type: ignore[attr-defined]  # of TextParallelEnv
+    if graph is None:
+        return len(env.possible_agents)
+    return sum(len(step) for step in graph.unrolled())
+
+
+def run_config(shape: str, seed: int, model: Path) -> RunConfig:
+    """Return the configuration of a run.
+
+    Args:
+        shape: A name of `NAMES`.
+        seed: Seed of all sampling.
+        model: Folder of the weights from which all nodes start.
+    """
+    rollouts = {"group": {"size": 1, "rollouts": ANSWERS // num_answers(shape)}}
+    options = merge_options(SHARED, LEARNER, rollouts)
+    train = TrainConfig(
+        iterations=UPDATES,
+        tasks_per_iteration=1,
+        seed=seed,
+        checkpoint_every=UPDATES // 2,
+        keep_checkpoints=1,
+        eval_every=UPDATES,
+        eval_tasks=EPISODES,
+    )
+    env = EnvConfig(ENV_ID, {"split": "train", **env_options(shape)})
+    return RunConfig(env, LearnerConfig("magrpo", str(model), options), train=train)
+
+
+def rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a row for each shape: returns before and after training, and what each gained.
+
+    `learnt` and `gain` are means over seeds of paired differences, of after and before and of the
+    trained returns of a shape and of `plain`; `*_half_width` is half of the 95 % interval of
+    Student's t, None for a single seed.
+
+    Args:
+        records: Records of finished runs, with `shape`, `seed`, `answers`, `tokens`, `before` and
+            `after`.
+    """
+    plain = {each["seed"]: each["after"] for each in records if each["shape"] == PLAIN}
+    found = []
+    for shape in dict.fromkeys(each["shape"] for each in records):
+        mine = [each for each in records if each["shape"] == shape]
+        learnt = [each["after"] - each["before"] for each in mine]
+        gains = [each["after"] - plain[each["seed"]] for each in mine if each["seed"] in plain]
+        found.append(
+            {
+                "shape": shape,
+                "seeds": [each["seed"] for each in mine],
+                **{name: round(mean([each[name] for each in mine]), 4) for name in FIGURES},
+                "trained": [each["after"] for each in mine],
+                "learnt": round(mean(learnt), 4),
+                "learnt_half_width": half_width(learnt),
+                "gain": round(mean(gains), 4) if gains else None,
+                "gain_half_width": half_width(gains),
+            }
+        )
+    return found
+
+
+FIGURES = ("answers", "tokens", "before", "after")
+
+
+def table(found: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as a Markdown table."""
+    lines = [
+        "| workflow | answers | tokens | untrained → trained | by seed | change | over `plain` |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in found:
+        by_seed = ", ".join(f"{value:.2f}" for value in row["trained"])
+        gain = "" if row["shape"] == PLAIN else _interval(row["gain"], row["gain_half_width"])
+        lines.append(
+            f"| `{row['shape']}` | {row['answers']:.0f} | {row['tokens']:,.0f} "
+            f"| {row['before']:.2f} → {row['after']:.2f} | {by_seed} "
+            f"| {_interval(row['learnt'], row['learnt_half_width'])} | {gain} |"
+        )
+    return "\n".join(lines)
+
+
+def _interval(value: float | None, width: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:+.2f}" + ("" if width is None else f" ± {width:.2f}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Train what is missing, print the table, and publish it if asked."""
+    parser = argparse.ArgumentParser(prog="benchmarks.workflow_learning", description=__doc__)
+    parser.add_argument("--shapes", nargs="+", choices=NAMES, default=NAMES)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--runs", type=Path, default=Path("runs/shapes"))
+    parser.add_argument("--gather-only", action="store_true", help="do not train")
+    parser.add_argument("--publish", action="store_true", help="write the results and the table")
+    given = parser.parse_args(argv)
+    asked = [(shape, seed) for seed in given.seeds for shape in given.shapes]
+    if not given.gather_only:
+        for shape, seed in asked:
+            if not _train(shape, seed, given.runs):
+                print("interrupted: the same command continues", file=sys.stderr)
+                return 130
+    by_shape = sorted(asked, key=lambda each: NAMES.index(each[0]))
+    records = [record for each in by_shape if (record := _record(*each, given.runs)) is not None]
+    found = rows(records)
+    print(table(found))
+    if given.publish:
+        work = {"env": ENV_ID, "env_options": dict(ENV), "updates": UPDATES, "episodes": EPISODES}
+        stored = {"work": work, "rows": found, "runs": records}
+        RESULTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(between(page, BEGIN, END, table(found)), encoding="utf-8")
+    return 0
+
+
+def _train(shape: str, seed: int, runs: Path) -> bool:
+    """Train a shape from the weights of a seed; return whether it is finished."""
+    model = _model(seed, runs)
+    return model is not None and _finished(run_config(shape, seed, model), runs / f"{shape}-{seed}")
+
+
+def _model(seed: int, runs: Path) -> Path | None:
+    """Return the weights of a seed that imitate random moves; None if it was interrupted."""
+    folder, play = runs / f"model-{seed}", runs / "play.jsonl"
+    if not (folder / "config.json").exists():
+        partial = folder.with_suffix(".partial")
+        read = _random_play(play)
+        save_model(partial, read, ModelSize(hidden_size=48), seed=seed, unread=UNREAD)
+        partial.rename(folder)
+    env = {"split": "train", **ENV}
+    options = merge_options(SHARED, SFT, {"examples": {"episodes": str(play)}})
+    train = TrainConfig(SFT_UPDATES, seed=seed, checkpoint_every=SFT_UPDATES, keep_checkpoints=1)
+    learner = LearnerConfig("sft", str(folder), options)
+    run_dir = runs / f"sft-{seed}"
+    if not _finished(RunConfig(EnvConfig(ENV_ID, env), learner, train=train), run_dir):
+        return None
+    return run_dir / "checkpoints" / f"step_{SFT_UPDATES}" / "learner" / "shared"
+
+
+def _finished(config: RunConfig, run_dir: Path) -> bool:
+    """Train a run, or what is left of it; return whether it is finished."""
+    from mlrl_learners.cli.train import train_config
+
+    if (run_dir / "checkpoints" / f"step_{config.train.iterations}").exists():
+        return True
+    resume = (run_dir / "config.yaml").exists()
+    return not train_config(config, run_dir, resume=resume, progress=False).interrupted
+
+
+def _random_play(file: Path) -> list[str]:
+    """Write random moves and verdicts of all nodes of all shapes; return all that is read.
+
+    Every answer is an episode of `player_0`, because nodes share one policy.
+    """
+    draw = random.Random(0)  # noqa: S311 - reproducible on purpose
+    lines, read = [], [*MOVES, *VERDICTS]
+    for shape in NAMES:
+        env = mlrl_envs.make(ENV_ID, **env_options(shape))
+        for episode in range(PLAYED):
+            observations, _ = env.reset(seed=episode)
+            while env.agents:
+                actions = {node: draw.choice(_answers(node)) for node in env.acting}
+                for node, action in actions.items():
+                    read.append(observations[node])
+                    turn = {"observations": observations[node], "actions": action}
+                    shown = {name: {PLAYERS[0]: text} for name, text in turn.items()}
+                    ends = {"finish_reasons": {PLAYERS[0]: "stop"}}
+                    lines.append(json.dumps({"return": 0.0, "turns": [{**shown, **ends}]}))
+                observations, *_ = env.step(actions)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return read
+
+
+def _answers(node: str) -> tuple[str, ...]:
+    return VERDICTS if node.endswith("critic") else MOVES
+
+
+def _record(shape: str, seed: int, runs: Path) -> dict[str, Any] | None:
+    """Return the figures of a finished run; None for another."""
+    run_dir = runs / f"{shape}-{seed}"
+    file = run_dir / "evaluations.jsonl"
+    held_out: dict[Any, Any] = {}
+    if file.exists():
+        held_out = {each["iteration"]: each["mean_return"] for each in JsonlFile(file).records()}
+    if not {0, UPDATES} <= set(held_out):
+        print(f"left out: {shape}, seed {seed}: not finished", file=sys.stderr)
+        return None
+    metrics = list(JsonlFile(run_dir / "metrics.jsonl").records())
+    return {
+        "shape": shape,
+        "seed": seed,
+        "answers": num_answers(shape),
+        "tokens": sum(round(float(str(each["train/tokens"]))) for each in metrics),
+        "before": round(float(held_out[0]), 4),
+        "after": round(float(held_out[UPDATES]), 4),
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
