@@ -4,7 +4,8 @@ The batch of a process that ended or hung is given to another one. As answers do
 process, a run does not notice. A batch that fails `max_attempts` times, or a pool without a
 process that starts, ends in a `SamplerError`; it never becomes a reward.
 
-Published weights are kept by version until `keep_from` drops them.
+Weights are kept by version until `keep_from` drops them. The batches of several threads share the
+processes in the order of the calls; one of the threads waits for all of them.
 """
 
 import threading
@@ -58,11 +59,9 @@ class Call:
 
     def __str__(self) -> str:
         """Describe the batch in an error message."""
-        longest = max(map(len, self.job.prompts), default=0)
-        return (
-            f"a batch of {len(self.job.prompts)} prompts of up to {longest} tokens, "
-            f"{self.job.num_samples} answers each, of version {self.version}"
-        )
+        job, longest = self.job, max(map(len, self.job.prompts), default=0)
+        found = f"a batch of {len(job.prompts)} prompts of up to {longest} tokens"
+        return f"{found}, {job.num_samples} answers each, of version {self.version}"
 
 
 class JobFailedError(Exception):
@@ -159,14 +158,12 @@ class SamplerPool:
 
     def weights(self, key: str, version: int) -> "PackedWeights":
         """Return the weights of a model that are kept under a version."""
-        found: PackedWeights = self._workers.result(self._weights[key, version])
-        return found
+        return self._workers.result(self._weights[key, version])  # type: ignore[no-any-return]
 
     def keep_from(self, version: int) -> None:
         """Drop the weights of all earlier versions."""
-        for place in list(self._weights):
-            if place[1] < version:
-                del self._weights[place]
+        for place in [place for place in self._weights if place[1] < version]:
+            del self._weights[place]
 
     def sample(self, calls: Sequence[Call]) -> list[Answer]:
         """Return the answers to each batch, in order.
@@ -248,10 +245,10 @@ class SamplerPool:
         try:
             result = self._workers.result(done)
         except JobFailedError as error:
-            if error.is_alive and task.batch is not None:
-                self._idle.append(task.worker)
-            else:
+            if not error.is_alive or task.batch is None:
                 self._replace(task.worker)
+            else:
+                self._idle.append(task.worker)
             self._count(task, str(error))
             return
         self._idle.append(task.worker)
