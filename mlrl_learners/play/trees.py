@@ -1,24 +1,20 @@
 """Growth of rollout trees, in groups that do not wait for one another.
 
-All nodes of a level of a group are answered as one batch. While a group waits for its answers,
-those of others are sampled, or their joint actions played: these run in the thread of the caller,
-for all groups that have their answers, as one batch. Which trees are a group follows from the
-number of prompts (see `Groups`), so that results do not depend on time.
+All nodes of a level of a group are answered as one batch. Which trees are a group follows from the
+number of prompts (see `Groups`), so that results do not depend on time; groups grow as
+`mlrl_learners.play.growth` says.
 
 With several processes, whole groups are divided between them, each played by one process; a single
 group is played in step, each environment in one of them.
 """
 
-import contextlib
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any, Protocol, runtime_checkable
 
 from mlrl_envs.errors import InfraError
-from mlrl_learners.play.branches import Branch, freeze, grow
-from mlrl_learners.play.levels import answer_level, step_level
+from mlrl_learners.play.branches import Branch, freeze
+from mlrl_learners.play.growth import Group, grow_groups
 from mlrl_learners.play.steps import (
     EnvReset,
     has_artificial_limit,
@@ -72,23 +68,6 @@ class Tree:
     options: Mapping[str, Any]
     seed: int
     seats: Seats
-
-
-@dataclass(slots=True)
-class _Group:
-    """Trees that wait for one another."""
-
-    player: Actor
-    level: list[Branch]
-
-
-class _SameThread(Executor):
-    """Calls functions at once, and raises their errors at once."""
-
-    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:  # noqa: ANN401 - of Executor
-        future: Future[Any] = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
 
 
 def play_trees(
@@ -160,10 +139,16 @@ def _play(
     errors = {number: each for number, each in resets.items() if isinstance(each, InfraError)}
     roots = _roots(trees, resets)
     groups = [
-        _Group(player, [roots[number] for number in part if number in roots])
+        Group(player, [roots[number] for number in part if number in roots])
         for player, part in parts
     ]
-    errors |= _grow_groups(groups, trees, config)
+    errors |= grow_groups(
+        groups,
+        config,
+        [tree.seats for tree in trees],
+        [tree.seed for tree in trees],
+        in_threads=all(getattr(tree.env, "parallel_steps", False) for tree in trees),
+    )
     found: dict[int, Rollout | FailedEpisode] = {}
     for number, reset in resets.items():
         tree, given = trees[number], trees[number].options.get("task_index", "")
@@ -201,54 +186,3 @@ def _roots(trees: Sequence[Tree], resets: Mapping[int, EnvReset | InfraError]) -
         for tree, each in resets.items()
         if isinstance(each, EnvReset)
     }
-
-
-def _grow_groups(
-    groups: Sequence[_Group], trees: Sequence[Tree], config: RolloutConfig
-) -> dict[int, InfraError]:
-    """Grow all trees below their roots.
-
-    Returns:
-        Error of each tree whose infrastructure failed.
-    """
-    errors: dict[int, InfraError] = {}
-    seats = [tree.seats for tree in trees]
-    draws = [Random(tree.seed) for tree in trees]  # noqa: S311 - reproducible on purpose
-    with _executor(groups) as executor:
-
-        def ask(group: _Group) -> Future[dict[int, InfraError]]:
-            return executor.submit(answer_level, group.level, group.player, config, seats)
-
-        waiting = {ask(group): group for group in groups if group.level}
-        while waiting:
-            answered = list(wait(waiting, return_when=FIRST_COMPLETED).done)
-            ready = [waiting.pop(future) for future in answered]
-            for future in answered:
-                errors |= future.result()
-            played = [branch for group in ready for branch in group.level]
-            errors |= step_level([branch for branch in played if branch.tree not in errors])
-            for group in ready:
-                group.level = [
-                    child
-                    for branch in group.level
-                    if branch.tree not in errors
-                    for child in grow(branch, config, draws[branch.tree], seats[branch.tree])
-                ]
-                if group.level:
-                    waiting[ask(group)] = group
-    return errors
-
-
-@contextlib.contextmanager
-def _executor(groups: Sequence[_Group]) -> Iterator[Executor]:
-    """Yield what asks the players; after an error, no other is asked."""
-    if len(groups) == 1:
-        yield _SameThread()
-        return
-    parallel = min(len(groups), *(getattr(each.player, "parallel_calls", 1) for each in groups))
-    with ThreadPoolExecutor(parallel, "mlrl-players") as executor:
-        try:
-            yield executor
-        except BaseException:
-            executor.shutdown(wait=False, cancel_futures=True)
-            raise

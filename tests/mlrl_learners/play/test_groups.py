@@ -51,9 +51,9 @@ class InGroups:
 class Told(Addition):
     """Tells a function of each step ahead of it."""
 
-    def __init__(self, tell, **options):
-        super().__init__(**options)
-        self.tell = tell
+    def __init__(self, tell, parallel=False):
+        super().__init__()
+        self.tell, self.parallel_steps = tell, parallel
 
     def __deepcopy__(self, memo):
         copied = Told(self.tell)
@@ -75,12 +75,13 @@ def collect(actor, envs=None, config=CHAIN):
     )
 
 
+@pytest.mark.parametrize("in_threads", [False, True])
 @pytest.mark.parametrize("parallel", [1, 3])
-def test_results_do_not_depend_on_who_is_late(parallel):
+def test_results_do_not_depend_on_who_is_late(parallel, in_threads):
     expected = collect(InGroups())
     draw = random.Random(parallel)
     late = InGroups(parallel=parallel, before=lambda player: time.sleep(draw.random() / 50))
-    envs = [Told(lambda text: time.sleep(draw.random() / 50)) for _ in range(TREES)]
+    envs = [Told(lambda text: time.sleep(draw.random() / 50), in_threads) for _ in range(TREES)]
     assert collect(late, envs) == expected
 
 
@@ -111,7 +112,19 @@ def test_a_group_goes_on_while_another_one_waits_for_its_first_answers():
     assert len(collect(InGroups(groups=2, parallel=2, before=before)).rollouts) == TREES
 
 
-def test_environments_are_stepped_in_the_thread_of_the_caller():
+def test_environments_that_allow_it_are_stepped_at_the_same_time():
+    both = threading.Barrier(2)
+
+    def tell(text):
+        if text.split()[1] == "1" and text.split()[2] == "0":
+            both.wait(60)
+
+    envs = [Told(tell, parallel=True) for _ in range(2)]
+    found = collect_rollouts(envs, InGroups(groups=2), CHAIN, task_options=[{}, {}], seeds=[0, 1])
+    assert len(found.rollouts) == 2
+
+
+def test_other_environments_are_stepped_in_the_thread_of_the_caller():
     threads = set()
     envs = [Told(lambda text: threads.add(threading.current_thread())) for _ in range(TREES)]
     collect(InGroups(parallel=3), envs)
