@@ -122,7 +122,7 @@ def team(seed: int) -> TeamPlayers:
         model="tiny-random",
         agents=["left", "right"],
         team={"share_weights": True},
-        sampling={"max_new_tokens": 48},
+        sampling={"max_new_tokens": 16},
         compute={"device": "cpu", "max_rows": 32},
         seed=seed,
     )
