@@ -4,25 +4,38 @@
 
 The pool that Ray runs use deals batches to simulated processes. An update plays 1,024 chains of two
 turns with two agents and groups of four, so that each turn is answered by 8,192 rows in batches of
-`--rows` rows. The next turn starts when all answers of a turn are there. The lengths of answers are
+`--rows` rows. The next turn of a group of chains starts when all its answers are there; `levels` is
+with one group, as before groups existed. The lengths of answers are
 lognormal with a median of 100 tokens and a deviation of 0.6 of their logarithm; a batch takes its
 longest answer, and a step of 64 rows twice as long as a step of one. The learner needs as long for
 an update as 500 processes for its rollouts. The prediction is the mean of the bounds on list
-scheduling: `max(total / W, longest)` and `total / W + longest (1 - 1 / W)` seconds a turn (Graham,
-1966).
+scheduling: `max(total / W, longest)` and `total / W + longest (1 - 1 / W)` (Graham, 1966), with the
+longest batch of a turn for levels, and the longest group, all its turns, for groups.
 """
 
 import argparse
+import heapq
 import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlrl_learners.algorithms.team_players import MAX_GROUPS
 from mlrl_learners.cluster.sampler_pool import Answer, Call, SamplerPool
 from mlrl_learners.config.ray import RayConfig
 
-__all__ = ["VirtualWorkers", "main", "predicted", "rollout_seconds", "row", "table", "turns"]
+__all__ = [
+    "VirtualWorkers",
+    "group_seconds",
+    "main",
+    "predicted",
+    "predicted_groups",
+    "rollout_seconds",
+    "row",
+    "table",
+    "turns",
+]
 
 ROWS, TURNS, MEDIAN, DEVIATION = 8192, 2, 100, 0.6
 STEP_SECONDS, ROWS_OF_TWICE = 0.02, 64
@@ -98,7 +111,7 @@ def turns(rows: int, seed: int) -> list[list[float]]:
 
 
 def rollout_seconds(workers: int, batches: Sequence[Sequence[float]]) -> float:
-    """Return the simulated seconds of the rollouts of one update.
+    """Return the simulated seconds of the rollouts of one update that wait at every level.
 
     Args:
         workers: Number of processes, W.
@@ -113,11 +126,51 @@ def rollout_seconds(workers: int, batches: Sequence[Sequence[float]]) -> float:
     return total
 
 
+def group_seconds(workers: int, batches: Sequence[Sequence[float]]) -> float:
+    """Return the simulated seconds of the rollouts of one update, in groups.
+
+    The first batch that waits gets the first process that is free, as the pool deals them.
+    """
+    groups = in_groups(batches)
+    free = [0.0] * workers
+    waiting = [(0.0, number, 0) for number in range(len(groups))]  # sorted: a heap
+    last = 0.0
+    while waiting:
+        ready, number, turn = heapq.heappop(waiting)
+        ends = []
+        for seconds in groups[number][turn]:
+            start = max(ready, heapq.heappop(free))
+            ends.append(start + seconds)
+            heapq.heappush(free, start + seconds)
+        last = max(last, *ends)
+        if turn + 1 < len(groups[number]):
+            heapq.heappush(waiting, (max(ends), number, turn + 1))
+    return last
+
+
+def in_groups(batches: Sequence[Sequence[float]]) -> list[list[list[float]]]:
+    """Return the seconds of each batch of each turn of each group."""
+    count = min(MAX_GROUPS, len(batches[0]))
+    return [
+        [list(each[k * len(each) // count : (k + 1) * len(each) // count]) for each in batches]
+        for k in range(count)
+    ]
+
+
 def predicted(workers: int, batches: Sequence[Sequence[float]]) -> float:
     """Return the mean of the bounds on `rollout_seconds`."""
-    low = [max(sum(each) / workers, *each) for each in batches]
-    high = [sum(each) / workers + max(each) * (1 - 1 / workers) for each in batches]
-    return (sum(low) + sum(high)) / 2
+    return sum(_mean_of_bounds(workers, sum(each), max(each)) for each in batches)
+
+
+def predicted_groups(workers: int, batches: Sequence[Sequence[float]]) -> float:
+    """Return the mean of the bounds on `group_seconds`."""
+    longest = max(sum(max(turn) for turn in group) for group in in_groups(batches))
+    return _mean_of_bounds(workers, sum(map(sum, batches)), longest)
+
+
+def _mean_of_bounds(workers: int, total: float, longest: float) -> float:
+    low = max(total / workers, longest)
+    return (low + total / workers + longest * (1 - 1 / workers)) / 2
 
 
 def row(workers: int, rows: int, seed: int = 0) -> dict[str, Any]:
@@ -126,15 +179,17 @@ def row(workers: int, rows: int, seed: int = 0) -> dict[str, Any]:
     work = sum(map(sum, turns(64, seed)))  # of one process with the usual batches
     update = work / LEARNER
     one = work + update
-    measured, expected = rollout_seconds(workers, batches), predicted(workers, batches)
+    levels, groups = rollout_seconds(workers, batches), group_seconds(workers, batches)
     return {
         "samplers": workers,
         "rows a batch": rows,
         "batches a turn": ROWS // rows,
-        "lag 0, predicted": round(one / (expected + update), 1),
-        "lag 0": round(one / (measured + update), 1),
+        "levels, predicted": round(one / (predicted(workers, batches) + update), 1),
+        "levels": round(one / (levels + update), 1),
+        "groups, predicted": round(one / (predicted_groups(workers, batches) + update), 1),
+        "groups": round(one / (groups + update), 1),
         # Rollouts are collected one iteration after the other, beside the updates.
-        "lag 1": round(one / max(measured, update), 1),
+        "groups, lag 1": round(one / max(groups, update), 1),
     }
 
 

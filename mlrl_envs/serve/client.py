@@ -73,6 +73,8 @@ class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pettin
         InvalidArgumentError: If an option has a bad value or may not be set by clients.
     """
 
+    parallel_steps = True  # several threads may step environments at the same time
+
     def __init__(
         self,
         addresses: Sequence[str],
@@ -217,10 +219,11 @@ class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pettin
             InfraError: If one fails, unless errors are returned.
         """
         run_jobs(self._link, self._kind, attempts)
-        failed = [job.done for job in attempts if isinstance(job.done, MlrlError)]
-        if failed and errors == "raise":
-            raise failed[0]
-        return [job.done if isinstance(job.done, MlrlError) else job for job in attempts]
+        found = [job.done if isinstance(job.done, MlrlError) else job for job in attempts]
+        for each in found:
+            if isinstance(each, MlrlError) and errors == "raise":
+                raise each
+        return found
 
     def advance(self, scored: Job) -> StepResult:
         """Take the session that a request made and return the result of `step`."""
@@ -246,10 +249,7 @@ class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pettin
             logger.warn("render was called without a render_mode; pass one to make")
             return None
         text = cast("str | None", self._view("Render"))
-        if self.render_mode == "ansi":
-            return text
-        print(text)
-        return None
+        return text if self.render_mode == "ansi" else print(text)
 
     def close(self) -> None:
         """Tell the server that the session is no longer needed; may be called twice."""
@@ -296,5 +296,4 @@ class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pettin
 
 
 def _space(lengths: Sequence[int]) -> UnicodeText:
-    low, high = lengths
-    return UnicodeText(high, min_length=low)
+    return UnicodeText(lengths[1], min_length=lengths[0])

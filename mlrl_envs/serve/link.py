@@ -108,8 +108,9 @@ class Link:
     def released(self, address: str) -> list[bytes]:
         """Return keys of sessions on a server that may be closed, once."""
         keys, waiting = [], self.closed[address]
-        while waiting:
-            keys.append(waiting.popleft())
+        with self._lock:
+            while waiting:
+                keys.append(waiting.popleft())
         return [key for key in keys if key not in self._sessions]
 
     def send(self, address: str, method: str, request: Any) -> Any:  # noqa: ANN401  gRPC

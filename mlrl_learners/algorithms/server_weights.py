@@ -5,8 +5,9 @@ shared disk, and makes the server load it (`mlrl_envs.models.weights`).
 """
 
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlrl_envs.models import Endpoint, WeightProtocol, load_weights
@@ -39,21 +40,23 @@ class ServerWeights:
     policies: Mapping[str, Policy]
     open: Callable[[str], Endpoint]
     is_current: bool = False
+    _renewing: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
     def renew(self) -> None:
-        """Make the server load the current weights, unless it has them.
+        """Make the server load the current weights, unless it has them; threads wait for it.
 
         Raises:
             EndpointError: If the server cannot be reached, or refuses.
             RunDirError: If the folder cannot be written.
         """
-        if self.is_current:
-            return
-        with together():
-            for model, policy in self.policies.items():
-                self._renew(model, policy)
-        exchange(None)  # no process may sample before the server has the weights
-        self.is_current = True
+        with self._renewing:
+            if self.is_current:
+                return
+            with together():
+                for model, policy in self.policies.items():
+                    self._renew(model, policy)
+            exchange(None)  # no process may sample before the server has the weights
+            self.is_current = True
 
     def _renew(self, model: str, policy: Policy) -> None:
         if not is_main():

@@ -4,7 +4,6 @@ Base class of every learner with `transformers` policies; a method adds `update`
 models to agents is in `mlrl_learners.algorithms.team_models`.
 """
 
-import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from mlrl_learners.algorithms.team_models import (
     load_policy,
     policy_sources,
 )
-from mlrl_learners.algorithms.team_weights import TeamWeights
+from mlrl_learners.algorithms.team_players import TeamPlayers
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.policies import (
     ModelSource,
@@ -76,7 +75,7 @@ class TeamConfig(TeamModelsConfig):
         """
 
 
-class Team(TeamWeights):
+class Team(TeamPlayers):
     """Agents, their policies, and the seeds of all sampling.
 
     Args:
@@ -96,6 +95,7 @@ class Team(TeamWeights):
         sampler: Server that samples the answers of trained agents; None for the policies.
     """
 
+    config: TeamConfig
     shares_work = True
 
     @property
@@ -171,6 +171,7 @@ class Team(TeamWeights):
                 self.config.sampling,
                 seeds=[seed_of[place] for place in places] if explore else None,
                 max_rows=self.config.compute.max_rows,
+                min_batches=self.min_batches,
                 adapters=[self._policy(agent).adapter for _, agent in places],
             )
             for (node, agent), group in zip(places, completions, strict=True):
@@ -193,16 +194,6 @@ class Team(TeamWeights):
         """
         self._policy(agent)
         return self._formats[agent].encode(observation)
-
-    @contextlib.contextmanager
-    def sampling_seed(self, seed: int) -> Iterator[None]:
-        """Sample from the policies and `seed` inside the block, then as if there were no block."""
-        before = self.call_seeds, self.sampler
-        self.call_seeds, self.sampler = CallSeeds(seed), None
-        try:
-            yield
-        finally:
-            self.call_seeds, self.sampler = before
 
     def sampler_metrics(self) -> dict[str, float]:
         """Return the metrics of the sampler since the last call."""

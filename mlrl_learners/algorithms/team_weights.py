@@ -1,15 +1,13 @@
-"""Weights of a team without optimizers, for snapshots, and copies that only play."""
+"""Weights of a team without optimizers, for snapshots, and copies with weights of their own."""
 
 import copy
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import torch
 
 from mlrl_learners.algorithms.endpoint_sampler import EndpointSampler
-from mlrl_learners.engine import Engine
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.policies import ChatFormat, Policy, PolicyOptimizer
 from mlrl_learners.seeding import CallSeeds
@@ -78,21 +76,6 @@ class TeamWeights:
             key: _playing_copy(policy, f"{name}-{key}") if key in self.optimizers else policy
             for key, policy in self.policies.items()
         }
-        return copied
-
-    def played_by(self: TeamT, engines: Mapping[int, Engine]) -> TeamT:
-        """Return a copy that plays with other engines and is not trained, for another thread.
-
-        Args:
-            engines: Engine in place of each engine of the team, by the id of the latter.
-        """
-        copied = self._untrained()
-        tokenizers = {key: policy.tokenizer for key, policy in self.policies.items()}
-        # Tokenizers are not safe to use from two threads.
-        tokenizers, copied._formats = copy.deepcopy((tokenizers, self._formats))  # noqa: SLF001
-        copied.policies = {key: copy.copy(policy) for key, policy in self.policies.items()}
-        for key, policy in copied.policies.items():
-            policy.engine, policy.tokenizer = engines[id(policy.engine)], tokenizers[key]
         return copied
 
     def _untrained(self: TeamT) -> TeamT:

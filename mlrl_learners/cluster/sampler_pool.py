@@ -1,10 +1,11 @@
 """Pool of processes that sample: deals batches, and replaces processes that end or hang.
 
-A batch whose process ended or hung is given to another one. As its answers do not depend on the
+The batch of a process that ended or hung is given to another one. As answers do not depend on the
 process, a run does not notice. A batch that fails `max_attempts` times, or a pool without a
 process that starts, ends in a `SamplerError`; it never becomes a reward.
 
-Published weights are kept by version until `keep_from` drops them.
+Weights are kept by version until `keep_from` drops them. The batches of several threads share the
+processes in the order of the calls; one of the threads waits for all of them.
 """
 
 import threading
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Answer", "Call", "JobFailedError", "SamplerPool", "Workers"]
 
+LOOK_SECONDS = 0.05  # between two looks at batches that other threads have dealt
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Answers to one batch.
+    """Answers to a batch.
 
     Attributes:
         version: Version of the weights that sampled; None for a model that is not trained.
@@ -56,11 +59,9 @@ class Call:
 
     def __str__(self) -> str:
         """Describe the batch in an error message."""
-        longest = max(map(len, self.job.prompts), default=0)
-        return (
-            f"a batch of {len(self.job.prompts)} prompts of up to {longest} tokens, "
-            f"{self.job.num_samples} answers each, of version {self.version}"
-        )
+        job, longest = self.job, max(map(len, self.job.prompts), default=0)
+        found = f"a batch of {len(job.prompts)} prompts of up to {longest} tokens"
+        return f"{found}, {job.num_samples} answers each, of version {self.version}"
 
 
 class JobFailedError(Exception):
@@ -105,14 +106,7 @@ class Workers(Protocol):
         """Kill a process."""
 
 
-@dataclass
-class _Task:
-    worker: Any
-    number: int | None  # of the batch; None for the start of a process
-    deadline: float
-
-
-@dataclass
+@dataclass(eq=False)
 class _Round:
     """State of one call of `sample`."""
 
@@ -120,6 +114,14 @@ class _Round:
     waiting: deque[int]
     answers: dict[int, Answer] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
+    error: SamplerError | None = None
+
+
+@dataclass
+class _Task:
+    worker: Any
+    batch: tuple[_Round, int] | None  # and its number; None for the start of a process
+    deadline: float
 
 
 class SamplerPool:
@@ -139,7 +141,8 @@ class SamplerPool:
         self._tasks: dict[Any, _Task] = {}
         self._idle: list[Any] = []
         self._failed_starts, self._broken = 0, ""
-        self._lock = threading.Lock()
+        self._rounds: list[_Round] = []
+        self._changed, self._is_waiting = threading.Condition(), False
         self.replaced = 0
         for _ in range(config.samplers):
             self._start()
@@ -155,34 +158,37 @@ class SamplerPool:
 
     def weights(self, key: str, version: int) -> "PackedWeights":
         """Return the weights of a model that are kept under a version."""
-        found: PackedWeights = self._workers.result(self._weights[key, version])
-        return found
+        return self._workers.result(self._weights[key, version])  # type: ignore[no-any-return]
 
     def keep_from(self, version: int) -> None:
         """Drop the weights of all earlier versions."""
-        for place in list(self._weights):
-            if place[1] < version:
-                del self._weights[place]
+        for place in [place for place in self._weights if place[1] < version]:
+            del self._weights[place]
 
     def sample(self, calls: Sequence[Call]) -> list[Answer]:
-        """Return the answers to each batch, in order; threads take turns.
+        """Return the answers to each batch, in order.
 
         Raises:
             SamplerError: If a batch failed too often, no process starts, or the weights of a
                 version are not kept.
         """
-        for call in calls:
-            if call.version is not None and (call.key, call.version) not in self._weights:
+        for key, version in {(call.key, call.version) for call in calls}:
+            if version is not None and (key, version) not in self._weights:
                 kept = sorted(self.versions)
-                raise SamplerError(f"weights of version {call.version} are not kept, got {kept}")
-        with self._lock:
-            current = _Round(calls, deque(range(len(calls))))
+                raise SamplerError(f"weights of version {version} are not kept, got {kept}")
+        current = _Round(calls, deque(range(len(calls))))
+        with self._changed:
+            self._rounds.append(current)
             try:
                 while len(current.answers) < len(calls):
-                    self._deal(current)
-                    self._collect(current)
+                    self._deal()
+                    self._wait()
+                    if current.error is not None:
+                        raise current.error
             finally:
-                self._drop_batches()
+                self._rounds.remove(current)
+                self._drop_batches(current)
+                self._changed.notify_all()
         return [current.answers[number] for number in range(len(calls))]
 
     def close(self) -> None:
@@ -192,51 +198,70 @@ class SamplerPool:
         for worker in [*self._idle, *(task.worker for task in list(self._tasks.values()))]:
             self._workers.stop(worker)
 
-    def _deal(self, current: _Round) -> None:
+    def _deal(self) -> None:
         if self._broken:
             raise SamplerError(f"nothing can be sampled: {self._broken}")
-        while current.waiting and self._idle:
-            number, worker = current.waiting.popleft(), self._idle.pop(0)
-            call = current.calls[number]
-            weights = None if call.version is None else self._weights[call.key, call.version]
-            task = self._workers.answer(worker, call, weights)
-            self._tasks[task] = _Task(worker, number, time.monotonic() + self._config.job_seconds)
+        for current in self._rounds:
+            while current.waiting and self._idle:
+                number, worker = current.waiting.popleft(), self._idle.pop(0)
+                call = current.calls[number]
+                weights = self._weights.get((call.key, call.version))  # type: ignore[arg-type]
+                task = self._workers.answer(worker, call, weights)
+                deadline = time.monotonic() + self._config.job_seconds
+                self._tasks[task] = _Task(worker, (current, number), deadline)
 
-    def _collect(self, current: _Round) -> None:
+    def _wait(self) -> None:
+        """Wait until something has changed: for the processes, or for the thread that does so."""
+        if self._is_waiting:
+            self._changed.wait(LOOK_SECONDS)
+            return
+        tasks = list(self._tasks)
         first = min(task.deadline for task in self._tasks.values())
-        ended = self._workers.wait(list(self._tasks), max(0.0, first - time.monotonic()))
+        seconds = min(LOOK_SECONDS, max(0.0, first - time.monotonic()))
+        self._is_waiting = True
+        self._changed.release()
+        try:
+            ended = self._workers.wait(tasks, seconds)
+        finally:
+            self._changed.acquire()
+            self._is_waiting = False
+        self._collect(ended)
+        self._changed.notify_all()
+
+    def _collect(self, ended: Sequence[Any]) -> None:
         for done in ended:
-            self._end(done, current)
+            if done in self._tasks:  # else nobody waits for it any more
+                self._end(done)
         if ended:
             return
-        for late in [
-            task for task, each in self._tasks.items() if each.deadline <= time.monotonic()
-        ]:
+        now = time.monotonic()
+        for late in [task for task, each in self._tasks.items() if each.deadline <= now]:
             task = self._tasks.pop(late)
             self._replace(task.worker)
-            self._count(task, current, "it did not answer in time")
+            self._count(task, "it did not answer in time")
 
-    def _end(self, done: Any, current: _Round) -> None:  # noqa: ANN401
+    def _end(self, done: Any) -> None:  # noqa: ANN401
         task = self._tasks.pop(done)
         try:
             result = self._workers.result(done)
         except JobFailedError as error:
-            if error.is_alive and task.number is not None:
-                self._idle.append(task.worker)
-            else:
+            if not error.is_alive or task.batch is None:
                 self._replace(task.worker)
-            self._count(task, current, str(error))
+            else:
+                self._idle.append(task.worker)
+            self._count(task, str(error))
             return
         self._idle.append(task.worker)
-        if task.number is None:
+        if task.batch is None:
             self._failed_starts = 0
         else:
-            current.answers[task.number] = result
+            current, number = task.batch
+            current.answers[number] = result
 
-    def _count(self, task: _Task, current: _Round, reason: str) -> None:
+    def _count(self, task: _Task, reason: str) -> None:
         """Count a failed attempt, and give the batch back unless it was the last one."""
         limit = self._config.max_attempts
-        if task.number is None:
+        if task.batch is None:
             self._failed_starts += 1
             if self._failed_starts >= limit * self._config.samplers:
                 self._broken = (
@@ -244,13 +269,15 @@ class SamplerPool:
                     "see the logs of Ray, and give ray.start_seconds a larger value if it was late"
                 )
             return
-        failures = current.failures[task.number] = current.failures.get(task.number, 0) + 1
+        current, number = task.batch
+        failures = current.failures[number] = current.failures.get(number, 0) + 1
         if failures >= limit:
-            raise SamplerError(
-                f"{current.calls[task.number]} failed in {failures} processes: {reason}; it may "
+            current.error = SamplerError(
+                f"{current.calls[number]} failed in {failures} processes: {reason}; it may "
                 "need more memory or a larger ray.job_seconds"
             )
-        current.waiting.append(task.number)
+            return
+        current.waiting.append(number)
 
     def _start(self) -> None:
         if self._broken:
@@ -265,7 +292,8 @@ class SamplerPool:
         self._workers.stop(worker)
         self._start()
 
-    def _drop_batches(self) -> None:
-        """Replace the processes of batches that nobody waits for any more, after an error."""
-        for task in [task for task, each in self._tasks.items() if each.number is not None]:
-            self._replace(self._tasks.pop(task).worker)
+    def _drop_batches(self, current: _Round) -> None:
+        """Replace the processes whose batches nobody waits for any more, after an error."""
+        for done, task in list(self._tasks.items()):
+            if task.batch is not None and task.batch[0] is current:
+                self._replace(self._tasks.pop(done).worker)

@@ -18,6 +18,7 @@ from mlrl_learners.engine.sampling import Draw, SamplingConfig
 from mlrl_learners.processes.work_sharing import share
 
 __all__ = [
+    "MIN_BATCHES",
     "DecodingTask",
     "TokenWatch",
     "cut_task",
@@ -58,6 +59,7 @@ class DecodingTask:
         texts: Recognises texts that end an answer; None for none.
         seeds: Seed of the random numbers of each prompt; None decodes greedily.
         watch: Sees every token when it is drawn; None for nobody.
+        min_batches: Number of batches that a CPU cuts larger tasks to.
     """
 
     prompts: Sequence[Sequence[int]]
@@ -69,6 +71,7 @@ class DecodingTask:
     texts: EndOfText | None = None
     seeds: Sequence[int] | None = None
     watch: TokenWatch | None = None
+    min_batches: int = MIN_BATCHES
 
     @property
     def num_rows(self) -> int:
@@ -108,9 +111,9 @@ def cut_task(task: DecodingTask, *, is_on_cpu: bool) -> tuple[list[list[int]], i
 
 def prompts_per_batch(task: DecodingTask, *, is_on_cpu: bool) -> int:
     """Return the largest number of prompts in a batch."""
-    max_rows = task.max_rows
+    max_rows, least = task.max_rows, -(-task.num_rows // task.min_batches)
     if is_on_cpu:  # several processes need several batches to share out
-        max_rows = min(max_rows, max(MIN_ROWS, -(-task.num_rows // MIN_BATCHES)))
+        max_rows = min(max_rows, max(MIN_ROWS, least))
     return max(1, max_rows // task.num_samples)
 
 

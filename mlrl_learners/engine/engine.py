@@ -18,7 +18,7 @@ from mlrl_learners.engine import sharding
 from mlrl_learners.engine.adapter_layers import AdapterLayers
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
 from mlrl_learners.engine.decoding import generate
-from mlrl_learners.engine.decoding_task import DecodingTask, TokenWatch
+from mlrl_learners.engine.decoding_task import MIN_BATCHES, DecodingTask, TokenWatch
 from mlrl_learners.engine.drawn_tokens import EndOfText, SampledTokens
 from mlrl_learners.engine.dropout import use_evaluation_mode
 from mlrl_learners.engine.jobs import JobSampler, decoding, sample_jobs
@@ -160,6 +160,7 @@ class Engine:
         eos_ids: Sequence[int],
         seeds: Sequence[int] | None,
         max_rows: int = 64,
+        min_batches: int = MIN_BATCHES,
         adapters: Sequence[str | None] | None = None,
         texts: EndOfText | None = None,
         watch: TokenWatch | None = None,
@@ -173,14 +174,14 @@ class Engine:
             eos_ids: Ids that end an answer.
             seeds: Seed of the random numbers of each prompt; None decodes greedily.
             max_rows: Most answers that are decoded at once.
+            min_batches: Number of batches that a CPU cuts larger tasks to.
             adapters: Adapter of each prompt; None for the base alone.
             texts: Recognises texts that end an answer; None for none.
             watch: Sees every token when it is drawn; None for nobody.
         """
         names = adapters or [None] * len(prompts)
-        task = DecodingTask(
-            prompts, num_samples, sampling, eos_ids, max_rows, None, texts, seeds, watch
-        )
+        task = DecodingTask(prompts, num_samples, sampling, eos_ids, max_rows)
+        task = replace(task, texts=texts, seeds=seeds, watch=watch, min_batches=min_batches)
         if self.remote is not None and watch is None and self.remote.covers(names):
             return sample_jobs(self.remote, task, names, is_on_cpu=self.device.type == "cpu")
         with decoding(self, names) as rows:

@@ -2,35 +2,28 @@
 
 Works with any PettingZoo parallel environment whose observations and actions are text. Only agents
 that act are asked (see `mlrl_learners.play.steps.acting_observations`); an agent of the episode
-that does not act and has neither terminated nor been truncated waits. All nodes of a tree level are
-answered as one batch, and all their joint actions are scored as one batch. With several processes,
-each environment is stepped in one of them and its results are sent to all, which saves work and
-avoids time limits that differ between processes.
+that does not act and has neither terminated nor been truncated waits. How trees grow is in
+`mlrl_learners.play.trees`; the episodes of an evaluation are answered, and scored, as one batch a
+turn. With several processes, each environment is stepped in one of them and its results are sent to
+all, which saves work and avoids time limits that differ between processes.
 
 Failing infrastructure never gives a reward: the episode becomes a `FailedEpisode`.
 """
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
-from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.play.answers import answer_level
-from mlrl_learners.play.branches import Branch, freeze, grow, staying_agents
 from mlrl_learners.play.steps import (
     EnvReset,
     EnvStep,
-    has_artificial_limit,
     raise_error,
     reset_everywhere,
-    step_alone,
-    step_envs,
     step_everywhere,
 )
-from mlrl_learners.processes.work_sharing import gather, share, world
+from mlrl_learners.play.trees import Tree, play_trees
+from mlrl_learners.processes.work_sharing import share, world
 from mlrl_learners.selfplay.seats import Seats, answer_all, names_of
 from mlrl_learners.types import (
     Actor,
@@ -72,7 +65,7 @@ def collect_rollouts(
     seeds: Sequence[int],
     seats: Sequence[Seats] | None = None,
 ) -> RolloutBatch:
-    """Collect one rollout tree per task, level by level.
+    """Collect one rollout tree per task.
 
     Args:
         envs: One parallel environment per task; they are reset here, copied where the tree
@@ -91,32 +84,12 @@ def collect_rollouts(
         ConfigError: If there are several processes and an opponent is a `Spectator`.
     """
     seats = _checked_seats(seats, len(envs))
-    found = reset_everywhere(envs, task_options, seeds)
-    resets = {tree: each for tree, each in enumerate(found) if isinstance(each, EnvReset)}
-    errors = {tree: each for tree, each in enumerate(found) if isinstance(each, InfraError)}
-    task_ids = {tree: str(task_options[tree].get("task_index", "")) for tree in errors}
-    task_ids |= {tree: each.task_id for tree, each in resets.items()}
-    roots = _roots(envs, resets)
-    errors |= _grow_trees(roots, actor, config, seats, seeds)
-    rollouts = [
-        Rollout(
-            env_id,
-            task_ids[i],
-            resets[i].agents,
-            freeze(root),
-            seeds[i],
-            has_artificial_limit(envs[i]),
-            names_of(seats[i]),
-            resets[i].env_name,
-        )
-        for i, root in zip(resets, roots, strict=True)
-        if i not in errors
-    ]
-    failures = [
-        FailedEpisode(env_id, task_ids[i], seeds[i], type(error).__name__, str(error))
-        for i, error in errors.items()
-    ]
-    return RolloutBatch(tuple(rollouts), tuple(failures))
+    trees = [Tree(*each) for each in zip(envs, task_options, seeds, seats, strict=True)]
+    found = play_trees(trees, actor, config, env_id)
+    return RolloutBatch(
+        tuple(each for each in found if isinstance(each, Rollout)),
+        tuple(each for each in found if isinstance(each, FailedEpisode)),
+    )
 
 
 def play_episodes(
@@ -188,88 +161,6 @@ def _checked_seats(seats: Sequence[Seats] | None, num_episodes: int) -> Sequence
 def _check_spectator(player: Actor) -> None:
     if isinstance(player, Spectator) and world().size > 1:
         raise ConfigError("an actor that reads the environments must run in one process")
-
-
-def _roots(envs: Sequence[Any], resets: Mapping[int, EnvReset]) -> list[Branch]:
-    """Return the root of each tree, with its environment if this process steps it."""
-    ours = share([1.0] * len(envs))
-    return [
-        Branch(
-            envs[tree] if tree in ours else None, tree, 0, each.observations, each.told, each.agents
-        )
-        for tree, each in resets.items()
-    ]
-
-
-def _grow_trees(
-    roots: list[Branch],
-    actor: Actor,
-    config: RolloutConfig,
-    seats: Sequence[Seats],
-    seeds: Sequence[int],
-) -> dict[int, InfraError]:
-    """Grow all trees below their roots, level by level.
-
-    Returns:
-        Error of each tree whose infrastructure failed.
-    """
-    errors: dict[int, InfraError] = {}
-    draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
-    level = roots
-    while level:
-        errors |= answer_level(level, actor, config, seats)
-        level = [branch for branch in level if branch.tree not in errors]
-        errors |= _play(level)
-        level = [branch for branch in level if branch.tree not in errors]
-        level = [
-            child
-            for branch in level
-            for child in grow(branch, config, draws[branch.tree], seats[branch.tree])
-        ]
-    return errors
-
-
-def _play(level: Sequence[Branch]) -> dict[int, InfraError]:
-    """Play every joint action of every branch on a copy of its environment, as one batch.
-
-    Returns:
-        Error of each tree whose infrastructure failed.
-    """
-    actions = [(branch, samples) for branch in level for samples in branch.actions]
-    ours = [number for number, (branch, _) in enumerate(actions) if branch.env is not None]
-    envs, found = _step_copies([actions[number] for number in ours])
-    env_of = dict(zip(ours, envs, strict=True))
-    errors: dict[int, InfraError] = {}
-    for number, step in gather(dict(zip(ours, found, strict=True))).items():
-        branch, samples = actions[number]
-        if isinstance(step, InfraError):
-            errors[branch.tree] = step
-            continue
-        if step.agents:
-            branch.children[len(branch.results)] = Branch(
-                env_of.get(number),
-                branch.tree,
-                branch.turn + 1,
-                step.next_observations,
-                step.observations,
-                staying_agents(branch, step),
-                continued(branch.observations, branch.texts(samples), branch.earlier),
-            )
-        branch.results.append(step)
-    return errors
-
-
-def _step_copies(
-    actions: Sequence[tuple[Branch, Mapping[AgentID, int]]],
-) -> tuple[list[Any], list[EnvStep] | list[EnvStep | InfraError]]:
-    """Play joint actions on copies of environments; return the copies and the results."""
-    texts = [branch.texts(samples) for branch, samples in actions]
-    envs = [copy.deepcopy(branch.env) for branch, _ in actions]
-    try:
-        return envs, step_envs(envs, texts)
-    except InfraError:  # some of the copies may have been stepped already
-        envs = [copy.deepcopy(branch.env) for branch, _ in actions]
-        return envs, [step_alone(*pair) for pair in zip(envs, texts, strict=True)]
 
 
 def _turn(

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from mlrl_learners.engine import Engine, Precision, SampledTokens, SamplingConfig, TokenRow
+from mlrl_learners.engine.decoding_task import MIN_BATCHES
 from mlrl_learners.engine.sharding import is_sharded
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies.adapters import AdapterConfig, FrozenBase
@@ -130,6 +131,7 @@ class Policy:
         *,
         seeds: Sequence[int] | None,
         max_rows: int = 64,
+        min_batches: int = MIN_BATCHES,
         adapters: Sequence[str | None] | None = None,
     ) -> list[list[Completion]]:
         """Sample `num_samples` completions of each prompt.
@@ -140,6 +142,7 @@ class Policy:
             sampling: Length, temperature and truncation.
             seeds: Seed of the random numbers of each prompt; None decodes greedily.
             max_rows: Most completions that are decoded at once.
+            min_batches: Number of batches that a CPU cuts larger calls to.
             adapters: For each prompt, the adapter on the same base that answers it; by default
                 this policy's own.
         """
@@ -151,6 +154,7 @@ class Policy:
             eos_ids=self.eos_ids,
             seeds=seeds,
             max_rows=max_rows,
+            min_batches=min_batches,
             adapters=adapters or [self.adapter] * len(prompts),
             texts=stops if sampling.stop else None,
         )

@@ -18,7 +18,7 @@ from mlrl_learners.errors import ConfigError, PeerError
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["ProcessGroup", "World", "peer_errors", "wait_seconds", "world"]
+__all__ = ["ProcessGroup", "World", "alone", "peer_errors", "wait_seconds", "world"]
 
 T = TypeVar("T")
 WAIT_VARIABLE = "MLRL_WAIT_SECONDS"
@@ -43,8 +43,27 @@ class World:
     local_size: int = 1
 
 
+_works_alone = False
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Let this process work as if it were the only one inside the block, in all of its threads.
+
+    Nothing inside may need the other processes, such as sharded weights. An exchange must follow.
+    """
+    global _works_alone  # noqa: PLW0603 - of all threads
+    before, _works_alone = _works_alone, True
+    try:
+        yield
+    finally:
+        _works_alone = before
+
+
 def world() -> World:
     """Return the ranks of this process from the environment variables of its launcher."""
+    if _works_alone:
+        return World()
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
     numbers = [os.environ.get(name, "") for name in names]
     if not all(number.isdigit() for number in numbers[:2]) or int(numbers[1]) < 2:

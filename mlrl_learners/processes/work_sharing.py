@@ -23,6 +23,7 @@ from mlrl_learners.errors import PeerError
 from mlrl_learners.processes.process_group import (
     ProcessGroup,
     World,
+    alone,
     peer_errors,
     wait_seconds,
     world,
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "World",
+    "alone",
     "broadcast",
     "deal",
     "exchange",

@@ -2,7 +2,15 @@
 
 import pytest
 
-from benchmarks.cluster_schedule import main, predicted, rollout_seconds, row, turns
+from benchmarks.cluster_schedule import (
+    group_seconds,
+    main,
+    predicted,
+    predicted_groups,
+    rollout_seconds,
+    row,
+    turns,
+)
 
 
 @pytest.mark.parametrize("workers", [1, 3, 7])
@@ -23,9 +31,17 @@ def test_one_sampler_takes_the_sum_and_many_take_the_longest_batch():
 
 
 def test_a_row_counts_from_one_sampler_and_lag_is_never_slower():
-    assert row(1, 64)["lag 0"] == 1.0
+    assert row(1, 64)["groups"] == 1.0
     found = row(8, 64)
-    assert found["lag 1"] >= found["lag 0"] > 7.0
+    assert found["groups, lag 1"] >= found["groups"] >= found["levels"] > 7.0
+
+
+def test_groups_do_not_wait_for_the_longest_batch_of_each_turn():
+    batches = [[1.0, 4.0], [4.0, 1.0]]
+    assert rollout_seconds(2, batches) == pytest.approx(8.0)
+    assert group_seconds(2, batches) == pytest.approx(5.0)
+    assert group_seconds(1, batches) == pytest.approx(10.0)
+    assert predicted_groups(2, batches) == pytest.approx((5.0 + 5.0 + 2.5) / 2)
 
 
 def test_the_table_has_a_row_for_each_size(capsys):

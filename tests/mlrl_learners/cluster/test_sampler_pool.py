@@ -1,5 +1,8 @@
 """The pool with workers that only count: dealing, faults, time limits and versions."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from mlrl_learners.cluster.sampler_pool import Answer, Call, SamplerPool
@@ -102,3 +105,28 @@ def test_closing_stops_every_worker_and_refuses_work():
     assert sorted(workers.stopped) == [1, 2, 3]
     with pytest.raises(SamplerError, match="the run has ended"):
         pool.sample(calls(1))
+
+
+def test_threads_share_the_workers():
+    """The first call holds one of two workers until the second call has ended."""
+    second_ended = threading.Event()
+
+    class Slow(Counters):
+        def wait(self, tasks, seconds):
+            return super().wait(
+                [each for each in tasks if second_ended.is_set() or not self.is_first(each)],
+                seconds,
+            )
+
+        def is_first(self, task):
+            call = self._tasks[task][1]
+            return call is not None and call.job.prompts[0][0] == 100
+
+    workers = Slow()
+    pool = SamplerPool(workers, RayConfig(enabled=True, samplers=2))
+    with ThreadPoolExecutor(1) as executor:
+        first = executor.submit(pool.sample, [Call("model", None, job(100))])
+        assert numbers(pool.sample(calls(5))) == list(range(5))
+        assert not first.done()
+        second_ended.set()
+        assert numbers(first.result(60)) == [100]
