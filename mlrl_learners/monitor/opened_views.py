@@ -9,6 +9,7 @@ from mlrl_learners.monitor.library import Library, MonitoredRun
 from mlrl_learners.monitor.lines import Finder
 from mlrl_learners.monitor.page_request import (
     NotThereError,
+    NotYetError,
     PageRequest,
     count_of,
     index_of,
@@ -80,6 +81,7 @@ def compare(library: Library, request: PageRequest) -> str:
     same = index.last_of(entry.summary.task_id)
     record = None if same is None else index.read(same)
     if same is None or record is None:
+        _check_read(index)
         raise NotThereError(
             f"{other.name} has no {found.query.source} episode of {entry.summary.task_id}."
         )
@@ -118,11 +120,17 @@ def _record(library: Library, request: PageRequest) -> _Found:
     number = index.number(request.words.get("key", ""))
     record = None if number is None else index.read(number)
     if number is None or record is None:
+        _check_read(index)
         raise NotThereError(
-            "This episode does not exist. A resumed run removes the episodes that it repeats; "
-            "or the file is still being read."
+            "This episode does not exist. A resumed run removes the episodes that it repeats."
         )
     return _Found(run, query, index, number, record)
+
+
+def _check_read(index: EpisodeIndex) -> None:
+    """Raise `NotYetError` if an episode may be in the part of a file that was not read yet."""
+    if index.is_reading:
+        raise NotYetError(f"The file of episodes is still being read: {index.progress:.0%}.")
 
 
 def _side(

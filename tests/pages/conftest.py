@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from contextlib import redirect_stdout
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -118,6 +119,8 @@ def addresses(runs, monitor, files):
     """Page -> address."""
     shared = _shared_episode(runs / "magrpo-seed-1", runs / "magrpo-seed-2")
     episode = f"run=magrpo-seed-1&key={shared}"
+    for name in ("magrpo-seed-1", "magrpo-seed-2"):
+        _wait_for(f"{monitor}/episode?run={name}&key={shared}")
     return {
         "curves": f"{monitor}/?chosen=1&run=magrpo-seed-1&run=magrpo-seed-2",
         "run": f"{monitor}/run?run=magrpo-seed-1",
@@ -133,6 +136,12 @@ def addresses(runs, monitor, files):
         "report": f"{files}/report.html",
         "docs": f"{files}/docs/html/index.html",
     }
+
+
+def _wait_for(address):
+    """Ask until a page is there: the file of episodes is read in the background."""
+    while urllib.request.urlopen(address).status != 200:  # noqa: S310 - a server of ours
+        time.sleep(0.2)
 
 
 def _shared_episode(run, other):

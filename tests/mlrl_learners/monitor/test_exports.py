@@ -80,3 +80,14 @@ def test_a_folder_with_evaluations_alone_is_opened(run):
     index = EpisodeIndex(run.path / "evaluations.jsonl")
     index.read_all()
     assert index.beginnings([0]) == [""]
+
+
+@pytest.mark.parametrize("path", ["/episode", "/compare", "/markdown"])
+def test_an_episode_of_a_file_that_is_still_read_opens_by_itself(
+    served, ask, run, rows, monkeypatch, path
+):
+    run.play(1, rows.rollout())
+    monkeypatch.setattr(EpisodeIndex, "is_reading", True)
+    status, headers, text = ask(f"{served}{path}?run=first&key=7&other=first")
+    assert (status, headers["refresh"]) == (202, "2")
+    assert "still being read" in text
