@@ -292,4 +292,3 @@ class EpisodeIndex:
         self._lines = 0
         self.unreadable = 0
         self.has_trees = False
-

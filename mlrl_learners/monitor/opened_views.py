@@ -130,7 +130,9 @@ def _record(library: Library, request: PageRequest) -> _Found:
 def _check_read(index: EpisodeIndex) -> None:
     """Raise `NotYetError` if an episode may be in the part of a file that was not read yet."""
     if index.is_reading:
-        raise NotYetError(f"The file of episodes is still being read: {index.progress:.0%}.")
+        raise NotYetError(
+            f"The file of episodes is still being read: {min(index.progress, 0.99):.0%}."
+        )
 
 
 def _side(

@@ -7,7 +7,15 @@ from mlrl_learners.monitor.index import EpisodeIndex
 from mlrl_learners.monitor.library import Library, MonitoredRun
 from mlrl_learners.monitor.query import Query
 
-__all__ = ["NotThereError", "NotYetError", "PageRequest", "count_of", "index_of", "path_of", "run_of"]
+__all__ = [
+    "NotThereError",
+    "NotYetError",
+    "PageRequest",
+    "count_of",
+    "index_of",
+    "path_of",
+    "run_of",
+]
 
 
 class NotThereError(Exception):

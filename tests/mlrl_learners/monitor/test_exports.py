@@ -50,6 +50,8 @@ def test_the_reader_lists_the_episodes_about_it_with_their_beginnings(served, as
     _, _, text = ask(f"{served}/episode?run=first&key=15&order=oldest")
     assert text.count('<span class="words">') == 13
     assert '<span class="words">word 14</span>' in text
+    two.play(3, rows.rollout(text="```python\n\nx = 1\n```"))
+    assert '<span class="words">x = 1</span>' in ask(f"{served}/episode?run=first&key=31")[2]
 
 
 def test_a_second_turn_shows_what_changed_since_the_first(served, ask, run, rows):
