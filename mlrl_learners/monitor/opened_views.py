@@ -62,7 +62,7 @@ def opened_episode(library: Library, request: PageRequest) -> str:
             levels=levels(record, path),
             page_start=_page_start(query, place, count_of(request.words.get("at", ""))),
             nearby=_nearby(index, query, numbers, place),
-            others=[other.name for other in library.runs() if other is not run][:_MOST_OTHERS],
+            others=_others(run, library.runs()),
             path=path,
             **_neighbours(index, query, numbers, place),
         )
@@ -143,6 +143,14 @@ def _side(
     except UNREADABLE as error:
         raise NotThereError(f"This episode cannot be read: {error!r}") from error
     return Compared(run.name, query.source, entry, turns)
+
+
+def _others(run: MonitoredRun, runs: Sequence[MonitoredRun]) -> list[str]:
+    """Return the names of the other runs; first those that may have played the same task."""
+    env = run.options().get("env.id")
+    others = [other for other in runs if other is not run]
+    others.sort(key=lambda other: other.options().get("env.id") != env)
+    return [other.name for other in others][:_MOST_OTHERS]
 
 
 def _page_start(query: Query, place: int | None, at: int) -> int:

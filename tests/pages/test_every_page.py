@@ -9,8 +9,9 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("curves", "run", "episodes", "reader", "compare", "bench", "bench overview", "crossplay",
-         "evaluation", "leaderboard", "transcripts", "report", "docs")  # fmt: skip
+PAGES = ("curves", "run", "episodes", "reader", "compare", "workflow", "blocks", "bench",
+         "bench overview", "crossplay", "evaluation", "leaderboard", "transcripts", "report",
+         "docs")  # fmt: skip
 BY_A_THEME = {"docs"}  # smaller faults of the theme are its own
 SERIOUS = {"serious", "critical"}
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0

@@ -93,3 +93,13 @@ def test_an_episode_of_a_file_that_is_still_read_opens_by_itself(
     status, headers, text = ask(f"{served}{path}?run=first&key=7&other=first")
     assert (status, headers["refresh"]) == (202, "2")
     assert "still being read" in text
+
+
+def test_runs_of_the_same_environment_are_offered_first(served, ask, two, other_run):
+    for name, env_id in (("first", "b"), ("second", "a"), ("third", "b")):
+        folder = two.path.parent / name
+        folder.mkdir(exist_ok=True)
+        (folder / "config.yaml").write_text(f"env: {{id: {env_id}}}\n")
+        (folder / "metrics.jsonl").touch()
+    _, _, text = ask(f"{served}/episode?run=first&key=0")
+    assert text.index('<option value="third"') < text.index('<option value="second"')
