@@ -41,6 +41,7 @@ SHORTEN = """(folder) => {
 }"""
 PATIENCE_MS = 120_000
 FRAME_MS, LAST_MS = 350, 2500
+_READY = 200
 _CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -140,7 +141,7 @@ def _picture(browser: Any, runs: Path, address: str, size: tuple[int, int]) -> b
         page.set_default_timeout(PATIENCE_MS)
         for _ in range(TRIES):  # the index of a long file takes some time
             answer = page.goto(address)
-            if answer is None or answer.ok or not address.startswith("http"):
+            if answer is None or answer.status == _READY or not address.startswith("http"):
                 break
             page.wait_for_timeout(500)
         page.evaluate(SHORTEN, str(runs.resolve()))

@@ -110,6 +110,11 @@ class EpisodeIndex:
         size = self._tail.size
         return min(1.0, self._tail.position / size) if size else 1.0
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether a part of the file is still being read."""
+        return self._reading.locked()
+
     def catch_up(self, wait_seconds: float = 0.3) -> None:
         """Read new lines in a background thread, and wait for it up to `wait_seconds`."""
         thread = threading.Thread(target=self.read_all, args=(wait_seconds,), daemon=True)
@@ -149,7 +154,7 @@ class EpisodeIndex:
                 keep &= column[name] >= low
             if high is not None:
                 keep &= column[name] <= high
-        return _ordered(np.flatnonzero(keep), column["mean"], query)
+        return query.ordered(np.flatnonzero(keep), column["mean"])
 
     def search(self, numbers: Numbers, text: str, *, start: int, most: int, seconds: float) -> Hits:
         """Return the next episodes in which an agent wrote `text`.
@@ -287,12 +292,3 @@ class EpisodeIndex:
         self._lines = 0
         self.unreadable = 0
         self.has_trees = False
-
-
-def _ordered(numbers: Numbers, mean: NDArray[np.float64], query: Query) -> Numbers:
-    if query.order == "newest":
-        return numbers[::-1]
-    if query.order == "oldest":
-        return numbers
-    by_return = np.argsort(mean[numbers], kind="stable")
-    return numbers[by_return if query.order == "worst" else by_return[::-1]]

@@ -9,6 +9,7 @@ from mlrl_learners.monitor.library import Library, MonitoredRun
 from mlrl_learners.monitor.lines import Finder
 from mlrl_learners.monitor.page_request import (
     NotThereError,
+    NotYetError,
     PageRequest,
     count_of,
     index_of,
@@ -61,7 +62,7 @@ def opened_episode(library: Library, request: PageRequest) -> str:
             levels=levels(record, path),
             page_start=_page_start(query, place, count_of(request.words.get("at", ""))),
             nearby=_nearby(index, query, numbers, place),
-            others=[other.name for other in library.runs() if other is not run][:_MOST_OTHERS],
+            others=_others(run, library.runs()),
             path=path,
             **_neighbours(index, query, numbers, place),
         )
@@ -80,6 +81,7 @@ def compare(library: Library, request: PageRequest) -> str:
     same = index.last_of(entry.summary.task_id)
     record = None if same is None else index.read(same)
     if same is None or record is None:
+        _check_read(index)
         raise NotThereError(
             f"{other.name} has no {found.query.source} episode of {entry.summary.task_id}."
         )
@@ -118,11 +120,19 @@ def _record(library: Library, request: PageRequest) -> _Found:
     number = index.number(request.words.get("key", ""))
     record = None if number is None else index.read(number)
     if number is None or record is None:
+        _check_read(index)
         raise NotThereError(
-            "This episode does not exist. A resumed run removes the episodes that it repeats; "
-            "or the file is still being read."
+            "This episode does not exist. A resumed run removes the episodes that it repeats."
         )
     return _Found(run, query, index, number, record)
+
+
+def _check_read(index: EpisodeIndex) -> None:
+    """Raise `NotYetError` if an episode may be in the part of a file that was not read yet."""
+    if index.is_reading:
+        raise NotYetError(
+            f"The file of episodes is still being read: {min(index.progress, 0.99):.0%}."
+        )
 
 
 def _side(
@@ -133,6 +143,14 @@ def _side(
     except UNREADABLE as error:
         raise NotThereError(f"This episode cannot be read: {error!r}") from error
     return Compared(run.name, query.source, entry, turns)
+
+
+def _others(run: MonitoredRun, runs: Sequence[MonitoredRun]) -> list[str]:
+    """Return the names of the other runs; first those that may have played the same task."""
+    env = run.options().get("env.id")
+    others = [other for other in runs if other is not run]
+    others.sort(key=lambda other: other.options().get("env.id") != env)
+    return [other.name for other in others][:_MOST_OTHERS]
 
 
 def _page_start(query: Query, place: int | None, at: int) -> int:

@@ -7,11 +7,23 @@ from mlrl_learners.monitor.index import EpisodeIndex
 from mlrl_learners.monitor.library import Library, MonitoredRun
 from mlrl_learners.monitor.query import Query
 
-__all__ = ["NotThereError", "PageRequest", "count_of", "index_of", "path_of", "run_of"]
+__all__ = [
+    "NotThereError",
+    "NotYetError",
+    "PageRequest",
+    "count_of",
+    "index_of",
+    "path_of",
+    "run_of",
+]
 
 
 class NotThereError(Exception):
     """The requested run or episode does not exist; the message says what to do."""
+
+
+class NotYetError(Exception):
+    """What was requested may be in the part of a file that is still being read."""
 
 
 @dataclass(frozen=True)

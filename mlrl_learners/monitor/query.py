@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 __all__ = ["ORDERS", "SOURCES", "Order", "Query", "Source", "number_or_none"]
 
 Source: TypeAlias = Literal["training", "evaluation"]
@@ -67,6 +70,15 @@ class Query:
     def is_plain(self) -> bool:
         """Whether the query has no filter."""
         return not self.words().keys() - {"source", "order"}
+
+    def ordered(self, numbers: NDArray[np.int64], mean: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return ascending numbers of episodes in order; `mean` has the return of each episode."""
+        if self.order == "newest":
+            return numbers[::-1]
+        if self.order == "oldest":
+            return numbers
+        by_return = np.argsort(mean[numbers], kind="stable")
+        return numbers[by_return if self.order == "worst" else by_return[::-1]]
 
 
 def number_or_none(text: str) -> float | None:

@@ -16,7 +16,7 @@ from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.monitor.hosts import family, is_local_name, is_loopback, own_names, url
 from mlrl_learners.monitor.library import Library
 from mlrl_learners.monitor.opened_views import TEXTS
-from mlrl_learners.monitor.page_request import NotThereError, PageRequest
+from mlrl_learners.monitor.page_request import NotThereError, NotYetError, PageRequest
 from mlrl_learners.monitor.pages.layout import message
 from mlrl_learners.monitor.views import PAGES, charts_stamp
 
@@ -47,7 +47,8 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-cache",
 }
-_MISDIRECTED = 421
+_ACCEPTED, _MISDIRECTED = 202, 421
+_AGAIN_SECONDS = 2
 
 
 def make_app(root: Path, names: Collection[str] = ()) -> "ASGIApp":
@@ -154,6 +155,8 @@ def _endpoint(library: Library, path: str) -> "Callable[[Request], Response]":
             return HTMLResponse(body or page(library, page_request), headers=headers)
         except NotThereError as error:
             return HTMLResponse(message("Not found", str(error)), status_code=404)
+        except NotYetError as error:
+            return _not_yet(error)
         except IndexError:  # a resumed run has rewritten the file meanwhile
             said = "The run was rewound while this page was made. Reload the page."
             return HTMLResponse(message("The run was rewound", said), status_code=409)
@@ -171,6 +174,8 @@ def _text(library: Library, path: str) -> "Callable[[Request], Response]":
             text = write(library, PageRequest(dict(request.query_params)))
         except NotThereError as error:
             return HTMLResponse(message("Not found", str(error)), status_code=404)
+        except NotYetError as error:
+            return _not_yet(error)
         return Response(text.encode("utf-8", "replace"), media_type=media_type)
 
     return answer
@@ -194,6 +199,15 @@ def _no_such_page(_request: "Request", _error: Exception) -> "Response":
     from starlette.responses import HTMLResponse
 
     return HTMLResponse(message("Not found", "There is no such page."), status_code=404)
+
+
+def _not_yet(error: NotYetError) -> "Response":
+    """Return a page that asks again by itself."""
+    from starlette.responses import HTMLResponse
+
+    headers = {"refresh": str(_AGAIN_SECONDS)}
+    body = message("Just a moment", str(error), " The page opens by itself.")
+    return HTMLResponse(body, _ACCEPTED, headers)
 
 
 def _failed(_request: "Request", error: Exception) -> "Response":

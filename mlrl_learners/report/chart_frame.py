@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from mlrl_learners.report.chart_scales import Point, inner_ticks, log_ticks, nice_ticks, number
 from mlrl_learners.report.html import Html, tag
 
-__all__ = ["Frame", "Scale", "axes", "frame_of", "text_at"]
+__all__ = ["RIGHT", "Frame", "Scale", "axes", "frame_of", "text_at"]
 
-_RIGHT, _TOP, _BOTTOM = 14.0, 8.0, 40.0
+RIGHT, _TOP, _BOTTOM = 14.0, 8.0, 40.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ def frame_of(
     y_range: Point | None,
     log: bool,
     steps: tuple[int, int],
+    right: float = RIGHT,
 ) -> Frame:
     """Return the frame of a chart, whose x axis ends where the data ends.
 
@@ -69,6 +70,7 @@ def frame_of(
         y_range: Ends of the y axis; None to fit the data.
         log: Whether the y axis is logarithmic; all y must then be positive.
         steps: Approximate number of ticks along x and y.
+        right: Room beside the end of the x axis.
     """
     xs, ys = [x for x, _ in points], [y for _, y in points]
     x_ticks = inner_ticks(min(xs), max(xs), steps[0], whole=True)
@@ -76,7 +78,7 @@ def frame_of(
     x_range = (min(xs), max(xs)) if min(xs) < max(xs) else (x_ticks[0], x_ticks[-1])
     left = 16.0 + 7.5 * max(len(number(tick)) for tick in y_ticks)
     return Frame(
-        Scale(*x_range, left, size[0] - _RIGHT),
+        Scale(*x_range, left, size[0] - right),
         Scale(y_ticks[0], y_ticks[-1], size[1] - _BOTTOM, _TOP, log),
         x_ticks,
         y_ticks,

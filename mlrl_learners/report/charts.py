@@ -4,11 +4,12 @@ Colours come from the style sheet, which has a light and a dark theme. Lines als
 mark, so that they can be told apart without colour. Scales and ticks are in `chart_frame`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from mlrl_learners.report.chart_frame import Frame, axes, frame_of, text_at
+from mlrl_learners.report.chart_frame import RIGHT, Frame, axes, frame_of, text_at
+from mlrl_learners.report.chart_labels import draw_label, room, short_names, spread
 from mlrl_learners.report.chart_scales import Point, number
 from mlrl_learners.report.html import Html, tag, without_overrides
 
@@ -19,6 +20,7 @@ COLORS = 24
 
 _DASHES = 8
 _FEW_BANDS = 2
+_MOST_LABELS = 8
 
 LEAST = 1e-100  # on a logarithmic axis
 GREATEST = 1e100
@@ -81,12 +83,14 @@ def draw(chart: Chart) -> Html:
         said = "No value above 0 to draw." if chart.log else "Nothing yet."
         return tag("figure", caption, tag("p", said, class_="quiet"), class_=f"chart {size}")
     width, height = (1000.0, 310.0) if chart.large else (340.0, 200.0)
+    labels = _labels(chart, series)
     frame = frame_of(
         (width, height),
         _extent(series),
         y_range=(0.0, 1.0) if chart.y_label == "share" else None,
         log=chart.log,
         steps=(6, 5) if chart.large else (3, 3),
+        right=room(list(labels.values())) if labels else RIGHT,
     )
     drawing = tag(
         "svg",
@@ -95,6 +99,7 @@ def draw(chart: Chart) -> Html:
         _zero_note(frame, series),
         _draw_bands(frame, series),
         [_draw_series(frame, one) for one in series],
+        _draw_labels(frame, series, labels),
         viewBox=f"0 0 {width:g} {height:g}",
         role="img",
         class_=size,
@@ -159,6 +164,24 @@ def _draw_bands(frame: Frame, series: Sequence[Series]) -> list[Html]:
     kind = "bands many" if len(banded) > _FEW_BANDS else "bands"
     return [
         _group(one, [_band(frame, one)], f"series {kind} c{one.color % COLORS}") for one in banded
+    ]
+
+
+def _labels(chart: Chart, series: Sequence[Series]) -> dict[int, str]:
+    """Return index of a series -> the name beside its end, in large charts without a legend."""
+    named = [index for index, one in enumerate(series) if one.kind == "line" and one.name]
+    if chart.legend or not chart.large or not 1 < len(named) <= _MOST_LABELS:
+        return {}
+    names = short_names([series[index].name for index in named])
+    return dict(zip(named, names, strict=True))
+
+
+def _draw_labels(frame: Frame, series: Sequence[Series], labels: Mapping[int, str]) -> list[Html]:
+    ends = [series[index].points[-1] for index in labels]
+    heights = spread([frame.y(y) for _, y in ends], frame.y.end, frame.y.start)
+    return [
+        _group(series[index], draw_label(frame, end, name, height), _classes(series[index]))
+        for (index, name), end, height in zip(labels.items(), ends, heights, strict=True)
     ]
 
 

@@ -13,10 +13,16 @@ from mlrl_learners.runs.stored import UNREADABLE
 __all__ = ["differing", "draw_options", "options_of", "planned_iterations"]
 
 _MOST = 1000
+_MOST_CHARACTERS = 1 << 16  # YAML takes seconds for more
 
 
 def options_of(text: str) -> dict[str, str]:
-    """Return dotted name -> value of every option of a configuration; empty if it is unreadable."""
+    """Return dotted name -> value of every option of a configuration.
+
+    It is empty if the text is unreadable or has more than 65,536 characters.
+    """
+    if len(text) > _MOST_CHARACTERS:
+        return {}
     try:
         found: Any = parse_yaml(text, CONFIG_FILE)
         return _flat(found) if isinstance(found, Mapping) else {}

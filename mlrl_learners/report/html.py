@@ -127,7 +127,7 @@ def page(title: str, style: str, *body: Child) -> str:
         tag("meta", http_equiv="Content-Security-Policy", content=policy),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
+        tag("title", without_overrides(title)),
         tag("style", Html(style)),
     )
     document = tag("html", head, tag("body", tag("main", *body)), lang="en")

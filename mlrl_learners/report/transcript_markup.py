@@ -122,8 +122,12 @@ def writes(agent: str, turn: StoredTurn, *, opponent: str | None = None, words: 
 
 
 def waits(agent: str, turn: StoredTurn, *, opponent: str | None = None) -> Html:
-    """Show that an agent waited in a turn, with the reward that it got meanwhile."""
-    reward = turn.rewards[agent]
+    """Show that an agent waited in a turn, with the reward that it got meanwhile.
+
+    Diagnostics that are those of an agent that wrote are shown there.
+    """
+    reward, facts = turn.rewards[agent], turn.diagnostics.get(agent)
+    is_shown = any(facts == turn.diagnostics.get(other) for other in turn.actions)
     return tag(
         "div",
         tag(
@@ -133,7 +137,7 @@ def waits(agent: str, turn: StoredTurn, *, opponent: str | None = None) -> Html:
             class_="who",
         ),
         _parts(turn.components.get(agent, {})),
-        _diagnostics(turn.diagnostics.get(agent)),
+        None if is_shown else _diagnostics(facts),
         class_="writes",
     )
 

@@ -208,7 +208,8 @@ def _label(found: _Workflow) -> str:
 
 
 def _short(text: str) -> str:
-    return _shown(text if len(text) <= _LETTERS else f"{text[: _LETTERS - 1]}…")
+    """Leave out the middle of a long name: names of nodes often differ at their end alone."""
+    return _shown(text if len(text) <= _LETTERS else f"{text[:8]}…{text[8 - _LETTERS + 1 :]}")
 
 
 def _shown(text: str) -> str:

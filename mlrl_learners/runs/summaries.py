@@ -184,13 +184,17 @@ def parse_line(line: bytes) -> object:
 
 
 def beginning(parsed: object, part: int) -> str:
-    """Return the first line that an agent wrote in a part of a line; empty if there is none."""
+    """Return the first line that an agent wrote in a part of a line; empty if there is none.
+
+    Lines that open a block of code are left out, because they are alike in all episodes.
+    """
     try:
         record: Any = parsed if part == WHOLE_LINE else parsed["episodes"][part]  # type: ignore[index]
-        written = next(filter(None, map(str.strip, answers(record))), "")
+        lines = (line.strip() for text in answers(record) for line in text.splitlines())
+        written = next((line for line in lines if line and not line.startswith("```")), "")
     except UNREADABLE:
         return ""
-    return written.partition("\n")[0][:_BEGINNING]
+    return written[:_BEGINNING]
 
 
 def answers(record: Record) -> Iterator[str]:

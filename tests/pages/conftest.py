@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from contextlib import redirect_stdout
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -55,11 +56,21 @@ def runs(tmp_path_factory):
                                    "--split", "sample", "--tasks", "2", "--json"))  # fmt: skip
     with (folder / "magrpo-seed-1/evaluations.jsonl").open("w") as file:
         file.writelines(json.dumps({"iteration": n, **evaluated}) + "\n" for n in (0, 12))
+    _evaluated_run(folder / "workflow", "mlrl/math-v1", "--env.workflow", "critic")
+    _evaluated_run(folder / "blocks", "mlrl/housebuild-v0", "--env.source", "procedural")
     _output("bench", "run", "--suite", "smoke", "--actor", "random", "--run-dir", folder / "smoke",
             "--only", "mlrl/story-v1", "mlrl/math-v1")  # fmt: skip
     _output("bench", "crossplay", "mlrl/nim-v0", "--actors", "script:random", "script:perfect",
             "--tasks", "4", "--run-dir", folder / "nim")  # fmt: skip
     return folder
+
+
+def _evaluated_run(folder, env_id, *options):
+    """Write a folder that holds one evaluation of the reference."""
+    found = json.loads(_output("evaluate", env_id, "--actor", "reference", "--tasks", "2", "--json",
+                               *options))  # fmt: skip
+    folder.mkdir()
+    (folder / "evaluations.jsonl").write_text(json.dumps({"iteration": 0, **found}) + "\n")
 
 
 @pytest.fixture(scope="session")
@@ -118,6 +129,8 @@ def addresses(runs, monitor, files):
     """Page -> address."""
     shared = _shared_episode(runs / "magrpo-seed-1", runs / "magrpo-seed-2")
     episode = f"run=magrpo-seed-1&key={shared}"
+    for name in ("magrpo-seed-1", "magrpo-seed-2"):
+        _wait_for(f"{monitor}/episode?run={name}&key={shared}")
     return {
         "curves": f"{monitor}/?chosen=1&run=magrpo-seed-1&run=magrpo-seed-2",
         "run": f"{monitor}/run?run=magrpo-seed-1",
@@ -127,12 +140,20 @@ def addresses(runs, monitor, files):
         "bench": f"{monitor}/episodes?run=smoke",
         "bench overview": f"{monitor}/run?run=smoke",
         "crossplay": f"{monitor}/run?run=nim",
+        "workflow": f"{monitor}/episode?run=workflow&source=evaluation&key=0-0",
+        "blocks": f"{monitor}/episode?run=blocks&source=evaluation&key=0-0",
         "evaluation": f"{monitor}/episodes?run=magrpo-seed-1&source=evaluation",
         "leaderboard": f"{files}/leaderboard/index.html",
         "transcripts": f"{files}/leaderboard/transcripts/coding--concatenation.html",
         "report": f"{files}/report.html",
         "docs": f"{files}/docs/html/index.html",
     }
+
+
+def _wait_for(address):
+    """Ask until a page is there: the file of episodes is read in the background."""
+    while urllib.request.urlopen(address).status != 200:  # noqa: S310 - a server of ours
+        time.sleep(0.2)
 
 
 def _shared_episode(run, other):

@@ -9,8 +9,9 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-PAGES = ("curves", "run", "episodes", "reader", "compare", "bench", "bench overview", "crossplay",
-         "evaluation", "leaderboard", "transcripts", "report", "docs")  # fmt: skip
+PAGES = ("curves", "run", "episodes", "reader", "compare", "workflow", "blocks", "bench",
+         "bench overview", "crossplay", "evaluation", "leaderboard", "transcripts", "report",
+         "docs")  # fmt: skip
 BY_A_THEME = {"docs"}  # smaller faults of the theme are its own
 SERIOUS = {"serious", "critical"}
 TEXT_CONTRAST, LINE_CONTRAST = 4.5, 3.0
@@ -21,6 +22,11 @@ AXE_OPTIONS = {
     "rules": {"target-size": {"enabled": True}},
 }
 CONTRAST = Path(__file__).with_name("contrast.js").read_text("utf-8")
+STICKING_OUT = """[...document.querySelectorAll(
+    ".agent, .writes, .reads, .tile, .chart, .episode, .run, .near li, .judge, .card")]
+    .filter((box) => box.scrollWidth > box.clientWidth + 1
+        && getComputedStyle(box).overflowX === "visible")
+    .map((box) => `${box.className}: ${box.scrollWidth} in ${box.clientWidth}`)"""
 LOADED = """["navigation", "resource"].flatMap((type) => performance.getEntriesByType(type))
     .map((entry) => entry.encodedBodySize)"""
 
@@ -52,7 +58,7 @@ def scheme(request):
 def page(addresses, open_page, name, width, scheme):
     size = {"width": width, "height": 900}
     opened = open_page(viewport=size, color_scheme=scheme, has_touch=width == 390)
-    opened.goto(addresses[name])
+    assert opened.goto(addresses[name]).status == 200
     opened.wait_for_load_state()
     return opened
 
@@ -60,6 +66,7 @@ def page(addresses, open_page, name, width, scheme):
 def test_a_page_is_accessible_legible_and_fits_into_its_window(page, axe, name):
     assert page.locator("h1").first.is_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(STICKING_OUT) == []
     drawn = page.evaluate(CONTRAST)
     assert drawn["texts"]
     assert [one for one in drawn["texts"] if one["contrast"] < TEXT_CONTRAST] == []

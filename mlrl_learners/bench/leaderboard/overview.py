@@ -62,15 +62,21 @@ def main_result(groups: Sequence[LeaderboardGroup]) -> str | None:
         return None
     ours, rival, entry = max(pairs, key=lambda pair: pair[0].mean - pair[1].mean)
     return (
-        f"On {entry}, {ours.actor} earns {_figure(ours)}; the best untrained team, "
-        f"{rival.actor}, earns {_figure(rival)}."
+        f"{_method(ours)} earns {_figure(ours)} on {entry}, "
+        f"the best untrained team ({rival.actor}) {_figure(rival)}."
     )
+
+
+def _method(row: LeaderboardRow) -> str:
+    """Return how a sentence begins that is about a trained team."""
+    method = row.actor.removeprefix("trained: ")
+    return f"A team trained with {method}"
 
 
 def _figure(row: LeaderboardRow) -> str:
     if row.interval is None:
         return f"{row.mean:.3f}"
-    return f"{row.mean:.3f} ({row.interval[0]:.3f} to {row.interval[1]:.3f})"
+    return f"{row.mean:.3f} (95 %: {row.interval[0]:.3f} to {row.interval[1]:.3f})"
 
 
 def _mean(row: LeaderboardRow) -> float:

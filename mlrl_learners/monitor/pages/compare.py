@@ -1,10 +1,11 @@
 """Page of one task in two runs: answers side by side, with the words marked that differ."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlrl_learners.monitor.index import IndexEntry
 from mlrl_learners.monitor.pages.layout import address, frame
+from mlrl_learners.monitor.pages.opened import colors_of
 from mlrl_learners.monitor.query import Source
 from mlrl_learners.report.chart_scales import return_text
 from mlrl_learners.report.html import Html, isolated, tag
@@ -36,11 +37,12 @@ def compare_page(left: Compared, right: Compared) -> str:
     """Return the page of a task in two runs."""
     task = left.entry.summary.task_id or "(no task)"
     last = max(len(left.turns), len(right.turns))
+    colors = colors_of([*left.turns, *right.turns])
     body = [
         tag("h1", task, class_="name"),
         tag("p", "The same task in two runs; words that differ are marked.", class_="quiet"),
         tag("div", _head(left), _head(right), class_="agents n2"),
-        [_turn(left, right, depth) for depth in range(last)],
+        [_turn(left, right, depth, colors) for depth in range(last)],
     ]
     return frame(f"{task} · {left.run} and {right.run}", body, run=left.run, here="episodes")
 
@@ -58,14 +60,14 @@ def _head(side: Compared) -> Html:
     )  # fmt: skip
 
 
-def _turn(left: Compared, right: Compared, depth: int) -> Html:
+def _turn(left: Compared, right: Compared, depth: int, colors: Mapping[str, int]) -> Html:
     turns = [side.turns[depth] if depth < len(side.turns) else None for side in (left, right)]
     agents = dict.fromkeys(agent for turn in turns if turn for agent in turn.actions)
-    rows = [_agent(agent, index, turns) for index, agent in enumerate(agents)]
+    rows = [_agent(agent, colors[agent], turns) for agent in agents]
     return tag("section", tag("h2", f"Turn {depth + 1}"), rows, class_="turn")
 
 
-def _agent(agent: str, index: int, turns: Sequence[StoredTurn | None]) -> Html:
+def _agent(agent: str, color: int, turns: Sequence[StoredTurn | None]) -> Html:
     texts = [turn.actions.get(agent, "") if turn else "" for turn in turns]
     marked = beside(texts[0], texts[1])
     cards = [
@@ -74,7 +76,7 @@ def _agent(agent: str, index: int, turns: Sequence[StoredTurn | None]) -> Html:
             reads(agent, turn.observations[agent]) if turn and agent in turn.observations else None,
             tag("div", tag("div", tag("strong", isolated(agent), " writes"), _pill(turn, agent),
                            class_="who"), text, class_="writes"),
-            class_=f"agent c{index % 8}",
+            class_=f"agent c{color}",
         )
         for turn, text in zip(turns, marked, strict=True)
     ]  # fmt: skip

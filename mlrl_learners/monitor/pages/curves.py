@@ -37,6 +37,7 @@ class View:
 
     Attributes:
         runs: Runs that are drawn.
+        known: All runs, so that a group keeps its colour whichever of its runs are drawn.
         axis: Horizontal axis.
         smoothing: Window of the running mean, in iterations.
         group: Whether each run is drawn, or the mean of runs that differ by their seed, or of all
@@ -47,6 +48,7 @@ class View:
     """
 
     runs: Sequence[MonitoredRun]
+    known: Sequence[MonitoredRun] = ()
     axis: Axis = "iteration"
     smoothing: int = _SMOOTHING
     group: Group = ""
@@ -68,6 +70,7 @@ class View:
             shown = sorted(latest[:_MOST_AT_FIRST], key=lambda run: run.name)
         return cls(
             shown,
+            runs,
             axis=next((one for one in AXES if one == words.get("axis")), "iteration"),
             smoothing=next(
                 (n for n in _SMOOTHINGS if str(n) == words.get("smoothing")), _SMOOTHING
@@ -90,31 +93,33 @@ class View:
         """Return the curves of the runs or of their groups."""
         if not self.group:
             return [_curves(run) for run in self.runs]
-        groups = self._groups()
-        colors = free_colors(groups)
         return [
-            mean_curves(name, [_curves(run) for run in runs], color=colors[name])
-            for name, runs in groups.items()
+            mean_curves(name, [_curves(run) for run in runs], color=color)
+            for name, color, runs in self._groups()
         ]
 
     def lines(self) -> dict[str, tuple[str, int]]:
         """Return name of a run -> name and colour of its line."""
         if not self.group:
             return {run.name: (run.name, run.color) for run in self.runs}
-        groups = self._groups()
-        colors = free_colors(groups)
-        return {run.name: (name, colors[name]) for name, runs in groups.items() for run in runs}
+        return {run.name: (name, color) for name, color, runs in self._groups() for run in runs}
 
-    def _groups(self) -> dict[str, list[MonitoredRun]]:
-        """Return name of a group -> its runs."""
-        found: dict[object, list[MonitoredRun]] = {}
-        for run in self.runs:
-            found.setdefault(_group_key(run, self.group), []).append(run)
-        named: dict[str, list[MonitoredRun]] = {}
-        for runs in found.values():
+    def _groups(self) -> list[tuple[str, int, list[MonitoredRun]]]:
+        """Return name, colour and drawn runs of each group."""
+        firsts = {key: runs[0].name for key, runs in self._by_key(self.known or self.runs).items()}
+        colors = free_colors(firsts.values())
+        named: dict[str, tuple[int, list[MonitoredRun]]] = {}
+        for key, runs in self._by_key(self.runs).items():
             name = _group_name(runs)
-            named[f"{name}, from {runs[0].name}" if name in named else name] = runs
-        return named
+            name = f"{name}, from {runs[0].name}" if name in named else name
+            named[name] = (colors[firsts[key]], runs)
+        return [(name, *rest) for name, rest in named.items()]
+
+    def _by_key(self, runs: Sequence[MonitoredRun]) -> dict[object, list[MonitoredRun]]:
+        found: dict[object, list[MonitoredRun]] = {}
+        for run in runs:
+            found.setdefault(_group_key(run, self.group), []).append(run)
+        return found
 
 
 def curves_page(view: View, runs: Sequence[MonitoredRun], root: str) -> str:
@@ -253,7 +258,7 @@ def _group_name(runs: Sequence[MonitoredRun]) -> str:
     if len(runs) == 1:
         return runs[0].name
     common = os.path.commonprefix([run.name for run in runs])  # noqa: RUF071 - no path is meant
-    common = common.rstrip("-_/. ")
+    common = common.rstrip("-_/. ").removesuffix("seed").rstrip("-_/. ")
     return f"{common or runs[0].options().get('learner.name', 'runs')}, mean of {len(runs)} runs"
 
 

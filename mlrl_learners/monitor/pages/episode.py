@@ -1,7 +1,9 @@
 """Page of an episode: observations and answers of each agent, turn by turn."""
 
+from collections.abc import Mapping
+
 from mlrl_learners.monitor.pages.layout import address, frame, hidden
-from mlrl_learners.monitor.pages.opened import OpenedEpisode
+from mlrl_learners.monitor.pages.opened import OpenedEpisode, agents_of, colors_of
 from mlrl_learners.monitor.pages.panes import near_list, side_pane
 from mlrl_learners.report.chart_scales import return_text
 from mlrl_learners.report.html import Child, Html, isolated, tag
@@ -12,7 +14,7 @@ from mlrl_learners.report.transcript_markup import (
     waits,
     writes,
 )
-from mlrl_learners.report.turn_pictures import turn_pictures
+from mlrl_learners.report.turn_pictures import turn_pictures, workflow_of
 from mlrl_learners.report.word_changes import changes
 
 __all__ = ["episode_page"]
@@ -21,7 +23,9 @@ __all__ = ["episode_page"]
 def episode_page(opened: OpenedEpisode) -> str:
     """Return the page of an episode: the list about it, its agents, its tree and totals."""
     entry = opened.entry
-    turns = [_turn(opened, depth) for depth in range(len(opened.levels))]
+    played = [level.turn for level in opened.levels]
+    colors, workflow = colors_of(played), workflow_of(played)
+    turns = [_turn(opened, depth, colors) for depth in range(len(opened.levels))]
     read = tag(
         "div",
         _crumbs(opened),
@@ -32,7 +36,7 @@ def episode_page(opened: OpenedEpisode) -> str:
         class_="opened",
     )
     shown = turns or tag("p", "This episode has no turns.", class_="empty")
-    body = tag("div", read, side_pane(opened), tag("div", shown, class_="turns"),
+    body = tag("div", read, side_pane(opened), tag("div", workflow, shown, class_="turns"),
                near_list(opened), class_="reader")  # fmt: skip
     title = f"{entry.summary.task_id} · {opened.run}"
     return frame(title, body, run=opened.run, here="episodes")
@@ -119,11 +123,10 @@ def _answer(opened: OpenedEpisode, depth: int, agent: str) -> Html:
     )  # fmt: skip
 
 
-def _turn(opened: OpenedEpisode, depth: int) -> Html:
+def _turn(opened: OpenedEpisode, depth: int, colors: Mapping[str, int]) -> Html:
     level = opened.levels[depth]
     turn, reward = level.turn, f"team reward {return_text(level.reward)}"
     name_of = opened.opponents.get
-    agents = list(dict.fromkeys([*turn.observations, *turn.actions, *turn.waiting]))
     cards = [
         tag(
             "article",
@@ -132,15 +135,15 @@ def _turn(opened: OpenedEpisode, depth: int) -> Html:
             else None,
             _answer(opened, depth, agent) if agent in turn.actions else None,
             waits(agent, turn, opponent=name_of(agent)) if agent in turn.waiting else None,
-            class_=f"agent c{index % 8}",
+            class_=f"agent c{colors[agent]}",
         )
-        for index, agent in enumerate(agents)
+        for agent in agents_of(turn)
     ]
     return tag(
         "section",
         tag("h2", f"Turn {depth + 1}", tag("span", reward, class_="pill")),
         tag("div", cards, class_=f"agents n{min(len(cards), 4)}"),
-        turn_pictures(turn),
+        turn_pictures(turn, leave_out={"workflow"}),
         class_="turn",
         id=f"turn-{depth + 1}",
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
-from mlrl_learners.report.html import Child, Html, tag
+from mlrl_learners.report.html import Child, Html, tag, without_overrides
 
 __all__ = ["address", "frame", "hidden", "message", "options"]
 
@@ -43,7 +43,7 @@ def frame(title: str, *body: Child, run: str | None = None, here: str = "") -> s
         tag("meta", charset="utf-8"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{title} · mlrl monitor"),
+        tag("title", without_overrides(f"{title} · mlrl monitor")),
         tag("link", rel="icon", href="data:,"),
         [tag("link", rel="stylesheet", href=f"/static/{name}") for name in _STYLES],
         [tag("script", src=f"/static/{name}", defer="defer") for name in _SCRIPTS],

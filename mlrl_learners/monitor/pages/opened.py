@@ -1,14 +1,17 @@
 """An opened episode and the addresses that lead from it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mlrl_learners.monitor.index import IndexEntry
 from mlrl_learners.monitor.pages.layout import address
 from mlrl_learners.monitor.query import Query
+from mlrl_learners.runs.stored import StoredTurn
 from mlrl_learners.runs.summaries import TreeLevel
 
-__all__ = ["OpenedEpisode"]
+__all__ = ["OpenedEpisode", "agents_of", "colors_of"]
+
+_COLORS = 8
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,17 @@ class OpenedEpisode:
         """Return the address of this episode on another page, such as its text."""
         words = [("run", self.run), ("source", self.query.source), ("key", self.entry.key)]
         return address(page, [*words, *_way(self.path)])
+
+
+def agents_of(turn: StoredTurn) -> list[str]:
+    """Return the agents of a turn: first those that acted."""
+    return list(dict.fromkeys([*turn.observations, *turn.actions, *turn.waiting]))
+
+
+def colors_of(turns: Iterable[StoredTurn]) -> dict[str, int]:
+    """Return agent -> colour, the same in every turn whoever acts in it."""
+    agents = dict.fromkeys(agent for turn in turns for agent in agents_of(turn))
+    return {agent: index % _COLORS for index, agent in enumerate(agents)}
 
 
 def _way(path: Sequence[int]) -> list[tuple[str, object]]:

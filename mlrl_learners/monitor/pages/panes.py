@@ -10,6 +10,8 @@ from mlrl_learners.report.html import Child, Html, isolated, scrolled, tag
 
 __all__ = ["near_list", "side_pane"]
 
+_MOST_COLUMNS = 3
+
 
 def near_list(opened: OpenedEpisode) -> Html | None:
     """List the episodes about the opened one: task, return as a bar, beginning of an answer."""
@@ -51,23 +53,38 @@ def _near(opened: OpenedEpisode, entry: IndexEntry, words: str, low: float, high
 
 
 def _totals(opened: OpenedEpisode) -> Html | None:
-    """Return a table of rewards, turn by agent, with the tokens that an agent wrote."""
+    """Return a table of rewards by turn and agent; of returns alone if there are many agents."""
     turns = [level.turn for level in opened.levels]
     agents = list(dict.fromkeys(agent for turn in turns for agent in turn.rewards))
     if not agents:
         return None
-    heads = [tag("th", isolated(agent), scope="col") for agent in agents]
+    sums = [return_text(sum(turn.rewards.get(a, 0.0) for turn in turns)) for a in agents]
+    tokens = [f"{sum(turn.tokens.get(agent) or 0 for turn in turns):,}" for agent in agents]
+    columns = {"return": sums, **({"tokens": tokens} if set(tokens) != {"0"} else {})}
+    if len(agents) > _MOST_COLUMNS:
+        lines = [
+            _row(isolated(agent), cells)
+            for agent, *cells in zip(agents, *columns.values(), strict=True)
+        ]
+        links = [_turn_link(number, f"{number}") for number in range(1, len(turns) + 1)]
+        nav = tag("nav", "turn", links, class_="turn-links", aria_label="Turns")
+        return tag("div", _table("agent", list(columns), lines), nav if len(turns) > 1 else None)
     rows = [
-        _row(tag("a", f"turn {number}", href=f"#turn-{number}"),
-             [_reward(turn.rewards.get(agent)) for agent in agents])
+        _row(_turn_link(number, f"turn {number}"), [_reward(turn.rewards.get(a)) for a in agents])
         for number, turn in enumerate(turns, 1)
-    ]  # fmt: skip
-    sums = [sum(turn.rewards.get(agent, 0.0) for turn in turns) for agent in agents]
-    rows.append(_row("return", [return_text(value) for value in sums], class_="sum"))
-    tokens = [sum(turn.tokens.get(agent) or 0 for turn in turns) for agent in agents]
-    if any(tokens):
-        rows.append(_row("tokens", [f"{count:,}" for count in tokens]))
-    head = tag("tr", tag("th", "reward", scope="col", class_="first"), heads)
+    ]
+    rows += [_row(name, cells, "sum" if name == "return" else None)
+             for name, cells in columns.items()]  # fmt: skip
+    return _table("reward", [isolated(agent) for agent in agents], rows)
+
+
+def _turn_link(number: int, text: str) -> Html:
+    return tag("a", text, href=f"#turn-{number}")
+
+
+def _table(first: str, names: Sequence[Child], rows: Sequence[Html]) -> Html:
+    heads = [tag("th", name, scope="col") for name in names]
+    head = tag("tr", tag("th", first, scope="col", class_="first"), heads)
     return scrolled("div", tag("table", tag("thead", head), tag("tbody", rows)), class_="wide")
 
 

@@ -106,8 +106,8 @@ def test_the_main_result_sets_the_best_trained_actor_beside_the_best_other_team(
     )
     group = LeaderboardGroup("s v1", "", "env:eval", "", rows)
     said = main_result([group])
-    assert said.startswith("On env:eval, trained: a earns 0.500 (0.500 to 0.500)")
-    assert said.endswith("team, earns 0.300 (0.300 to 0.300).")
+    assert said.startswith("A team trained with a earns 0.500 (95 %: 0.500 to 0.500) on env:eval")
+    assert said.endswith("team (team) 0.300 (95 %: 0.300 to 0.300).")
     assert main_result([replace(group, rows=rows[3:])]) is None
     cells = overview_rows([group])
     assert list(cells) == ["trained: a", "trained: b", "team", "oracle"]

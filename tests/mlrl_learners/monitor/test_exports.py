@@ -50,6 +50,8 @@ def test_the_reader_lists_the_episodes_about_it_with_their_beginnings(served, as
     _, _, text = ask(f"{served}/episode?run=first&key=15&order=oldest")
     assert text.count('<span class="words">') == 13
     assert '<span class="words">word 14</span>' in text
+    two.play(3, rows.rollout(text="```python\n\nx = 1\n```"))
+    assert '<span class="words">x = 1</span>' in ask(f"{served}/episode?run=first&key=31")[2]
 
 
 def test_a_second_turn_shows_what_changed_since_the_first(served, ask, run, rows):
@@ -80,3 +82,24 @@ def test_a_folder_with_evaluations_alone_is_opened(run):
     index = EpisodeIndex(run.path / "evaluations.jsonl")
     index.read_all()
     assert index.beginnings([0]) == [""]
+
+
+@pytest.mark.parametrize("path", ["/episode", "/compare", "/markdown"])
+def test_an_episode_of_a_file_that_is_still_read_opens_by_itself(
+    served, ask, run, rows, monkeypatch, path
+):
+    run.play(1, rows.rollout())
+    monkeypatch.setattr(EpisodeIndex, "is_reading", True)
+    status, headers, text = ask(f"{served}{path}?run=first&key=7&other=first")
+    assert (status, headers["refresh"]) == (202, "2")
+    assert "still being read" in text
+
+
+def test_runs_of_the_same_environment_are_offered_first(served, ask, two, other_run):
+    for name, env_id in (("first", "b"), ("second", "a"), ("third", "b")):
+        folder = two.path.parent / name
+        folder.mkdir(exist_ok=True)
+        (folder / "config.yaml").write_text(f"env: {{id: {env_id}}}\n")
+        (folder / "metrics.jsonl").touch()
+    _, _, text = ask(f"{served}/episode?run=first&key=0")
+    assert text.index('<option value="third"') < text.index('<option value="second"')

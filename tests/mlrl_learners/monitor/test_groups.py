@@ -17,6 +17,16 @@ def write_runs(folder, rates):
     return runs
 
 
+def test_a_group_keeps_its_colour_whichever_of_its_runs_are_drawn(tmp_path):
+    runs = write_runs(tmp_path, rates=[1, 1, 2, 2, 3])
+    whole = View.parse({"group": "seed"}, [run.name for run in runs], runs).lines()
+    for chosen in (["run-1", "run-3", "run-4"], ["run-3"], ["run-0", "run-4"]):
+        lines = View.parse({"group": "seed"}, chosen, runs).lines()
+        assert {run: color for run, (_, color) in lines.items()} == {
+            run: whole[run][1] for run in chosen
+        }
+
+
 def test_groups_have_the_colours_that_differ_most_whatever_those_of_their_runs(tmp_path):
     runs = write_runs(tmp_path, rates=[1, 1, 2, 2, 3, 4, 5, 6, 7])
     view = View.parse({"group": "seed"}, [run.name for run in runs], runs)

@@ -1,10 +1,12 @@
 """Pages of runs that somebody else made, or that are damaged."""
 
 import json
+import sys
 
 import pytest
 
 from mlrl_learners.monitor.views import PAGES
+from mlrl_learners.report.configuration import options_of
 from mlrl_learners.runs.files import RUN_FILES
 
 
@@ -54,3 +56,9 @@ def test_a_page_that_fails_has_its_headers_and_one_sentence(served, ask, run, mo
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "ZeroDivisionError" in text
     assert "secret" not in text
+
+
+def test_a_configuration_that_would_take_long_to_parse_is_not_parsed(monkeypatch):
+    module = sys.modules[options_of.__module__]
+    monkeypatch.setattr(module, "parse_yaml", None)  # must not be called
+    assert options_of("a: 1\n" * 200_000) == {}

@@ -1,3 +1,4 @@
+import itertools
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mlrl_learners.report.chart_labels import short_names, spread
 from mlrl_learners.report.chart_scales import (
     counted,
     inner_ticks,
@@ -172,3 +174,32 @@ def test_bands_lie_below_every_line_and_are_paler_when_there_are_many():
     assert page.rindex("<polygon") < page.index("<polyline")
     assert page.count("series bands many") == 3
     assert "many" not in drawn(2)
+
+
+def large(names, legend=False):
+    series = [
+        Series(name, [(0.0, 0.1), (1.0, 0.2 + n / 100)], "line", n) for n, name in enumerate(names)
+    ]
+    return str(draw(Chart("Return", "iteration", "mean", series, large=True, legend=legend)))
+
+
+def test_lines_of_a_large_chart_without_a_legend_are_named_at_their_ends():
+    page = large(["magrpo, mean of 3 runs", "ippo, mean of 3 runs", "x" * 60])
+    assert re.findall(r'text-anchor="start">([^<]+)<', page) == ["magrpo", "ippo", "x" * 21 + "…"]
+    assert "leader" not in large(["a", "b"], legend=True)
+    assert "leader" not in large(["a"])
+    assert "leader" not in large([f"run {n}" for n in range(20)])
+
+
+def test_names_that_begin_alike_are_told_apart():
+    assert short_names(["run, mean of 2 runs", "run, mean of 2 runs, from b"]) == [
+        "run, mean of 2 runs", "run, mean of 2 runs, …",
+    ]  # fmt: skip
+
+
+@given(st.lists(st.floats(8, 270), min_size=1, max_size=8))
+def test_names_do_not_lie_on_each_other(heights):
+    placed = spread(heights, 8.0, 270.0)
+    assert all(8.0 <= height <= 270.0 for height in placed)
+    ordered = sorted(placed)
+    assert all(b - a > 14.9 for a, b in itertools.pairwise(ordered))

@@ -2,8 +2,9 @@
 
 from html.parser import HTMLParser
 
+from mlrl_learners.monitor.pages.layout import frame
 from mlrl_learners.report.charts import Chart, Series, draw
-from mlrl_learners.report.html import isolated, tag, without_overrides
+from mlrl_learners.report.html import isolated, page, tag, without_overrides
 from mlrl_learners.report.transcript_markup import Side, compare
 from mlrl_learners.runs.stored import decode_episode
 
@@ -67,6 +68,11 @@ def test_what_an_agent_wrote_keeps_its_characters_on_lines_of_its_own():
 def test_a_chart_holds_no_override():
     name = f"{OVERRIDE}name"
     assert OVERRIDE not in draw(Chart(name, "x", "y", [Series(name, [(1, 1)], "marks")]))
+
+
+def test_the_title_of_a_window_holds_no_override():
+    assert OVERRIDE not in page(f"{OVERRIDE}name", "")
+    assert OVERRIDE not in frame(f"{OVERRIDE}name")
 
 
 def test_an_isolated_name_cannot_end_its_isolation():

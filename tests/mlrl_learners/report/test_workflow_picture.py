@@ -1,13 +1,14 @@
 """Pictures of workflows: every node and edge is there, and no content of a file becomes markup."""
 
 import copy
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
 
 from mlrl_envs.workflows import SHAPES, as_graph, facts_of
 from mlrl_learners.report.transcript_markup import writes
-from mlrl_learners.report.turn_pictures import turn_pictures
+from mlrl_learners.report.turn_pictures import turn_pictures, workflow_of
 from mlrl_learners.report.workflow_picture import workflow_picture
 from mlrl_learners.runs.stored import StoredTurn
 
@@ -76,3 +77,20 @@ def test_a_turn_shows_the_picture_once_and_not_as_json():
     )
     assert len(turn_pictures(turn)) == 1
     assert "rounds" not in writes("writer", turn)
+
+
+def test_long_names_that_differ_at_their_end_are_told_apart():
+    names = ["verifier_debater_1", "verifier_debater_2"]
+    nodes = [{**FACTS["nodes"][0], "name": name, "reads": []} for name in names]
+    picture = str(workflow_picture({"nodes": nodes, "steps": [{"nodes": names, "rounds": 1}]}))
+    assert {"verifier…bater_1", "verifier…bater_2"} <= set(
+        re.findall(">([^<>]+)</text>", picture)
+    )
+
+
+def test_the_workflow_of_an_episode_is_that_of_its_last_turn():
+    plain = StoredTurn({}, {"main": "x"}, {"main": 0.0}, {}, {"main": {"checks": []}})
+    played = StoredTurn({}, {"main": "x"}, {"main": 0.0}, {}, {"main": {"workflow": PLAYED}})
+    assert "#cdeed6" in str(workflow_of([plain, played]))
+    assert workflow_of([plain]) is None
+    assert turn_pictures(played, leave_out={"workflow"}) == []
