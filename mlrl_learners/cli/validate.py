@@ -119,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Check every task; the exit status is 1 if a task fails or an environment cannot be checked."""
+    """Check every task; the exit status is 1 if one fails or an environment is not checked."""
     if arguments.env[:1] == ["learner"]:
         return validate_learner.run(arguments, arguments.env[1:], overrides)
     env_ids = arguments.env or [name for name in mlrl_envs.registry if name.startswith("mlrl/")]

@@ -1,4 +1,4 @@
-"""Stumbles 5, 6, 9, 10 and 11: what a base install, without the packages of extras, says and does."""
+"""Stumbles 6, 9, 10 and 11: what a base install, without the packages of extras, does."""
 
 import shutil
 import subprocess
