@@ -28,7 +28,7 @@ PAGE = ROOT / "docs" / "building.md"
 BEGIN, END = "<!-- building baselines: begin -->", "<!-- building baselines: end -->"
 ENVS = ("mlrl/strbuild-v0", "mlrl/housebuild-v0")
 REWARDS = ("paper", "grounded")
-MODEL_TOKENS = 256
+MODEL_TOKENS = 192
 FIGURES = ("iou", *REWARDS)
 
 Commands = Mapping[str, Sequence[str]]
@@ -113,12 +113,13 @@ def measure_model(env_id: str, model: str, seeds: Sequence[int]) -> dict[str, fl
         )  # fmt: skip
         grounded = mlrl_envs.make(env_id, split="all", reward="grounded", max_turns=1)
         for episode in result.episodes:
-            turn = episode.turns[0]
+            (turn,) = episode.turns
             grounded.reset(seed=episode.seed, options={"task_id": episode.task_id})
-            _, rewards, *_ = grounded.step(dict(turn.actions))
+            actions = {agent: answer.text for agent, answer in turn.completions.items()}
+            _, rewards, _, _, infos = grounded.step(actions)
             found["grounded"].append(rewards[agents[0]])
             found["paper"].append(turn.rewards[agents[0]])
-            found["iou"].append(turn.diagnostics[agents[0]]["iou"])
+            found["iou"].append(infos[agents[0]]["diagnostics"]["iou"])
     return {name: round(mean(values), 4) for name, values in found.items()}
 
 
@@ -178,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _block(line: str) -> str:
-    return line.split()[-1]
+    return line.rsplit(maxsplit=1)[-1]
 
 
 def _with_block(line: str, block: str) -> str:

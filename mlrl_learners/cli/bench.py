@@ -21,6 +21,7 @@ from mlrl_learners.config.overrides import split_overrides
 from mlrl_learners.config.run import from_mapping
 from mlrl_learners.config.yaml import parse_value
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.figures.comparisons import check_statistics
 from mlrl_learners.runs.files import RESULT_FILE
 from mlrl_learners.types import Actor
 
@@ -90,6 +91,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
 
 
 def _run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
+    check_statistics()  # before anything is played
     suite = load_suite(arguments.suite)
     if arguments.only:
         suite = suite.only(arguments.only)

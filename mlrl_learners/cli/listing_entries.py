@@ -129,6 +129,7 @@ def _learner(name: str) -> Entry:
     if not has_groups(name):
         group = described_signature(spec.load(), GIVEN)
         return Entry(name, spec.summary or group.summary, [group])
+    spec.load()  # says which package is missing
     from mlrl_learners.algorithms.learner_configs import default_config
 
     return Entry(name, spec.summary, list(option_groups(default_config(name))))

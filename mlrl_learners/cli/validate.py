@@ -13,9 +13,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import mlrl_envs
-from mlrl_envs.errors import DataNotFoundError
+from mlrl_envs.errors import DataNotFoundError, InfraError
 from mlrl_learners.cli import validate_learner
 from mlrl_learners.cli.parser import at_least, print_json, print_table
+from mlrl_learners.cli.spelling import local_install
 from mlrl_learners.config.run import from_mapping
 from mlrl_learners.errors import ConfigError, UnknownNameError
 from mlrl_learners.progress import progress_bar
@@ -53,13 +54,15 @@ class Report:
         env_id: Id of the environment.
         options: Options of the environment.
         seconds: Duration of the validation.
-        rows: One row per task; None if the data was not found.
+        rows: One row per task; None if they could not be checked.
+        cause: Why not, in two words.
     """
 
     env_id: str
     options: Mapping[str, Any]
     seconds: float
     rows: Sequence[Row] | None
+    cause: str = ""
 
     @property
     def failed(self) -> list[Row]:
@@ -69,7 +72,7 @@ class Report:
     def line(self) -> tuple[object, ...]:
         """Return the row of the table."""
         if self.rows is None:
-            return (self.env_id, "", "no data", "", "", "", "")
+            return (self.env_id, "", self.cause, "", "", "", "")
         references = [row.reference for row in self.rows if row.reference is not None]
         solved, split = sum(references), self.options.get("split", "")
         counts = (len(self.rows), len(references), solved, len(self.failed))
@@ -116,7 +119,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Check every task; the exit status is 1 if a task fails or data was not found."""
+    """Check every task; the exit status is 1 if one fails or an environment is not checked."""
     if arguments.env[:1] == ["learner"]:
         return validate_learner.run(arguments, arguments.env[1:], overrides)
     env_ids = arguments.env or [name for name in mlrl_envs.registry if name.startswith("mlrl/")]
@@ -126,11 +129,12 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     for env_id in env_ids:
         try:
             reports.append(_report(env_id, arguments, overrides))
-        except DataNotFoundError as error:
+        except (DataNotFoundError, InfraError) as error:
             if len(env_ids) == 1:
                 raise
-            print(f"mlrl: {env_id}: {error}", file=sys.stderr)
-            reports.append(Report(env_id, {}, 0.0, None))
+            print(f"mlrl: {env_id}: {local_install(str(error))}", file=sys.stderr)
+            cause = "no data" if isinstance(error, DataNotFoundError) else "not checked"
+            reports.append(Report(env_id, {}, 0.0, None, cause))
     if arguments.json:
         found = [report.to_json() for report in reports]
         print_json(found[0] if len(arguments.env) == 1 else {"environments": found})

@@ -18,6 +18,7 @@ from mlrl_learners.figures.bootstrap import Interval, percentile_interval
 from mlrl_learners.figures.means import mean
 
 __all__ = [
+    "check_statistics",
     "interquartile_mean",
     "iqm_interval",
     "mean_interval",
@@ -31,6 +32,15 @@ PERMUTATIONS = 9999
 
 Tasks = Sequence[Sequence[float]]
 """For each task, the values of its seeds."""
+
+
+def check_statistics() -> None:
+    """Check that what is compared here can be computed.
+
+    Raises:
+        MissingPackageError: If scipy is not installed.
+    """
+    _scipy_stats()
 
 
 def mean_interval(groups: Sequence[Sequence[float]], *, seed: int = 0) -> Interval | None:
