@@ -25,7 +25,7 @@ __all__ = ["CHUNK_BYTES", "Job", "Kind", "describe_any", "run_jobs"]
 CHUNK_ITEMS = 256
 CHUNK_BYTES = MAX_BYTES // 2
 MAX_REPLAYS = 4
-SILENT_SECONDS = 10.0  # below the time that keepalive pings take
+SILENT_SECONDS = 9.0  # below the time that pings take
 FIRST_PAUSE, LAST_PAUSE = 0.05, 2.0
 _draw = random.SystemRandom()  # leaves the global generator alone
 

@@ -29,6 +29,7 @@ _OPTIONS = [
     # A server that is stopped or unplugged answers no pings.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.http2.ping_timeout_ms", 10_000),  # a minute by default, whatever keepalive says
     ("grpc.min_reconnect_backoff_ms", 3_000),  # also the time limit of a connection attempt
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 3_000),

@@ -1,12 +1,15 @@
 """Runs that Ray samples: equal to one process whatever dies, and nothing left behind."""
 
+import contextlib
 import itertools
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -64,6 +67,39 @@ def test_samplers_that_are_killed_in_mid_call_change_nothing(
     assert len(killed) == 3
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_samplers_that_are_killed_at_random_instants_change_nothing(
+    cluster, one_process, tmp_path, monkeypatch, seed
+):
+    draw, found, start = random.Random(seed), {}, RayWorkers.ready
+    over = threading.Event()
+
+    def remember(self, worker):
+        task = start(self, worker)
+        found[task] = self
+        return task
+
+    def kill():
+        while not over.wait(draw.uniform(0.1, 1.5)):
+            done = {self._ray: task for task, self in list(found.items())}
+            for ray, task in done.items():
+                ended, _ = ray.wait([task], timeout=0)
+                if ended:
+                    with contextlib.suppress(Exception):  # of a process that ended already
+                        os.kill(ray.get(task), signal.SIGKILL)
+                        found.pop(task)
+
+    monkeypatch.setattr(RayWorkers, "ready", remember)
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    try:
+        train(tmp_path, address=cluster, samplers=2, max_attempts=20)
+    finally:
+        over.set()
+        killer.join()
+    assert_equal(one_process, tmp_path)
+
+
 def test_a_sampler_that_hangs_is_replaced_and_leaves_no_process(
     cluster, one_process, tmp_path, monkeypatch
 ):
@@ -105,7 +141,7 @@ def test_the_object_store_does_not_grow_with_versions(cluster):
     learner, most = make_team(), 2 * 2 + 1  # two versions of two models, and what builds them
     with open_samplers(learner, RayConfig(enabled=True, address=cluster)) as samplers:
         most += num_objects()  # what the runs of other tests have left, which Ray frees in its time
-        for version in range(24):
+        for version in range(50):
             samplers.publish(version)
             samplers.pool.keep_from(version - 1)
             learner.act([{"setup": "a", "story": "b"}])

@@ -1,5 +1,6 @@
 """The pool with workers that only count: dealing, faults, time limits and versions."""
 
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -105,6 +106,20 @@ def test_closing_stops_every_worker_and_refuses_work():
     assert sorted(workers.stopped) == [1, 2, 3]
     with pytest.raises(SamplerError, match="the run has ended"):
         pool.sample(calls(1))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_faults_change_no_answer_whatever_the_number_of_threads(seed):
+    draw = random.Random(seed)
+
+    def fault(worker, call):
+        return draw.choice(["dies", "hangs", "raises", *[None] * 6]) if call else None
+
+    pool, workers = pool_of(fault, samplers=3, job_seconds=0.01, max_attempts=50)
+    with ThreadPoolExecutor(4) as executor:
+        found = list(executor.map(pool.sample, [calls(count) for count in range(1, 9)]))
+    assert [numbers(each) for each in found] == [list(range(count)) for count in range(1, 9)]
+    assert workers.started == 3 + pool.replaced
 
 
 def test_threads_share_the_workers():

@@ -11,10 +11,13 @@ pytest.importorskip("grpc_reflection", reason="grpcio-reflection is not installe
 import asyncio
 import threading
 
+import mlrl_envs
 import mlrl_learners
 from mlrl_envs.serve import EnvServer, ServerConfig
 from mlrl_learners.errors import RunDirError
+from mlrl_learners.play.rollout import collect_rollouts
 from mlrl_learners.testing import ScriptedActor
+from mlrl_learners.types import RolloutConfig
 
 FILES = ("episodes.jsonl", "evaluations.jsonl")
 
@@ -94,6 +97,31 @@ def test_resumed_run_changes_places(tmp_path, address):
     for iterations, server in ((1, None), (2, address), (3, None), (4, [address])):
         _train(tmp_path / "moved", server, iterations, resume=iterations > 1)
     assert _records(tmp_path / "local") == _records(tmp_path / "moved")
+
+
+class InGroups(ScriptedActor):
+    """Plays each third of the trees apart."""
+
+    parallel_calls = 3
+
+    def __init__(self):
+        super().__init__(lambda agent, text: f"{agent} read {len(text)} letters")
+
+    def players(self, asked, num_samples):
+        return [self] * 3
+
+
+def test_groups_that_step_in_threads_equal_local_ones(address):
+    def collect(env_id):
+        return collect_rollouts(
+            [mlrl_envs.make(env_id, max_turns=3) for _ in range(9)],
+            InGroups(),
+            RolloutConfig(num_samples=2),
+            task_options=[{"task_index": number} for number in range(9)],
+            seeds=list(range(9)),
+        )
+
+    assert collect(f"remote://{address}/mlrl/story-v1") == collect("mlrl/story-v1")
 
 
 def test_run_does_not_move_to_another_scorer(tmp_path, address):
