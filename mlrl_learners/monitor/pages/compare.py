@@ -70,12 +70,13 @@ def _turn(left: Compared, right: Compared, depth: int, colors: Mapping[str, int]
 def _agent(agent: str, color: int, turns: Sequence[StoredTurn | None]) -> Html:
     texts = [turn.actions.get(agent, "") if turn else "" for turn in turns]
     marked = beside(texts[0], texts[1])
+    kind = "writes code-like" if any("```" in text for text in texts) else "writes"
     cards = [
         tag(
             "article",
             reads(agent, turn.observations[agent]) if turn and agent in turn.observations else None,
             tag("div", tag("div", tag("strong", isolated(agent), " writes"), _pill(turn, agent),
-                           class_="who"), text, class_="writes"),
+                           class_="who"), text, class_=kind),
             class_=f"agent c{color}",
         )
         for turn, text in zip(turns, marked, strict=True)
