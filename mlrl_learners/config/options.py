@@ -30,8 +30,11 @@ def accepts(annotation: Any, value: object) -> bool:  # noqa: ANN401
     if origin is not None:
         parts = get_args(annotation)
         is_fixed = origin is tuple and Ellipsis not in parts
-        is_list = isinstance(value, Sequence) and not isinstance(value, str)
-        return is_list and (not is_fixed or len(value) == len(parts))
+        return (
+            isinstance(value, Sequence)
+            and not isinstance(value, str)
+            and (not is_fixed or len(value) == len(parts))
+        )
     if annotation in (int, float):
         numbers = (int, float) if annotation is float else (int,)
         return isinstance(value, numbers) and not isinstance(value, bool)
