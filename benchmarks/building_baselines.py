@@ -164,10 +164,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         figures = {env_id: measure_model(env_id, given.model, given.seeds) for env_id in ENVS}
         models[given.model] = {"work": options, "figures": figures}
     labels = {builder: label for builder, (label, _) in BUILDERS.items()}
-    labels |= {
-        name: f"`{name}`, untrained, one seed, {each['work']['tokens']} tokens"
-        for name, each in models.items()
-    }
+    for name, each in models.items():
+        seeds, tokens = len(each["work"]["seeds"]), each["work"]["tokens"]
+        labels[name] = f"`{name}`, untrained, {tokens} tokens, seeds: {seeds}"
     whole = {**found, **{name: each["figures"] for name, each in models.items()}}
     print(table(whole, labels))
     if given.publish:
