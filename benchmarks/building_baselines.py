@@ -82,7 +82,7 @@ def measure(env_id: str, builder: str, *, draws: int = 1) -> dict[str, float]:
     """
     found: dict[str, list[float]] = {name: [] for name in FIGURES}
     for reward in REWARDS:
-        env = mlrl_envs.make(env_id, split="all", reward=reward, max_turns=1)
+        env: Any = mlrl_envs.make(env_id, split="all", reward=reward, max_turns=1)
         for index in range(env.num_tasks):
             for number in range(draws):
                 env.reset(seed=number, options={"task_index": index})
@@ -111,7 +111,7 @@ def measure_model(env_id: str, model: str, seeds: Sequence[int]) -> dict[str, fl
             env_id=env_id, actor=actor, split="all", seed=seed,
             env_options={"max_turns": 1, "reward": "paper"},
         )  # fmt: skip
-        grounded = mlrl_envs.make(env_id, split="all", reward="grounded", max_turns=1)
+        grounded: Any = mlrl_envs.make(env_id, split="all", reward="grounded", max_turns=1)
         for episode in result.episodes:
             (turn,) = episode.turns
             grounded.reset(seed=episode.seed, options={"task_id": episode.task_id})
@@ -164,10 +164,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         figures = {env_id: measure_model(env_id, given.model, given.seeds) for env_id in ENVS}
         models[given.model] = {"work": options, "figures": figures}
     labels = {builder: label for builder, (label, _) in BUILDERS.items()}
-    labels |= {
-        name: f"`{name}`, untrained, {each['work']['tokens']} tokens"
-        for name, each in models.items()
-    }
+    for name, each in models.items():
+        seeds, tokens = len(each["work"]["seeds"]), each["work"]["tokens"]
+        labels[name] = f"`{name}`, untrained, {tokens} tokens, seeds: {seeds}"
     whole = {**found, **{name: each["figures"] for name, each in models.items()}}
     print(table(whole, labels))
     if given.publish:

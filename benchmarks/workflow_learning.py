@@ -222,7 +222,7 @@ def _random_play(file: Path) -> list[str]:
     draw = random.Random(0)  # noqa: S311 - reproducible on purpose
     lines, read = [], [*MOVES, *VERDICTS]
     for shape in NAMES:
-        env = mlrl_envs.make(ENV_ID, **env_options(shape))
+        env: Any = mlrl_envs.make(ENV_ID, **env_options(shape))
         for episode in range(PLAYED):
             observations, _ = env.reset(seed=episode)
             while env.agents:

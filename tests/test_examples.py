@@ -5,6 +5,7 @@ with the extra `dev`), or in the one that MLRL_PEERS_PYTHON names, which needs m
 requirements, too.
 """
 
+import ast
 import asyncio
 import importlib.util
 import os
@@ -177,3 +178,21 @@ def test_every_example_is_tested_and_on_the_page():
     assert scripts == {*SAID, *THIRD_PARTY, "distributed.py", "remote_environment.py"}
     page = (ROOT / "docs/examples.md").read_text("utf-8")
     assert all(f"examples/{name}" in page for name in scripts)
+
+
+def code_lines(path):
+    source = path.read_text("utf-8")
+    left = set()
+    for node in ast.walk(ast.parse(source)):
+        has_docstring = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if has_docstring and ast.get_docstring(node) is not None:
+            left |= set(range(node.body[0].lineno, node.body[0].end_lineno + 1))
+    lines = enumerate(source.splitlines(), start=1)
+    return sum(bool(x.strip()) and x.strip()[0] != "#" and n not in left for n, x in lines)
+
+
+def test_the_page_tells_how_long_examples_are():
+    page = (ROOT / "docs/examples.md").read_text("utf-8")
+    rows = re.findall(r"\| `(\S+\.py)`[^|]*\| (\d+) \|", page)
+    assert len(rows) == 5
+    assert [(name, code_lines(ROOT / name)) for name, _ in rows] == [(n, int(k)) for n, k in rows]

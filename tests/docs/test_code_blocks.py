@@ -37,6 +37,10 @@ def command_lines():
         for _, text in blocks(page, "bash"):
             for line in text.replace("\\\n", " ").splitlines():
                 yield line.partition("#")[0].strip()
+        for _, text in blocks(page, "console"):
+            for line in text.splitlines():
+                if line.startswith("$ "):
+                    yield line.removeprefix("$ ").partition("#")[0].strip()
 
 
 @pytest.mark.parametrize(
@@ -64,6 +68,15 @@ def test_every_command_line_is_understood(line):
         load_config(arguments.source, overrides)
     else:
         from_mapping({"env": {"id": "any"}}, overrides)
+
+
+@pytest.mark.parametrize(
+    "line", sorted({line for line in command_lines() if line.startswith("pip install")})
+)
+def test_every_folder_to_install_follows_its_own_option(line):
+    words = shlex.split(line)[2:]
+    packages = [x for at, x in enumerate(words) if x != "-e" and "-e" not in words[at - 1 : at]]
+    assert not packages or "-e" not in words
 
 
 @pytest.mark.parametrize(
