@@ -9,8 +9,8 @@ level. A step takes as long as given, relative to the seconds that a level needs
 
 Prediction, for `T` turns that are sampled in `S` seconds each, steps of `E` seconds and `n` groups:
 `T (S + E)` for levels; for groups `T max(S, S / n + E)` and what the last group is behind, if each
-is stepped in a thread. One thread steps two parts of a level after each other: `T max(S, 2 E)`,
-which is not better than levels where `E` is at least `S`.
+is stepped in a thread. The thread of the trainer waits for other groups as long as a step takes:
+`T (S + E / 2)`, and levels where `E` is at least `S`.
 """
 
 import argparse
@@ -110,7 +110,7 @@ def predicted(kind: str, turns: int, sampled: float, step: float, groups: int) -
         return turns * (sampled + step)
     if kind == "served":
         return turns * max(sampled, sampled / groups + step) + min(step, sampled)
-    return turns * max(sampled, 2 * step) + min(step, sampled)
+    return turns * (sampled + (step if step >= sampled else step / 2))
 
 
 def team(seed: int) -> TeamPlayers:

@@ -2,10 +2,12 @@
 
 While a group waits for its answers, those of others are sampled, or their joint actions played: in
 the thread of the caller, for all groups that have their answers, as one batch; or for each group in
-a thread, if the environments have `parallel_steps`, as those of servers do.
+a thread, if the environments have `parallel_steps`, as those of servers do. A batch waits for other
+groups as long as the last one took, so that slow steps are not made one by one.
 """
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -99,6 +101,7 @@ class _Growth:
         self._draws = [Random(seed) for seed in seeds]  # noqa: S311 - reproducible on purpose
         self._asked: dict[Future[dict[int, InfraError]], Group] = {}
         self._stepped: dict[Future[dict[int, InfraError]], Group] = {}
+        self._step_seconds = 0.0  # of the last step in the thread of the caller
 
     def ask(self, group: Group) -> None:
         """Ask the player of a group about its level, unless its trees have ended."""
@@ -112,13 +115,16 @@ class _Growth:
         """Go on until no tree grows any more."""
         while self._asked or self._stepped:
             done = wait([*self._asked, *self._stepped], return_when=FIRST_COMPLETED).done
+            if self._stepping is None:  # groups that come during a step would need another one
+                done = wait(self._asked, self._step_seconds).done
             for future in done:
                 self.errors |= future.result()
             answered = [self._asked.pop(each) for each in done if each in self._asked]
             stepped = [self._stepped.pop(each) for each in done if each in self._stepped]
             if self._stepping is None:
+                started = time.monotonic()
                 self.errors |= step_level(self._alive(answered))
-                stepped = answered
+                stepped, self._step_seconds = answered, time.monotonic() - started
             else:
                 for group in answered:
                     future = self._stepping.submit(step_level, self._alive([group]))

@@ -118,9 +118,9 @@ def play_both(env, num_steps=4):
 
 
 def test_reply_that_comes_after_the_deadline_is_asked_for_again(proxy):
-    late = iter([0.0, 0.0, 0.0, 3.0])
+    late = iter([0.0, 0.0, 0.0, 6.0])
     proxy.spoil = lambda size, answers: next(late, 0.0) if answers and size > 200 else 0.0
-    play_both(open_env(proxy, deadline_seconds=1))
+    play_both(open_env(proxy, deadline_seconds=4))
 
 
 def test_step_that_is_repeated_while_it_runs_is_run_once(proxy):
