@@ -75,7 +75,7 @@ def _short(value: float | Mapping[str, float], unit: str) -> str:
 
 
 def _ratio(row: Mapping[str, Any]) -> str:
-    return f"{row['ratio']}×" if "ratio" in row else ""
+    return f"{row['ratio']}×" if "ratio" in row else ""  # noqa: RUF001
 
 
 def table(machine: str, figures: Mapping[str, Any]) -> str:

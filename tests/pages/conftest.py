@@ -57,7 +57,7 @@ def runs(tmp_path_factory):
     with (folder / "magrpo-seed-1/evaluations.jsonl").open("w") as file:
         file.writelines(json.dumps({"iteration": n, **evaluated}) + "\n" for n in (0, 12))
     _evaluated_run(folder / "workflow", "mlrl/math-v1", "--env.workflow", "critic")
-    _evaluated_run(folder / "blocks", "mlrl/housebuild-v0", "--env.source", "procedural")
+    _evaluated_run(folder / "worlds", "mlrl/housebuild-v0", "--env.source", "procedural")
     _output("bench", "run", "--suite", "smoke", "--actor", "random", "--run-dir", folder / "smoke",
             "--only", "mlrl/story-v1", "mlrl/math-v1")  # fmt: skip
     _output("bench", "crossplay", "mlrl/nim-v0", "--actors", "script:random", "script:perfect",
@@ -141,7 +141,7 @@ def addresses(runs, monitor, files):
         "bench overview": f"{monitor}/run?run=smoke",
         "crossplay": f"{monitor}/run?run=nim",
         "workflow": f"{monitor}/episode?run=workflow&source=evaluation&key=0-0",
-        "blocks": f"{monitor}/episode?run=blocks&source=evaluation&key=0-0",
+        "blocks": f"{monitor}/episode?run=worlds&source=evaluation&key=0-0",
         "evaluation": f"{monitor}/episodes?run=magrpo-seed-1&source=evaluation",
         "leaderboard": f"{files}/leaderboard/index.html",
         "transcripts": f"{files}/leaderboard/transcripts/coding--concatenation.html",

@@ -83,9 +83,7 @@ def test_long_names_that_differ_at_their_end_are_told_apart():
     names = ["verifier_debater_1", "verifier_debater_2"]
     nodes = [{**FACTS["nodes"][0], "name": name, "reads": []} for name in names]
     picture = str(workflow_picture({"nodes": nodes, "steps": [{"nodes": names, "rounds": 1}]}))
-    assert {"verifier…bater_1", "verifier…bater_2"} <= set(
-        re.findall(">([^<>]+)</text>", picture)
-    )
+    assert {"verifier…bater_1", "verifier…bater_2"} <= set(re.findall(">([^<>]+)</text>", picture))
 
 
 def test_the_workflow_of_an_episode_is_that_of_its_last_turn():
