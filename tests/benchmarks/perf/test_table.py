@@ -38,7 +38,7 @@ def results(tmp_path):
 def test_the_table_holds_both_sides_and_the_ratio(results, tmp_path):
     write_page(results, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
-    assert "| A step | seconds | 2 s [1.5, 2.5] | 6 s [5, 7] (them) | 3.0× | 0.5 |" in page
+    assert "| A step | seconds | 2 s [1.5, 2.5] | 6 s [5, 7] (them) | 3.0\u00d7 | 0.5 |" in page
     assert "| A step | packages | 7 |  |  | 0.5 |" in page
 
 
