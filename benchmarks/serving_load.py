@@ -20,6 +20,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import mlrl_envs
 
@@ -149,7 +150,7 @@ def _memory(sessions: int) -> dict[str, float]:
     """Return the figures of a server whose clients close nothing."""
     found = {}
     with Server("--max-sessions", "2000") as server:
-        envs = mlrl_envs.make_vec(f"remote://{server.address}/{ENV_ID}", 1_000).envs
+        envs: Sequence[Any] = mlrl_envs.make_vec(f"remote://{server.address}/{ENV_ID}", 1_000).envs
         for number in range(1, sessions // 1_000 + 1):
             mlrl_envs.reset_many(envs, range(1_000), [None] * 1_000)
             for env in envs:
