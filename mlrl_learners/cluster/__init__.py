@@ -1,6 +1,7 @@
 """Sampling by processes that Ray starts, on one machine or on a cluster.
 
 - `blueprint`: what a process needs to build a copy of a model, and weights as arrays
+- `workers`: what is asked of a process: batches, answers and faults
 - `sampler_worker`: the process, which answers batches of prompts
 - `sampler_pool`: deals batches to processes, and replaces processes that end or hang
 - `ray_session`, `ray_workers`: the only modules that know Ray

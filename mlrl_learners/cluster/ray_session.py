@@ -48,13 +48,13 @@ def open_ray(config: RayConfig) -> Iterator[Any]:
         ray = _package()
         if ray.is_initialized():
             raise ConfigError("Ray is in use in this process: call ray.shutdown() first")
+        stack.callback(ray.shutdown)  # also of what a start that failed has left
         try:
             ray.init(**_arguments(config, folder))
-        except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
+        except Exception as error:  # a node that is late raises `Exception` itself
             reason = " ".join(str(error).split())[:300]
             where = f"at {config.address}" if config.address else "on this machine"
             raise SamplerError(f"Ray does not start {where}: {reason}") from error
-        stack.callback(ray.shutdown)
         _check_size(ray, config)
         yield ray
 

@@ -7,8 +7,8 @@ must count the attempts at each batch.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mlrl_learners.cluster.sampler_pool import Call, JobFailedError
 from mlrl_learners.cluster.sampler_worker import ModelSource, SamplerWorker
+from mlrl_learners.cluster.workers import Call, JobFailedError
 
 if TYPE_CHECKING:
     from mlrl_learners.cluster.blueprint import PackedWeights

@@ -4,8 +4,8 @@ The batch of a process that ended or hung is given to another one. As answers do
 process, a run does not notice. A batch that fails `max_attempts` times, or a pool without a
 process that starts, ends in a `SamplerError`; it never becomes a reward.
 
-Weights are kept by version until `keep_from` drops them. The batches of several threads share the
-processes in the order of the calls; one of the threads waits for all of them.
+The batches of several threads share the processes, those for the oldest weights first; one of the
+threads waits for all of them.
 """
 
 import threading
@@ -13,104 +13,26 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from mlrl_learners.cluster.workers import Answer, Call, JobFailedError, Workers
 from mlrl_learners.errors import SamplerError
 
 if TYPE_CHECKING:
     from mlrl_learners.cluster.blueprint import PackedWeights
     from mlrl_learners.config.ray import RayConfig
-    from mlrl_learners.engine import SampledTokens
-    from mlrl_learners.engine.jobs import SamplingJob
 
-__all__ = ["Answer", "Call", "JobFailedError", "SamplerPool", "Workers"]
+__all__ = ["SamplerPool"]
 
 LOOK_SECONDS = 0.05  # between two looks at batches that other threads have dealt
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Answers to a batch.
-
-    Attributes:
-        version: Version of the weights that sampled; None for a model that is not trained.
-        process: Id of the process.
-        samples: Answers to each prompt of the batch.
-    """
-
-    version: int | None
-    process: int
-    samples: "list[list[SampledTokens]]"
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One batch for one model.
-
-    Attributes:
-        key: The model.
-        version: Version of its weights; None for a model that is not trained.
-        job: The batch.
-    """
-
-    key: str
-    version: int | None
-    job: "SamplingJob"
-
-    def __str__(self) -> str:
-        """Describe the batch in an error message."""
-        job, longest = self.job, max(map(len, self.job.prompts), default=0)
-        found = f"a batch of {len(job.prompts)} prompts of up to {longest} tokens"
-        return f"{found}, {job.num_samples} answers each, of version {self.version}"
-
-
-class JobFailedError(Exception):
-    """The process of a task ended, or the task raised an error.
-
-    Args:
-        reason: What happened, in one line.
-        is_alive: Whether the process can go on.
-    """
-
-    def __init__(self, reason: str, *, is_alive: bool = False) -> None:
-        super().__init__(reason)
-        self.is_alive = is_alive
-
-
-class Workers(Protocol):
-    """How processes are started and asked; `mlrl_learners.cluster.ray_workers` asks Ray."""
-
-    def put(self, weights: "PackedWeights") -> Any:  # noqa: ANN401 - a reference of the backend
-        """Return a reference to weights that every process can read."""
-
-    def start(self) -> Any:  # noqa: ANN401
-        """Start a process and return its handle, before it is ready."""
-
-    def ready(self, worker: Any) -> Any:  # noqa: ANN401
-        """Return the task that ends when a process is ready."""
-
-    def answer(self, worker: Any, call: Call, weights: Any) -> Any:  # noqa: ANN401
-        """Return the task of a batch; `weights` is a reference, or None."""
-
-    def wait(self, tasks: Sequence[Any], seconds: float) -> list[Any]:
-        """Return the tasks that have ended, after at most so many seconds without one."""
-
-    def result(self, task: Any) -> Any:  # noqa: ANN401
-        """Return the result of a task that has ended.
-
-        Raises:
-            JobFailedError: If its process ended, or it raised an error.
-        """
-
-    def stop(self, worker: Any) -> None:  # noqa: ANN401
-        """Kill a process."""
-
-
 @dataclass(eq=False)
 class _Round:
-    """State of one call of `sample`."""
+    """State of one call of `sample`, with the oldest version that it asks for."""
 
     calls: Sequence[Call]
+    version: int
     waiting: deque[int]
     answers: dict[int, Answer] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
@@ -161,9 +83,8 @@ class SamplerPool:
         return self._workers.result(self._weights[key, version])  # type: ignore[no-any-return]
 
     def keep_from(self, version: int) -> None:
-        """Drop the weights of all earlier versions."""
-        for place in [place for place in self._weights if place[1] < version]:
-            del self._weights[place]
+        """Drop the weights of all earlier versions, which are kept until then."""
+        self._weights = {at: kept for at, kept in self._weights.items() if at[1] >= version}
 
     def sample(self, calls: Sequence[Call]) -> list[Answer]:
         """Return the answers to each batch, in order.
@@ -176,9 +97,11 @@ class SamplerPool:
             if version is not None and (key, version) not in self._weights:
                 kept = sorted(self.versions)
                 raise SamplerError(f"weights of version {version} are not kept, got {kept}")
-        current = _Round(calls, deque(range(len(calls))))
+        oldest = min((call.version or 0 for call in calls), default=0)
+        current = _Round(calls, oldest, deque(range(len(calls))))
         with self._changed:
             self._rounds.append(current)
+            self._rounds.sort(key=lambda each: each.version)  # what the learner waits for first
             try:
                 while len(current.answers) < len(calls):
                     self._deal()
@@ -254,9 +177,9 @@ class SamplerPool:
         self._idle.append(task.worker)
         if task.batch is None:
             self._failed_starts = 0
-        else:
-            current, number = task.batch
-            current.answers[number] = result
+            return
+        current, number = task.batch
+        current.answers[number] = result
 
     def _count(self, task: _Task, reason: str) -> None:
         """Count a failed attempt, and give the batch back unless it was the last one."""
@@ -276,8 +199,8 @@ class SamplerPool:
                 f"{current.calls[number]} failed in {failures} processes: {reason}; it may "
                 "need more memory or a larger ray.job_seconds"
             )
-            return
-        current.waiting.append(number)
+        else:
+            current.waiting.append(number)
 
     def _start(self) -> None:
         if self._broken:

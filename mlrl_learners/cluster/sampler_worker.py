@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlrl_learners.cluster.sampler_pool import Answer
+from mlrl_learners.cluster.workers import Answer
 
 if TYPE_CHECKING:
     from mlrl_learners.cluster.blueprint import Blueprint, PackedWeights

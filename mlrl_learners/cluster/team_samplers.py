@@ -26,8 +26,9 @@ from mlrl_learners.cluster.blueprint import (
 )
 from mlrl_learners.cluster.ray_session import open_ray
 from mlrl_learners.cluster.ray_workers import RayWorkers
-from mlrl_learners.cluster.sampler_pool import Call, SamplerPool
+from mlrl_learners.cluster.sampler_pool import SamplerPool
 from mlrl_learners.cluster.sampler_worker import ModelSource
+from mlrl_learners.cluster.workers import Call
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.engine import SampledTokens

@@ -17,6 +17,7 @@ from typing import Any
 from mlrl_envs.errors import InfraError
 from mlrl_learners.play.branches import Branch, grow
 from mlrl_learners.play.levels import answer_level, step_level
+from mlrl_learners.play.steps import LOCAL_STEPS
 from mlrl_learners.selfplay.seats import Seats
 from mlrl_learners.types import Actor, RolloutConfig
 
@@ -122,9 +123,10 @@ class _Growth:
             answered = [self._asked.pop(each) for each in done if each in self._asked]
             stepped = [self._stepped.pop(each) for each in done if each in self._stepped]
             if self._stepping is None:
-                started = time.monotonic()
-                self.errors |= step_level(self._alive(answered))
-                stepped, self._step_seconds = answered, time.monotonic() - started
+                with LOCAL_STEPS:
+                    started = time.monotonic()
+                    self.errors |= step_level(self._alive(answered))
+                    stepped, self._step_seconds = answered, time.monotonic() - started
             else:
                 for group in answered:
                     future = self._stepping.submit(step_level, self._alive([group]))

@@ -4,6 +4,7 @@ Works with any PettingZoo parallel environment whose observations and actions ar
 Environments need not be picklable, but their results must be.
 """
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from mlrl_learners.processes.work_sharing import gather, spread
 from mlrl_learners.types import AgentID
 
 __all__ = [
+    "LOCAL_STEPS",
     "EnvReset",
     "EnvStep",
     "acting_observations",
@@ -25,6 +27,8 @@ __all__ = [
     "step_everywhere",
 ]
 
+LOCAL_STEPS = threading.Lock()
+"""Held by the thread that resets or steps environments of this process, which may share state."""
 T = TypeVar("T")
 Infos = Mapping[AgentID, Mapping[str, Any]]
 

@@ -8,6 +8,7 @@ With several processes, whole groups are divided between them, each played by on
 group is played in step, each environment in one of them.
 """
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -16,6 +17,7 @@ from mlrl_envs.errors import InfraError
 from mlrl_learners.play.branches import Branch, freeze
 from mlrl_learners.play.growth import Group, grow_groups
 from mlrl_learners.play.steps import (
+    LOCAL_STEPS,
     EnvReset,
     has_artificial_limit,
     reset_everywhere,
@@ -99,12 +101,18 @@ def play_trees(
 
 def _reset(trees: Sequence[Tree], numbers: Sequence[int]) -> dict[int, EnvReset | InfraError]:
     chosen = [trees[number] for number in numbers]
-    found = reset_everywhere(
-        [tree.env for tree in chosen],
-        [tree.options for tree in chosen],
-        [tree.seed for tree in chosen],
-    )
+    with contextlib.nullcontext() if _are_parallel(chosen) else LOCAL_STEPS:
+        found = reset_everywhere(
+            [tree.env for tree in chosen],
+            [tree.options for tree in chosen],
+            [tree.seed for tree in chosen],
+        )
     return dict(zip(numbers, found, strict=True))
+
+
+def _are_parallel(trees: Sequence[Tree]) -> bool:
+    """Return whether their environments may be reset and stepped in several threads at a time."""
+    return all(getattr(tree.env, "parallel_steps", False) for tree in trees)
 
 
 def _groups(
@@ -147,7 +155,7 @@ def _play(
         config,
         [tree.seats for tree in trees],
         [tree.seed for tree in trees],
-        in_threads=all(getattr(tree.env, "parallel_steps", False) for tree in trees),
+        in_threads=_are_parallel(trees),
     )
     found: dict[int, Rollout | FailedEpisode] = {}
     for number, reset in resets.items():

@@ -1,16 +1,19 @@
 """Rollouts that are collected ahead of the updates: iteration j by the weights of update j - 1 - K.
 
-A thread collects in the order of the iterations and drops nothing. It waits for the version that an
-iteration is due, so that it is ahead by K + 1 iterations at most, and the run is the same however
-long either side takes. All draws follow from the seed and the iteration; a checkpoint keeps the
-versions that later iterations are due, so that a resumed run collects the same.
+An iteration is collected as soon as the version that it is due is published, so that up to K + 1
+iterations are collected at the same time, each in a thread of its own; nothing is dropped. All
+draws follow from the seed and the iteration, so that the run is the same however long either side
+takes. A checkpoint keeps the versions that later iterations are due, so that a resumed run collects
+the same.
 
 Source: one-step off-policy training (arXiv 2410.18252).
 """
 
+import contextlib
 import threading
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +25,8 @@ from mlrl_learners.training.train_plan import TrainPlan
 from mlrl_learners.types import Learner
 
 if TYPE_CHECKING:
-    from mlrl_learners.cluster.team_samplers import TeamSamplers
+    from mlrl_learners.algorithms.team import Team
+    from mlrl_learners.cluster.team_samplers import SampledVersion, TeamSamplers
 
 __all__ = ["LaggedRollouts"]
 
@@ -31,7 +35,7 @@ LOOK_SECONDS = 1.0  # between two looks whether the run has ended
 
 
 class LaggedRollouts(RolloutSource):
-    """Collects rollouts in a thread, ahead of the updates.
+    """Collects rollouts in threads, ahead of the updates.
 
     Args:
         plan: Arguments of the run, with the lag.
@@ -51,13 +55,12 @@ class LaggedRollouts(RolloutSource):
     ) -> None:
         super().__init__(plan, learner, env, draw, samplers)
         self._samplers = samplers
-        self._player, self._version = samplers.player()
-        self._thread: threading.Thread | None = None
+        self._players = [_Player(*samplers.player()) for _ in range(plan.ray.lag + 1)]
+        self._threads: list[threading.Thread] = []
         self._changed = threading.Condition()
         self._found: dict[int, tuple[Collected, list[int], float]] = {}
         self._error: BaseException | None = None
         self._published, self._is_closed = -1, False
-        self._playing = threading.Lock()
         self._metrics: dict[str, float] = {}
 
     def begin(self, done: int, checkpoint: Path | None) -> None:
@@ -65,8 +68,10 @@ class LaggedRollouts(RolloutSource):
         if checkpoint is not None:
             self._samplers.load_versions(checkpoint, range(self._due(done + 1), done))
         self.publish(done)
-        self._thread = threading.Thread(target=self._run, args=(done + 1,), daemon=True)
-        self._thread.start()
+        for number, player in enumerate(self._players, start=1):
+            thread = threading.Thread(target=self._run, args=(player, done + number), daemon=True)
+            self._threads.append(thread)
+            thread.start()
 
     def publish(self, done: int) -> None:
         """Take the weights of the learner after so many iterations."""
@@ -92,9 +97,13 @@ class LaggedRollouts(RolloutSource):
         }
         return found
 
-    def pause(self) -> AbstractContextManager[object]:
-        """Return a context that waits for the iteration that is collected, and holds the next."""
-        return self._playing
+    @contextlib.contextmanager
+    def pause(self) -> Iterator[None]:
+        """Wait for the iterations that are being collected, and hold the next inside the block."""
+        with contextlib.ExitStack() as stack:
+            for player in self._players:
+                stack.enter_context(player.plays)
+            yield
 
     def metrics(self, iteration: int) -> dict[str, float]:
         """Return the metrics of the samplers in an iteration, which has been collected."""
@@ -112,28 +121,29 @@ class LaggedRollouts(RolloutSource):
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-        self._samplers.pool.close()  # ends what the thread waits for
-        if self._thread is not None:
-            self._thread.join()
+        self._samplers.pool.close()  # ends what the threads wait for
+        for thread in self._threads:
+            thread.join()
 
     def _due(self, iteration: int) -> int:
         """Return the version that samples an iteration."""
         return max(0, iteration - 1 - self.plan.ray.lag)
 
-    def _run(self, first: int) -> None:
+    def _run(self, player: "_Player", first: int) -> None:
+        """Collect every (K + 1)-th iteration from the first on."""
         try:
-            for iteration in range(first, self.plan.iterations + 1):
+            for iteration in range(first, self.plan.iterations + 1, len(self._players)):
                 waited = self._wait_for_weights(self._due(iteration))
                 if self._is_closed:
                     return
-                with self._playing:
-                    found = self._collect(iteration)
+                with player.plays:
+                    found = self._collect(player, iteration)
                 with self._changed:
-                    self._found[iteration] = (found, self._version.take(), waited)
+                    self._found[iteration] = (found, player.version.take(), waited)
                     self._changed.notify_all()
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             with self._changed:
-                self._error = error
+                self._error = self._error or error
                 self._changed.notify_all()
 
     def _wait_for_weights(self, version: int) -> float:
@@ -144,8 +154,23 @@ class LaggedRollouts(RolloutSource):
                 self._changed.wait(LOOK_SECONDS)
         return time.perf_counter() - started
 
-    def _collect(self, iteration: int) -> Collected:
-        self._version.number = self._due(iteration)
-        with self._player.sampling_seed(derive_seed(self.plan.seed, iteration, SEED_PART)):
-            player = self._player  # a team without `update`, which collecting does not call
-            return collect_tasks(self.plan, player, self.env, self.draw, iteration)  # type: ignore[arg-type]
+    def _collect(self, player: "_Player", iteration: int) -> Collected:
+        player.version.number = self._due(iteration)
+        team = player.team  # without `update`, which collecting does not call
+        with team.sampling_seed(derive_seed(self.plan.seed, iteration, SEED_PART)):
+            return collect_tasks(self.plan, team, self.env, self.draw, iteration)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Player:
+    """What collects in one thread.
+
+    Attributes:
+        team: Copy of the team that only plays.
+        version: The version that it samples from.
+        plays: Held while it collects.
+    """
+
+    team: "Team"
+    version: "SampledVersion"
+    plays: threading.Lock = field(default_factory=threading.Lock)

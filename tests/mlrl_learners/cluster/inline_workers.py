@@ -4,8 +4,8 @@ import contextlib
 from dataclasses import dataclass, field
 
 from mlrl_learners.cluster import team_samplers
-from mlrl_learners.cluster.sampler_pool import JobFailedError
 from mlrl_learners.cluster.sampler_worker import SamplerWorker
+from mlrl_learners.cluster.workers import JobFailedError
 
 
 @dataclass

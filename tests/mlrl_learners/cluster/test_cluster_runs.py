@@ -1,10 +1,14 @@
 """Whole runs whose samplers are in this process: what Ray adds is tested in `test_ray_runs`."""
 
 import json
+import threading
+import time
 
 import pytest
 
 from mlrl_learners.errors import InfraError, RunDirError
+from mlrl_learners.play import growth
+from mlrl_learners.training import lagged_rollouts
 from tests.mlrl_learners.cluster.cluster_runs import CORRECTED, assert_equal, lines, train
 from tests.mlrl_learners.cluster.inline_workers import use
 
@@ -60,10 +64,33 @@ def test_with_lag_every_iteration_is_sampled_by_the_version_it_is_due(tmp_path, 
     made = use(monkeypatch)
     train(tmp_path / "run", iterations=5, options=CORRECTED, train={"eval_every": 0}, lag=lag)
     asked = [version for _, version in made[0].asked]
-    assert asked == sorted(asked)
     assert sorted(set(asked)) == list(range(5 - lag))
     ages = [line["sampler/policy_age"] for line in raw(tmp_path / "run/metrics.jsonl")]
     assert ages == [float(min(lag, number)) for number in range(5)]
+
+
+def test_with_lag_iterations_are_collected_at_the_same_time_and_stepped_by_one_thread(
+    tmp_path, monkeypatch
+):
+    together, stepping = threading.Barrier(3), threading.Lock()
+    collect, step = lagged_rollouts.collect_tasks, growth.step_level
+
+    def collect_together(plan, team, env, draw, iteration):
+        if iteration <= 3:
+            together.wait(60)
+        return collect(plan, team, env, draw, iteration)
+
+    def step_alone(level):
+        assert stepping.acquire(blocking=False)
+        time.sleep(0.01)
+        stepping.release()
+        return step(level)
+
+    monkeypatch.setattr(lagged_rollouts, "collect_tasks", collect_together)
+    monkeypatch.setattr(growth, "step_level", step_alone)
+    use(monkeypatch)
+    train(tmp_path / "run", iterations=4, options=CORRECTED, train={"eval_every": 0}, lag=2)
+    assert len(lines(tmp_path / "run/metrics.jsonl")) == 4
 
 
 @pytest.mark.parametrize("options", [CORRECTED, {**CORRECTED, **LORA}], ids=["whole", "lora"])

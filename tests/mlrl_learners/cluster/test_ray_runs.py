@@ -16,8 +16,9 @@ import pytest
 
 from mlrl_learners.cluster.ray_session import open_ray
 from mlrl_learners.cluster.ray_workers import RayWorkers
-from mlrl_learners.cluster.sampler_pool import Call, SamplerPool
+from mlrl_learners.cluster.sampler_pool import SamplerPool
 from mlrl_learners.cluster.team_samplers import open_samplers
+from mlrl_learners.cluster.workers import Call
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.engine import SamplingConfig
 from mlrl_learners.engine.jobs import SamplingJob

@@ -6,7 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mlrl_learners.cluster.sampler_pool import Answer, Call, SamplerPool
+from mlrl_learners.cluster.sampler_pool import SamplerPool
+from mlrl_learners.cluster.workers import Answer, Call
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.engine import SamplingConfig
 from mlrl_learners.engine.jobs import SamplingJob
