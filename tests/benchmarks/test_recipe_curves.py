@@ -1,8 +1,13 @@
+import dataclasses
 import json
+import re
 
 import pytest
+from transformers import AutoModelForCausalLM
 
+import mlrl_envs
 from benchmarks import recipe_curves
+from benchmarks.games.model import word_tokenizer
 from benchmarks.recipe_tasks import DEFAULT, TASKS, run_config
 from mlrl_learners.config.run import load_config
 
@@ -48,14 +53,47 @@ def test_a_recipe_without_runs_of_the_default_has_no_gain():
 @pytest.fixture
 def small(monkeypatch):
     """Tasks of one update with a tiny model."""
-    import dataclasses
-
     imitation = dataclasses.replace(TASKS["math"].imitation, demonstrations=8, iterations=1)
     options = {"sampling": {"max_new_tokens": 4}, "optimizer": {"lr": 1e-4}}
-    plan = dataclasses.replace(TASKS["math"], iterations=1, answers=4, eval_tasks=2,
-                               learner=options, imitation=imitation)  # fmt: skip
+    changes = {"iterations": 1, "answers": 4, "eval_tasks": 2, "model": "tiny-random"}
+    plan = dataclasses.replace(TASKS["math"], learner=options, imitation=imitation, **changes)
     monkeypatch.setattr(recipe_curves, "TASKS", {"math": plan})
-    monkeypatch.setattr(recipe_curves, "MODEL", "tiny-random")
+
+
+def test_a_small_model_reads_the_problem_and_the_own_role_alone():
+    plan = TASKS["small-math"]
+    env = mlrl_envs.make(plan.env_id, split="eval", **plan.env)
+    observations, _ = env.reset(seed=0)
+    tokenizer = word_tokenizer(observations.values(), plan.model.unread, digits=True)
+    for agent, text in observations.items():
+        question = re.search(r"What is (.*)\?", text)[1]
+        read = tokenizer.decode(tokenizer(text)["input_ids"])
+        assert read.split() == [*question.split(), agent]
+
+
+def test_every_reference_solution_survives_the_tokenizer_of_a_small_model():
+    plan = TASKS["small-math"]
+    env = mlrl_envs.make(plan.env_id, split="eval", **plan.env)
+    answers = [f"{task.solution}\nAnswer: {task.answer}" for task in env.family.tasks]
+    tokenizer = word_tokenizer(answers, plan.model.unread, digits=True)
+    assert any("-" in task.answer for task in env.family.tasks)
+    for answer in answers:
+        ids = tokenizer(answer)["input_ids"]
+        assert tokenizer.decode(ids, skip_special_tokens=True) == answer
+        assert len(ids) < plan.learner["sampling"]["max_new_tokens"]
+
+
+def test_a_small_model_starts_from_the_problems_of_all_variants(tmp_path, monkeypatch):
+    plan = TASKS["small-math"]
+    imitation = dataclasses.replace(plan.imitation, demonstrations=2, iterations=1)
+    plan = dataclasses.replace(plan, imitation=imitation)
+    monkeypatch.setattr(recipe_curves, "TASKS", {"small-math": plan})
+    start = recipe_curves._imitated("small-math", tmp_path)
+    assert AutoModelForCausalLM.from_pretrained(start).config.hidden_size == 64
+    lines = (tmp_path / "small-math-references.jsonl").read_text().splitlines()
+    shown = {turn["observations"]["solver"] for line in lines
+             for turn in json.loads(line).get("turns", [])}  # fmt: skip
+    assert len(shown) == 2 * len(plan.imitation.variants)
 
 
 def test_figures_are_added_to_those_that_are_published(tmp_path, monkeypatch):
