@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mlrl_envs
 from benchmarks import curves
 from benchmarks.games.model import save_model
 from benchmarks.games.play import texts_of
@@ -165,7 +166,7 @@ def _imitated(task: str, runs: Path) -> str | None:
         return str(plan.model)
     file, run_dir = runs / f"{task}-references.jsonl", runs / f"{task}-sft"
     if not file.exists():
-        _collect(plan, plan.imitation, file)
+        _write_references(plan, plan.imitation, file)
     model = plan.model if isinstance(plan.model, str) else _small(plan.model, file, runs / task)
     examples = {"examples": {"episodes": str(file), "filter_reward": None}}
     options = merge_options(SHARED, plan.learner, plan.imitation.options, examples)
@@ -177,22 +178,23 @@ def _imitated(task: str, runs: Path) -> str | None:
     return str(_weights(run_dir, plan.imitation.iterations))
 
 
-def _collect(plan: Task, imitation: Imitation, file: Path) -> None:
-    """Write reference solutions of all variants to a file."""
-    from mlrl_learners.cli import main as mlrl
-
+def _write_references(plan: Task, imitation: Imitation, file: Path) -> None:
+    """Write the reference solutions of the first training tasks of all variants."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    text = ""
     partial = file.with_suffix(".partial")
-    for variant in imitation.variants:
-        partial.unlink(missing_ok=True)
-        given = {**plan.env, **variant}
-        words = [word for name, value in given.items() for word in (f"--env.{name}", str(value))]
-        if mlrl(["collect", plan.env_id, "--actor", "reference", "--tasks",
-                 str(imitation.demonstrations), "--out", str(partial), *words]):  # fmt: skip
-            raise RuntimeError(f"reference solutions of {plan.env_id} could not be collected")
-        text += partial.read_text(encoding="utf-8")
-    partial.write_text(text, encoding="utf-8")
+    with partial.open("w", encoding="utf-8") as lines:
+        for variant in imitation.variants:
+            env: Any = mlrl_envs.make(plan.env_id, **{**plan.env, **variant, "split": "train"})
+            family = env.family
+            for task in family.tasks[: imitation.demonstrations]:
+                answers = dict(family.reference(task))
+                turn = {
+                    "observations": {agent: family.prompt(task, agent) for agent in answers},
+                    "actions": answers,
+                    "finish_reasons": dict.fromkeys(answers, "stop"),
+                }
+                lines.write(json.dumps({"return": 1.0, "turns": [turn]}) + "\n")
+            env.close()
     partial.rename(file)
 
 

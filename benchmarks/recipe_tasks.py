@@ -13,7 +13,7 @@ __all__ = ["DEFAULT", "SHARED", "SMOLLM", "TASKS", "Imitation", "SmallModel", "T
 
 DEFAULT = "magrpo"
 SMOLLM = "smollm2-135m-instruct"
-IMITATED = 4  # problem seeds of `small-math` that are imitated; recipes train on the next one
+IMITATED = 12  # problem seeds of `small-math` that are imitated; recipes train on the next one
 SHARED: Mapping[str, Any] = {
     "team": {"share_weights": True},
     "compute": {"precision": "bf16", "micro_batch_tokens": 2048},
@@ -122,7 +122,7 @@ TASKS: Mapping[str, Task] = {
             "compute": {"precision": "float32", "micro_batch_tokens": 16384, "max_rows": 512},
         },
         iterations=24,
-        answers=64,
+        answers=128,
         eval_tasks=None,
         eval_samples=1,
         imitation=Imitation(
@@ -131,7 +131,7 @@ TASKS: Mapping[str, Task] = {
                 "optimizer": {"lr": 3e-3, "schedule": "linear"},
             },
             demonstrations=1000,
-            iterations=1000,
+            iterations=1200,
             variants=tuple({"problem_seed": seed} for seed in range(IMITATED)),
         ),
         model=SmallModel(

@@ -9,7 +9,9 @@ import mlrl_envs
 from benchmarks import recipe_curves
 from benchmarks.games.model import word_tokenizer
 from benchmarks.recipe_tasks import DEFAULT, TASKS, run_config
+from mlrl_envs.datasets.math import load_problems
 from mlrl_learners.config.run import load_config
+from mlrl_learners.runs.demonstrations import read_demonstrations
 
 NAMES = (DEFAULT, *recipe_curves.RECIPES)
 
@@ -83,17 +85,35 @@ def test_every_reference_solution_survives_the_tokenizer_of_a_small_model():
         assert len(ids) < plan.learner["sampling"]["max_new_tokens"]
 
 
-def test_a_small_model_starts_from_the_problems_of_all_variants(tmp_path, monkeypatch):
+def test_a_small_model_imitates_what_agents_read_in_problems_of_all_variants(tmp_path, monkeypatch):
     plan = TASKS["small-math"]
     imitation = dataclasses.replace(plan.imitation, demonstrations=2, iterations=1)
-    plan = dataclasses.replace(plan, imitation=imitation)
-    monkeypatch.setattr(recipe_curves, "TASKS", {"small-math": plan})
+    monkeypatch.setattr(
+        recipe_curves, "TASKS", {"small-math": dataclasses.replace(plan, imitation=imitation)}
+    )
     start = recipe_curves._imitated("small-math", tmp_path)
     assert AutoModelForCausalLM.from_pretrained(start).config.hidden_size == 64
-    lines = (tmp_path / "small-math-references.jsonl").read_text().splitlines()
-    shown = {turn["observations"]["solver"] for line in lines
-             for turn in json.loads(line).get("turns", [])}  # fmt: skip
-    assert len(shown) == 2 * len(plan.imitation.variants)
+    shown = {each.observation: each.actions["solver"]
+             for each in read_demonstrations(tmp_path / "small-math-references.jsonl")
+             if each.agent == "solver"}  # fmt: skip
+    assert len(shown) == 2 * len(imitation.variants)
+    for variant in imitation.variants:
+        env = mlrl_envs.make(plan.env_id, **{**plan.env, **variant}, split="train")
+        observations, _ = env.reset(options={"task_index": 1})
+        assert shown[observations["solver"]] == env.reference_actions()["solver"]
+
+
+def test_no_held_out_problem_is_imitated():
+    plan = TASKS["small-math"]
+    seeds = [variant["problem_seed"] for variant in plan.imitation.variants]
+    imitated, held_out = (
+        {task.question for seed in kept
+         for task in load_problems(split, seed=seed, topics=("arithmetic",), levels=(1,))}
+        for split, kept in (("train", seeds), ("eval", [plan.env["problem_seed"]]))
+    )  # fmt: skip
+    assert plan.env["problem_seed"] not in seeds
+    assert len(imitated) > 8000
+    assert not imitated & held_out
 
 
 def test_figures_are_added_to_those_that_are_published(tmp_path, monkeypatch):
