@@ -1,16 +1,18 @@
-"""Recipes on language: stories and arithmetic with SmolLM2, at equal numbers of sampled answers.
+"""Recipes on language: stories and arithmetic, at equal numbers of sampled answers.
 
-    python -m benchmarks.recipe_curves [--tasks story math] [--recipes drmas c3] [--seeds 0 1 2]
-        [--runs runs/recipe_curves] [--gather-only] [--publish]
+    python -m benchmarks.recipe_curves [--tasks story small-math] [--recipes drmas c3]
+        [--seeds 0 1 2] [--runs runs/recipe_curves] [--gather-only] [--publish]
 
 Each recipe trains two agents with one set of weights, with the options that make the recipe; task,
-model, lengths, learning rate and number of answers are the same for all. Arithmetic starts from
-weights that `sft` trained on reference solutions. Finished runs are kept and interrupted runs are
-resumed; `--publish` adds their figures to those of `benchmarks/recipe_curves.json`, so that a part
-of the runs can be repeated. The gain is the difference from `magrpo` at the same seed. On a
-processor with bfloat16 products a run takes four minutes of a core, all of them two and a half
-hours. Without them (AVX2) it is about ten times as long: an update of `sft` takes 20 seconds, and
-there are 120 before the first run of arithmetic.
+model, lengths, learning rate and number of answers are the same for all. Stories (`story`) and
+arithmetic (`math`) are those of SmolLM2; `small-math` is the same arithmetic with a small Llama.
+Arithmetic starts from weights that `sft` trained on reference solutions, one set for all recipes
+and seeds. Finished runs are kept and interrupted runs are resumed; `--publish` adds their figures
+to those of `benchmarks/recipe_curves.json`, so that a part of the runs can be repeated. The gain is
+the difference from `magrpo` at the same seed. With SmolLM2 a run takes four minutes of a core with
+bfloat16 products, and all of them two and a half hours. Without them (AVX2) it is about ten times
+as long: an update of `sft` takes 20 seconds, and there are 120 before the first run of arithmetic.
+A run of `small-math` takes less than a minute on any core.
 """
 
 import argparse
@@ -20,9 +22,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mlrl_envs
 from benchmarks import curves
+from benchmarks.games.model import save_model
+from benchmarks.games.play import texts_of
 from benchmarks.perf.table import between
-from benchmarks.recipe_tasks import DEFAULT, SHARED, TASKS, run_config
+from benchmarks.recipe_tasks import (
+    DEFAULT,
+    SHARED,
+    TASKS,
+    Imitation,
+    SmallModel,
+    Task,
+    run_config,
+)
 from benchmarks.recipes import half_width
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
@@ -35,7 +48,6 @@ RESULTS = Path(__file__).with_name("recipe_curves.json")
 PAGE = curves.ROOT / "docs" / "learners.md"
 BEGIN, END = "<!-- recipe curves: begin -->", "<!-- recipe curves: end -->"
 RECIPES = ("humaneval-paper", "drmas", "c3", "spiral", "maporl")
-MODEL = "smollm2-135m-instruct"
 
 
 def rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -120,7 +132,9 @@ def _publish(records: Sequence[Mapping[str, Any]]) -> None:
     ordered = sorted(runs, key=lambda key: (list(TASKS).index(key[0]), order.index(key[1]), key[2]))
     whole = [runs[key] for key in ordered]
     found = rows(whole)
-    text = json.dumps({"model": MODEL, "rows": found, "runs": whole}, indent=1)
+    used = {run["task"]: TASKS[run["task"]].model for run in whole}
+    models = {task: each if isinstance(each, str) else each.name for task, each in used.items()}
+    text = json.dumps({"models": models, "rows": found, "runs": whole}, indent=1)
     RESULTS.write_text(text + "\n", encoding="utf-8")
     page = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(between(page, BEGIN, END, table(found)), encoding="utf-8")
@@ -147,29 +161,51 @@ def _train(task: str, recipe: str, seed: int, runs: Path) -> bool:
 
 def _imitated(task: str, runs: Path) -> str | None:
     """Return the model from which a task starts; None if its training was interrupted."""
-    from mlrl_learners.cli import main as mlrl
-
     plan = TASKS[task]
     if plan.imitation is None:
-        return MODEL
+        return str(plan.model)
     file, run_dir = runs / f"{task}-references.jsonl", runs / f"{task}-sft"
     if not file.exists():
-        runs.mkdir(parents=True, exist_ok=True)
-        words = [word for name, value in plan.env.items() for word in (f"--env.{name}", str(value))]
-        partial = file.with_suffix(".partial")
-        if mlrl(["collect", plan.env_id, "--actor", "reference", "--tasks",
-                 str(plan.imitation.demonstrations), "--out", str(partial), *words]):  # fmt: skip
-            raise RuntimeError(f"reference solutions of {plan.env_id} could not be collected")
-        partial.rename(file)
-    examples = {"episodes": str(file), "batch_size": 8, "filter_reward": None}
-    rate = {"optimizer": {"lr": plan.imitation.lr}}
-    options = merge_options(SHARED, plan.learner, {"examples": examples}, rate)
+        _write_references(plan, plan.imitation, file)
+    model = plan.model if isinstance(plan.model, str) else _small(plan.model, file, runs / task)
+    examples = {"examples": {"episodes": str(file), "filter_reward": None}}
+    options = merge_options(SHARED, plan.learner, plan.imitation.options, examples)
     train = TrainConfig(plan.imitation.iterations, checkpoint_every=plan.imitation.iterations)
     env = EnvConfig(plan.env_id, {"split": "train", **plan.env})
-    config = RunConfig(env, LearnerConfig("sft", MODEL, options), train=train)
+    config = RunConfig(env, LearnerConfig("sft", model, options), train=train)
     if not _finish(config, run_dir):
         return None
     return str(_weights(run_dir, plan.imitation.iterations))
+
+
+def _write_references(plan: Task, imitation: Imitation, file: Path) -> None:
+    """Write the reference solutions of the first training tasks of all variants."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    partial = file.with_suffix(".partial")
+    with partial.open("w", encoding="utf-8") as lines:
+        for variant in imitation.variants:
+            env: Any = mlrl_envs.make(plan.env_id, **{**plan.env, **variant, "split": "train"})
+            family = env.family
+            for task in family.tasks[: imitation.demonstrations]:
+                answers = dict(family.reference(task))
+                turn = {
+                    "observations": {agent: family.prompt(task, agent) for agent in answers},
+                    "actions": answers,
+                    "finish_reasons": dict.fromkeys(answers, "stop"),
+                }
+                lines.write(json.dumps({"return": 1.0, "turns": [turn]}) + "\n")
+            env.close()
+    partial.rename(file)
+
+
+def _small(model: SmallModel, file: Path, folder: Path) -> str:
+    """Return the folder of a small model with random weights, which is made if it is missing."""
+    if not folder.exists():
+        partial = folder.with_suffix(".partial")
+        save_model(partial, texts_of(file), model.size, seed=model.seed, unread=model.unread,
+                   digits=True)  # fmt: skip
+        partial.rename(folder)
+    return str(folder)
 
 
 def _finish(config: RunConfig, run_dir: Path) -> bool:

@@ -1,16 +1,19 @@
 """The tasks on which recipes are compared, and the configuration of a recipe on each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.games.model import ModelSize
 from benchmarks.recipes import recipe_options
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig, load_config
 
-__all__ = ["DEFAULT", "SHARED", "TASKS", "Task", "run_config"]
+__all__ = ["DEFAULT", "SHARED", "SMOLLM", "TASKS", "Imitation", "SmallModel", "Task", "run_config"]
 
 DEFAULT = "magrpo"
+SMOLLM = "smollm2-135m-instruct"
+IMITATED = 12  # problem seeds of `small-math` that are imitated; recipes train on the next one
 SHARED: Mapping[str, Any] = {
     "team": {"share_weights": True},
     "compute": {"precision": "bf16", "micro_batch_tokens": 2048},
@@ -22,14 +25,33 @@ class Imitation:
     """Training by `sft` on reference solutions before a recipe.
 
     Attributes:
-        demonstrations: Number of reference solutions.
-        iterations: Number of updates of 8 solutions.
-        lr: Learning rate.
+        options: Options of `sft`.
+        demonstrations: Number of tasks whose reference solutions are imitated, of each variant.
+        iterations: Number of updates.
+        variants: Options of the environment besides those of the task; all are of the train split.
     """
 
+    options: Mapping[str, Any]
     demonstrations: int
     iterations: int
-    lr: float
+    variants: tuple[Mapping[str, Any], ...] = ({},)
+
+
+@dataclass(frozen=True)
+class SmallModel:
+    """A small Llama with random weights, with the words and digits of the demonstrations.
+
+    Attributes:
+        name: What the results call it.
+        size: Its size.
+        unread: Regular expressions of text that it does not read.
+        seed: Seed of its weights.
+    """
+
+    name: str
+    size: ModelSize
+    unread: tuple[str, ...]
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -45,6 +67,7 @@ class Task:
         eval_tasks: Number of held-out tasks; None for all.
         eval_samples: Number of sampled episodes of each.
         imitation: Training before the recipe, if any.
+        model: The model, by name or made here; the latter needs `imitation`.
     """
 
     env_id: str
@@ -54,7 +77,8 @@ class Task:
     answers: int
     eval_tasks: int | None
     eval_samples: int
-    imitation: Imitation | None = field(default=None)
+    imitation: Imitation | None = None
+    model: str | SmallModel = SMOLLM
 
 
 TASKS: Mapping[str, Task] = {
@@ -83,7 +107,38 @@ TASKS: Mapping[str, Task] = {
         answers=32,
         eval_tasks=64,
         eval_samples=1,
-        imitation=Imitation(demonstrations=960, iterations=120, lr=5e-5),
+        imitation=Imitation(
+            {"examples": {"batch_size": 8}, "optimizer": {"lr": 5e-5}},
+            demonstrations=960,
+            iterations=120,
+        ),
+    ),
+    "small-math": Task(
+        "mlrl/math-v1",
+        {"max_turns": 1, "topics": ["arithmetic"], "levels": [1], "problem_seed": IMITATED},
+        {
+            "sampling": {"max_new_tokens": 20, "temperature": 1.0, "top_p": 1.0},
+            "optimizer": {"lr": 3e-4},
+            "compute": {"precision": "float32", "micro_batch_tokens": 16384, "max_rows": 512},
+        },
+        iterations=24,
+        answers=128,
+        eval_tasks=None,
+        eval_samples=1,
+        imitation=Imitation(
+            {
+                "examples": {"batch_size": 64},
+                "optimizer": {"lr": 3e-3, "schedule": "linear"},
+            },
+            demonstrations=1000,
+            iterations=1200,
+            variants=tuple({"problem_seed": seed} for seed in range(IMITATED)),
+        ),
+        model=SmallModel(
+            "a Llama with 2 layers of 64, random weights",
+            ModelSize(),
+            unread=(r"Problem: What is ", r"\?\n\nYou are ", r"\. A teammate[\s\S]*?<number>"),
+        ),
     ),
 }
 

@@ -1,8 +1,9 @@
 """A small Llama with one token per word of a game, saved as a folder that `transformers` loads.
 
 The weights are random and the words are those of given texts, so that nothing is downloaded. Line
-breaks and spaces are not tokens: views of games are read as sequences of words. Text that is the
-same in every prompt can be left out, which saves most of the computation of a small board.
+breaks and spaces are not tokens: views of games are read as sequences of words. For calculations
+each digit is a token instead, and white space belongs to the token after it. Text that is the same
+in every prompt can be left out, which saves most of the computation of a small board.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,7 @@ __all__ = ["ModelSize", "save_model", "word_tokenizer"]
 
 END, UNKNOWN = "<end>", "<unk>"
 WORDS = r"</?move>|\w+|[^\w\s]"
+DIGITS = r"\s*(?:</?move>|\d|[^\W\d]+|[^\w\s])"
 NOTES = "Your last answer named no legal move. was played for you. <move></move> . , ; : < > / ?"
 
 
@@ -42,6 +44,7 @@ def save_model(
     *,
     seed: int,
     unread: Sequence[str] = (),
+    digits: bool = False,
 ) -> None:
     """Write a random model and its tokenizer into a folder.
 
@@ -51,11 +54,12 @@ def save_model(
         size: Size of the model.
         seed: Seed of the weights.
         unread: Regular expressions of text that the tokenizer removes.
+        digits: Whether each digit is a token, see `word_tokenizer`.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = word_tokenizer(texts, unread)
+    tokenizer = word_tokenizer(texts, unread, digits=digits)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=size.hidden_size,
@@ -76,21 +80,26 @@ def save_model(
     tokenizer.save_pretrained(folder)
 
 
-def word_tokenizer(texts: Iterable[str], unread: Sequence[str] = ()) -> Any:  # noqa: ANN401 - untyped
+def word_tokenizer(
+    texts: Iterable[str], unread: Sequence[str] = (), *, digits: bool = False
+) -> Any:  # noqa: ANN401 - untyped
     """Return a tokenizer with one token per word, number, tag and punctuation mark of the texts.
 
     Args:
         texts: Texts with all words.
         unread: Regular expressions of text that has no tokens.
+        digits: Whether each digit is a token and tokens keep the white space before them, so that
+            numbers are decoded as they were written.
     """
-    from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
+    splits = [
+        (DIGITS if digits else WORDS, "isolated"),
+        (r"\s+\z" if digits else r"\s+", "removed"),
+    ]
     split = pre_tokenizers.Sequence(
-        [
-            pre_tokenizers.Split(Regex(WORDS), behavior="isolated"),
-            pre_tokenizers.Split(Regex(r"\s+"), behavior="removed"),
-        ]
+        [pre_tokenizers.Split(Regex(pattern), behavior=behavior) for pattern, behavior in splits]
     )
     read = normalizers.Sequence([normalizers.Replace(Regex(pattern), " ") for pattern in unread])
     words: dict[str, None] = {}
@@ -101,6 +110,8 @@ def word_tokenizer(texts: Iterable[str], unread: Sequence[str] = ()) -> Any:  # 
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     tokenizer.normalizer = read
     tokenizer.pre_tokenizer = split
+    if digits:
+        tokenizer.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token=END, pad_token=END, unk_token=UNKNOWN
     )

@@ -1,10 +1,17 @@
+import dataclasses
 import json
+import re
 
 import pytest
+from transformers import AutoModelForCausalLM
 
+import mlrl_envs
 from benchmarks import recipe_curves
+from benchmarks.games.model import word_tokenizer
 from benchmarks.recipe_tasks import DEFAULT, TASKS, run_config
+from mlrl_envs.datasets.math import load_problems
 from mlrl_learners.config.run import load_config
+from mlrl_learners.runs.demonstrations import read_demonstrations
 
 NAMES = (DEFAULT, *recipe_curves.RECIPES)
 
@@ -48,14 +55,65 @@ def test_a_recipe_without_runs_of_the_default_has_no_gain():
 @pytest.fixture
 def small(monkeypatch):
     """Tasks of one update with a tiny model."""
-    import dataclasses
-
     imitation = dataclasses.replace(TASKS["math"].imitation, demonstrations=8, iterations=1)
     options = {"sampling": {"max_new_tokens": 4}, "optimizer": {"lr": 1e-4}}
-    plan = dataclasses.replace(TASKS["math"], iterations=1, answers=4, eval_tasks=2,
-                               learner=options, imitation=imitation)  # fmt: skip
+    changes = {"iterations": 1, "answers": 4, "eval_tasks": 2, "model": "tiny-random"}
+    plan = dataclasses.replace(TASKS["math"], learner=options, imitation=imitation, **changes)
     monkeypatch.setattr(recipe_curves, "TASKS", {"math": plan})
-    monkeypatch.setattr(recipe_curves, "MODEL", "tiny-random")
+
+
+def test_a_small_model_reads_the_problem_and_the_own_role_alone():
+    plan = TASKS["small-math"]
+    env = mlrl_envs.make(plan.env_id, split="eval", **plan.env)
+    observations, _ = env.reset(seed=0)
+    tokenizer = word_tokenizer(observations.values(), plan.model.unread, digits=True)
+    for agent, text in observations.items():
+        question = re.search(r"What is (.*)\?", text)[1]
+        read = tokenizer.decode(tokenizer(text)["input_ids"])
+        assert read.split() == [*question.split(), agent]
+
+
+def test_every_reference_solution_survives_the_tokenizer_of_a_small_model():
+    plan = TASKS["small-math"]
+    env = mlrl_envs.make(plan.env_id, split="eval", **plan.env)
+    answers = [f"{task.solution}\nAnswer: {task.answer}" for task in env.family.tasks]
+    tokenizer = word_tokenizer(answers, plan.model.unread, digits=True)
+    assert any("-" in task.answer for task in env.family.tasks)
+    for answer in answers:
+        ids = tokenizer(answer)["input_ids"]
+        assert tokenizer.decode(ids, skip_special_tokens=True) == answer
+        assert len(ids) < plan.learner["sampling"]["max_new_tokens"]
+
+
+def test_a_small_model_imitates_what_agents_read_in_problems_of_all_variants(tmp_path, monkeypatch):
+    plan = TASKS["small-math"]
+    imitation = dataclasses.replace(plan.imitation, demonstrations=2, iterations=1)
+    monkeypatch.setattr(
+        recipe_curves, "TASKS", {"small-math": dataclasses.replace(plan, imitation=imitation)}
+    )
+    start = recipe_curves._imitated("small-math", tmp_path)
+    assert AutoModelForCausalLM.from_pretrained(start).config.hidden_size == 64
+    shown = {each.observation: each.actions["solver"]
+             for each in read_demonstrations(tmp_path / "small-math-references.jsonl")
+             if each.agent == "solver"}  # fmt: skip
+    assert len(shown) == 2 * len(imitation.variants)
+    for variant in imitation.variants:
+        env = mlrl_envs.make(plan.env_id, **{**plan.env, **variant}, split="train")
+        observations, _ = env.reset(options={"task_index": 1})
+        assert shown[observations["solver"]] == env.reference_actions()["solver"]
+
+
+def test_no_held_out_problem_is_imitated():
+    plan = TASKS["small-math"]
+    seeds = [variant["problem_seed"] for variant in plan.imitation.variants]
+    imitated, held_out = (
+        {task.question for seed in kept
+         for task in load_problems(split, seed=seed, topics=("arithmetic",), levels=(1,))}
+        for split, kept in (("train", seeds), ("eval", [plan.env["problem_seed"]]))
+    )  # fmt: skip
+    assert plan.env["problem_seed"] not in seeds
+    assert len(imitated) > 8000
+    assert not imitated & held_out
 
 
 def test_figures_are_added_to_those_that_are_published(tmp_path, monkeypatch):
