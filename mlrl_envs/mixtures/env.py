@@ -21,7 +21,7 @@ from mlrl_envs.errors import InvalidArgumentError, ResetNeededError, unknown_nam
 from mlrl_envs.shell.arguments import checked_index, checked_seed
 from mlrl_envs.shell.fingerprint import fingerprint
 from mlrl_envs.spaces import UnicodeText
-from mlrl_envs.types import AgentID, BatchedEnv, Info, ResetResult, StepResult, TextEnv
+from mlrl_envs.types import AgentID, Info, ResetResult, StepResult, TextEnv, is_batched
 
 __all__ = ["MIXTURE", "Member", "MixtureEnv"]
 
@@ -176,20 +176,20 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
     def batch_key(self) -> object:
         """Key that is equal for episodes that can be scored in one batch."""
         env = self._playing
-        return env.batch_key if isinstance(env, BatchedEnv) else id(self)
+        return env.batch_key if is_batched(env) else id(self)
 
     def attempt(self, actions: Mapping[AgentID, str]) -> Any:  # noqa: ANN401  as in BatchedEnv
         """Check a joint action, and return the attempt that `score_batch` takes."""
         env = self._playing
         own = self._own(actions)
-        return env.attempt(own) if isinstance(env, BatchedEnv) else own
+        return env.attempt(own) if is_batched(env) else own
 
     def score_batch(
         self, envs: Sequence["MixtureEnv"], attempts: Sequence[Any], errors: str = "raise"
     ) -> list[Any]:
         """Score attempts of episodes with the same `batch_key`; the episodes do not change."""
         played = [each._playing for each in envs]  # noqa: SLF001  environments of this class
-        if isinstance(played[0], BatchedEnv):
+        if is_batched(played[0]):
             return played[0].score_batch(played, attempts, errors)
         copies = [copy.deepcopy(env) for env in played]
         steps = [env.step(each) for env, each in zip(copies, attempts, strict=True)]
@@ -198,7 +198,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
     def advance(self, scored: Any) -> StepResult:  # noqa: ANN401  as in BatchedEnv
         """Apply a scored attempt, and return the result of `step`."""
         env = self._playing
-        if isinstance(env, BatchedEnv):
+        if is_batched(env):
             return self._result(env.advance(scored))
         assert self._member is not None  # noqa: S101  an episode is playing
         stepped, result = scored

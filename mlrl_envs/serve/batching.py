@@ -80,8 +80,8 @@ class MicroBatcher:
     async def _run(self) -> None:
         try:
             while self._queue:
-                waits = self.callers > 1 and len(self._queue) < self.max_items
-                await asyncio.sleep(self.wait_seconds if waits else 0)
+                if self.callers > 1 and len(self._queue) < self.max_items:
+                    await asyncio.sleep(self.wait_seconds)
                 batch, self._queue = self._queue[: self.max_items], self._queue[self.max_items :]
                 steps = [step for step, _ in batch]
                 try:

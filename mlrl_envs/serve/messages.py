@@ -76,4 +76,4 @@ def from_json(data: bytes) -> Any:  # noqa: ANN401  any JSON value
     Raises:
         ValueError: If `data` is not JSON.
     """
-    return json.loads(data) if data else None
+    return json.loads(data.decode("utf-8")) if data else None  # faster than of bytes

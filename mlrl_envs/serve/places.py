@@ -51,7 +51,8 @@ class Place:
     def fork(env: Any) -> Any:  # noqa: ANN401  any environment
         """Return a copy; a shallow one where the state is immutable."""
         # The generator is shared: `begin` sets another one before it draws.
-        return copy.copy(env) if type(env) is TextParallelEnv else copy.deepcopy(env)
+        shares = getattr(type(env), "__deepcopy__", None) is TextParallelEnv.__deepcopy__
+        return copy.copy(env) if shares else copy.deepcopy(env)
 
     def begin(self, opening: Any) -> tuple[Any, Any, bytes]:  # noqa: ANN401  a message
         """Start an episode.

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast, overload
 
 from mlrl_envs.config import check_choice
 from mlrl_envs.errors import InfraError, InvalidArgumentError, MlrlError
-from mlrl_envs.types import AgentID, BatchedEnv, ResetResult, StepResult, TextEnv
+from mlrl_envs.types import AgentID, BatchedEnv, ResetResult, StepResult, TextEnv, is_batched
 
 __all__ = ["Errors", "reset_many", "step_many"]
 
@@ -76,7 +76,7 @@ def step_many(
     for index, (env, actions) in enumerate(zip(envs, joint_actions, strict=True)):
         if not actions and not env.agents:
             results[index] = ({}, {}, {}, {}, {})
-        elif not isinstance(env, BatchedEnv):
+        elif not is_batched(env):
             others.append(index)
         else:
             try:
