@@ -118,11 +118,11 @@ TASKS: Mapping[str, Task] = {
         {"max_turns": 1, "topics": ["arithmetic"], "levels": [1], "problem_seed": IMITATED},
         {
             "sampling": {"max_new_tokens": 20, "temperature": 1.0, "top_p": 1.0},
-            "optimizer": {"lr": 3e-4},
+            "optimizer": {"lr": 3e-4, "schedule": "linear"},
             "compute": {"precision": "float32", "micro_batch_tokens": 16384, "max_rows": 512},
         },
-        iterations=24,
-        answers=128,
+        iterations=30,
+        answers=256,
         eval_tasks=None,
         eval_samples=1,
         imitation=Imitation(
@@ -131,7 +131,7 @@ TASKS: Mapping[str, Task] = {
                 "optimizer": {"lr": 3e-3, "schedule": "linear"},
             },
             demonstrations=1000,
-            iterations=1200,
+            iterations=2400,
             variants=tuple({"problem_seed": seed} for seed in range(IMITATED)),
         ),
         model=SmallModel(

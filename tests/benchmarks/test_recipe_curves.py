@@ -87,7 +87,8 @@ def test_every_reference_solution_survives_the_tokenizer_of_a_small_model():
 
 def test_a_small_model_imitates_what_agents_read_in_problems_of_all_variants(tmp_path, monkeypatch):
     plan = TASKS["small-math"]
-    imitation = dataclasses.replace(plan.imitation, demonstrations=2, iterations=1)
+    few = {"demonstrations": 2, "iterations": 1, "variants": plan.imitation.variants[:2]}
+    imitation = dataclasses.replace(plan.imitation, **few)
     monkeypatch.setattr(
         recipe_curves, "TASKS", {"small-math": dataclasses.replace(plan, imitation=imitation)}
     )
