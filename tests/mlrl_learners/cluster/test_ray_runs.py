@@ -1,6 +1,5 @@
 """Runs that Ray samples: equal to one process whatever dies, and nothing left behind."""
 
-import contextlib
 import itertools
 import json
 import os
@@ -9,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import pytest
@@ -48,16 +46,20 @@ def test_samplers_give_the_run_of_one_process(cluster, one_process, tmp_path, sa
     assert_equal(one_process, tmp_path)
 
 
-def test_samplers_that_are_killed_in_mid_call_change_nothing(
-    cluster, one_process, tmp_path, monkeypatch
+@pytest.mark.parametrize("seed", range(3))  # ten in test_sampler_pool, without Ray
+def test_samplers_that_are_killed_at_random_instants_change_nothing(
+    cluster, one_process, tmp_path, monkeypatch, seed
 ):
-    killed, calls, answer = [], itertools.count(), RayWorkers.answer
+    draw = random.Random(seed)
+    due, killed = set(draw.sample(range(20), 3)), []
+    calls, answer = itertools.count(), RayWorkers.answer
 
     def kill_after(self, worker, call, weights):
-        is_due = next(calls) in (1, 7, 20)
+        is_due = next(calls) in due
         pid = self._ray.get(worker.ready.remote()) if is_due else 0
         task = answer(self, worker, call, weights)
         if is_due:
+            time.sleep(draw.uniform(0.0, 0.1))  # in mid-call, or after it
             os.kill(pid, signal.SIGKILL)
             killed.append(pid)
         return task
@@ -66,41 +68,6 @@ def test_samplers_that_are_killed_in_mid_call_change_nothing(
     train(tmp_path, address=cluster, samplers=2)
     assert_equal(one_process, tmp_path)
     assert len(killed) == 3
-
-
-@pytest.mark.parametrize("seed", range(3))  # ten in test_sampler_pool, without Ray
-def test_samplers_that_are_killed_at_random_instants_change_nothing(
-    cluster, one_process, tmp_path, monkeypatch, seed
-):
-    draw, found, start = random.Random(seed), {}, RayWorkers.ready
-    over, killed = threading.Event(), []  # a few, because each takes the seconds of a start
-
-    def remember(self, worker):
-        task = start(self, worker)
-        found[task] = self
-        return task
-
-    def kill():
-        while len(killed) < 3 and not over.wait(draw.uniform(0.05, 0.5)):
-            done = {self._ray: task for task, self in list(found.items())}
-            for ray, task in done.items():
-                ended, _ = ray.wait([task], timeout=0)
-                if ended:
-                    with contextlib.suppress(Exception):  # of a process that ended already
-                        found.pop(task)
-                        os.kill(ray.get(task), signal.SIGKILL)
-                        killed.append(task)
-
-    monkeypatch.setattr(RayWorkers, "ready", remember)
-    killer = threading.Thread(target=kill, daemon=True)
-    killer.start()
-    try:
-        train(tmp_path, address=cluster, samplers=2, max_attempts=20)
-    finally:
-        over.set()
-        killer.join()
-    assert killed
-    assert_equal(one_process, tmp_path)
 
 
 def test_a_sampler_that_hangs_is_replaced_and_leaves_no_process(
