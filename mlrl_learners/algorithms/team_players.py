@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from mlrl_learners.algorithms.team_models import TeamModelsConfig
 from mlrl_learners.algorithms.team_weights import TeamWeights
-from mlrl_learners.engine import Engine, sharding
+from mlrl_learners.engine import Engine
 from mlrl_learners.engine.decoding_task import MIN_BATCHES, DecodingTask, prompts_per_batch
 from mlrl_learners.engine.sampling import SamplingConfig
 from mlrl_learners.processes.work_sharing import world
@@ -92,7 +92,8 @@ class TeamPlayers(TeamWeights):
             is_apart = world().size == 1 and self._is_served
             return sum(asked.values()) // SERVED_PROMPTS if is_apart else 1
         engines = {id(policy.engine): policy.engine for policy in self.policies.values()}
-        if any(not _plays_apart(engine) for engine in engines.values()):
+        # The option, not whether weights are sharded: one process shards none, and plays alike.
+        if self.config.compute.fsdp or not all(map(_plays_apart, engines.values())):
             return 1
         counts: Counter[int] = Counter()
         for agent, count in asked.items():
@@ -118,10 +119,5 @@ class TeamPlayers(TeamWeights):
 
 
 def _plays_apart(engine: Engine) -> bool:
-    """Return whether smaller batches of an engine cost little, and need no other process.
-
-    A GPU takes batches as large as there are.
-    """
-    if engine.remote is not None:
-        return True
-    return engine.device.type == "cpu" and not sharding.is_sharded(engine.model)
+    """Return whether smaller batches of an engine cost little; a GPU takes large ones."""
+    return engine.remote is not None or engine.device.type == "cpu"
