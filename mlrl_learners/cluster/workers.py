@@ -1,4 +1,4 @@
-"""What a pool asks of the processes that sample: batches, answers and faults."""
+"""Interface of a pool to the processes that sample: batches, answers and faults."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

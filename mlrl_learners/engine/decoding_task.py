@@ -1,4 +1,4 @@
-"""What is sampled from a model, and how its prompts are cut into batches.
+"""Sampling task of a model, and the batches that its prompts are cut into.
 
 Rounding errors depend on the shape of a batch. On a CPU batches are therefore cut before they are
 shared out, so that an answer does not depend on the number of processes. On GPUs prompts are shared

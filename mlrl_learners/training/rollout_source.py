@@ -1,4 +1,4 @@
-"""Where the rollouts of an iteration come from: the current weights, or weights that lag behind.
+"""Source of the rollouts of an iteration: the current weights, or weights that lag behind.
 
 `RolloutSource` collects with the current weights, which samplers of a cluster get after every
 update. `mlrl_learners.training.lagged_rollouts` collects ahead of the updates.
