@@ -36,7 +36,7 @@ class _Round:
     waiting: deque[int]
     answers: dict[int, Answer] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
-    error: SamplerError | None = None
+    error: Exception | None = None
 
 
 @dataclass
@@ -173,6 +173,12 @@ class SamplerPool:
             else:
                 self._idle.append(task.worker)
             self._count(task, str(error))
+            return
+        except Exception as error:
+            if task.batch is None:
+                raise
+            self._replace(task.worker)
+            task.batch[0].error = error  # for the thread that asked, not for the one that waits
             return
         self._idle.append(task.worker)
         if task.batch is None:

@@ -146,3 +146,21 @@ def test_threads_share_the_workers():
         assert not first.done()
         second_ended.set()
         assert numbers(first.result(60)) == [100]
+
+
+def test_an_error_of_another_kind_reaches_the_thread_that_asked_and_the_pool_goes_on():
+    class Broken(Counters):
+        def result(self, task):
+            call = self._tasks[task][1]
+            if call is not None and call.job.prompts[0][0] == 100:
+                raise ZeroDivisionError
+            return super().result(task)
+
+    workers = Broken()
+    pool = SamplerPool(workers, RayConfig(enabled=True))
+    with ThreadPoolExecutor(4) as executor:
+        sampled = [executor.submit(pool.sample, calls(20)) for _ in range(3)]
+        with pytest.raises(ZeroDivisionError):
+            pool.sample([Call("model", None, job(100))])
+        assert [numbers(each.result(60)) for each in sampled] == [list(range(20))] * 3
+    assert workers.started == 1 + pool.replaced == 2
