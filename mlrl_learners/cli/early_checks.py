@@ -7,7 +7,9 @@ from pathlib import Path
 from mlrl_learners.config.option_places import grouped
 from mlrl_learners.config.run import RunConfig
 from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.processes.work_sharing import is_main
 from mlrl_learners.runs.files import CONFIG_FILE
+from mlrl_learners.runs.lock import hold_folder
 
 __all__ = ["check_example_files", "check_folder"]
 
@@ -16,7 +18,8 @@ def check_folder(run_dir: Path, *, resume: bool) -> None:
     """Check that a run directory can be written, and that it holds no other run.
 
     Raises:
-        RunDirError: If it holds a run that is not resumed, or it cannot be made or written.
+        RunDirError: If it holds a run that is not resumed or has not ended, or it cannot be made or
+            written.
     """
     if not resume and (run_dir / CONFIG_FILE).exists():
         raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
@@ -28,6 +31,8 @@ def check_folder(run_dir: Path, *, resume: bool) -> None:
             pass
     except OSError as error:
         raise RunDirError(f"cannot write {str(run_dir)!r}: {error}") from error
+    if is_main() and (run_dir / CONFIG_FILE).exists():
+        hold_folder(run_dir).close()
 
 
 def check_example_files(config: RunConfig) -> None:

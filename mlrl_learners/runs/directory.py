@@ -3,14 +3,14 @@
 `config.yaml` holds the resolved configuration, `environment.json` versions and hardware. Lines of
 the `*.jsonl` files are only appended. When a run is resumed, lines written after its last
 checkpoint move to `*.abandoned.jsonl`, because those iterations are repeated. With several
-processes only the main process writes.
+processes only the main process writes. A lock keeps a second run out until the first has ended.
 """
 
 import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.yaml import dump_yaml, parse_yaml
@@ -25,6 +25,7 @@ from mlrl_learners.runs.files import (
     FAILURES_FILE,
     METRICS_FILE,
 )
+from mlrl_learners.runs.lock import hold_folder
 from mlrl_learners.runs.records import failure_record, rollout_record
 from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
 
@@ -46,7 +47,7 @@ and `ray` apart from `ray.lag`."""
 
 
 class RunDir:
-    """Opens the directory of a new or resumed run.
+    """Opens the directory of a new or resumed run, and locks it; a context manager.
 
     Args:
         path: The folder.
@@ -56,8 +57,8 @@ class RunDir:
         token_ids: Store token ids and log-probabilities in `episodes.jsonl`.
 
     Raises:
-        RunDirError: If the folder cannot be written, holds a run and `resume` is false, or holds a
-            run of another configuration.
+        RunDirError: If the folder cannot be written, holds a run and `resume` is false, holds a run
+            of another configuration, or is locked by another run.
     """
 
     def __init__(
@@ -72,13 +73,24 @@ class RunDir:
         self.path = path
         self._token_ids = token_ids
         self._files: dict[str, JsonlFile] = {}
+        self._lock: IO[str] | None = None
         if not is_main():
             return
         self._check(config, environment, resume)
+        self._lock = hold_folder(path)
         self._write(CONFIG_FILE, dump_yaml(json.loads(json.dumps(config))))
         if not (path / ENVIRONMENT_FILE).exists():
             self._write(ENVIRONMENT_FILE, json.dumps(environment, indent=2) + "\n")
         self._files = {name: JsonlFile(path / name) for name in APPENDED_FILES}
+
+    def __enter__(self) -> "RunDir":
+        """Return the directory."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Let other runs in."""
+        if self._lock is not None:
+            self._lock.close()
 
     def rewind(self, iteration: int) -> None:
         """Move every line of a later iteration to `*.abandoned.jsonl`."""
@@ -157,7 +169,6 @@ class RunDir:
     def _write(self, name: str, text: str) -> None:
         partial = self.path / f".{name}.partial"
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
             partial.write_text(text)
             partial.replace(self.path / name)
         except OSError as error:

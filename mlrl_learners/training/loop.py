@@ -160,7 +160,7 @@ def train(
                 token_ids=token_ids,
             )
             exchange(None)  # wait until the folder exists
-            with open_source(plan, learner, made, draw) as source:
+            with folder, open_source(plan, learner, made, draw) as source:
                 loop = _Loop(plan, learner, source, folder, tuple(loggers), progress=progress)
                 return loop.run()
         finally:

@@ -8,6 +8,7 @@ import pytest
 import mlrl_learners
 from mlrl_envs.errors import InfraError
 from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
+from mlrl_learners.runs import lock
 from mlrl_learners.runs.directory import RunDir
 from mlrl_learners.testing import ScriptedActor
 from mlrl_learners.types import Completion, Node, Nucleus, Rollout, RolloutConfig
@@ -101,6 +102,20 @@ def test_a_folder_that_holds_a_run_is_not_written_over(addition_env, tmp_path):
     run(addition_env, tmp_path)
     with pytest.raises(RunDirError, match="holds a run already"):
         run(addition_env, tmp_path)
+
+
+def test_a_folder_in_which_a_run_goes_on_is_refused_until_it_ends(
+    addition_env, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(lock, "SECONDS", 0.0)
+    run(addition_env, tmp_path, iterations=1)
+    before = (tmp_path / "metrics.jsonl").read_text()
+    held = lock.hold_folder(tmp_path)
+    with pytest.raises(RunDirError, match="is written by another run that has not ended"):
+        run(addition_env, tmp_path, iterations=2, resume=True)
+    assert (tmp_path / "metrics.jsonl").read_text() == before
+    held.close()
+    assert run(addition_env, tmp_path, iterations=2, resume=True).iterations == 2
 
 
 def test_a_resumed_run_goes_on_from_its_checkpoint(addition_env, tmp_path):
