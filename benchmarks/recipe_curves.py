@@ -26,6 +26,7 @@ import mlrl_envs
 from benchmarks import curves
 from benchmarks.games.model import save_model
 from benchmarks.games.play import texts_of
+from benchmarks.kept_runs import finish, shared_weights
 from benchmarks.perf.table import between
 from benchmarks.recipe_tasks import (
     DEFAULT,
@@ -36,7 +37,7 @@ from benchmarks.recipe_tasks import (
     Task,
     run_config,
 )
-from benchmarks.recipes import half_width
+from benchmarks.recipes import half_width, interval
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 from mlrl_learners.figures.means import mean
@@ -92,19 +93,13 @@ def table(found: Sequence[Mapping[str, Any]]) -> str:
     ]
     for row in found:
         is_default = row["recipe"] == DEFAULT
-        gain = "" if is_default else _interval(row["gain"], row["gain_half_width"])
+        gain = "" if is_default else interval(row["gain"], row["gain_half_width"])
         lines.append(
             f"| {row['task']} | `{row['recipe']}` | {len(row['seeds'])} "
             f"| {row['before']:.2f} → {row['after']:.2f} "
-            f"| {_interval(row['learnt'], row['learnt_half_width'])} | {gain} |"
+            f"| {interval(row['learnt'], row['learnt_half_width'])} | {gain} |"
         )
     return "\n".join(lines)
-
-
-def _interval(value: float | None, width: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:+.2f}" + ("" if width is None else f" ± {width:.2f}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -154,7 +149,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 def _train(task: str, recipe: str, seed: int, runs: Path) -> bool:
     """Train a run, or what is left of it; return whether it is finished."""
     start = _imitated(task, runs)
-    return start is not None and _finish(
+    return start is not None and finish(
         run_config(TASKS[task], recipe, seed, start), _folder(runs, task, recipe, seed)
     )
 
@@ -173,9 +168,9 @@ def _imitated(task: str, runs: Path) -> str | None:
     train = TrainConfig(plan.imitation.iterations, checkpoint_every=plan.imitation.iterations)
     env = EnvConfig(plan.env_id, {"split": "train", **plan.env})
     config = RunConfig(env, LearnerConfig("sft", model, options), train=train)
-    if not _finish(config, run_dir):
+    if not finish(config, run_dir):
         return None
-    return str(_weights(run_dir, plan.imitation.iterations))
+    return str(shared_weights(run_dir, plan.imitation.iterations))
 
 
 def _write_references(plan: Task, imitation: Imitation, file: Path) -> None:
@@ -208,15 +203,6 @@ def _small(model: SmallModel, file: Path, folder: Path) -> str:
     return str(folder)
 
 
-def _finish(config: RunConfig, run_dir: Path) -> bool:
-    from mlrl_learners.cli.train import train_config
-
-    if _weights(run_dir, config.train.iterations).exists():
-        return True
-    resume = (run_dir / "config.yaml").exists()
-    return not train_config(config, run_dir, resume=resume, progress=False).interrupted
-
-
 def _record(task: str, recipe: str, seed: int, runs: Path) -> dict[str, Any] | None:
     """Return the figures of a finished run; None for another."""
     run_dir = _folder(runs, task, recipe, seed)
@@ -244,10 +230,6 @@ def _record(task: str, recipe: str, seed: int, runs: Path) -> dict[str, Any] | N
 
 def _folder(runs: Path, task: str, recipe: str, seed: int) -> Path:
     return runs / f"{task}-{recipe}-{seed}"
-
-
-def _weights(run_dir: Path, step: int) -> Path:
-    return run_dir / "checkpoints" / f"step_{step}" / "learner" / "shared"
 
 
 if __name__ == "__main__":

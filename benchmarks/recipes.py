@@ -41,6 +41,7 @@ __all__ = [
     "RECIPES",
     "RESULTS",
     "half_width",
+    "interval",
     "main",
     "recipe_options",
     "rows",
@@ -180,6 +181,13 @@ def half_width(values: Sequence[float]) -> float | None:
     if len(values) < 2:
         return None
     return round(float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)), 4)
+
+
+def interval(value: float | None, width: float | None) -> str:
+    """Return a difference with half the width of its interval; nothing where there is none."""
+    if value is None:
+        return ""
+    return f"{value:+.2f}" + ("" if width is None else f" ± {width:.2f}")
 
 
 def table(found: Sequence[Mapping[str, Any]]) -> str:

@@ -23,9 +23,10 @@ import mlrl_envs
 from benchmarks.curves import ROOT
 from benchmarks.games.model import ModelSize, save_model
 from benchmarks.games.training import SFT
+from benchmarks.kept_runs import finish, shared_weights
 from benchmarks.perf.table import between
-from benchmarks.recipes import half_width
-from benchmarks.workflow_shapes import PLAIN
+from benchmarks.recipes import half_width, interval
+from benchmarks.workflow_shapes import PLAIN, most_answers
 from mlrl_envs.games.base import PLAYERS
 from mlrl_envs.workflows import SHAPES
 from mlrl_learners.config.option_places import merge_options
@@ -33,7 +34,7 @@ from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainC
 from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import JsonlFile
 
-__all__ = ["main", "num_answers", "rows", "run_config", "table"]
+__all__ = ["main", "rows", "run_config", "table"]
 
 RESULTS = Path(__file__).with_name("workflow_learning.json")
 PAGE = ROOT / "docs" / "workflows.md"
@@ -62,15 +63,6 @@ def env_options(shape: str) -> dict[str, Any]:
     return dict(ENV) if shape == PLAIN else {**ENV, "workflow": shape}
 
 
-def num_answers(shape: str) -> int:
-    """Return the most answers that an episode asks for."""
-    env = mlrl_envs.make(ENV_ID, **env_options(shape))
-    graph = getattr(env.family, "graph", None)  # type: ignore[attr-defined]  # of TextParallelEnv
-    if graph is None:
-        return len(env.possible_agents)
-    return sum(len(step) for step in graph.unrolled())
-
-
 def run_config(shape: str, seed: int, model: Path) -> RunConfig:
     """Return the configuration of a run.
 
@@ -79,7 +71,9 @@ def run_config(shape: str, seed: int, model: Path) -> RunConfig:
         seed: Seed of all sampling.
         model: Folder of the weights from which all nodes start.
     """
-    rollouts = {"group": {"size": 1, "rollouts": ANSWERS // num_answers(shape)}}
+    rollouts = {
+        "group": {"size": 1, "rollouts": ANSWERS // most_answers(ENV_ID, env_options(shape))}
+    }
     options = merge_options(SHARED, LEARNER, rollouts)
     train = TrainConfig(
         iterations=UPDATES,
@@ -137,19 +131,13 @@ def table(found: Sequence[Mapping[str, Any]]) -> str:
     ]
     for row in found:
         by_seed = ", ".join(f"{value:.2f}" for value in row["trained"])
-        gain = "" if row["shape"] == PLAIN else _interval(row["gain"], row["gain_half_width"])
+        gain = "" if row["shape"] == PLAIN else interval(row["gain"], row["gain_half_width"])
         lines.append(
             f"| `{row['shape']}` | {row['answers']:.0f} | {row['tokens']:,.0f} "
             f"| {row['before']:.2f} → {row['after']:.2f} | {by_seed} "
-            f"| {_interval(row['learnt'], row['learnt_half_width'])} | {gain} |"
+            f"| {interval(row['learnt'], row['learnt_half_width'])} | {gain} |"
         )
     return "\n".join(lines)
-
-
-def _interval(value: float | None, width: float | None) -> str:
-    if value is None:
-        return ""
-    return f"{value:+.2f}" + ("" if width is None else f" ± {width:.2f}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -183,7 +171,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _train(shape: str, seed: int, runs: Path) -> bool:
     """Train a shape from the weights of a seed; return whether it is finished."""
     model = _model(seed, runs)
-    return model is not None and _finished(run_config(shape, seed, model), runs / f"{shape}-{seed}")
+    return model is not None and finish(run_config(shape, seed, model), runs / f"{shape}-{seed}")
 
 
 def _model(seed: int, runs: Path) -> Path | None:
@@ -199,19 +187,9 @@ def _model(seed: int, runs: Path) -> Path | None:
     train = TrainConfig(SFT_UPDATES, seed=seed, checkpoint_every=SFT_UPDATES, keep_checkpoints=1)
     learner = LearnerConfig("sft", str(folder), options)
     run_dir = runs / f"sft-{seed}"
-    if not _finished(RunConfig(EnvConfig(ENV_ID, env), learner, train=train), run_dir):
+    if not finish(RunConfig(EnvConfig(ENV_ID, env), learner, train=train), run_dir):
         return None
-    return run_dir / "checkpoints" / f"step_{SFT_UPDATES}" / "learner" / "shared"
-
-
-def _finished(config: RunConfig, run_dir: Path) -> bool:
-    """Train a run, or what is left of it; return whether it is finished."""
-    from mlrl_learners.cli.train import train_config
-
-    if (run_dir / "checkpoints" / f"step_{config.train.iterations}").exists():
-        return True
-    resume = (run_dir / "config.yaml").exists()
-    return not train_config(config, run_dir, resume=resume, progress=False).interrupted
+    return shared_weights(run_dir, SFT_UPDATES)
 
 
 def _random_play(file: Path) -> list[str]:
@@ -257,7 +235,7 @@ def _record(shape: str, seed: int, runs: Path) -> dict[str, Any] | None:
     return {
         "shape": shape,
         "seed": seed,
-        "answers": num_answers(shape),
+        "answers": most_answers(ENV_ID, env_options(shape)),
         "tokens": sum(round(float(str(each["train/tokens"]))) for each in metrics),
         "before": round(float(held_out[0]), 4),
         "after": round(float(held_out[UPDATES]), 4),

@@ -22,7 +22,7 @@ from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import JsonlFile
 
-__all__ = ["PLAIN", "main", "num_answers", "rows", "run", "table"]
+__all__ = ["PLAIN", "main", "most_answers", "rows", "run", "table"]
 
 ENV_ID = "mlrl/math-v1"
 PLAIN = "plain"
@@ -35,9 +35,9 @@ def env_options(shape: str) -> dict[str, Any]:
     return options if shape == PLAIN else {**options, "workflow": shape}
 
 
-def num_answers(shape: str) -> int:
-    """Return the most answers that an episode asks for."""
-    env = mlrl_envs.make(ENV_ID, **env_options(shape))
+def most_answers(env_id: str, options: Mapping[str, Any]) -> int:
+    """Return the most answers that an episode of an environment asks for."""
+    env = mlrl_envs.make(env_id, **options)
     graph = getattr(env.family, "graph", None)  # type: ignore[attr-defined]  # of TextParallelEnv
     if graph is None:
         return len(env.possible_agents)
@@ -63,7 +63,7 @@ def run(shape: str, *, seed: int, model: str, tokens: int, tasks: int) -> dict[s
     """
     options = env_options(shape)
     agents = mlrl_envs.make(ENV_ID, **options).possible_agents
-    limit = tokens // num_answers(shape)
+    limit = tokens // most_answers(ENV_ID, env_options(shape))
     actor = mlrl_learners.make(
         "magrpo",
         agents=agents,

@@ -12,10 +12,9 @@ from typing import Any
 from benchmarks.games.model import save_model
 from benchmarks.games.plans import Plan, Stage
 from benchmarks.games.play import collect_play, texts_of
-from mlrl_learners.cli.train import train_config
+from benchmarks.kept_runs import finish, shared_weights
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
-from mlrl_learners.runs.files import CONFIG_FILE
 
 __all__ = ["InterruptedRunError", "Snapshot", "snapshots", "train_method"]
 
@@ -71,12 +70,12 @@ def train_method(plan: Plan, name: str, seed: int, runs: Path) -> None:
 
 def snapshots(plan: Plan, name: str, seed: int, runs: Path) -> Iterator[Snapshot]:
     """Yield the stored weights of a method in order, from those that imitation left."""
-    yield Snapshot(0, _weights(runs / f"sft-{seed}", plan.sft))
+    yield Snapshot(0, shared_weights(runs / f"sft-{seed}", plan.sft))
     before = 0
     for stage, run_dir in _stages(plan, name, seed, runs):
         every = max(1, stage.iterations // plan.points)
         for step in sorted({*range(every, stage.iterations, every), stage.iterations}):
-            folder = _weights(run_dir, step)
+            folder = shared_weights(run_dir, step)
             if folder.exists():
                 yield Snapshot(before + step, folder)
         before += stage.iterations
@@ -130,18 +129,9 @@ def _play(plan: Plan, runs: Path) -> Path:
 
 def _run(config: RunConfig, run_dir: Path) -> Path:
     """Train with a configuration, or continue, and return the folder of the last weights."""
-    iterations = config.train.iterations
-    folder = _weights(run_dir, iterations)
-    if not folder.exists():
-        resume = (run_dir / CONFIG_FILE).exists()
-        result = train_config(config, run_dir, resume=resume, progress=False)
-        if result.interrupted:
-            raise InterruptedRunError(str(run_dir))
-    return folder
-
-
-def _weights(run_dir: Path, step: int) -> Path:
-    return run_dir / "checkpoints" / f"step_{step}" / "learner" / "shared"
+    if not finish(config, run_dir):
+        raise InterruptedRunError(str(run_dir))
+    return shared_weights(run_dir, config.train.iterations)
 
 
 def _shared(plan: Plan) -> Mapping[str, Any]:

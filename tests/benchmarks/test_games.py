@@ -136,19 +136,19 @@ def test_training_that_is_complete_is_not_repeated(trained):
 
 def test_training_that_was_cut_off_ends_with_the_same_weights(trained, tmp_path, monkeypatch):
     plan, runs = trained
-    from benchmarks.games import training
+    from mlrl_learners.cli.train import train_config
 
-    real, calls = training.train_config, []
+    calls = []
 
     def dies_in_the_last_stage(config, run_dir, **options):
         calls.append(run_dir.name)
         if calls == ["sft-0", "stage-1", "stage-2"]:
             cut = replace(config, train=replace(config.train, iterations=1))
-            real(cut, run_dir, **options)
+            train_config(cut, run_dir, **options)
             raise KeyboardInterrupt
-        return real(config, run_dir, **options)
+        return train_config(config, run_dir, **options)
 
-    monkeypatch.setattr(training, "train_config", dies_in_the_last_stage)
+    monkeypatch.setattr("mlrl_learners.cli.train.train_config", dies_in_the_last_stage)
     with pytest.raises(KeyboardInterrupt):
         train_method(plan, "quick", 0, tmp_path)
     train_method(plan, "quick", 0, tmp_path)

@@ -10,18 +10,21 @@ from mlrl_envs.workflows import SHAPES
 def test_a_graph_asks_for_as_many_answers_as_an_episode_can_have(shape):
     import mlrl_envs
 
-    env = mlrl_envs.make(workflow_shapes.ENV_ID, **workflow_shapes.env_options(shape))
+    options = workflow_shapes.env_options(shape)
+    env = mlrl_envs.make(workflow_shapes.ENV_ID, **options)
     env.reset(seed=0)
     written = 0
     while env.agents:
         written += len(env.acting)
         env.step(dict.fromkeys(env.acting, "REVISE"))
-    assert workflow_shapes.num_answers(shape) == written
+    assert workflow_shapes.most_answers(workflow_shapes.ENV_ID, options) == written
 
 
 def test_an_untrained_workflow_stays_within_the_tokens():
     found = workflow_shapes.run("vote", seed=0, model="tiny-random", tokens=32, tasks=2)
-    assert found["answer_tokens"] == 32 // workflow_shapes.num_answers("vote")
+    assert found["answer_tokens"] == 32 // workflow_shapes.most_answers(
+        workflow_shapes.ENV_ID, workflow_shapes.env_options("vote")
+    )
     assert 0 < found["written"] <= 32
 
 
