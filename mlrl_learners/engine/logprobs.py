@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -204,29 +205,29 @@ class _Layout:
 
 
 def _lay_out(rows: Sequence[TokenRow], packs: Sequence[Sequence[int]]) -> _Layout:
+    # In NumPy: a torch operation costs more than the few tokens of a short row that it places.
     width = max(_width(rows, pack) for pack in packs)
     shape = (len(packs), width)
-    input_ids, positions = (
-        torch.zeros(shape, dtype=torch.long),
-        torch.zeros(shape, dtype=torch.long),
-    )
-    segments = torch.full(shape, -1)
-    sources: list[Tensor] = [torch.empty(0)] * len(rows)
+    input_ids, positions = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    segments = np.full(shape, -1)
+    sources = [np.empty(0, np.int64)] * len(rows)
     for line, pack in enumerate(packs):
         prompt = rows[pack[0]].prompt_ids
         end = len(prompt)
-        input_ids[line, :end] = torch.tensor(prompt)
-        positions[line, :end] = torch.arange(end)
+        input_ids[line, :end] = prompt
+        positions[line, :end] = np.arange(end)
         segments[line, :end] = 0
         for segment, number in enumerate(pack, start=1):
             read = rows[number].token_ids[:-1]  # nothing follows the last token
             start, end = end, end + len(read)
-            input_ids[line, start:end] = torch.tensor(read, dtype=torch.long)
-            positions[line, start:end] = len(prompt) + torch.arange(len(read))
+            input_ids[line, start:end] = read
+            positions[line, start:end] = np.arange(len(prompt), len(prompt) + len(read))
             segments[line, start:end] = segment
-            places = torch.tensor([len(prompt) - 1, *range(start, end)])
+            places = np.arange(start - 1, end)
+            places[0] = len(prompt) - 1
             sources[number] = line * width + places
-    return _Layout(input_ids, segments, positions, torch.cat(sources))
+    whole = np.concatenate(sources)
+    return _Layout(*map(torch.from_numpy, (input_ids, segments, positions, whole)))
 
 
 def _pack_mask(segments: Tensor) -> Tensor:
