@@ -11,6 +11,7 @@ import os
 import secrets
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -36,7 +37,8 @@ def open_ray(config: RayConfig) -> Iterator[Any]:
 
     Raises:
         MissingPackageError: If Ray is not installed.
-        ConfigError: If Ray is in use in this process, or the cluster is too small.
+        ConfigError: If Ray is in use in this process or was imported too early, or the cluster is
+            too small.
         SamplerError: If Ray does not start, or nothing answers at the address.
     """
     with contextlib.ExitStack() as stack:
@@ -97,11 +99,21 @@ def _check_size(ray: Any, config: RayConfig) -> None:  # noqa: ANN401
 
 @contextlib.contextmanager
 def _own_token(folder: Path) -> Iterator[None]:
-    """Let Ray that is started inside the block use a token in a folder, unless the user has one."""
+    """Let Ray that is started inside the block use a token in a folder, unless the user has one.
+
+    Raises:
+        ConfigError: If Ray was imported before it could read a token.
+    """
     names = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")
     if any(name in os.environ for name in names):
         yield
         return
+    if "ray._raylet" in sys.modules and not _token.cache_info().currsize:
+        raise ConfigError(
+            "the package ray was imported without the authentication that mlrl starts it with, "
+            "which it reads only then: import it after training has begun, or set RAY_AUTH_MODE "
+            "and RAY_AUTH_TOKEN before it"
+        )
     (folder / "token").touch(mode=0o600)
     (folder / "token").write_text(_token())
     values = {"RAY_AUTH_TOKEN_PATH": str(folder / "token"), "RAY_AUTH_MODE": "token"}

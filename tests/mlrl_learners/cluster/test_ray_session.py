@@ -1,12 +1,13 @@
 """Starts of Ray that fail, with a stand-in for the package."""
 
+import sys
 from dataclasses import dataclass, field
 
 import pytest
 
 from mlrl_learners.cluster import ray_session
 from mlrl_learners.config.ray import RayConfig
-from mlrl_learners.errors import SamplerError
+from mlrl_learners.errors import ConfigError, SamplerError
 
 
 @dataclass
@@ -41,3 +42,25 @@ def test_ray_that_does_not_start_is_an_error_of_one_line_and_leaves_nothing(monk
     ):
         pass
     assert ray.calls == ["shutdown"]
+
+
+def test_ray_that_was_imported_too_early_to_read_a_token_is_refused_unless_the_user_has_one(
+    monkeypatch,
+):
+    ray = FailingRay(ConnectionError("late"))
+    monkeypatch.setattr(ray_session, "_package", lambda: ray)
+    monkeypatch.setitem(sys.modules, "ray._raylet", ray)
+    ray_session._token.cache_clear()
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    with (
+        pytest.raises(ConfigError, match="import it after training has begun, or set RAY_AUTH"),
+        ray_session.open_ray(RayConfig(enabled=True)),
+    ):
+        pass
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    with (
+        pytest.raises(SamplerError, match="late"),
+        ray_session.open_ray(RayConfig(enabled=True)),
+    ):
+        pass
