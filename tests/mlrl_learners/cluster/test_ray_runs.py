@@ -110,12 +110,12 @@ def test_a_job_that_kills_its_process_is_a_typed_error(cluster):
 def test_the_object_store_does_not_grow_with_versions(cluster):
     learner, most = make_team(), 2 * 2 + 1  # two versions of two models, and what builds them
     with open_samplers(learner, RayConfig(enabled=True, address=cluster)) as samplers:
-        most += num_objects()  # what the runs of other tests have left, which Ray frees in its time
+        most += num_objects(cluster)  # left by runs of other tests, which Ray frees in its time
         for version in range(50):
             samplers.publish(version)
             samplers.pool.keep_from(version - 1)
             learner.act([{"setup": "a", "story": "b"}])
-        wait_for(lambda: num_objects() <= most, seconds=30)  # Ray frees once a second
+        wait_for(lambda: num_objects(cluster) <= most, seconds=30)  # Ray frees once a second
 
 
 def test_more_samplers_than_a_cluster_has_cores_are_refused(cluster):
@@ -160,11 +160,11 @@ def make_team():
     )
 
 
-def num_objects():
-    """Return the number of objects in the object store."""
+def num_objects(address):
+    """Return the number of objects in the object store of a cluster; others may run beside it."""
     from ray._private.internal_api import memory_summary
 
-    return int(re.search(r"(\d+) objects", memory_summary(stats_only=True)).group(1))
+    return int(re.search(r"(\d+) objects", memory_summary(address, stats_only=True)).group(1))
 
 
 def is_running(pid):
