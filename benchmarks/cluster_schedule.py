@@ -1,4 +1,4 @@
-"""How many samplers an update can use: the pool's scheduling, simulated with a clock of its own.
+"""Simulation of the pool's scheduling: the number of samplers that an update can use.
 
     python -m benchmarks.cluster_schedule [--workers 1 8 64 256 1000] [--rows 64 16 8] [--json]
 

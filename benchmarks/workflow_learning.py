@@ -71,10 +71,8 @@ def run_config(shape: str, seed: int, model: Path) -> RunConfig:
         seed: Seed of all sampling.
         model: Folder of the weights from which all nodes start.
     """
-    rollouts = {
-        "group": {"size": 1, "rollouts": ANSWERS // most_answers(ENV_ID, env_options(shape))}
-    }
-    options = merge_options(SHARED, LEARNER, rollouts)
+    rollouts = ANSWERS // most_answers(ENV_ID, env_options(shape))
+    options = merge_options(SHARED, LEARNER, {"group": {"size": 1, "rollouts": rollouts}})
     train = TrainConfig(
         iterations=UPDATES,
         tasks_per_iteration=1,

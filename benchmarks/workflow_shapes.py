@@ -63,7 +63,7 @@ def run(shape: str, *, seed: int, model: str, tokens: int, tasks: int) -> dict[s
     """
     options = env_options(shape)
     agents = mlrl_envs.make(ENV_ID, **options).possible_agents
-    limit = tokens // most_answers(ENV_ID, env_options(shape))
+    limit = tokens // most_answers(ENV_ID, options)
     actor = mlrl_learners.make(
         "magrpo",
         agents=agents,

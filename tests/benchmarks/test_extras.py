@@ -1,4 +1,4 @@
-"""What an extra installs follows from the metadata of installed packages."""
+"""Packages of an extra, from the metadata of installed packages."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the processor of the tests can compute."""
+"""Abilities of the processor that runs the tests."""
 
 import pytest
 import torch
