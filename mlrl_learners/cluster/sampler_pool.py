@@ -105,7 +105,8 @@ class SamplerPool:
             try:
                 while len(current.answers) < len(calls):
                     self._deal()
-                    self._wait()
+                    if current.error is None:
+                        self._wait()
                     if current.error is not None:
                         raise current.error
             finally:
@@ -125,11 +126,16 @@ class SamplerPool:
         if self._broken:
             raise SamplerError(f"nothing can be sampled: {self._broken}")
         for current in self._rounds:
-            while current.waiting and self._idle:
+            while current.error is None and current.waiting and self._idle:
                 number, worker = current.waiting.popleft(), self._idle.pop(0)
                 call = current.calls[number]
                 weights = self._weights.get((call.key, call.version))  # type: ignore[arg-type]
-                task = self._workers.answer(worker, call, weights)
+                try:
+                    task = self._workers.answer(worker, call, weights)
+                except Exception as error:  # for the thread that asked, not for the one that deals
+                    current.error = error
+                    self._replace(worker)
+                    continue
                 deadline = time.monotonic() + self._config.job_seconds
                 self._tasks[task] = _Task(worker, (current, number), deadline)
 

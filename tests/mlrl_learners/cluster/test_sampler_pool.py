@@ -148,19 +148,26 @@ def test_threads_share_the_workers():
         assert numbers(first.result(60)) == [100]
 
 
-def test_an_error_of_another_kind_reaches_the_thread_that_asked_and_the_pool_goes_on():
+@pytest.mark.parametrize("fails", ["answer", "result"])
+def test_an_error_of_another_kind_reaches_the_thread_that_asked_and_the_pool_goes_on(fails):
     class Broken(Counters):
+        def answer(self, worker, call, weights):
+            self.check("answer", call)
+            return super().answer(worker, call, weights)
+
         def result(self, task):
-            call = self._tasks[task][1]
-            if call is not None and call.job.prompts[0][0] == 100:
-                raise ZeroDivisionError
+            self.check("result", self._tasks[task][1])
             return super().result(task)
+
+        def check(self, method, call):
+            if fails == method and call is not None and call.job.prompts[0][0] == 100:
+                raise ZeroDivisionError
 
     workers = Broken()
     pool = SamplerPool(workers, RayConfig(enabled=True))
     with ThreadPoolExecutor(4) as executor:
         sampled = [executor.submit(pool.sample, calls(20)) for _ in range(3)]
         with pytest.raises(ZeroDivisionError):
-            pool.sample([Call("model", None, job(100))])
+            pool.sample([Call("model", None, job(number)) for number in (100, 101)])
         assert [numbers(each.result(60)) for each in sampled] == [list(range(20))] * 3
     assert workers.started == 1 + pool.replaced == 2
