@@ -132,7 +132,7 @@ class SamplerPool:
                 weights = self._weights.get((call.key, call.version))  # type: ignore[arg-type]
                 try:
                     task = self._workers.answer(worker, call, weights)
-                except Exception as error:  # for the thread that asked, not for the one that deals
+                except Exception as error:  # noqa: BLE001 - for the thread that asked
                     current.error = error
                     self._replace(worker)
                     continue
