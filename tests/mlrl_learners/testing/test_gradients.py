@@ -1,6 +1,6 @@
 """Mean gradients over sampled trees or chains against closed forms.
 
-Slow tests measure every method and walk over 10,000 rollouts, 2,500 where answers are aligned; the
+Slow tests measure every method and walk over 4,000 rollouts, 2,500 where answers are aligned; the
 others measure some of them over 2,000.
 
 The factor between them is what a baseline takes off: (G - 1) / G where the mean of a group contains
@@ -37,7 +37,7 @@ SCALES = {
 WALKS = [(b, m) for b in ("tree", "chain") for m in ("aligned", "cross")]
 
 
-MANY = {"aligned": 2500, "cross": 10_000}  # crossed answers have G joint actions each
+MANY = {"aligned": 2500, "cross": 4000}  # crossed answers have G joint actions each
 
 
 def cases(names):
