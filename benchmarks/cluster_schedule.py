@@ -1,6 +1,7 @@
 """Simulation of the pool's scheduling: the number of samplers that an update can use.
 
-    python -m benchmarks.cluster_schedule [--workers 1 8 64 256 1000] [--rows 64 16 8] [--json]
+    python -m benchmarks.cluster_schedule [--workers 1 8 64 256 1000] [--rows 64 16 8]
+        [--base-rows 64] [--json]
 
 The pool that Ray runs use deals batches to simulated processes. An update plays 1,024 chains of two
 turns with two agents and groups of four, so that each turn is answered by 8,192 rows in batches of
@@ -8,7 +9,8 @@ turns with two agents and groups of four, so that each turn is answered by 8,192
 with one group, as before groups existed. With lag K, K + 1 iterations are sampled at the same time,
 the oldest first. The lengths of answers are lognormal with a median of 100 tokens and a deviation
 of 0.6 of their logarithm; a batch takes its longest answer, and a step of 64 rows twice as long as
-a step of one. The learner needs as long for an update as 500 processes for its rollouts.
+a step of one. The learner needs as long for an update as 500 processes for its rollouts in batches
+of 64 rows. Results are multiples of one process without lag, with batches of `--base-rows` rows.
 
 The prediction is the mean of the bounds on list scheduling: `max(total / W, longest)` and `total /
 W + longest (1 - 1 / W)` (Graham, 1966), with the longest batch of a turn for levels, and the
@@ -37,6 +39,7 @@ __all__ = [
 ROWS, TURNS, MEDIAN, DEVIATION = 8192, 2, 100, 0.6
 STEP_SECONDS, ROWS_OF_TWICE = 0.02, 64
 LAGS = (1, 2, 4)
+USUAL_ROWS = 64
 LEARNER = 500  # processes whose rollouts one update keeps up with
 
 
@@ -85,12 +88,18 @@ def _mean_of_bounds(workers: int, total: float, longest: float) -> float:
     return (low + total / workers + longest * (1 - 1 / workers)) / 2
 
 
-def row(workers: int, rows: int, seed: int = 0) -> dict[str, Any]:
-    """Return updates a second as a multiple of one process without lag."""
+def row(workers: int, rows: int, seed: int = 0, base_rows: int = USUAL_ROWS) -> dict[str, Any]:
+    """Return updates a second as a multiple of one process without lag.
+
+    Args:
+        workers: Number of processes.
+        rows: Rows of a batch.
+        seed: Seed of the lengths of answers.
+        base_rows: Rows of a batch of the one process that is compared with.
+    """
     batches = turns(rows, seed)
-    work = sum(map(sum, turns(64, seed)))  # of one process with the usual batches
-    update = work / LEARNER
-    one = work + update
+    update = _work(USUAL_ROWS, seed) / LEARNER
+    one = _work(base_rows, seed) + update
     levels = rollout_seconds(workers, batches)
     found: dict[str, Any] = {
         "samplers": workers,
@@ -110,6 +119,11 @@ def row(workers: int, rows: int, seed: int = 0) -> dict[str, Any]:
     return {key: round(each, 1) if isinstance(each, float) else each for key, each in found.items()}
 
 
+def _work(rows: int, seed: int) -> float:
+    """Return the seconds that one process needs for the rollouts of an update."""
+    return sum(map(sum, turns(rows, seed)))
+
+
 def table(found: Sequence[dict[str, Any]]) -> str:
     """Return rows as a Markdown table."""
     names = list(found[0])
@@ -122,10 +136,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.cluster_schedule", description=__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8, 64, 256, 1000])
     parser.add_argument("--rows", type=int, nargs="+", default=[64, 16, 8])
+    parser.add_argument("--base-rows", type=int, default=USUAL_ROWS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     given = parser.parse_args(arguments)
-    found = [row(workers, rows, given.seed) for rows in given.rows for workers in given.workers]
+    found = [
+        row(workers, rows, given.seed, given.base_rows)
+        for rows in given.rows
+        for workers in given.workers
+    ]
     print(json.dumps(found) if given.json else table(found))
     return 0
 

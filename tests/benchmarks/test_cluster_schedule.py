@@ -29,6 +29,12 @@ def test_a_row_counts_from_one_sampler_and_lag_is_never_slower():
     assert found["lag 1"] >= found["groups"] >= found["levels"] > 7.0
 
 
+def test_a_thousand_samplers_do_what_the_design_asks_for_compared_with_one_that_works_alike():
+    found = row(1000, 8, base_rows=8)
+    assert found["groups"] >= 160
+    assert found["lag 2"] >= 450
+
+
 def test_groups_do_not_wait_for_the_longest_batch_of_each_turn():
     batches = [[1.0, 4.0], [4.0, 1.0]]
     assert rollout_seconds(2, batches) == pytest.approx(8.0)
