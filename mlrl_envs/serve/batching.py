@@ -1,11 +1,14 @@
 """Micro-batches: steps of all clients that wait are played together, in one thread.
 
 The event loop collects steps; a thread of its own plays them, so that health checks are answered
-while programs run. Steps that arrive during a batch form the next one.
+while programs run. Steps that arrive during a batch form the next one. A step that arrives alone is
+played at once if those before it were quick: a change of threads would take longer.
 """
 
 import asyncio
 import logging
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -57,6 +60,7 @@ class MicroBatcher:
         self.callers = 0
         """Calls that are being answered; a batch waits for more steps only if there are several."""
         self._thread = ThreadPoolExecutor(1, "mlrl-serve")
+        self._works = threading.Lock()  # environments share families, which one thread uses
         self._queue: list[tuple[Step, asyncio.Future[Played]]] = []
         self._runner: asyncio.Task[None] | None = None
 
@@ -69,9 +73,28 @@ class MicroBatcher:
             self._runner = asyncio.ensure_future(self._run())
         return future
 
+    def play_now(self, step: Step) -> Played | None:
+        """Play a step in this thread, or return None if it should be queued.
+
+        The environment's last steps were quick, and nothing else is being done.
+        """
+        is_alone = self.callers <= 1 and not self.load
+        if not (is_alone and step.place.pace.is_quick and self._works.acquire(blocking=False)):
+            return None
+        try:
+            (played,) = play([step])
+        finally:
+            self._works.release()
+        self.batches, self.steps = self.batches + 1, self.steps + 1
+        return played
+
     async def call(self, work: Callable[[], T]) -> T:
         """Run other work on environments in the thread."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._work, work)
+
+    def _work(self, work: Callable[[], T]) -> T:
+        with self._works:
+            return work()
 
     def close(self) -> None:
         """End the thread after its batch."""
@@ -99,11 +122,15 @@ class MicroBatcher:
 
 def play(steps: Sequence[Step]) -> list[Played]:
     """Play steps; the environments that they start from stay as they are, if they can be copied."""
+    started = time.perf_counter()
     forks = [number for number, step in enumerate(steps) if step.place.forkable]
     played = dict(zip(forks, _play_forks([steps[number] for number in forks]), strict=True))
     for number, step in enumerate(steps):
         if number not in played:  # it cannot be tried twice
             played[number] = _alone(step)
+    seconds = (time.perf_counter() - started) / max(1, len(steps))
+    for step in steps:
+        step.place.pace.note(seconds)
     return [played[number] for number in range(len(steps))]
 
 

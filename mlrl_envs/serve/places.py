@@ -4,7 +4,7 @@ import copy
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,34 @@ from mlrl_envs.serve.messages import from_json, to_json
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.shell.fingerprint import fingerprint
 
-__all__ = ["Place", "Places", "check_options"]
+__all__ = ["Pace", "Place", "Places", "check_options"]
 
 MAX_PLACES = 64
+QUICK_SECONDS = 0.001
+QUICK_STEPS = 16
 # Not a path, not "module:function", and nothing that a name could be escaped with.
 _WORD = re.compile(r"[\w-][\w.-]{0,63}|")
 _OWN = ("sandbox", "limits", "render_mode")
+
+
+@dataclass(slots=True)
+class Pace:
+    """How long the steps of an environment take.
+
+    Attributes:
+        quick_steps: Number of steps since one took over `QUICK_SECONDS`.
+    """
+
+    quick_steps: int = 0
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether the last steps were all quick, so that the next one probably is."""
+        return self.quick_steps >= QUICK_STEPS
+
+    def note(self, seconds: float) -> None:
+        """Note how long a step took."""
+        self.quick_steps = self.quick_steps + 1 if seconds < QUICK_SECONDS else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +56,7 @@ class Place:
         forkable: Whether sessions are copied, so that several steps can start from each.
         deterministic: Whether the same seed and actions give the same episode.
         description: What a client needs to know about the environment, as JSON values.
+        pace: How long its steps take.
     """
 
     env: Any
@@ -42,6 +65,7 @@ class Place:
     forkable: bool
     deterministic: bool
     description: Mapping[str, Any]
+    pace: Pace = field(default_factory=Pace)
 
     def fresh(self) -> Any:  # noqa: ANN401  any environment
         """Return an environment that no other session uses."""

@@ -6,10 +6,9 @@ Work goes on when a call is cancelled, so that the client finds the result when 
 import asyncio
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
-from mlrl_envs.errors import MlrlError
-from mlrl_envs.serve.batching import MicroBatcher, Step
+from mlrl_envs.serve.batching import MicroBatcher, Played, Step
 from mlrl_envs.serve.counters import Counters
 from mlrl_envs.serve.failures import RequestError, failure_message
 from mlrl_envs.serve.messages import MAX_BYTES, PROTOCOL, message, to_json
@@ -23,6 +22,8 @@ KEY_BYTES = 16
 REPLY_BYTES = 48 << 20  # a reply must fit into a message, with its last item
 UNKNOWN = "the session is not here (restarted, expired or evicted)"
 Work = Coroutine[Any, Any, bytes]
+Answer: TypeAlias = bytes | asyncio.Task[bytes] | Exception
+"""The reply about a session, the task that makes it, or the reason why there is none."""
 
 
 class EnvService:
@@ -79,7 +80,9 @@ class EnvService:
     async def step(self, owner: str, request: Any) -> Any:  # noqa: ANN401  messages
         """Play joint actions."""
         self.store.close(owner, request.closed)
-        return await self._reply([self._begin(owner, item) for item in request.items], "stepped")
+        alone = len(request.items) == 1
+        works = [self._begin(owner, item, alone=alone) for item in request.items]
+        return await self._reply(works, "stepped")
 
     async def restore(self, owner: str, request: Any) -> Any:  # noqa: ANN401  messages
         """Play episodes again."""
@@ -128,14 +131,12 @@ class EnvService:
             "batched_steps_total": self.batcher.steps,
         }
 
-    async def _reply(
-        self, works: Sequence["bytes | asyncio.Task[bytes] | RequestError"], name: str
-    ) -> Any:  # noqa: ANN401  a message
+    async def _reply(self, works: Sequence[Answer], name: str) -> Any:  # noqa: ANN401  a message
         reply, size = message("PlayReply")(), 0
         for work in works:
             item = reply.items.add()
             try:
-                if isinstance(work, RequestError):
+                if isinstance(work, Exception):
                     raise work
                 data = work if isinstance(work, bytes) else await asyncio.shield(work)
                 size += len(data)
@@ -143,7 +144,7 @@ class EnvService:
                     raise RequestError("later", "the reply is full; ask again", retry=True)
                 item.played.ParseFromString(data)
                 self.counters.add(name)
-            except (RequestError, MlrlError, Exception) as error:  # noqa: BLE001  any environment
+            except Exception as error:  # noqa: BLE001  any environment
                 item.failure.CopyFrom(self._failed(error))
         return reply
 
@@ -152,17 +153,22 @@ class EnvService:
         self.counters.add(f"failed_{failure.kind}")
         return failure
 
-    def _once(
-        self, owner: str, into: bytes, work: Callable[[], Work]
-    ) -> "bytes | asyncio.Task[bytes] | RequestError":
+    def _once(self, owner: str, into: bytes, work: Callable[[], Work]) -> Answer:
         """Return the reply of a session, or the task that makes it; it is made once."""
+        known = self._known(owner, into)
+        return self._started(owner, into, work()) if known is None else known
+
+    def _known(self, owner: str, into: bytes) -> Answer | None:
+        """Return the reply of a session, or the task that is making it, if there is one."""
         if len(into) != KEY_BYTES:
             return RequestError("refused", f"a key has {KEY_BYTES} bytes, got {len(into)}")
         if running := self._playing.get((owner, into)):
             return running
-        if session := self.store.get(owner, into):
-            return session.reply
-        task = asyncio.ensure_future(work())
+        session = self.store.get(owner, into)
+        return None if session is None else session.reply
+
+    def _started(self, owner: str, into: bytes, work: Work) -> "asyncio.Task[bytes]":
+        task = asyncio.ensure_future(work)
         self._playing[owner, into] = task
         task.add_done_callback(lambda done: self._finished(owner, into, done))
         return task
@@ -172,30 +178,51 @@ class EnvService:
         if not task.cancelled():
             task.exception()  # the call that would read it may be gone
 
-    def _begin(self, owner: str, item: Any) -> "bytes | asyncio.Task[bytes] | RequestError":  # noqa: ANN401
-        return self._once(owner, item.into, lambda: self._step(owner, item))
+    def _begin(self, owner: str, item: Any, *, alone: bool) -> Answer:  # noqa: ANN401  a message
+        """Return the reply to a step, or the task that makes it; a quick one is played at once."""
+        known = self._known(owner, item.into)
+        if known is not None:
+            return known
+        try:
+            origin = self._origin(owner, item)
+            step = Step(origin.place, origin.env, joint_of(item.joint))
+            if not origin.place.forkable:
+                origin.spent = item.into
+            played = self.batcher.play_now(step) if alone else None
+            if played is not None:
+                return self._stepped(owner, item, origin, played)
+        except Exception as error:  # noqa: BLE001  any environment
+            return error
+        return self._started(owner, item.into, self._queued(owner, item, origin, step))
 
-    async def _step(self, owner: str, item: Any) -> bytes:  # noqa: ANN401  a message
+    def _origin(self, owner: str, item: Any) -> Session:  # noqa: ANN401  a message
+        """Return the session that a step starts from.
+
+        Raises:
+            RequestError: If it is unknown, or linear and its turn is played.
+        """
         origin = self.store.get(owner, item.origin)
         if origin is None:
             raise RequestError("unknown", UNKNOWN)
-        place, env = origin.place, origin.env
-        if not place.forkable:
-            if origin.spent or env is None:
-                raise RequestError(
-                    "played", "this environment cannot be copied, and the turn is played already"
-                )
-            origin.spent = item.into
-        try:
-            env, played = await self.batcher.submit(Step(place, env, joint_of(item.joint)))
-            if isinstance(played, BaseException):
-                raise played
-        except BaseException:
-            origin.spent = b""  # a failed step changes nothing
-            raise
-        if not place.forkable:
+        if not origin.place.forkable and (origin.spent or origin.env is None):
+            raise RequestError(
+                "played", "this environment cannot be copied, and the turn is played already"
+            )
+        return origin
+
+    async def _queued(self, owner: str, item: Any, origin: Session, step: Step) -> bytes:  # noqa: ANN401
+        return self._stepped(owner, item, origin, await self.batcher.submit(step))
+
+    def _stepped(self, owner: str, item: Any, origin: Session, result: Played) -> bytes:  # noqa: ANN401
+        """Keep the session that a step made, and return the reply; a failed step makes none."""
+        env, played = result
+        if isinstance(played, BaseException):
+            origin.spent = b""
+            raise played
+        if not origin.place.forkable:
             origin.env = None
-        return self._keep(owner, item.into, Session(place, env, played.SerializeToString()))
+        session = Session(origin.place, env, played.SerializeToString())
+        return self._keep(owner, item.into, session)
 
     async def _open(self, owner: str, place: Place, item: Any, turns: Sequence[Any]) -> bytes:  # noqa: ANN401
         """Start an episode and play its turns."""
