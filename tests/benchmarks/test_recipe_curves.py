@@ -151,6 +151,6 @@ def test_finished_runs_are_kept_and_published(small, tmp_path, monkeypatch, caps
     first = json.loads((tmp_path / "results.json").read_text())
     assert [run["recipe"] for run in first["runs"]] == ["magrpo", "drmas"]
     assert page.read_text().count("| math |") == 2
-    monkeypatch.setattr(recipe_curves, "_finish", lambda config, run_dir: True)
+    monkeypatch.setattr(recipe_curves, "finish", lambda config, run_dir: True)
     assert recipe_curves.main(words) == 0
     assert json.loads((tmp_path / "results.json").read_text()) == first
