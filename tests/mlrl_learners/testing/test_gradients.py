@@ -1,7 +1,7 @@
 """Mean gradients over sampled trees or chains against closed forms.
 
-Slow tests measure every method and walk over 4,000 rollouts, 2,500 where answers are aligned; the
-others measure some of them over 2,000.
+Slow tests measure every method and walk over 2,000 to 4,000 rollouts, the others some of them over
+2,000.
 
 The factor between them is what a baseline takes off: (G - 1) / G where the mean of a group contains
 the answer itself, else 1.
@@ -37,13 +37,19 @@ SCALES = {
 WALKS = [(b, m) for b in ("tree", "chain") for m in ("aligned", "cross")]
 
 
-MANY = {"aligned": 2500, "cross": 4000}  # crossed answers have G joint actions each
+# In a tree of crossed answers a rollout has the most joint actions.
+MANY = {
+    ("tree", "aligned"): 2500,
+    ("chain", "aligned"): 2500,
+    ("tree", "cross"): 2000,
+    ("chain", "cross"): 4000,
+}
 
 
 def cases(names):
     """Return every method and walk over many rollouts, and some over few."""
     every = [
-        pytest.param(name, *walk, MANY[walk[1]], marks=pytest.mark.slow)
+        pytest.param(name, *walk, MANY[walk], marks=pytest.mark.slow)
         for name in names
         for walk in WALKS
     ]
