@@ -51,9 +51,10 @@ test: setup lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 	@$(MAKE) --no-print-directory docs
 
-# Every combination of which `test` takes a covering subset, on all cores.
+# Every combination of which `test` takes a covering subset, on all cores. Tests that take two minutes
+# on a quiet machine may take several beside others.
 test-slow: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n logical --maxprocesses 8
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n logical --maxprocesses 8 --timeout 900
 
 lint: setup
 	$(BIN)/ruff check .
