@@ -104,6 +104,8 @@ class UnicodeText(Text):
         return hash((type(self), self.min_length, self.max_length))
 
     def __deepcopy__(self, memo: dict[int, object]) -> "UnicodeText":
-        clone = copy.copy(self)
-        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  a copy of this object
+        clone = object.__new__(type(self))  # copy.copy would pickle
+        clone.__dict__.update(self.__dict__)
+        memo[id(self)] = clone
+        clone._np_random = copy.deepcopy(self._np_random, memo)
         return clone

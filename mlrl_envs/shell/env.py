@@ -77,6 +77,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             agent: (UnicodeText(), UnicodeText(max_length=4_000_000)) for agent in family.agents
         }
         self._np_random: np.random.Generator | None = None
+        self._shares_generator = False  # with copies, until one of them draws
         self._task: Task | None = None
         self._turns: tuple[Turn, ...] = ()
         self._roster: Roster = NOBODY  # follows from the task and the turns
@@ -117,13 +118,15 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         return self._turns
 
     @property
-    def np_random(self) -> np.random.Generator | None:
+    def np_random(self) -> Any:  # noqa: ANN401  a generator, or None
         """Generator of tasks and of the chance in them; None before the first `reset`."""
+        if self._shares_generator:
+            self.np_random = copy.deepcopy(self._np_random)
         return self._np_random
 
     @np_random.setter
-    def np_random(self, generator: np.random.Generator) -> None:
-        self._np_random = generator
+    def np_random(self, generator: np.random.Generator | None) -> None:
+        self._np_random, self._shares_generator = generator, False
 
     def action_space(self, agent: AgentID) -> UnicodeText:
         """Return the space of the actions of `agent`."""
@@ -150,9 +153,9 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             InvalidArgumentError: If the seed or the index is out of range, or no task has that id.
         """
         if seed is not None or self._np_random is None:
-            self._np_random = np.random.default_rng(checked_seed(seed))
+            self.np_random = np.random.default_rng(checked_seed(seed))
         # Drawn before the task, so that a task has the same chance however it was chosen.
-        chance = int(self._np_random.integers(2**63)) if hasattr(self.family, "deal") else 0
+        chance = int(self.np_random.integers(2**63)) if hasattr(self.family, "deal") else 0
         task = self.family.tasks[self._choose_task(dict(options or {}))]
         self._task = deal_task(self.family, task, chance)
         self._turns = ()
@@ -241,23 +244,22 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             logger.warn("render was called without a render_mode; pass one to make")
             return None
         text = transcript(self.metadata["name"], self.family, self._current_task(), self._turns)
-        if self.render_mode == "ansi":
-            return text
-        print(text)
-        return None
+        return text if self.render_mode == "ansi" else print(text)
 
     def close(self) -> None:
         """Do nothing, because the sandbox outlives the environment; may be called twice."""
 
     def __deepcopy__(self, memo: dict[int, object]) -> "TextParallelEnv":
-        # Task, turns, family and sandbox are immutable, so copies share them.
-        clone = copy.copy(self)
+        # Task, turns, family and sandbox are immutable, so copies share them. They share the
+        # generator until one of them draws: most copies only step, and its copy takes 0.1 ms.
+        self._shares_generator = self._np_random is not None
+        clone = object.__new__(type(self))  # copy.copy would pickle
+        clone.__dict__.update(self.__dict__)
         memo[id(self)] = clone
         clone.metadata = copy.deepcopy(self.metadata, memo)
         clone.possible_agents = list(self.possible_agents)
         clone.state_space = copy.deepcopy(self.state_space, memo)
-        clone._spaces = copy.deepcopy(self._spaces, memo)  # noqa: SLF001  a copy of this object
-        clone._np_random = copy.deepcopy(self._np_random, memo)  # noqa: SLF001  a copy of this object
+        clone._spaces = copy.deepcopy(self._spaces, memo)
         return clone
 
     def _current_task(self) -> Task:
@@ -279,8 +281,7 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             if options["task_id"] not in ids:
                 raise unknown_name("task_id", options["task_id"], ids)
             return ids.index(options["task_id"])
-        assert self._np_random is not None  # noqa: S101  reset sets it first
-        return int(self._np_random.integers(len(tasks)))
+        return int(self.np_random.integers(len(tasks)))
 
     def _observations(self) -> dict[AgentID, str]:
         task = self._current_task()

@@ -242,3 +242,29 @@ def test_limits_beside_a_sandbox_are_refused(fake_sandbox):
 
     with pytest.raises(InvalidArgumentError, match="limits to the sandbox"):
         mlrl_envs.make("mlrl/story-v1", sandbox=fake_sandbox, limits=Limits())
+
+
+def test_copies_draw_the_tasks_that_each_would_draw_alone():
+    def draws(env):
+        return [env.reset()[1] for _ in range(3)]
+
+    env = mlrl_envs.make("mlrl/math-v1")
+    env.reset(seed=3)
+    expected = draws(pickle.loads(pickle.dumps(env)))
+    first, second = copy.deepcopy(env), copy.deepcopy(env)
+    third = copy.deepcopy(first)
+    assert draws(second) == expected  # in any order, also of copies of copies
+    assert draws(env) == expected
+    assert draws(third) == expected
+    assert draws(first) == expected
+    assert draws(second) != expected
+
+
+def test_a_generator_that_is_read_belongs_to_its_environment():
+    env = mlrl_envs.make("mlrl/math-v1")
+    env.reset(seed=3)
+    clone = copy.deepcopy(env)
+    before = clone.np_random.bit_generator.state
+    env.np_random.integers(10)
+    assert clone.np_random.bit_generator.state == before
+    assert copy.deepcopy(mlrl_envs.make("mlrl/math-v1")).np_random is None
