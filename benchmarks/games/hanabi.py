@@ -9,8 +9,8 @@ from benchmarks.games.plans import Method, Plan, Stage
 
 __all__ = ["HANABI"]
 
-# As in tic-tac-toe, imitation leaves a policy that is nearly sure of each move: a critic of its own,
-# and small steps.
+# As in tic-tac-toe, imitation leaves a policy that is nearly sure of each move: small steps, and a
+# critic of its own.
 PPO: Mapping[str, Any] = {
     "group": {"size": 1},
     "credit": {"gamma": 1.0},
