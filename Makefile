@@ -52,9 +52,11 @@ test: setup lint
 	@$(MAKE) --no-print-directory docs
 
 # Every combination of which `test` takes a covering subset, on all cores. Tests that take two minutes
-# on a quiet machine may take several beside others.
+# on a quiet machine may take several beside others; dealt in large chunks, the longest would be left
+# to one core at the end.
 test-slow: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n logical --maxprocesses 8 --timeout 900
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n logical --maxprocesses 8 --maxschedchunk 8 \
+	  --timeout 900
 
 lint: setup
 	$(BIN)/ruff check .
