@@ -136,7 +136,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.cluster_schedule", description=__doc__)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 8, 64, 256, 1000])
     parser.add_argument("--rows", type=int, nargs="+", default=[64, 16, 8])
-    parser.add_argument("--base-rows", type=int, default=USUAL_ROWS)
+    parser.add_argument(
+        "--base-rows", type=int, default=USUAL_ROWS, help="rows a batch of the one process"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     given = parser.parse_args(arguments)

@@ -26,8 +26,8 @@ KEEP_SCORE: Mapping[str, Any] = {"keep_score": True}
 HANABI = Plan(
     env_id="mlrl/hanabi-v0",
     env={"variant": "small"},
-    # What is left: fireworks, hint tokens, deck, discarded cards, and the hands. The history is
-    # contained in what an agent knows about the hands.
+    # The rest: fireworks, hint tokens, deck, discarded cards, and the hands with what each player
+    # knows about them, which follows from the history.
     unread=(
         r"^Hanabi: you are [^\n]*",
         r"^(You|player_\d): (hint|played|discarded) [^\n]*",

@@ -1,4 +1,4 @@
-// What the monitor does in the browser: renews what is live, chooses runs, listens to keys. Every
+// Behaviour of the monitor in the browser: renews what is live, chooses runs, listens to keys. Every
 // page works without it, but stands still. Nothing is loaded from anywhere else.
 "use strict";
 
