@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlrl_learners.algorithms.team_players import MAX_GROUPS
-from mlrl_learners.cluster.sampler_pool import SamplerPool
-from mlrl_learners.cluster.workers import Answer, Call
+from mlrl_learners.cluster.worker_pool import WorkerPool
+from mlrl_learners.cluster.workers import Answer, BatchCall
 from mlrl_learners.config.ray import RayConfig
 
 __all__ = ["VirtualWorkers", "in_groups", "rollout_seconds", "update_seconds"]
@@ -18,7 +18,7 @@ UPDATE = -1  # in place of a group, in events
 
 @dataclass
 class VirtualWorkers:
-    """Processes of `SamplerPool` that answer after given seconds of a simulated clock.
+    """Processes of `WorkerPool` that answer after given seconds of a simulated clock.
 
     Attributes:
         seconds: Duration of each batch, by its number.
@@ -27,6 +27,8 @@ class VirtualWorkers:
 
     seconds: Sequence[float]
     now: float = 0.0
+    name: str = "sampler"
+    slots: int = 1
     _started: int = 0
     _ends: dict[int, float] = field(default_factory=dict)
 
@@ -43,7 +45,7 @@ class VirtualWorkers:
         """Return a task that has ended."""
         return self._task(0.0)
 
-    def answer(self, worker: int, call: Call, weights: Any) -> int:  # noqa: ANN401, ARG002
+    def answer(self, worker: int, call: BatchCall, weights: Any) -> int:  # noqa: ANN401, ARG002
         """Return the task of a batch, whose key is its number."""
         return self._task(self.seconds[int(call.key)])
 
@@ -76,8 +78,8 @@ def rollout_seconds(workers: int, batches: Sequence[Sequence[float]]) -> float:
     total = 0.0
     for seconds in batches:
         found = VirtualWorkers(seconds)
-        pool = SamplerPool(found, RayConfig(enabled=True, samplers=workers))
-        pool.sample([Call(str(number), None, None) for number in range(len(seconds))])  # type: ignore[arg-type]  # no process reads the batch
+        pool = WorkerPool(found, RayConfig(enabled=True, samplers=workers))
+        pool.answer([BatchCall(str(number), None, None) for number in range(len(seconds))])  # type: ignore[arg-type]  # no process reads the batch
         total += found.now
     return total
 

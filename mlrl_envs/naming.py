@@ -9,11 +9,11 @@ from typing import Any
 
 from mlrl_envs.config import SHELL_OPTIONS
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.references import reference_to
+from mlrl_envs.references import is_reference, reference_to
 from mlrl_envs.registration import registry
 from mlrl_envs.types import Json, TextEnv
 
-__all__ = ["config_of", "id_of", "options_of", "scripts_of", "tools_of"]
+__all__ = ["config_of", "id_of", "is_in_memory", "options_of", "scripts_of", "tools_of"]
 
 
 def id_of(env: str | TextEnv | Callable[..., TextEnv]) -> str:
@@ -36,6 +36,11 @@ def id_of(env: str | TextEnv | Callable[..., TextEnv]) -> str:
     env_id = f"{name} (in memory)"
     registry.give(env_id, lambda: copy.deepcopy(prototype))
     return env_id
+
+
+def is_in_memory(env_id: str) -> bool:
+    """Return whether only this process can make an environment; see `id_of`."""
+    return registry.is_given(env_id) and not is_reference(env_id)
 
 
 def config_of(env_id: str) -> Any:  # noqa: ANN401  a dataclass or None

@@ -127,6 +127,10 @@ class Registry(Mapping[str, EnvSpec]):
         """Keep a factory of this process under a reference, without registering it."""
         self._given[env_id] = factory
 
+    def is_given(self, env_id: str) -> bool:
+        """Return whether `give` has kept a factory under an id."""
+        return env_id in self._given
+
     def add(self, spec: EnvSpec) -> None:
         """Add a specification to this registry and to PettingZoo's.
 

@@ -10,13 +10,17 @@ import contextlib
 import copy
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from typing import TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import torch
 
 from mlrl_learners.algorithms.team_models import TeamModelsConfig
 from mlrl_learners.algorithms.team_weights import TeamWeights
 from mlrl_learners.engine import Engine
 from mlrl_learners.engine.decoding_task import MIN_BATCHES, DecodingTask, prompts_per_batch
 from mlrl_learners.engine.sampling import SamplingConfig
+from mlrl_learners.play.groups import PlaysGroups
 from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.seeding import CallSeeds
 from mlrl_learners.types import AgentID
@@ -35,11 +39,13 @@ class TeamPlayers(TeamWeights):
         config: Models of the team.
         min_batches: Number of batches that a CPU cuts a large call of `act` to.
         parallel_calls: Number of players that may be asked at the same time.
+        remote: Processes that play groups of trees in place of this one; None for none.
     """
 
     config: TeamModelsConfig
     min_batches = MIN_BATCHES
     parallel_calls = 1
+    remote: PlaysGroups | None = None
 
     @contextlib.contextmanager
     def sampling_seed(self, seed: int) -> Iterator[None]:
@@ -65,19 +71,49 @@ class TeamPlayers(TeamWeights):
         parallel = self._parallel_calls(-(-sum(asked.values()) // count))
         return [self._player(seed, parallel) for seed in self.call_seeds.next(count)]
 
-    def played_by(self: TeamT, engines: Mapping[int, Engine]) -> TeamT:
+    def played_by(self: TeamT, engines: Mapping[int, Any]) -> TeamT:
         """Return a copy that plays with other engines and is not trained, for another thread.
 
         Args:
-            engines: Engine in place of each engine of the team, by the id of the latter.
+            engines: Engine (or what samples like one) in place of each engine of the team, by the
+                id of the latter.
         """
         copied = self._untrained()
+        copied.remote = None
         tokenizers = {key: policy.tokenizer for key, policy in self.policies.items()}
         # Tokenizers are not safe to use from two threads.
         tokenizers, copied._formats = copy.deepcopy((tokenizers, self._formats))  # noqa: SLF001
         copied.policies = {key: copy.copy(policy) for key, policy in self.policies.items()}
         for key, policy in copied.policies.items():
             policy.engine, policy.tokenizer = engines[id(policy.engine)], tokenizers[key]
+        return copied
+
+    def portable(self: TeamT, engines: Mapping[int, Any]) -> TeamT:
+        """Return a copy for another process, which can be pickled: what `act` needs, no weights.
+
+        Args:
+            engines: What stands for each engine, by the id of the latter, until `played_by`.
+        """
+        copied = object.__new__(type(self))
+        copied.__dict__ |= {name: vars(self)[name] for name in ("agents", "config", "policy_of")}
+        copied.optimizers, copied.sampler = {}, None
+        copied.generator, copied.call_seeds = torch.Generator(), CallSeeds(0)
+        copied._formats = self._formats
+        copied.policies = {key: copy.copy(policy) for key, policy in self.policies.items()}
+        for policy in copied.policies.values():
+            policy.engine, policy.base = engines[id(policy.engine)], None
+        return copied
+
+    def player(self: TeamT, call_seeds: CallSeeds, min_batches: int) -> TeamT:
+        """Return the player of a group as `players` of another process has made it.
+
+        Args:
+            call_seeds: Seeds of its calls, which it counts.
+            min_batches: Its attribute `min_batches`.
+        """
+        copied = copy.copy(self)
+        copied.call_seeds = replace(call_seeds)
+        copied.min_batches, copied.parallel_calls = min_batches, MAX_GROUPS
         return copied
 
     def _player(self: TeamT, seed: int, parallel: int) -> TeamT:

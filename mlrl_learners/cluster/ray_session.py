@@ -76,7 +76,7 @@ def _arguments(config: RayConfig, folder: Path | None) -> dict[str, Any]:
     if folder is None:
         return {"address": config.address, **quiet}
     # Samplers may be more than cores: they are then slower, but not refused.
-    cores = max(os.cpu_count() or 1, config.samplers * config.threads)
+    cores = max(os.cpu_count() or 1, _cores(config))
     return {
         "address": "local",
         "num_cpus": cores,
@@ -86,14 +86,21 @@ def _arguments(config: RayConfig, folder: Path | None) -> dict[str, Any]:
     }
 
 
+def _cores(config: RayConfig) -> int:
+    """Return the cores that all processes reserve."""
+    return config.samplers * config.threads + config.rollouts
+
+
 def _check_size(ray: Any, config: RayConfig) -> None:  # noqa: ANN401
-    """Refuse more samplers than a cluster has room for: they would be waited for."""
-    total = ray.cluster_resources()
-    for name, each in (("CPU", config.threads), ("GPU", config.gpus)):
-        if total.get(name, 0) < config.samplers * each:
+    """Refuse more processes than a cluster has room for: they would be waited for."""
+    total, players = ray.cluster_resources(), f" and ray.rollouts {config.rollouts}"
+    needed = {"CPU": _cores(config), "GPU": config.samplers * config.gpus}
+    for name, number in needed.items():
+        if total.get(name, 0) < number:
             raise ConfigError(
                 f"the cluster has {total.get(name, 0):g} {name}s, and ray.samplers "
-                f"{config.samplers} need {config.samplers * each:g}: lower ray.samplers"
+                f"{config.samplers}{players if config.rollouts else ''} need {number:g}: lower "
+                "ray.samplers"
             )
 
 

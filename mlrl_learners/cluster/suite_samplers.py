@@ -7,6 +7,7 @@ from mlrl_learners.cluster.ray_session import open_ray
 from mlrl_learners.cluster.team_samplers import attached_samplers, check_samplers
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.ray import RayConfig
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.types import Actor
 
 __all__ = ["SuiteSamplers"]
@@ -17,9 +18,14 @@ class SuiteSamplers(contextlib.AbstractContextManager["SuiteSamplers"]):
 
     Args:
         config: The section `ray`, enabled; Ray starts with the first actor.
+
+    Raises:
+        ConfigError: If processes are to play the rollouts of training.
     """
 
     def __init__(self, config: RayConfig) -> None:
+        if config.rollouts:
+            raise ConfigError(f"ray.rollouts is of training, got {config.rollouts}: leave it out")
         self._config = config
         self._session, self._pool = contextlib.ExitStack(), contextlib.ExitStack()
         self._ray: Any = None

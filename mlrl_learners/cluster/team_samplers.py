@@ -2,13 +2,13 @@
 
 Every model of the team has a key. `publish` keeps the trained weights under a version, and the team
 samples from the version that was published last; `player` returns a copy of the team that samples
-from any version, in another thread.
+from any version, in another thread. With `ray.rollouts`, the processes of the pool also play the
+trees of training.
 """
 
 import contextlib
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,15 +24,16 @@ from mlrl_learners.cluster.blueprint import (
     pack,
     to_state,
 )
+from mlrl_learners.cluster.model_sampler import ModelSampler, SampledModel, SampledVersion
 from mlrl_learners.cluster.ray_session import open_ray
-from mlrl_learners.cluster.ray_workers import RayWorkers
-from mlrl_learners.cluster.sampler_pool import SamplerPool
+from mlrl_learners.cluster.ray_workers import RayPlayers, RaySamplers
+from mlrl_learners.cluster.rollout_worker import EnvSource
 from mlrl_learners.cluster.sampler_worker import ModelSource
-from mlrl_learners.cluster.workers import Call
+from mlrl_learners.cluster.team_rollouts import TeamRollouts
+from mlrl_learners.cluster.worker_pool import WorkerPool
+from mlrl_learners.cluster.workers import Workers
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.ray import RayConfig
-from mlrl_learners.engine import SampledTokens
-from mlrl_learners.engine.jobs import SamplingJob
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.policies import Policy, restore
 from mlrl_learners.processes.work_sharing import world
@@ -43,46 +44,6 @@ __all__ = ["TeamSamplers", "attached_samplers", "check_samplers", "open_samplers
 VERSIONS_FOLDER = "versions"
 
 
-@dataclass
-class SampledVersion:
-    """The version that a team samples from, and those that answered.
-
-    Attributes:
-        number: Version that is asked for.
-        answered: Version of each batch since `take`.
-    """
-
-    number: int = 0
-    answered: list[int] = field(default_factory=list)
-
-    def take(self) -> list[int]:
-        """Return the version of each batch, and forget them."""
-        answered, self.answered = self.answered, []
-        return answered
-
-
-@dataclass(frozen=True)
-class _ModelSampler:
-    """Answers the jobs of one model of a team; see `mlrl_learners.engine.jobs.JobSampler`."""
-
-    pool: SamplerPool
-    key: str
-    names: frozenset[str | None]
-    is_trained: bool
-    version: SampledVersion
-
-    def covers(self, adapters: Sequence[str | None]) -> bool:
-        """Return whether the processes have all of these adapters."""
-        return self.names.issuperset(adapters)
-
-    def sample(self, jobs: Sequence[SamplingJob]) -> list[list[list[SampledTokens]]]:
-        """Return the answers to each prompt of each job, in order."""
-        number = self.version.number if self.is_trained else None
-        answers = self.pool.sample([Call(self.key, number, job) for job in jobs])
-        self.version.answered += [each.version for each in answers if each.version is not None]
-        return [answer.samples for answer in answers]
-
-
 class TeamSamplers:
     """Samplers of a team.
 
@@ -90,32 +51,30 @@ class TeamSamplers:
         team: The team; its models sample here until `detach`.
         pool: The processes.
         models: A policy of each model, by its key.
+        config: The section `ray`, with the processes that play trees.
 
     Attributes:
         pool: The processes.
         current: The version that the team samples from.
     """
 
-    def __init__(self, team: Team, pool: SamplerPool, models: Mapping[str, Policy]) -> None:
-        self._team, self._models = team, models
+    def __init__(
+        self, team: Team, pool: WorkerPool, models: Mapping[str, Policy], config: RayConfig
+    ) -> None:
+        self._team, self._models, self._config = team, models, config
         self.pool = pool
         self.current = SampledVersion()
-        self._trained = {
-            key: {
-                name: policy
-                for name, policy in team.policies.items()
-                if policy.engine is model.engine and name in team.optimizers
-            }
-            for key, model in models.items()
-        }
+        self._sampled = sampled_models(team, models)
+        self._trained = [key for key, model in self._sampled.items() if model.is_trained]
         for key, model in models.items():
             model.engine.remote = self._sampler(key, self.current)
+        team.remote = self._rollouts(self.current)
 
     def publish(self, version: int) -> None:
         """Keep the current weights under a version, from which the team samples now."""
-        for key, model in self._models.items():
-            if self._trained[key]:
-                self.pool.publish(key, version, pack(model, whole=model.base is None))
+        for key in self._trained:
+            model = self._models[key]
+            self.pool.publish(key, version, pack(model, whole=model.base is None))
         self.current.number = version
 
     def player(self) -> tuple[Team, SampledVersion]:
@@ -125,16 +84,17 @@ class TeamSamplers:
         for key, model in self._models.items():
             engines[id(model.engine)] = engine = copy.copy(model.engine)
             engine.remote = self._sampler(key, version)
-        return self._team.played_by(engines), version
+        player = self._team.played_by(engines)
+        player.remote = self._rollouts(version)
+        return player, version
 
     def save_versions(self, folder: Path, versions: Iterable[int]) -> None:
         """Write the weights of some versions, which are kept, into the folder of a checkpoint."""
         for version in versions:
             path = folder / VERSIONS_FOLDER / str(version)
             path.mkdir(parents=True)
-            for key, trained in self._trained.items():
-                if trained:
-                    torch.save(to_state(self.pool.weights(key, version)), path / f"{key}.pt")
+            for key in self._trained:
+                torch.save(to_state(self.pool.weights(key, version)), path / f"{key}.pt")
 
     def load_versions(self, folder: Path, versions: Iterable[int]) -> None:
         """Publish the versions that `save_versions` wrote.
@@ -143,10 +103,9 @@ class TeamSamplers:
             CheckpointError: If a file is missing or damaged.
         """
         for version in versions:
-            for key, trained in self._trained.items():
-                if trained:
-                    path = folder / VERSIONS_FOLDER / str(version) / f"{key}.pt"
-                    restore(path, partial(self._publish_state, key, version))
+            for key in self._trained:
+                path = folder / VERSIONS_FOLDER / str(version) / f"{key}.pt"
+                restore(path, partial(self._publish_state, key, version))
 
     def _publish_state(self, key: str, version: int, state: Mapping[str, Any]) -> None:
         self.pool.publish(key, version, from_state(state))
@@ -155,14 +114,14 @@ class TeamSamplers:
         """Let the models of the team sample by themselves again."""
         for model in self._models.values():
             model.engine.remote = None
+        self._team.remote = None
 
-    def _sampler(self, key: str, version: SampledVersion) -> _ModelSampler:
-        model = self._models[key]
-        names: set[str | None] = {None}
-        if model.base is not None:
-            names |= set(model.base.layers.names)
-        is_trained = bool(self._trained[key])
-        return _ModelSampler(self.pool, key, frozenset(names), is_trained, version)
+    def _sampler(self, key: str, version: SampledVersion) -> ModelSampler:
+        return ModelSampler(self.pool, self._sampled[key], version)
+
+    def _rollouts(self, version: SampledVersion) -> TeamRollouts | None:
+        processes = self._config.rollouts
+        return TeamRollouts(self.pool, self._trained, version, processes) if processes else None
 
 
 def check_samplers(learner: Actor, config: RayConfig, opponents: OpponentsConfig) -> None:
@@ -189,20 +148,29 @@ def check_samplers(learner: Actor, config: RayConfig, opponents: OpponentsConfig
         )
     if learner.sampler is not None:
         raise ConfigError("sampler.endpoint and engine ray both sample: leave one of them out")
+    if config.rollouts and opponents.words():
+        raise ConfigError("ray.rollouts plays without opponents: leave opponents out, or set 0")
     if config.lag:
         _check_lag(learner, config.lag, opponents)
 
 
 @contextlib.contextmanager
-def open_samplers(learner: Learner, config: RayConfig) -> Iterator[TeamSamplers]:
+def open_samplers(
+    learner: Learner, config: RayConfig, env: EnvSource | None = None
+) -> Iterator[TeamSamplers]:
     """Let Ray sample for a learner, which `check_samplers` has let through, inside the block.
+
+    Args:
+        learner: The learner.
+        config: The section `ray`, enabled.
+        env: The environment, which `ray.rollouts` needs.
 
     Raises:
         ConfigError: If a model cannot be built elsewhere, or the cluster is too small.
         MissingPackageError: If Ray is not installed.
         SamplerError: If Ray does not start.
     """
-    with open_ray(config) as ray, attached_samplers(ray, learner, config) as samplers:
+    with open_ray(config) as ray, attached_samplers(ray, learner, config, env) as samplers:
         yield samplers
 
 
@@ -211,6 +179,7 @@ def attached_samplers(
     ray: Any,  # noqa: ANN401 - an optional package
     learner: Learner,
     config: RayConfig,
+    env: EnvSource | None = None,
 ) -> Iterator[TeamSamplers]:
     """Let processes sample for a learner inside the block.
 
@@ -218,6 +187,7 @@ def attached_samplers(
         ray: The package `ray`, connected to a cluster.
         learner: A learner that `check_samplers` has let through.
         config: The section `ray`, enabled.
+        env: The environment, which `ray.rollouts` needs.
 
     Raises:
         ConfigError: If a model cannot be built elsewhere.
@@ -225,8 +195,15 @@ def attached_samplers(
     assert isinstance(learner, Team)  # noqa: S101 - checked
     models = _models(learner)
     sources = {key: _source(policy) for key, policy in models.items()}
-    with _pool(ray, config, sources) as pool:
-        samplers = TeamSamplers(learner, pool, models)
+    workers: Workers
+    if config.rollouts and env is not None:
+        sampled = sampled_models(learner, models)
+        team = learner.portable({id(models[key].engine): each for key, each in sampled.items()})
+        workers = RayPlayers(ray, config, sources, team, env)
+    else:
+        workers = RaySamplers(ray, config, sources)
+    with _pool(workers, config) as pool:
+        samplers = TeamSamplers(learner, pool, models, config)
         try:
             yield samplers
         finally:
@@ -250,16 +227,27 @@ def _check_lag(team: Team, lag: int, opponents: OpponentsConfig) -> None:
 
 
 @contextlib.contextmanager
-def _pool(
-    ray: Any,  # noqa: ANN401 - an optional package
-    config: RayConfig,
-    sources: Mapping[str, ModelSource],
-) -> Iterator[SamplerPool]:
-    pool = SamplerPool(RayWorkers(ray, config, sources), config)
+def _pool(workers: Workers, config: RayConfig) -> Iterator[WorkerPool]:
+    pool = WorkerPool(workers, config)
     try:
         yield pool
     finally:
         pool.close()
+
+
+def sampled_models(team: Team, models: Mapping[str, Policy]) -> dict[str, SampledModel]:
+    """Return what those that ask for a model's answers know of it, by its key."""
+    found = {}
+    for key, model in models.items():
+        policies = [n for n, policy in team.policies.items() if policy.engine is model.engine]
+        adapters = () if model.base is None else model.base.layers.names
+        found[key] = SampledModel(
+            key,
+            frozenset({None, *adapters}),
+            is_trained=any(name in team.optimizers for name in policies),
+            is_on_cpu=model.device.type == "cpu",
+        )
+    return found
 
 
 def _models(team: Team) -> dict[str, Policy]:

@@ -1,15 +1,29 @@
-"""Interface of a pool to the processes that sample: batches, answers and faults."""
+"""Interface of a pool to its processes: calls, answers and faults.
 
-from collections.abc import Sequence
+A call is a function of its arguments and of the weights of its version, so that it may be repeated
+in any process.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from mlrl_learners.cluster.blueprint import PackedWeights
     from mlrl_learners.engine import SampledTokens
     from mlrl_learners.engine.jobs import SamplingJob
+    from mlrl_learners.play.groups import TreeGroup
+    from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
 
-__all__ = ["Answer", "Call", "JobFailedError", "Workers"]
+__all__ = [
+    "Answer",
+    "BatchCall",
+    "Call",
+    "JobFailedError",
+    "TreesAnswer",
+    "TreesCall",
+    "Workers",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +42,8 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One batch for one model.
+class BatchCall:
+    """One batch of prompts for one model.
 
     Attributes:
         key: The model.
@@ -40,12 +54,68 @@ class Call:
     key: str
     version: int | None
     job: "SamplingJob"
+    limit: ClassVar[str] = "job_seconds"
+
+    @property
+    def weights(self) -> tuple[str, ...]:
+        """Models whose weights of `version` the call needs."""
+        return () if self.version is None else (self.key,)
 
     def __str__(self) -> str:
         """Describe the batch in an error message."""
         job, longest = self.job, max(map(len, self.job.prompts), default=0)
         found = f"a batch of {len(job.prompts)} prompts of up to {longest} tokens"
         return f"{found}, {job.num_samples} answers each, of version {self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class TreesAnswer:
+    """Rollouts of some groups of trees.
+
+    Attributes:
+        found: Result of each tree of each group, in order.
+        calls: Number of calls of `act` of each group's player, with those before.
+        versions: Version of the weights of each batch.
+        replaced: Samplers that the process has replaced since its last answer.
+        error: What ended the rollouts, apart from infrastructure; None if nothing did.
+    """
+
+    found: "Sequence[Sequence[Rollout | FailedEpisode]]" = ()
+    calls: Sequence[int] = ()
+    versions: Sequence[int] = ()
+    replaced: int = 0
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TreesCall:
+    """Groups of rollout trees for a process that plays them.
+
+    Attributes:
+        weights: Models that are trained.
+        version: Version of their weights.
+        oldest: Oldest version that is kept.
+        groups: The trees, in groups that do not wait for one another.
+        config: Samples per node, joint mode and branching.
+        env_id: Id of the environment, stored in the rollouts.
+    """
+
+    weights: tuple[str, ...]
+    version: int
+    oldest: int
+    groups: "Sequence[TreeGroup]"
+    config: "RolloutConfig"
+    env_id: str
+    limit: ClassVar[str] = "rollout_seconds"
+
+    def __str__(self) -> str:
+        """Describe the groups in an error message."""
+        count = sum(len(group.seeds) for group in self.groups)
+        found = f"{count} rollout trees in {len(self.groups)} groups"
+        return f"{found}, of version {self.version}"
+
+
+Call: TypeAlias = BatchCall | TreesCall
 
 
 class JobFailedError(Exception):
@@ -62,7 +132,15 @@ class JobFailedError(Exception):
 
 
 class Workers(Protocol):
-    """How processes are started and asked; `mlrl_learners.cluster.ray_workers` asks Ray."""
+    """How processes are started and asked; `mlrl_learners.cluster.ray_workers` asks Ray.
+
+    Attributes:
+        name: What a process is called in error messages.
+        slots: Number of calls that a process answers at the same time.
+    """
+
+    name: str
+    slots: int
 
     def put(self, weights: "PackedWeights") -> Any:  # noqa: ANN401 - a reference of the backend
         """Return a reference to weights that every process can read."""
@@ -73,14 +151,14 @@ class Workers(Protocol):
     def ready(self, worker: Any) -> Any:  # noqa: ANN401
         """Return the task that ends when a process is ready."""
 
-    def answer(self, worker: Any, call: Call, weights: Any) -> Any:  # noqa: ANN401
-        """Return the task of a batch; `weights` is a reference, or None."""
+    def answer(self, worker: Any, call: Any, weights: Mapping[str, Any]) -> Any:  # noqa: ANN401
+        """Return the task of a call; `weights` are references by model."""
 
     def wait(self, tasks: Sequence[Any], seconds: float) -> list[Any]:
         """Return the tasks that have ended, after at most so many seconds without one."""
 
     def result(self, task: Any) -> Any:  # noqa: ANN401
-        """Return the result of a task that has ended.
+        """Return the result of a task that has ended, or the weights of a reference.
 
         Raises:
             JobFailedError: If its process ended, or it raised an error.

@@ -5,16 +5,18 @@ number of prompts (see `Groups`), so that results do not depend on time; groups 
 `mlrl_learners.play.growth` says.
 
 With several processes, whole groups are divided between them, each played by one process; a single
-group is played in step, each environment in one of them.
+group is played in step, each environment in one of them. An actor with the attribute `remote` (see
+`PlaysGroups`) has processes that play all groups.
 """
 
 import contextlib
+import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from mlrl_envs.errors import InfraError
 from mlrl_learners.play.branches import Branch, freeze
+from mlrl_learners.play.groups import PlaysGroups, Tree
 from mlrl_learners.play.growth import Group, grow_groups
 from mlrl_learners.play.steps import (
     LOCAL_STEPS,
@@ -23,7 +25,7 @@ from mlrl_learners.play.steps import (
     reset_everywhere,
 )
 from mlrl_learners.processes.work_sharing import alone, gather, share, world
-from mlrl_learners.selfplay.seats import Seats, names_of
+from mlrl_learners.selfplay.seats import names_of
 from mlrl_learners.types import (
     Actor,
     AgentID,
@@ -33,7 +35,7 @@ from mlrl_learners.types import (
     Spectator,
 )
 
-__all__ = ["Groups", "Tree", "play_trees"]
+__all__ = ["Groups", "Tree", "play_groups", "play_trees"]
 
 
 @runtime_checkable
@@ -55,23 +57,6 @@ class Groups(Actor, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
-    """What a tree grows from.
-
-    Attributes:
-        env: The environment.
-        options: Options of its `reset`.
-        seed: Seed of its `reset`; a chain also draws its branches from it.
-        seats: Opponents.
-    """
-
-    env: Any
-    options: Mapping[str, Any]
-    seed: int
-    seats: Seats
-
-
 def play_trees(
     trees: Sequence[Tree], actor: Actor, config: RolloutConfig, env_id: str
 ) -> list[Rollout | FailedEpisode]:
@@ -84,9 +69,14 @@ def play_trees(
         env_id: Id of the environment, stored in the rollouts.
     """
     everyone = list(range(len(trees)))
-    resets = _reset(trees, everyone if world().size == 1 else everyone[:1])
+    remote = _remote(trees, actor)
+    is_alone = world().size == 1 and remote is None
+    resets = _reset(trees, everyone if is_alone else everyone[:1])
     groups = _groups(trees, actor, config, resets)
-    if world().size == 1:
+    if remote is not None:
+        parts = [(player, [trees[number] for number in part]) for player, part in groups]
+        return [each for found in remote.play(parts, config, env_id) for each in found]
+    if is_alone:
         found = _play(trees, groups, resets, config, env_id)
     elif len(groups) == 1:
         found = _play(trees, groups, _reset(trees, everyone), config, env_id)
@@ -97,6 +87,29 @@ def play_trees(
             found = _play(trees, ours, _reset(trees, mine), config, env_id)
         found = gather(found)
     return [found[number] for number in everyone]
+
+
+def play_groups(
+    groups: Sequence[tuple[Actor, Sequence[Tree]]], config: RolloutConfig, env_id: str
+) -> list[list[Rollout | FailedEpisode]]:
+    """Return the result of each tree of each group, played in this process.
+
+    Args:
+        groups: Player and trees of each group.
+        config: Samples per node, joint mode and branching.
+        env_id: Id of the environment, stored in the rollouts.
+    """
+    trees = [tree for _, part in groups for tree in part]
+    ends = list(itertools.accumulate((len(part) for _, part in groups), initial=0))
+    ranges = [range(first, end) for first, end in itertools.pairwise(ends)]
+    parts = [(player, each) for (player, _), each in zip(groups, ranges, strict=True)]
+    found = _play(trees, parts, _reset(trees, range(len(trees))), config, env_id)
+    return [[found[number] for number in each] for each in ranges]
+
+
+def _remote(trees: Sequence[Tree], actor: Actor) -> PlaysGroups | None:
+    """Return what plays the trees in place of this process; it knows no opponents."""
+    return None if any(tree.seats for tree in trees) else getattr(actor, "remote", None)
 
 
 def _reset(trees: Sequence[Tree], numbers: Sequence[int]) -> dict[int, EnvReset | InfraError]:

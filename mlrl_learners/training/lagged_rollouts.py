@@ -26,7 +26,8 @@ from mlrl_learners.types import Learner
 
 if TYPE_CHECKING:
     from mlrl_learners.algorithms.team import Team
-    from mlrl_learners.cluster.team_samplers import SampledVersion, TeamSamplers
+    from mlrl_learners.cluster.model_sampler import SampledVersion
+    from mlrl_learners.cluster.team_samplers import TeamSamplers
 
 __all__ = ["LaggedRollouts"]
 

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import mlrl_envs
 from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.training.lagged_rollouts import LaggedRollouts
 from mlrl_learners.training.rollout_source import RolloutSource
@@ -33,9 +34,11 @@ def open_source(
     if not plan.ray.enabled:
         yield RolloutSource(plan, learner, env, draw, None)
         return
+    from mlrl_learners.cluster.rollout_worker import EnvSource
     from mlrl_learners.cluster.team_samplers import open_samplers
 
-    with open_samplers(learner, plan.ray) as samplers:
+    made = EnvSource(plan.location, plan.env_options, mlrl_envs.fingerprint(env))
+    with open_samplers(learner, plan.ray, made) as samplers:
         source = _source(plan, learner, env, draw, samplers)
         try:
             yield source

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
+from mlrl_envs.naming import is_in_memory
 from mlrl_envs.serve import remote_id
 from mlrl_learners.config.opponents import LATEST, SNAPSHOTS, OpponentsConfig
 from mlrl_learners.config.ray import RayConfig
@@ -71,7 +72,12 @@ class TrainPlan:
 
     def make_env(self) -> Any:  # noqa: ANN401 - any PettingZoo parallel environment
         """Return the environment of the run, on its servers if it has some."""
-        return mlrl_envs.make(remote_id(self.env_id, self.env_server), **self.env_options)
+        return mlrl_envs.make(self.location, **self.env_options)
+
+    @property
+    def location(self) -> str:
+        """The id of the environment for `mlrl_envs.make`, with its servers if it has some."""
+        return remote_id(self.env_id, self.env_server)
 
     def as_config(self, learner: Mapping[str, Any]) -> dict[str, Any]:
         """Return the plan and the section of its learner in the form of a configuration file."""
@@ -122,6 +128,11 @@ def prepare_learner(learner: Learner, plan: TrainPlan) -> None:
         from mlrl_learners.cluster.team_samplers import check_samplers
 
         check_samplers(learner, plan.ray, plan.opponents)
+        if plan.ray.rollouts and is_in_memory(plan.env_id):
+            raise ConfigError(
+                f"processes of ray.rollouts cannot make {plan.env_id!r}, which is in the memory of "
+                "this one: give its class or function at the top of a module, or set 0"
+            )
     if hasattr(learner, "check_rollout"):
         learner.check_rollout(plan.rollout)
     if hasattr(learner, "plan_updates"):

@@ -14,6 +14,7 @@ OPTIONS = {
     "group": {"size": 6},
     "compute": {"device": "cpu", "max_rows": 6},  # several batches
 }
+TRAIN = {"tasks_per_iteration": 3, "eval_every": 2, "eval_tasks": 2, "eval_samples": 2}
 CORRECTED = {"importance": {"correction": "token_truncate"}}
 
 
@@ -29,13 +30,12 @@ def train(run_dir, *, learner="magrpo", options=None, iterations=3, train=None, 
         env_id="mlrl/story-v1",
         env_options={"reward": "paper"},
         learner=made,
-        tasks_per_iteration=3,
         iterations=iterations,
         run_dir=run_dir,
         progress=False,
         token_ids=True,
         ray=RayConfig(enabled=True, **ray) if ray else None,
-        **{"eval_every": 2, "eval_tasks": 2, "eval_samples": 2, **(train or {})},
+        **{**TRAIN, **(train or {})},
     )
     return made
 

@@ -1,11 +1,14 @@
 """Workers of the pool in this process, with the faults that a test orders."""
 
 import contextlib
-from dataclasses import dataclass, field
+import pickle
+from dataclasses import dataclass, field, replace
 
+from mlrl_envs.errors import InfraError
 from mlrl_learners.cluster import team_samplers
+from mlrl_learners.cluster.rollout_worker import RolloutWorker
 from mlrl_learners.cluster.sampler_worker import SamplerWorker
-from mlrl_learners.cluster.workers import JobFailedError
+from mlrl_learners.cluster.workers import BatchCall, JobFailedError
 
 
 @dataclass
@@ -23,6 +26,8 @@ class InlineWorkers:
     asked: list = field(default_factory=list)
     stopped: list = field(default_factory=list)
     started: int = 0
+    name: str = "sampler"
+    slots: int = 1
 
     def __post_init__(self):
         self._sampler = None
@@ -36,7 +41,7 @@ class InlineWorkers:
         return self.started
 
     def ready(self, worker):
-        return self._task(worker, None, None)
+        return self._task(worker, None, {})
 
     def answer(self, worker, call, weights):
         self.asked.append((worker, call.version))
@@ -59,7 +64,7 @@ class InlineWorkers:
     def sample(self, call, weights):
         if self._sampler is None:
             self._sampler = SamplerWorker(self.sources, "cpu", 1)
-        found = None if weights is None else weights[1]
+        found = weights[call.key][1] if weights else None
         return self._sampler.answer(call.key, call.version, found, call.job)
 
     def _task(self, worker, call, weights):
@@ -70,8 +75,47 @@ class InlineWorkers:
         return number
 
 
-def use(monkeypatch, fault=None):
-    """Sample in this process in place of Ray; return the list of the workers of each run."""
+@dataclass
+class InlinePlayers(InlineWorkers):
+    """Processes of `ray.rollouts` in this one; what they are sent is pickled as by Ray.
+
+    `sampler_fault(worker, call)` is the fault of their samplers.
+    """
+
+    name: str = "process of ray.rollouts"
+    player: bytes = b""
+    sampler_fault: object = staticmethod(lambda worker, call: None)
+    players: dict = field(default_factory=dict)
+
+    def result(self, task):
+        if isinstance(task, tuple):
+            return task[1]
+        worker, call, weights, fault = self._tasks.pop(task)
+        if fault is not None:
+            raise JobFailedError(f"worker {worker} {fault}", is_alive=fault == "raises")
+        if worker not in self.players:
+            samplers = InlineWorkers(config=self.config, sources=self.sources)
+            samplers.fault = self.sampler_fault
+            share = self.config.samplers // self.config.rollouts
+            own = replace(self.config, samplers=share, rollouts=0)
+            self.players[worker] = RolloutWorker(samplers, own, *pickle.loads(self.player))
+        try:
+            return pickle.loads(pickle.dumps(self.ask(self.players[worker], call, weights)))
+        except InfraError as error:
+            raise JobFailedError(f"{type(error).__name__}: {error}", is_alive=True) from None
+
+    def ask(self, process, call, weights):
+        if call is None:
+            return process.ready()
+        asked = process.answer if isinstance(call, BatchCall) else process.play
+        return asked(pickle.loads(pickle.dumps(call)), weights)
+
+
+def use(monkeypatch, fault=None, sampler_fault=None):
+    """Sample and play in this process in place of Ray; return the list of the workers of each run.
+
+    With `ray.rollouts`, `fault` is of the processes that play, and `sampler_fault` of samplers.
+    """
     made = []
 
     def make(ray, config, sources):
@@ -81,6 +125,15 @@ def use(monkeypatch, fault=None):
         made.append(workers)
         return workers
 
+    def make_players(ray, config, sources, team, env):
+        workers = InlinePlayers(ray, config, sources, player=pickle.dumps((team, env)))
+        workers.slots = config.samplers // config.rollouts + config.lag + 1
+        workers.fault = fault or workers.fault
+        workers.sampler_fault = sampler_fault or workers.sampler_fault
+        made.append(workers)
+        return workers
+
     monkeypatch.setattr(team_samplers, "open_ray", contextlib.nullcontext)
-    monkeypatch.setattr(team_samplers, "RayWorkers", make)
+    monkeypatch.setattr(team_samplers, "RayPlayers", make_players)
+    monkeypatch.setattr(team_samplers, "RaySamplers", make)
     return made

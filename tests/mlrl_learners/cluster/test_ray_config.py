@@ -11,10 +11,12 @@ from mlrl_learners.errors import ConfigError
     [
         ("samplers", 0),
         ("threads", 0),
+        ("rollouts", -1),
         ("max_attempts", 0),
         ("lag", -1),
         ("gpus", -0.5),
         ("job_seconds", 0),
+        ("rollout_seconds", 0),
         ("start_seconds", float("inf")),
         ("address", "ray://here:1"),
         ("address", "head"),
@@ -23,6 +25,13 @@ from mlrl_learners.errors import ConfigError
 def test_a_value_outside_its_range_is_refused_by_its_name(name, value):
     with pytest.raises(ConfigError, match=f"ray.{name} must be"):
         RayConfig(enabled=True, **{name: value})
+
+
+def test_processes_that_play_have_equal_numbers_of_samplers():
+    with pytest.raises(ConfigError, match=r"a multiple of ray.rollouts, .* got 3 and 2"):
+        RayConfig(enabled=True, samplers=3, rollouts=2)
+    assert RayConfig(enabled=True, samplers=4, rollouts=2).processes == 2
+    assert RayConfig(enabled=True, samplers=4).processes == 4
 
 
 @pytest.mark.parametrize("address", ["", "auto", "head:6379", "10.0.0.1:6379", "[::1]:6379"])

@@ -13,10 +13,10 @@ import time
 import pytest
 
 from mlrl_learners.cluster.ray_session import open_ray
-from mlrl_learners.cluster.ray_workers import RayWorkers
-from mlrl_learners.cluster.sampler_pool import SamplerPool
+from mlrl_learners.cluster.ray_workers import RayPlayers, RaySamplers
 from mlrl_learners.cluster.team_samplers import open_samplers
-from mlrl_learners.cluster.workers import Call
+from mlrl_learners.cluster.worker_pool import WorkerPool
+from mlrl_learners.cluster.workers import BatchCall, TreesCall
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.engine import SamplingConfig
 from mlrl_learners.engine.jobs import SamplingJob
@@ -46,13 +46,13 @@ def test_samplers_give_the_run_of_one_process(cluster, one_process, tmp_path, sa
     assert_equal(one_process, tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(3))  # ten in test_sampler_pool, without Ray
+@pytest.mark.parametrize("seed", range(3))  # ten in test_worker_pool, without Ray
 def test_samplers_that_are_killed_at_random_instants_change_nothing(
     cluster, one_process, tmp_path, monkeypatch, seed
 ):
     draw = random.Random(seed)
     due, killed = set(draw.sample(range(20), 3)), []
-    calls, answer = itertools.count(), RayWorkers.answer
+    calls, answer = itertools.count(), RaySamplers.answer
 
     def kill_after(self, worker, call, weights):
         is_due = next(calls) in due
@@ -64,16 +64,44 @@ def test_samplers_that_are_killed_at_random_instants_change_nothing(
             killed.append(pid)
         return task
 
-    monkeypatch.setattr(RayWorkers, "answer", kill_after)
+    monkeypatch.setattr(RaySamplers, "answer", kill_after)
     train(tmp_path, address=cluster, samplers=2)
     assert_equal(one_process, tmp_path)
     assert len(killed) == 3
 
 
+def test_processes_that_play_give_the_run_of_one_process(cluster, one_process, tmp_path):
+    train(tmp_path, address=cluster, samplers=2, rollouts=2)
+    assert_equal(one_process, tmp_path)
+
+
+def test_processes_that_play_and_their_samplers_are_killed_and_change_nothing(
+    cluster, one_process, tmp_path, monkeypatch
+):
+    """The sampler of a process that is killed ends with it; then another sampler is killed."""
+    killed, answer = [], RayPlayers.answer
+
+    def kill_during(self, worker, call, weights):
+        task = answer(self, worker, call, weights)
+        if isinstance(call, TreesCall) and len(killed) < 2:
+            kind = "_RayRolloutWorker" if not killed else "SamplerWorker"
+            wait_for(lambda: titled(kind))
+            time.sleep(0.2)  # in mid-call, or after it
+            killed.append(titled(kind)[0])
+            os.kill(killed[-1], signal.SIGKILL)
+        return task
+
+    monkeypatch.setattr(RayPlayers, "answer", kill_during)
+    train(tmp_path, address=cluster, samplers=2, rollouts=2)
+    assert_equal(one_process, tmp_path)
+    assert len(killed) == 2
+    wait_for(lambda: not titled("SamplerWorker") and not titled("_RayRolloutWorker"), seconds=60)
+
+
 def test_a_sampler_that_hangs_is_replaced_and_leaves_no_process(
     cluster, one_process, tmp_path, monkeypatch
 ):
-    stopped, calls, answer = [], itertools.count(), RayWorkers.answer
+    stopped, calls, answer = [], itertools.count(), RaySamplers.answer
 
     def stop_third(self, worker, call, weights):
         if next(calls) == 3:
@@ -81,7 +109,7 @@ def test_a_sampler_that_hangs_is_replaced_and_leaves_no_process(
             os.kill(stopped[0], signal.SIGSTOP)
         return answer(self, worker, call, weights)
 
-    monkeypatch.setattr(RayWorkers, "answer", stop_third)
+    monkeypatch.setattr(RaySamplers, "answer", stop_third)
     train(tmp_path, address=cluster, samplers=2, job_seconds=30)
     assert_equal(one_process, tmp_path)
     last = json.loads((tmp_path / "metrics.jsonl").read_text().splitlines()[-1])
@@ -101,9 +129,9 @@ def test_a_job_that_kills_its_process_is_a_typed_error(cluster):
     config = RayConfig(enabled=True, address=cluster, max_attempts=2)
     job = SamplingJob([[Bomb()]], 1, SamplingConfig(), [0], [0], [None], (), 1, False)
     with open_ray(config) as ray:
-        pool = SamplerPool(RayWorkers(ray, config, {}), config)
+        pool = WorkerPool(RaySamplers(ray, config, {}), config)
         with pytest.raises(SamplerError, match=r"1 prompts .* failed in 2 processes"):
-            pool.sample([Call("model", None, job)])
+            pool.answer([BatchCall("model", None, job)])
         pool.close()
 
 
@@ -165,6 +193,20 @@ def num_objects(address):
     from ray._private.internal_api import memory_summary
 
     return int(re.search(r"(\d+) objects", memory_summary(address, stats_only=True)).group(1))
+
+
+def titled(kind):
+    """Return the processes that Ray has started for a class."""
+    found = []
+    for folder in os.scandir("/proc"):
+        if folder.name.isdigit():
+            try:
+                with open(f"{folder.path}/cmdline") as file:  # noqa: PTH123
+                    if file.read().startswith(f"ray::{kind}"):
+                        found.append(int(folder.name))
+            except OSError:
+                continue
+    return found
 
 
 def is_running(pid):

@@ -42,6 +42,7 @@ def test_a_suite_sampled_by_others_has_the_episodes_of_one_process(suite, tmp_pa
         (("--ray.samplers", "2"), "add --engine ray"),
         (("--engine", "ray", "--ray.samplers", "0"), "ray.samplers must be at least 1"),
         (("--engine", "ray", "--ray.lag", "1"), "ray.lag is of training"),
+        (("--engine", "ray", "--ray.rollouts", "1"), "ray.rollouts is of training"),
         (("--engine", "ray", "--actor", "random"), "has none: use engine torch"),
     ],
 )

@@ -6,8 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mlrl_learners.cluster.sampler_pool import SamplerPool
-from mlrl_learners.cluster.workers import Answer, Call
+from mlrl_learners.cluster.worker_pool import WorkerPool
+from mlrl_learners.cluster.workers import Answer, BatchCall
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.engine import SamplingConfig
 from mlrl_learners.engine.jobs import SamplingJob
@@ -17,7 +17,7 @@ from tests.mlrl_learners.cluster.inline_workers import InlineWorkers
 
 class Counters(InlineWorkers):
     def sample(self, call, weights):
-        return Answer(call.version, 0, [call.job.prompts[0][0], weights and weights[1]])
+        return Answer(call.version, 0, [call.job.prompts[0][0], weights and weights[call.key][1]])
 
 
 def job(number):
@@ -25,14 +25,14 @@ def job(number):
 
 
 def calls(count, version=None):
-    return [Call("model", version, job(number)) for number in range(count)]
+    return [BatchCall("model", version, job(number)) for number in range(count)]
 
 
 def pool_of(fault=None, **options):
     workers = Counters()
     if fault is not None:
         workers.fault = fault
-    return SamplerPool(workers, RayConfig(enabled=True, **options)), workers
+    return WorkerPool(workers, RayConfig(enabled=True, **options)), workers
 
 
 def numbers(answers):
@@ -42,7 +42,7 @@ def numbers(answers):
 @pytest.mark.parametrize("samplers", [1, 2, 5])
 def test_answers_come_in_the_order_of_the_calls(samplers):
     pool, workers = pool_of(samplers=samplers)
-    assert numbers(pool.sample(calls(7))) == list(range(7))
+    assert numbers(pool.answer(calls(7))) == list(range(7))
     assert workers.started == samplers
 
 
@@ -54,7 +54,7 @@ def test_a_lost_worker_is_replaced_and_its_batch_repeated(fault):
         samplers=2,
         job_seconds=0.01,
     )
-    assert numbers(pool.sample(calls(5))) == list(range(5))
+    assert numbers(pool.answer(calls(5))) == list(range(5))
     assert workers.stopped == [1]
     assert (workers.started, pool.replaced) == (3, 1)
 
@@ -62,7 +62,7 @@ def test_a_lost_worker_is_replaced_and_its_batch_repeated(fault):
 def test_a_worker_goes_on_after_an_error():
     faults = ["raises"]
     pool, workers = pool_of(lambda worker, call: faults.pop() if call and faults else None)
-    assert numbers(pool.sample(calls(3))) == [0, 1, 2]
+    assert numbers(pool.answer(calls(3))) == [0, 1, 2]
     assert workers.stopped == []
 
 
@@ -75,16 +75,16 @@ def test_a_batch_that_fails_too_often_is_a_typed_error_and_the_pool_goes_on(faul
 
     pool, _ = pool_of(find, samplers=2, job_seconds=0.01, max_attempts=2)
     with pytest.raises(SamplerError, match=r"1 prompts of up to 1 tokens.* failed in 2 processes"):
-        pool.sample(calls(4))
+        pool.answer(calls(4))
     poisoned.clear()
-    assert numbers(pool.sample(calls(4))) == list(range(4))
+    assert numbers(pool.answer(calls(4))) == list(range(4))
 
 
 def test_workers_that_do_not_start_are_an_error_and_are_not_tried_for_ever():
     pool, workers = pool_of(lambda worker, call: None if call else "dies", max_attempts=2)
     for _ in range(2):
         with pytest.raises(SamplerError, match="no sampler could be started in 2 attempts"):
-            pool.sample(calls(1))
+            pool.answer(calls(1))
     assert workers.started == 3
 
 
@@ -94,19 +94,19 @@ def test_weights_are_kept_by_version_until_they_are_dropped():
         pool.publish("model", version, f"weights {version}")
         pool.keep_from(version - 1)
         assert len(pool.versions) <= 2
-    assert pool.sample(calls(1, 18))[0].samples[1] == "weights 18"
+    assert pool.answer(calls(1, 18))[0].samples[1] == "weights 18"
     assert pool.weights("model", 19) == "weights 19"
     with pytest.raises(SamplerError, match="version 3 are not kept"):
-        pool.sample(calls(1, 3))
+        pool.answer(calls(1, 3))
 
 
 def test_closing_stops_every_worker_and_refuses_work():
     pool, workers = pool_of(samplers=3)
-    pool.sample(calls(2))
+    pool.answer(calls(2))
     pool.close()
     assert sorted(workers.stopped) == [1, 2, 3]
     with pytest.raises(SamplerError, match="the run has ended"):
-        pool.sample(calls(1))
+        pool.answer(calls(1))
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -118,9 +118,37 @@ def test_random_faults_change_no_answer_whatever_the_number_of_threads(seed):
 
     pool, workers = pool_of(fault, samplers=3, job_seconds=0.01, max_attempts=50)
     with ThreadPoolExecutor(4) as executor:
-        found = list(executor.map(pool.sample, [calls(count) for count in range(1, 9)]))
+        found = list(executor.map(pool.answer, [calls(count) for count in range(1, 9)]))
     assert [numbers(each) for each in found] == [list(range(count)) for count in range(1, 9)]
     assert workers.started == 3 + pool.replaced
+
+
+def test_workers_with_slots_take_turns_and_several_calls_at_the_same_time():
+    workers = Counters(slots=3)
+    pool = WorkerPool(workers, RayConfig(enabled=True, samplers=2))
+    most = []
+
+    def count(worker, call):
+        most.append(len(workers._tasks))
+
+    workers.fault = count
+    pool.answer(calls(12))  # until both have started
+    del workers.asked[:]
+    assert numbers(pool.answer(calls(12))) == list(range(12))
+    assert [worker for worker, _ in workers.asked[:6]] == [1, 2, 1, 2, 1, 2]
+    assert max(most) == 5  # beside the one that is dealt
+
+
+def test_a_worker_with_slots_is_replaced_once_for_all_its_calls():
+    lost = []
+
+    def fault(worker, call):
+        return "dies" if call and worker == 1 else None
+
+    workers = Counters(slots=3, fault=fault, stopped=lost)
+    pool = WorkerPool(workers, RayConfig(enabled=True, samplers=2))
+    assert numbers(pool.answer(calls(12))) == list(range(12))
+    assert (lost, workers.started, pool.replaced) == ([1], 3, 1)
 
 
 def test_threads_share_the_workers():
@@ -139,10 +167,10 @@ def test_threads_share_the_workers():
             return call is not None and call.job.prompts[0][0] == 100
 
     workers = Slow()
-    pool = SamplerPool(workers, RayConfig(enabled=True, samplers=2))
+    pool = WorkerPool(workers, RayConfig(enabled=True, samplers=2))
     with ThreadPoolExecutor(1) as executor:
-        first = executor.submit(pool.sample, [Call("model", None, job(100))])
-        assert numbers(pool.sample(calls(5))) == list(range(5))
+        first = executor.submit(pool.answer, [BatchCall("model", None, job(100))])
+        assert numbers(pool.answer(calls(5))) == list(range(5))
         assert not first.done()
         second_ended.set()
         assert numbers(first.result(60)) == [100]
@@ -164,10 +192,10 @@ def test_an_error_of_another_kind_reaches_the_thread_that_asked_and_the_pool_goe
                 raise ZeroDivisionError
 
     workers = Broken()
-    pool = SamplerPool(workers, RayConfig(enabled=True))
+    pool = WorkerPool(workers, RayConfig(enabled=True))
     with ThreadPoolExecutor(4) as executor:
-        sampled = [executor.submit(pool.sample, calls(20)) for _ in range(3)]
+        sampled = [executor.submit(pool.answer, calls(20)) for _ in range(3)]
         with pytest.raises(ZeroDivisionError):
-            pool.sample([Call("model", None, job(number)) for number in (100, 101)])
+            pool.answer([BatchCall("model", None, job(number)) for number in (100, 101)])
         assert [numbers(each.result(60)) for each in sampled] == [list(range(20))] * 3
     assert workers.started == 1 + pool.replaced == 2
