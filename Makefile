@@ -3,7 +3,8 @@
 #   make demo                 set up, train two agents on a real model, write a report;
 #                             run again, it continues where it stopped
 #   make test                 set up, lint, type-check, run the tests, build the docs
-#   make test-slow            train every combination of options: minutes on two cores
+#   make test-slow            kill processes, train on toys, drive pages: half an hour on two cores
+#   make test-long            every combination of which the others try a part: before a release
 #   make lint | docs | perf   parts of it; perf measures us against peers
 #   make clean                remove what the above made, runs apart
 #
@@ -23,7 +24,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 STAMP := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow lint docs perf clean
+.PHONY: help setup demo test test-slow test-long lint docs perf clean
 
 help:
 	@sed -n 's/^#   //p' $(MAKEFILE_LIST)
@@ -51,12 +52,15 @@ test: setup lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n logical --maxprocesses 8
 	@$(MAKE) --no-print-directory docs
 
-# Every combination of which `test` takes a covering subset, on all cores. Tests that take two minutes
-# on a quiet machine may take several beside others; dealt in large chunks, the longest would be left
-# to one core at the end.
+# Tests that take two minutes on a quiet machine may take several beside others; dealt in large chunks,
+# the longest would be left to one core at the end.
+ALL_CORES := -n logical --maxprocesses 8 --maxschedchunk 8 --timeout 900
+
 test-slow: setup
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n logical --maxprocesses 8 --maxschedchunk 8 \
-	  --timeout 900
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(ALL_CORES)
+
+test-long: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m long $(ALL_CORES)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -18,7 +18,7 @@ from typing import Any
 
 import mlrl_learners
 from mlrl_learners.config.ray import RayConfig
-from mlrl_learners.training import rollout_source
+from mlrl_learners.training.rollout_source import RolloutSource
 
 __all__ = ["main", "measure"]
 
@@ -36,15 +36,15 @@ def measure(kind: str, *, tasks: int, iterations: int, folder: Path) -> dict[str
         folder: Empty folder of the run.
     """
     taken: list[tuple[float, float]] = []
-    collect = rollout_source.collect_tasks
+    collect = RolloutSource.collect
 
-    def timed(*arguments: Any) -> Any:  # noqa: ANN401 - of `collect_tasks`
+    def timed(source: RolloutSource, iteration: int) -> Any:  # noqa: ANN401 - of `collect`
         started = time.perf_counter(), time.process_time()
-        found = collect(*arguments)
+        found = collect(source, iteration)
         taken.append((time.perf_counter() - started[0], time.process_time() - started[1]))
         return found
 
-    rollout_source.collect_tasks = timed
+    setattr(RolloutSource, "collect", timed)  # noqa: B010 - mypy refuses the assignment
     try:
         mlrl_learners.train(
             env_id="mlrl/story-v1",
@@ -64,7 +64,7 @@ def measure(kind: str, *, tasks: int, iterations: int, folder: Path) -> dict[str
             progress=False,
         )
     finally:
-        rollout_source.collect_tasks = collect
+        setattr(RolloutSource, "collect", collect)  # noqa: B010
     wall, cpu = (sum(each) / iterations for each in zip(*taken[1:], strict=True))
     return {
         "trees are played by": kind,

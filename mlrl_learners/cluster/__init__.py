@@ -1,12 +1,15 @@
-"""Sampling by processes that Ray starts, on one machine or on a cluster.
+"""Sampling and playing by processes that Ray starts, on one machine or on a cluster.
 
 - `blueprint`: what a process needs to build a copy of a model, and weights as arrays
-- `workers`: what is asked of a process: batches, answers and faults
-- `sampler_worker`: the process, which answers batches of prompts
-- `worker_pool`: deals batches to processes, and replaces processes that end or hang
+- `workers`: what is asked of a process: batches or trees, answers and faults
+- `sampler_worker`: the process that samples, which answers batches of prompts
+- `rollout_worker`: the process that plays, which has samplers of its own
+- `worker_pool`: deals calls to processes, and replaces processes that end or hang
 - `ray_session`, `ray_workers`: the only modules that know Ray
+- `model_sampler`: the pool in place of the engine of a model
 - `team_samplers`: the pool in place of the engines of a team
+- `team_rollouts`: the pool in place of the trainer that plays trees
 - `suite_samplers`: the same for the learners that play a suite
 
-Not covered: learners in several processes, and processes that play whole episodes.
+Not covered: learners in several processes.
 """

@@ -1,7 +1,7 @@
 """All methods with all kinds of weights, KL terms, walks and numbers of turns.
 
 A combination that means nothing is refused before a model is loaded. Any other one trains, changes
-what it should and nothing else, and resumes bit-exactly. `make test-slow` trains all of them; the
+what it should and nothing else, and resumes bit-exactly. `make test-long` trains all of them; the
 usual tests train a covering subset, in which every pair of options occurs.
 """
 
@@ -270,7 +270,7 @@ def test_a_combination_changes_what_it_should_and_resumes_bit_exactly(case, toy,
     check(case, toy, tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "weights"), dict.fromkeys(case[:2] for case in TRAINED))
 def test_every_combination_does_so_and_each_option_has_an_effect(method, weights, toy, tmp_path):
     """All combinations end with different weights, but a tree and a chain of one turn agree."""

@@ -1,6 +1,6 @@
 """Mean gradients over sampled trees or chains against closed forms.
 
-Slow tests measure every method and walk over 2,000 to 4,000 rollouts, the others some of them over
+Long tests measure every method and walk over 2,000 to 4,000 rollouts, the others some of them over
 2,000.
 
 The factor between them is what a baseline takes off: (G - 1) / G where the mean of a group contains
@@ -49,7 +49,7 @@ MANY = {
 def cases(names):
     """Return every method and walk over many rollouts, and some over few."""
     every = [
-        pytest.param(name, *walk, MANY[walk], marks=pytest.mark.slow)
+        pytest.param(name, *walk, MANY[walk], marks=pytest.mark.long)
         for name in names
         for walk in WALKS
     ]

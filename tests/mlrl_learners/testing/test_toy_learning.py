@@ -1,4 +1,8 @@
-"""Every method raises the return of every toy, however rollouts are walked, over three seeds."""
+"""Every method raises the return of every toy, however rollouts are walked, over three seeds.
+
+Slow tests walk one way with each method, so that every way is walked by two teams; `make test-long`
+walks all the others.
+"""
 
 import pytest
 
@@ -23,8 +27,7 @@ WALKS = [
     RolloutConfig(3, "cross", "tree"),  # 9 joint answers a node; 4 would take three times as long
     RolloutConfig(4, "cross", "chain"),
 ]
-CASES = [(name, AGENTS, walk) for name in TEAMS for walk in WALKS]
-CASES += [(name, AGENTS[:1], walk) for name in ALONE for walk in (TREE, CHAIN)]
+WALKS_ALONE = [TREE, CHAIN]
 
 
 def maker(name, agents=AGENTS, **options):
@@ -47,12 +50,25 @@ def maker(name, agents=AGENTS, **options):
     return make
 
 
-def named(name, agents, walk):
-    return pytest.param(name, agents, walk, id=f"{name}-{walk.branching}-{walk.joint_mode}")
+def cases(names, agents, walks):
+    """Return every method with every walk; one walk of each method is slow, the others are long."""
+    return [
+        pytest.param(
+            name,
+            agents,
+            walk,
+            id=f"{name}-{walk.branching}-{walk.joint_mode}",
+            marks=pytest.mark.slow if place == number % len(walks) else pytest.mark.long,
+        )
+        for number, name in enumerate(names)
+        for place, walk in enumerate(walks)
+    ]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "agents", "walk"), [named(*case) for case in CASES])
+@pytest.mark.parametrize(
+    ("name", "agents", "walk"),
+    [*cases(TEAMS, AGENTS, WALKS), *cases(ALONE, AGENTS[:1], WALKS_ALONE)],
+)
 def test_every_method_raises_the_return_it_optimises(name, agents, walk):
     for result in play_toys(
         name, maker(name, agents), agents, walks=[walk], effort=Effort(rollouts=0)
