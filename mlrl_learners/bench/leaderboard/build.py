@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_envs.errors import MissingPackageError
-from mlrl_learners.bench.leaderboard.overview import main_result, overview_columns, overview_rows
+from mlrl_learners.bench.leaderboard.overview import (
+    Cell,
+    main_result,
+    overview_columns,
+    overview_rows,
+)
 from mlrl_learners.bench.leaderboard.plot import draw_plot
 from mlrl_learners.bench.leaderboard.rows import (
     WHOLE,
@@ -48,7 +53,11 @@ def build(results: Path) -> Pages:
     common = {"style": stylesheet() + _part("style.css"), "WHOLE": WHOLE}
     pages = {
         MARKDOWN: templates.get_template("leaderboard.md.jinja").render(
-            suites=_by_suite(groups), WHOLE=WHOLE
+            suites=_by_suite(groups),
+            WHOLE=WHOLE,
+            columns=overview_columns(groups),
+            overview=overview_rows(groups),
+            main_result=main_result(groups),
         ),
         PAGE: templates.get_template("index.html.jinja").render(
             **common,
@@ -148,7 +157,9 @@ def _templates() -> Any:  # noqa: ANN401 - jinja2 is optional
         lstrip_blocks=True,
         finalize=lambda value: clean(value) if type(value) is str else value,
     )
+    found.filters["anchor"] = _anchor
     found.filters["cell"] = _cell
+    found.filters["mean_cell"] = _mean_cell
     found.filters["figure"] = _figure
     found.filters["number"] = lambda value: UNKNOWN if value is None else f"{value:.0f}"
     found.filters["range"] = _range
@@ -170,6 +181,21 @@ def _figure(row: LeaderboardRow, name: str) -> str:
     value = f"{getattr(row, name):.3f}"
     low_high = UNKNOWN if interval is None else f"{interval[0]:.3f}, {interval[1]:.3f}"
     return f"{value} [{low_high}]"
+
+
+def _mean_cell(cell: Cell) -> str:
+    """Return a mean with half of its interval, in bold if it is the best of its column."""
+    row = cell.row
+    mean = f"{row.mean:.3f}"
+    if row.interval is not None:
+        mean += f" ± {(row.interval[1] - row.interval[0]) / 2:.3f}"
+    return f"**{mean}**" if cell.is_best else mean
+
+
+def _anchor(group: LeaderboardGroup) -> str:
+    """Return the anchor that GitHub gives to the heading of the suite of a group."""
+    kept = (c for c in group.suite.lower() if c.isalnum() or c in " -_")
+    return "".join(kept).replace(" ", "-")
 
 
 def _part(name: str) -> str:

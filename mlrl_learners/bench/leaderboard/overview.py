@@ -63,8 +63,16 @@ def main_result(groups: Sequence[LeaderboardGroup]) -> str | None:
     ours, rival, entry = max(pairs, key=lambda pair: pair[0].mean - pair[1].mean)
     return (
         f"{_method(ours)} earns {_figure(ours)} on {entry}, "
-        f"the best untrained team ({rival.actor}) {_figure(rival)}."
+        f"the best untrained team ({rival.actor}) {_figure(rival)}{_overlap(ours, rival)}."
     )
+
+
+def _overlap(one: LeaderboardRow, other: LeaderboardRow) -> str:
+    """Return what a sentence adds if two intervals overlap, so that the order may be chance."""
+    if one.interval is None or other.interval is None:
+        return ""
+    overlaps = one.interval[0] <= other.interval[1] and other.interval[0] <= one.interval[1]
+    return "; the intervals overlap" if overlaps else ""
 
 
 def _method(row: LeaderboardRow) -> str:
