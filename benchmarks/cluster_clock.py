@@ -1,13 +1,13 @@
 """Clocks of `cluster_schedule`: the pool and the learner on simulated time."""
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mlrl_learners.algorithms.team_players import MAX_GROUPS
 from mlrl_learners.cluster.worker_pool import WorkerPool
-from mlrl_learners.cluster.workers import Answer, BatchCall
+from mlrl_learners.cluster.workers import Answer, BatchCall, Call
 from mlrl_learners.config.ray import RayConfig
 
 __all__ = ["VirtualWorkers", "in_groups", "rollout_seconds", "update_seconds"]
@@ -28,7 +28,8 @@ class VirtualWorkers:
     seconds: Sequence[float]
     now: float = 0.0
     name: str = "sampler"
-    slots: int = 1
+    limit: str = "job_seconds"
+    capacity: Mapping[type[Call], int] = field(default_factory=lambda: {BatchCall: 1})
     _started: int = 0
     _ends: dict[int, float] = field(default_factory=dict)
 

@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import inspect
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
@@ -39,8 +40,18 @@ def id_of(env: str | TextEnv | Callable[..., TextEnv]) -> str:
 
 
 def is_in_memory(env_id: str) -> bool:
-    """Return whether only this process can make an environment; see `id_of`."""
-    return registry.is_given(env_id) and not is_reference(env_id)
+    """Return whether only this process can make an environment; see `id_of`.
+
+    Another process can if the id is a reference to what was given, in a file or an installed
+    module.
+    """
+    if not registry.is_given(env_id):
+        return False
+    if not is_reference(env_id) or env_id.startswith("__main__:"):
+        return True
+    factory: Any = registry[env_id].load()
+    module = sys.modules.get(getattr(factory, "__module__", None) or type(factory).__module__)
+    return getattr(module, env_id.rpartition(":")[2], None) is not factory
 
 
 def config_of(env_id: str) -> Any:  # noqa: ANN401  a dataclass or None

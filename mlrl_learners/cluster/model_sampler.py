@@ -67,6 +67,8 @@ class ModelSampler:
     def sample(self, jobs: Sequence[SamplingJob]) -> list[list[list[SampledTokens]]]:
         """Return the answers to each prompt of each job, in order."""
         number = self.version.number if self.model.is_trained else None
-        answers = self.pool.answer([BatchCall(self.model.key, number, job) for job in jobs])
+        oldest = min(self.pool.versions, default=0)
+        calls = [BatchCall(self.model.key, number, job, oldest) for job in jobs]
+        answers = self.pool.answer(calls)
         self.version.answered += [each.version for each in answers if each.version is not None]
         return [answer.samples for answer in answers]

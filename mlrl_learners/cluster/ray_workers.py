@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from mlrl_learners.cluster.rollout_worker import EnvSource, RolloutWorker
 from mlrl_learners.cluster.sampler_worker import ModelSource, SamplerWorker
-from mlrl_learners.cluster.workers import BatchCall, Call, JobFailedError
+from mlrl_learners.cluster.workers import (
+    BatchCall,
+    BrokenWorkerError,
+    Call,
+    JobFailedError,
+    TreesCall,
+)
 
 if TYPE_CHECKING:
     from mlrl_learners.algorithms.team import Team
@@ -54,7 +60,8 @@ class _RayWorkers:
         try:
             return self._ray.get(task)
         except self._ray.exceptions.RayTaskError as error:
-            raise JobFailedError(_line(error), is_alive=True) from None
+            is_alive = not isinstance(error, BrokenWorkerError)
+            raise JobFailedError(_line(error), is_alive=is_alive) from None
         except self._ray.exceptions.RayError as error:
             raise JobFailedError(_line(error)) from None
 
@@ -72,7 +79,8 @@ class RaySamplers(_RayWorkers):
         sources: Models by their keys, or a reference to them.
     """
 
-    name, slots = "sampler", 1
+    name, limit = "sampler", "job_seconds"
+    capacity: Mapping[type[Call], int] = {BatchCall: 1}
 
     def __init__(
         self,
@@ -107,7 +115,7 @@ class RayPlayers(_RayWorkers):
         env: The environment.
     """
 
-    name = "process of ray.rollouts"
+    name, limit = "process of ray.rollouts", "rollout_seconds"
 
     def __init__(
         self,
@@ -119,11 +127,12 @@ class RayPlayers(_RayWorkers):
     ) -> None:
         super().__init__(ray, config)
         samplers = config.samplers // config.rollouts
-        self.slots = samplers + config.lag + 1  # batches of an evaluation, or groups
+        # Batches of evaluations, as many as it can answer, and trees of each iteration.
+        self.capacity: Mapping[type[Call], int] = {BatchCall: samplers, TreesCall: config.lag + 1}
         own = replace(config, samplers=samplers, rollouts=0, lag=0)
         # Inside a list, a reference is passed on without what it refers to.
         self._arguments = [ray.put(dict(sources))], own, ray.put((team, env))
-        options = _once(num_cpus=1, max_concurrency=self.slots)
+        options = _once(num_cpus=1, max_concurrency=sum(self.capacity.values()))
         self._actor = ray.remote(**options)(_RayRolloutWorker)
 
     def start(self) -> Any:  # noqa: ANN401

@@ -8,12 +8,20 @@ import copy
 import os
 import pickle
 import threading
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlrl_envs.errors import InfraError
-from mlrl_learners.cluster.workers import Answer, BatchCall, TreesAnswer, TreesCall, Workers
+from mlrl_learners.cluster.workers import (
+    Answer,
+    BatchCall,
+    BrokenWorkerError,
+    TreesAnswer,
+    TreesCall,
+    Workers,
+)
 from mlrl_learners.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -87,7 +95,11 @@ class RolloutWorker:
         """Return the answers to a batch, which a sampler gives."""
         if call.version is not None:
             self._pool.adopt(call.version, weights)
-        answer: Answer = self._pool.answer([call])[0]
+        self._pool.keep_from(call.oldest)
+        try:
+            answer: Answer = self._pool.answer([call])[0]
+        finally:
+            self._check_samplers()
         return answer
 
     def play(self, call: TreesCall, weights: Mapping[str, Any]) -> TreesAnswer:
@@ -97,22 +109,29 @@ class RolloutWorker:
             call: The groups.
             weights: References to the weights of its version, by model.
         """
-        self._pool.adopt(call.version, weights)
-        self._pool.keep_from(call.oldest)
-        with self._lock:
-            team, version = self._idle.pop() if self._idle else self._player()
-        version.number = call.version
         try:
-            return self._play(call, team, version)
+            self._pool.adopt(call.version, weights)
+            self._pool.keep_from(call.oldest)
+            answer = self._play(call)
         except InfraError:
             raise
         except Exception as error:  # noqa: BLE001 - for the trainer, where it ends the run
             return TreesAnswer(error=_portable(error))
+        self._check_samplers()
+        return answer
+
+    def _play(self, call: TreesCall) -> TreesAnswer:
+        with self._lock:
+            team, version = self._idle.pop() if self._idle else self._player()
+        version.number = call.version
+        try:
+            return self._play_as(team, version, call)
         finally:
             with self._lock:
                 self._idle.append((team, version))
 
-    def _play(self, call: TreesCall, team: "Team", version: "SampledVersion") -> TreesAnswer:
+    def _play_as(self, team: "Team", version: "SampledVersion", call: TreesCall) -> TreesAnswer:
+        from mlrl_learners.cluster.packed_rollouts import packed_groups
         from mlrl_learners.play.groups import Tree
         from mlrl_learners.play.trees import play_groups
 
@@ -128,7 +147,12 @@ class RolloutWorker:
         with self._lock:
             replaced, self._reported = self._pool.replaced - self._reported, self._pool.replaced
         calls = [player.call_seeds.calls for player in players]
-        return TreesAnswer(found, calls, version.take(), replaced)
+        return TreesAnswer(packed_groups(found), calls, version.take(), replaced)
+
+    def _check_samplers(self) -> None:
+        """Raise an error if no sampler of this process can be started any more."""
+        if self._pool.broken:
+            raise BrokenWorkerError(self._pool.broken)
 
     def _player(self) -> "tuple[Team, SampledVersion]":
         """Return a team that samples from a version of its own, for one thread."""
@@ -145,7 +169,9 @@ class RolloutWorker:
 
 
 def _portable(error: Exception) -> Exception:
-    """Return an error that can be sent to another process."""
+    """Return an error that can be sent to another process, with its traceback as a note."""
+    if hasattr(error, "add_note"):  # Python 3.11
+        error.add_note("in a process of ray.rollouts:\n" + traceback.format_exc())
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301 - made here
     except Exception:  # noqa: BLE001 - whatever its class does

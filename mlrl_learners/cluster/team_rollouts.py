@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mlrl_envs.errors import InfraError
 from mlrl_learners.algorithms.team import Team
 from mlrl_learners.cluster.model_sampler import SampledVersion
+from mlrl_learners.cluster.packed_rollouts import unpacked_groups
 from mlrl_learners.cluster.worker_pool import WorkerPool
 from mlrl_learners.cluster.workers import TreesAnswer, TreesCall
 from mlrl_learners.play.groups import Tree, TreeGroup
@@ -42,33 +43,33 @@ class TeamRollouts:
         count = min(self._processes, len(groups))
         ends = [number * len(groups) // count for number in range(count + 1)]
         shares = [groups[ends[k] : ends[k + 1]] for k in range(count)]
-        try:
-            answers = self._pool.answer([self._call(each, config, env_id) for each in shares])
-        except InfraError:
-            return [found for each in groups for found in self._alone(each, config, env_id)]
-        return [
-            found
+        answers = self._ask(shares, config, env_id)
+        lost = [
+            [group]
             for share, answer in zip(shares, answers, strict=True)
-            for found in self._taken(share, answer)
+            if isinstance(answer, InfraError)
+            for group in share
         ]
+        # One of the groups of a share that failed may be the reason: each is played by itself.
+        again = iter(self._ask(lost, config, env_id) if lost else ())
+        found: list[Sequence[Rollout | FailedEpisode]] = []
+        for share, answer in zip(shares, answers, strict=True):
+            if isinstance(answer, InfraError):
+                for group in share:
+                    found += self._taken([group], next(again), env_id)
+            else:
+                found += self._taken(share, answer, env_id)
+        return found
 
-    def _alone(
-        self, group: PlayedGroup, config: RolloutConfig, env_id: str
-    ) -> Sequence[Sequence[Rollout | FailedEpisode]]:
-        """Play one group, as another one ends its processes; if it is this one, its trees fail."""
+    def _ask(
+        self, shares: Sequence[Sequence[PlayedGroup]], config: RolloutConfig, env_id: str
+    ) -> list[TreesAnswer | InfraError]:
+        """Return the answer to each share of the groups, or why there is none."""
+        calls = [self._call(each, config, env_id) for each in shares]
         try:
-            (answer,) = self._pool.answer([self._call([group], config, env_id)])
-        except InfraError as error:
-            kind = type(error).__name__
-            return [
-                [
-                    FailedEpisode(
-                        env_id, str(tree.options.get("task_index", "")), tree.seed, kind, str(error)
-                    )
-                    for tree in group[1]
-                ]
-            ]
-        return self._taken([group], answer)
+            return self._pool.answer(calls, keep_going=True)
+        except InfraError as error:  # of the pool itself
+            return [error] * len(calls)
 
     def _call(self, groups: Sequence[PlayedGroup], config: RolloutConfig, env_id: str) -> TreesCall:
         found = [
@@ -84,16 +85,24 @@ class TeamRollouts:
         return TreesCall(self._models, version, oldest, found, config, env_id)
 
     def _taken(
-        self, groups: Sequence[PlayedGroup], answer: TreesAnswer
+        self, groups: Sequence[PlayedGroup], answer: TreesAnswer | InfraError, env_id: str
     ) -> Sequence[Sequence[Rollout | FailedEpisode]]:
         """Return the results of groups, after what the trainer keeps of their answer."""
+        if isinstance(answer, InfraError):
+            return [[_failed(tree, answer, env_id) for tree in trees] for _, trees in groups]
         if answer.error is not None:
             raise answer.error
         for (player, _), calls in zip(groups, answer.calls, strict=True):
             _team(player).call_seeds.calls = calls  # a single group is played by the team itself
         self._version.answered += answer.versions
         self._pool.replaced += answer.replaced
-        return answer.found
+        return unpacked_groups(answer.found)
+
+
+def _failed(tree: Tree, error: InfraError, env_id: str) -> FailedEpisode:
+    """Return the failure of a tree that no process could play."""
+    task_id = str(tree.options.get("task_index", ""))
+    return FailedEpisode(env_id, task_id, tree.seed, type(error).__name__, str(error))
 
 
 def _team(player: Actor) -> Team:

@@ -2,7 +2,8 @@
 
 The call of a process that ended or hung is given to another one. As answers do not depend on the
 process, a run does not notice. A call that fails `max_attempts` times, or a pool without a
-process that starts, ends in a `SamplerError`; it never becomes a reward.
+process that starts, ends in a `SamplerError`; it never becomes a reward. If a process ends that has
+several calls, each of them is repeated in a process of its own, so that none fails for another one.
 
 The calls of several threads share the processes, those for the oldest weights first; one of the
 threads waits for all of them.
@@ -12,9 +13,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from mlrl_learners.cluster.pool_state import PooledWorker, Round, Task, choose_worker
 from mlrl_learners.cluster.workers import Call, JobFailedError, Workers
 from mlrl_learners.errors import SamplerError
 
@@ -27,34 +28,6 @@ __all__ = ["WorkerPool"]
 LOOK_SECONDS = 0.05  # between two looks at calls that other threads have dealt
 
 
-@dataclass(eq=False)
-class _Round:
-    """State of one call of `answer`, with the oldest version that it asks for."""
-
-    calls: Sequence[Call]
-    version: int
-    waiting: deque[int]
-    answers: dict[int, Any] = field(default_factory=dict)
-    failures: dict[int, int] = field(default_factory=dict)
-    error: Exception | None = None
-
-
-@dataclass(eq=False)
-class _Worker:
-    """A process, and the number of calls that it could take now."""
-
-    handle: Any
-    free: int = 0
-    is_gone: bool = False
-
-
-@dataclass
-class _Task:
-    worker: _Worker
-    call: tuple[_Round, int] | None  # and its number; None for the start of a process
-    deadline: float
-
-
 class WorkerPool:
     """Deals calls to processes.
 
@@ -64,32 +37,35 @@ class WorkerPool:
 
     Attributes:
         replaced: Number of processes that were replaced.
+        broken: Why nothing can be answered any more; empty while something can.
     """
 
     def __init__(self, workers: Workers, config: "RayConfig") -> None:
         self._workers, self._config = workers, config
         self._weights: dict[tuple[str, int], Any] = {}
-        self._tasks: dict[Any, _Task] = {}
-        self._idle: list[_Worker] = []  # those that can take a call
-        self._failed_starts, self._broken = 0, ""
-        self._rounds: list[_Round] = []
+        self._tasks: dict[Any, Task] = {}
+        self._ready: list[PooledWorker] = []  # the longest idle one first
+        self._failed_starts = 0
+        self._rounds: list[Round] = []
         self._changed, self._is_waiting = threading.Condition(), False
-        self.replaced = 0
+        self.replaced, self.broken = 0, ""
         for _ in range(config.processes):
             self._start()
 
     @property
     def versions(self) -> set[int]:
         """Versions of the weights that are kept."""
-        return {version for _, version in list(self._weights)}
+        with self._changed:
+            return {version for _, version in self._weights}
 
     def publish(self, key: str, version: int, weights: "PackedWeights") -> None:
         """Keep the weights of a model under a version."""
-        self._weights[key, version] = self._workers.put(weights)
+        self.adopt(version, {key: self._workers.put(weights)})
 
     def adopt(self, version: int, weights: Mapping[str, Any]) -> None:
-        """Keep references to weights, by model, that another pool has published."""
-        self._weights |= {(key, version): each for key, each in weights.items()}
+        """Keep references to weights, by model, that a pool has published."""
+        with self._changed:
+            self._weights |= {(key, version): each for key, each in weights.items()}
 
     def weights(self, key: str, version: int) -> "PackedWeights":
         """Return the weights of a model that are kept under a version."""
@@ -97,10 +73,16 @@ class WorkerPool:
 
     def keep_from(self, version: int) -> None:
         """Drop the weights of all earlier versions, which are kept until then."""
-        self._weights = {at: kept for at, kept in self._weights.items() if at[1] >= version}
+        with self._changed:
+            self._weights = {at: kept for at, kept in self._weights.items() if at[1] >= version}
 
-    def answer(self, calls: Sequence[Call]) -> list[Any]:
+    def answer(self, calls: Sequence[Call], *, keep_going: bool = False) -> list[Any]:
         """Return the answer to each call, in order.
+
+        Args:
+            calls: The calls.
+            keep_going: Whether the answer to a call that failed too often is its `SamplerError`,
+                which is raised otherwise.
 
         Raises:
             SamplerError: If a call failed too often, no process starts, or the weights of a
@@ -111,7 +93,7 @@ class WorkerPool:
                 kept = sorted(self.versions)
                 raise SamplerError(f"weights of version {version} are not kept, got {kept}")
         oldest = min((call.version or 0 for call in calls), default=0)
-        current = _Round(calls, oldest, deque(range(len(calls))))
+        current = Round(calls, oldest, keep_going, deque(range(len(calls))))
         with self._changed:
             self._rounds.append(current)
             self._rounds.sort(key=lambda each: each.version)  # what the learner waits for first
@@ -130,44 +112,36 @@ class WorkerPool:
 
     def close(self) -> None:
         """Kill all processes, and drop all weights."""
-        self._broken = "the run has ended"  # wakes a thread that samples
+        self.broken = "the run has ended"  # wakes a thread that samples
         self._weights = {}
-        known = {*self._idle, *(task.worker for task in list(self._tasks.values()))}
+        known = {*self._ready, *(task.worker for task in list(self._tasks.values()))}
         for worker in known:
             self._workers.stop(worker.handle)
 
     def _deal(self) -> None:
-        if self._broken:
-            raise SamplerError(f"nothing can be sampled: {self._broken}")
+        if self.broken:
+            raise SamplerError(f"nothing can be sampled: {self.broken}")
         for current in self._rounds:
-            while current.error is None and current.waiting and self._idle:
-                number, worker = current.waiting.popleft(), self._take()
-                call = current.calls[number]
-                weights = {key: self._weights.get((key, call.version)) for key in call.weights}  # type: ignore[arg-type]
-                try:
-                    task = self._workers.answer(worker.handle, call, weights)
-                except Exception as error:  # noqa: BLE001 - for the thread that asked
-                    current.error = error
-                    self._replace(worker)
-                    continue
-                deadline = time.monotonic() + getattr(self._config, call.limit)
-                self._tasks[task] = _Task(worker, (current, number), deadline)
+            for number in list(current.waiting):
+                worker = choose_worker(self._ready, current, number, self._workers.capacity)
+                if worker is not None and current.error is None:
+                    current.waiting.remove(number)
+                    self._ask(worker, current, number)
+                elif number not in current.alone:  # which wait before all others
+                    break
 
-    def _take(self) -> _Worker:
-        """Return the process that could take most calls, the longest idle one of several."""
-        worker = max(self._idle, key=lambda each: each.free)
-        worker.free -= 1
-        if not worker.free:
-            self._idle.remove(worker)
-        return worker
-
-    def _give_back(self, worker: _Worker, calls: int = 1) -> None:
-        """Let a process take more calls, unless it was replaced."""
-        if worker.is_gone:
+    def _ask(self, worker: PooledWorker, current: Round, number: int) -> None:
+        call = current.calls[number]
+        weights = {key: self._weights.get((key, call.version)) for key in call.weights}  # type: ignore[arg-type]
+        try:
+            task = self._workers.answer(worker.handle, call, weights)
+        except Exception as error:  # noqa: BLE001 - for the thread that asked
+            current.error = error
+            self._again(self._lose(worker))
             return
-        worker.free += calls
-        if worker.free == calls:
-            self._idle.append(worker)
+        worker.calls.append(type(call))
+        deadline = time.monotonic() + getattr(self._config, self._workers.limit)
+        self._tasks[task] = Task(worker, deadline, current, number)
 
     def _wait(self) -> None:
         """Wait until something has changed: for the processes, or for the thread that does so."""
@@ -194,78 +168,119 @@ class WorkerPool:
         if ended:
             return
         now = time.monotonic()
-        for late in [task for task, each in self._tasks.items() if each.deadline <= now]:
-            task = self._tasks.pop(late)
-            self._replace(task.worker)
-            self._count(task, "it did not answer in time")
+        for worker in {task.worker for task in self._tasks.values() if task.deadline <= now}:
+            tasks = self._lose(worker)
+            late = [task for task in tasks if task.deadline <= now]
+            self._fail(late, "it did not answer in time")
+            self._again([task for task in tasks if task not in late])
 
     def _end(self, done: Any) -> None:  # noqa: ANN401
         task = self._tasks.pop(done)
+        worker, current = task.worker, task.current
         try:
             result = self._workers.result(done)
         except JobFailedError as error:
-            if not error.is_alive or task.call is None:
-                self._replace(task.worker)
+            if error.is_alive and current is not None:
+                self._free(task)
+                self._count(task, str(error))
             else:
-                self._give_back(task.worker)
-            self._count(task, str(error))
+                self._fail([task, *self._lose(worker)], str(error))
             return
         except Exception as error:
-            if task.call is None:
+            if current is None:
                 raise
-            self._replace(task.worker)
-            task.call[0].error = error  # for the thread that asked, not for the one that waits
+            current.error = error  # for the thread that asked, not for the one that waits
+            self._again(self._lose(worker))
             return
-        if task.call is None:
+        if current is None:
             self._failed_starts = 0
-            self._give_back(task.worker, self._workers.slots)
+            self._ready.append(worker)
             return
-        self._give_back(task.worker)
-        current, number = task.call
-        current.answers[number] = result
+        self._free(task)
+        current.answers[task.number] = result
 
-    def _count(self, task: _Task, reason: str) -> None:
-        """Count a failed attempt, and give the call back unless it was the last one."""
-        limit, name = self._config.max_attempts, self._workers.name
-        if task.call is None:
-            self._failed_starts += 1
-            if self._failed_starts >= limit * self._config.processes:
-                self._broken = (
-                    f"no {name} could be started in {self._failed_starts} attempts: {reason}; "
-                    "see the logs of Ray, and give ray.start_seconds a larger value if it was late"
-                )
+    def _free(self, task: Task) -> None:
+        """Let a process take another call in place of one that has ended."""
+        worker, current = task.worker, task.current
+        assert current is not None  # noqa: S101 - no start
+        worker.calls.remove(type(current.calls[task.number]))
+        if worker.held == (current, task.number):
+            worker.held = None
+        self._ready.remove(worker)
+        self._ready.append(worker)
+
+    def _fail(self, tasks: Sequence[Task], reason: str) -> None:
+        """Count a failed attempt, or repeat each of several calls without any other one."""
+        if len(tasks) == 1:
+            self._count(tasks[0], reason)
             return
-        current, number = task.call
+        for task in tasks:
+            if task.current is not None:
+                task.current.alone.add(task.number)
+        self._again(tasks)
+
+    def _count(self, task: Task, reason: str) -> None:
+        """Count a failed attempt, and give the call back unless it was the last one."""
+        current, number = task.current, task.number
+        if current is None:
+            self._count_start(reason)
+            return
         failures = current.failures[number] = current.failures.get(number, 0) + 1
-        if failures >= limit:
-            call = current.calls[number]
-            current.error = SamplerError(
-                f"{call} failed in {failures} processes: {reason}; it may need more memory or a "
-                f"larger ray.{call.limit}"
-            )
+        if failures < self._config.max_attempts:
+            self._again([task])
+            return
+        error = SamplerError(
+            f"{current.calls[number]} failed in {failures} processes: {reason}; it may need more "
+            f"memory or a larger ray.{self._workers.limit}"
+        )
+        if current.keep_going:
+            current.answers[number] = error
         else:
-            current.waiting.append(number)
+            current.error = error
+
+    def _count_start(self, reason: str) -> None:
+        self._failed_starts += 1
+        if self._failed_starts >= self._config.max_attempts * self._config.processes:
+            self.broken = (
+                f"no {self._workers.name} could be started in {self._failed_starts} attempts: "
+                f"{reason}; see the logs of Ray, and give ray.start_seconds a larger value if it "
+                "was late"
+            )
+
+    def _again(self, tasks: Sequence[Task]) -> None:
+        """Let calls wait for a process; those that are to be alone wait before the others."""
+        for task in tasks:
+            if task.current is not None and task.number in task.current.alone:
+                task.current.waiting.appendleft(task.number)
+            elif task.current is not None:
+                task.current.waiting.append(task.number)
 
     def _start(self) -> None:
-        if self._broken:
+        if self.broken:
             return
-        worker = _Worker(self._workers.start())
+        worker = PooledWorker(self._workers.start())
         task = self._workers.ready(worker.handle)
         deadline = time.monotonic() + self._config.start_seconds
-        self._tasks[task] = _Task(worker, None, deadline)
+        self._tasks[task] = Task(worker, deadline)
 
-    def _replace(self, worker: _Worker) -> None:
-        if worker.is_gone:  # for another of its calls
-            return
+    def _lose(self, worker: PooledWorker) -> list[Task]:
+        """Replace a process, and return the tasks that it still has."""
+        if worker.is_gone:
+            return []
         worker.is_gone = True
-        if worker in self._idle:
-            self._idle.remove(worker)
+        if worker in self._ready:
+            self._ready.remove(worker)
         self.replaced += 1
         self._workers.stop(worker.handle)
+        mine = [done for done, task in self._tasks.items() if task.worker is worker]
+        lost = [self._tasks.pop(done) for done in mine]
         self._start()
+        return lost
 
-    def _drop_calls(self, current: _Round) -> None:
+    def _drop_calls(self, current: Round) -> None:
         """Replace the processes whose calls nobody waits for any more, after an error."""
-        for done, task in list(self._tasks.items()):
-            if task.call is not None and task.call[0] is current:
-                self._replace(self._tasks.pop(done).worker)
+        for worker in {task.worker for task in self._tasks.values() if task.current is current}:
+            self._again([task for task in self._lose(worker) if task.current is not current])
+        for worker in self._ready:
+            if worker.held is not None and worker.held[0] is current:
+                worker.held = None

@@ -6,18 +6,20 @@ in any process.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from mlrl_learners.cluster.blueprint import PackedWeights
+    from mlrl_learners.cluster.packed_rollouts import Packed
     from mlrl_learners.engine import SampledTokens
     from mlrl_learners.engine.jobs import SamplingJob
     from mlrl_learners.play.groups import TreeGroup
-    from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
+    from mlrl_learners.types import RolloutConfig
 
 __all__ = [
     "Answer",
     "BatchCall",
+    "BrokenWorkerError",
     "Call",
     "JobFailedError",
     "TreesAnswer",
@@ -49,12 +51,13 @@ class BatchCall:
         key: The model.
         version: Version of its weights; None for a model that is not trained.
         job: The batch.
+        oldest: Oldest version that is kept.
     """
 
     key: str
     version: int | None
     job: "SamplingJob"
-    limit: ClassVar[str] = "job_seconds"
+    oldest: int = 0
 
     @property
     def weights(self) -> tuple[str, ...]:
@@ -73,14 +76,14 @@ class TreesAnswer:
     """Rollouts of some groups of trees.
 
     Attributes:
-        found: Result of each tree of each group, in order.
+        found: Result of each tree of each group, in order, packed.
         calls: Number of calls of `act` of each group's player, with those before.
         versions: Version of the weights of each batch.
         replaced: Samplers that the process has replaced since its last answer.
         error: What ended the rollouts, apart from infrastructure; None if nothing did.
     """
 
-    found: "Sequence[Sequence[Rollout | FailedEpisode]]" = ()
+    found: "Packed" = ()
     calls: Sequence[int] = ()
     versions: Sequence[int] = ()
     replaced: int = 0
@@ -106,7 +109,6 @@ class TreesCall:
     groups: "Sequence[TreeGroup]"
     config: "RolloutConfig"
     env_id: str
-    limit: ClassVar[str] = "rollout_seconds"
 
     def __str__(self) -> str:
         """Describe the groups in an error message."""
@@ -116,6 +118,10 @@ class TreesCall:
 
 
 Call: TypeAlias = BatchCall | TreesCall
+
+
+class BrokenWorkerError(Exception):
+    """A process cannot answer any more calls, and is to be replaced."""
 
 
 class JobFailedError(Exception):
@@ -136,11 +142,13 @@ class Workers(Protocol):
 
     Attributes:
         name: What a process is called in error messages.
-        slots: Number of calls that a process answers at the same time.
+        capacity: Number of calls of each kind that a process answers at the same time.
+        limit: Option of the section `ray` that limits the seconds of a call.
     """
 
     name: str
-    slots: int
+    capacity: Mapping[type[Call], int]
+    limit: str
 
     def put(self, weights: "PackedWeights") -> Any:  # noqa: ANN401 - a reference of the backend
         """Return a reference to weights that every process can read."""

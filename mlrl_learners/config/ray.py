@@ -87,3 +87,5 @@ class RayConfig:
         if not self.enabled:
             names = tuple(name for name in vars(self) if name != "enabled")
             check_unread(self, names, "the engine torch: add --engine ray")
+        elif not self.rollouts:
+            check_unread(self, ("rollout_seconds",), "ray.rollouts 0")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
+from mlrl_envs.mixtures import MIXTURE
 from mlrl_envs.naming import is_in_memory
 from mlrl_envs.serve import remote_id
 from mlrl_learners.config.opponents import LATEST, SNAPSHOTS, OpponentsConfig
@@ -128,15 +129,23 @@ def prepare_learner(learner: Learner, plan: TrainPlan) -> None:
         from mlrl_learners.cluster.team_samplers import check_samplers
 
         check_samplers(learner, plan.ray, plan.opponents)
-        if plan.ray.rollouts and is_in_memory(plan.env_id):
-            raise ConfigError(
-                f"processes of ray.rollouts cannot make {plan.env_id!r}, which is in the memory of "
-                "this one: give its class or function at the top of a module, or set 0"
-            )
+        if plan.ray.rollouts:
+            _check_environments(plan)
     if hasattr(learner, "check_rollout"):
         learner.check_rollout(plan.rollout)
     if hasattr(learner, "plan_updates"):
         learner.plan_updates(plan.iterations)
+
+
+def _check_environments(plan: TrainPlan) -> None:
+    """Refuse environments that only this process can make; those of a mixture are several."""
+    parts = plan.env_options["envs"] if plan.env_id == MIXTURE else ({"id": plan.env_id},)
+    for env_id in (part["id"] for part in parts):
+        if is_in_memory(env_id):
+            raise ConfigError(
+                f"processes of ray.rollouts cannot make {env_id!r}, which is in the memory of this "
+                "one: give its class or function at the top of a module, or set 0"
+            )
 
 
 def check_processes(learner: Learner) -> None:

@@ -8,7 +8,7 @@ from mlrl_envs.errors import InfraError
 from mlrl_learners.cluster import team_samplers
 from mlrl_learners.cluster.rollout_worker import RolloutWorker
 from mlrl_learners.cluster.sampler_worker import SamplerWorker
-from mlrl_learners.cluster.workers import BatchCall, JobFailedError
+from mlrl_learners.cluster.workers import BatchCall, BrokenWorkerError, JobFailedError, TreesCall
 
 
 @dataclass
@@ -27,7 +27,8 @@ class InlineWorkers:
     stopped: list = field(default_factory=list)
     started: int = 0
     name: str = "sampler"
-    slots: int = 1
+    limit: str = "job_seconds"
+    capacity: dict = field(default_factory=lambda: {BatchCall: 1})
 
     def __post_init__(self):
         self._sampler = None
@@ -83,6 +84,7 @@ class InlinePlayers(InlineWorkers):
     """
 
     name: str = "process of ray.rollouts"
+    limit: str = "rollout_seconds"
     player: bytes = b""
     sampler_fault: object = staticmethod(lambda worker, call: None)
     players: dict = field(default_factory=dict)
@@ -101,8 +103,9 @@ class InlinePlayers(InlineWorkers):
             self.players[worker] = RolloutWorker(samplers, own, *pickle.loads(self.player))
         try:
             return pickle.loads(pickle.dumps(self.ask(self.players[worker], call, weights)))
-        except InfraError as error:
-            raise JobFailedError(f"{type(error).__name__}: {error}", is_alive=True) from None
+        except (InfraError, BrokenWorkerError) as error:
+            is_alive = isinstance(error, InfraError)
+            raise JobFailedError(f"{type(error).__name__}: {error}", is_alive=is_alive) from None
 
     def ask(self, process, call, weights):
         if call is None:
@@ -127,7 +130,8 @@ def use(monkeypatch, fault=None, sampler_fault=None):
 
     def make_players(ray, config, sources, team, env):
         workers = InlinePlayers(ray, config, sources, player=pickle.dumps((team, env)))
-        workers.slots = config.samplers // config.rollouts + config.lag + 1
+        samplers = config.samplers // config.rollouts
+        workers.capacity = {BatchCall: samplers, TreesCall: config.lag + 1}
         workers.fault = fault or workers.fault
         workers.sampler_fault = sampler_fault or workers.sampler_fault
         made.append(workers)

@@ -1,6 +1,8 @@
 """Runs whose trees are played by processes of `ray.rollouts`, which are in this process here."""
 
+import functools
 import json
+import pickle
 
 import pytest
 
@@ -8,10 +10,12 @@ import mlrl_envs
 import mlrl_learners
 from mlrl_envs.errors import ContractError, InfraError, InvalidArgumentError
 from mlrl_learners.cluster import rollout_worker
+from mlrl_learners.cluster.packed_rollouts import packed_groups, unpacked_groups
 from mlrl_learners.cluster.rollout_worker import EnvSource
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.types import FailedEpisode, JointStep, Node, Rollout
 from tests.mlrl_learners.cluster.cluster_runs import CORRECTED, assert_equal, lines, train
 from tests.mlrl_learners.cluster.inline_workers import use
 
@@ -52,6 +56,31 @@ def test_samplers_of_such_processes_that_die_change_nothing_and_are_counted(tmp_
     assert raw(tmp_path / "many/metrics.jsonl")[-1]["sampler/replaced"] >= 1
 
 
+def test_a_process_whose_samplers_do_not_start_is_replaced_and_changes_nothing(
+    tmp_path, monkeypatch
+):
+    failing = iter(range(3))  # the attempts of the first process
+    train(tmp_path / "one")
+
+    def fault(worker, call):
+        return "dies" if call is None and next(failing, None) is not None else None
+
+    made = use(monkeypatch, sampler_fault=fault)
+    train(tmp_path / "many", rollouts=1)
+    assert_equal(tmp_path / "one", tmp_path / "many")
+    assert made[0].started == 2
+    assert not (tmp_path / "many/failures.jsonl").read_text()
+
+
+def test_processes_keep_no_weights_that_nobody_asks_for(tmp_path, monkeypatch):
+    """There is one group of trees, so that the second process answers evaluations only."""
+    made = use(monkeypatch)
+    train(tmp_path / "run", iterations=5, rollouts=2, samplers=2, train={"eval_every": 1})
+    kept = [player._pool.versions for player in made[0].players.values()]
+    assert len(kept) == 2
+    assert all(len(versions) <= 2 for versions in kept)
+
+
 @pytest.mark.parametrize("lag", [1, 2])
 def test_with_lag_the_run_is_that_of_the_trainer_which_plays(tmp_path, monkeypatch, lag):
     use(monkeypatch)
@@ -72,11 +101,12 @@ def test_a_run_is_resumed_with_other_processes(tmp_path, monkeypatch):
 
 
 def test_a_group_that_ends_its_processes_fails_without_a_reward(tmp_path, monkeypatch):
-    poisoned = []
+    poisoned, asked = [], []
 
     def fault(worker, call):
         if call is None or not hasattr(call, "groups"):
             return None
+        asked.append(call)
         seeds = {seed for group in call.groups for seed in group.seeds}
         poisoned[:] = poisoned or [min(seeds)]
         return "dies" if poisoned[0] in seeds else None
@@ -89,6 +119,10 @@ def test_a_group_that_ends_its_processes_fails_without_a_reward(tmp_path, monkey
     assert "2 rollout trees in 1 groups" in failed[0]["message"]
     assert len(failed) == 2
     assert len(lines(tmp_path / "run/episodes.jsonl")) == 10
+    # Two attempts at the share of three groups, then three groups, one of them twice.
+    played = [call for call in asked if 1 in map(len, [call.groups])]
+    assert [len(call.groups) for call in asked].count(3) == 3
+    assert len(played) == 4
 
 
 def test_an_error_of_an_environment_ends_the_run_as_in_one_process(tmp_path, monkeypatch):
@@ -97,8 +131,10 @@ def test_an_error_of_an_environment_ends_the_run_as_in_one_process(tmp_path, mon
 
     use(monkeypatch)
     monkeypatch.setattr("mlrl_learners.play.trees.grow_groups", fail)
-    with pytest.raises(ContractError, match="nobody acts"):
+    with pytest.raises(ContractError, match="nobody acts") as error:
         train(tmp_path / "run", rollouts=1)
+    if hasattr(error.value, "__notes__"):  # Python 3.11
+        assert "test_rollout_workers.py" in error.value.__notes__[0]
 
 
 def test_an_error_that_cannot_be_sent_is_sent_as_its_text():
@@ -137,10 +173,32 @@ def test_what_processes_cannot_play_is_refused_before_anything_is_written(tmp_pa
     env = mlrl_envs.make("mlrl/nim-v0")
     with pytest.raises(ConfigError, match=r"cannot make '.* \(in memory\)'"):
         mlrl_learners.train(env=env, **given)
+    for other in (functools.partial(mlrl_envs.make, "mlrl/nim-v0"), [env, "mlrl/nim-v0"]):
+        with pytest.raises(ConfigError, match="in the memory of this one"):
+            mlrl_learners.train(env=other, **given)
     opponents = OpponentsConfig(agents={"player_1": "latest"})
     with pytest.raises(ConfigError, match=r"ray.rollouts plays without opponents"):
         mlrl_learners.train(env_id="mlrl/nim-v0", opponents=opponents, **given)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_chain_of_many_turns_can_be_sent():
+    node = None
+    for turn in reversed(range(600)):
+        step = JointStep({"a": 0}, {"a": float(turn)}, {}, {}, node is None, False, node)
+        others = JointStep({"a": 1}, {"a": 0.0}, {}, {}, True, False)
+        node = Node(turn, {"a": f"turn {turn}"}, {"a": ()}, (others, step))
+    failed = FailedEpisode("env", "1", 0, "InfraError", "why")
+    sent = pickle.loads(pickle.dumps(packed_groups([[Rollout("env", "0", ("a",), node), failed]])))
+    ((rollout, other),) = unpacked_groups(sent)
+    assert other == failed
+    found, turns = rollout.root, 0
+    while found is not None:
+        assert found.observations == {"a": f"turn {turns}"}
+        assert [step.rewards["a"] for step in found.steps] == [0.0, float(turns)]
+        assert found.steps[0].child is None
+        found, turns = found.steps[1].child, turns + 1
+    assert turns == 600
 
 
 def raw(path):

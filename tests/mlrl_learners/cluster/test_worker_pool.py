@@ -7,11 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from mlrl_learners.cluster.worker_pool import WorkerPool
-from mlrl_learners.cluster.workers import Answer, BatchCall
+from mlrl_learners.cluster.workers import Answer, BatchCall, TreesCall
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.engine import SamplingConfig
 from mlrl_learners.engine.jobs import SamplingJob
 from mlrl_learners.errors import SamplerError
+from mlrl_learners.play.groups import TreeGroup
+from mlrl_learners.seeding import CallSeeds
+from mlrl_learners.types import RolloutConfig
 from tests.mlrl_learners.cluster.inline_workers import InlineWorkers
 
 
@@ -123,8 +126,8 @@ def test_random_faults_change_no_answer_whatever_the_number_of_threads(seed):
     assert workers.started == 3 + pool.replaced
 
 
-def test_workers_with_slots_take_turns_and_several_calls_at_the_same_time():
-    workers = Counters(slots=3)
+def test_workers_take_turns_and_several_calls_at_the_same_time():
+    workers = Counters(capacity={BatchCall: 3})
     pool = WorkerPool(workers, RayConfig(enabled=True, samplers=2))
     most = []
 
@@ -139,13 +142,13 @@ def test_workers_with_slots_take_turns_and_several_calls_at_the_same_time():
     assert max(most) == 5  # beside the one that is dealt
 
 
-def test_a_worker_with_slots_is_replaced_once_for_all_its_calls():
+def test_a_worker_is_replaced_once_for_all_its_calls():
     lost = []
 
     def fault(worker, call):
         return "dies" if call and worker == 1 else None
 
-    workers = Counters(slots=3, fault=fault, stopped=lost)
+    workers = Counters(capacity={BatchCall: 3}, fault=fault, stopped=lost)
     pool = WorkerPool(workers, RayConfig(enabled=True, samplers=2))
     assert numbers(pool.answer(calls(12))) == list(range(12))
     assert (lost, workers.started, pool.replaced) == ([1], 3, 1)
@@ -199,3 +202,73 @@ def test_an_error_of_another_kind_reaches_the_thread_that_asked_and_the_pool_goe
             pool.answer([BatchCall("model", None, job(number)) for number in (100, 101)])
         assert [numbers(each.result(60)) for each in sampled] == [list(range(20))] * 3
     assert workers.started == 1 + pool.replaced == 2
+
+
+def trees(seed):
+    return TreesCall((), 0, 0, [TreeGroup([{}], [seed], CallSeeds(0), 1)], RolloutConfig(1), "env")
+
+
+class Both(Counters):
+    """Answers batches, and trees by their seed."""
+
+    def sample(self, call, weights):
+        return (
+            call.groups[0].seeds[0]
+            if isinstance(call, TreesCall)
+            else super().sample(call, weights)
+        )
+
+
+def test_calls_of_each_kind_have_a_capacity_of_their_own():
+    workers, most = Both(capacity={BatchCall: 2, TreesCall: 1}), []
+    pool = WorkerPool(workers, RayConfig(enabled=True))
+
+    def count(worker, call):
+        others = [type(each[1]) for each in workers._tasks.values()]
+        most.append((type(call), others.count(type(call))))
+
+    workers.fault = count
+    found = pool.answer([*calls(6), *map(trees, range(4))])
+    assert found[6:] == [0, 1, 2, 3]
+    assert {(BatchCall, 1), (TreesCall, 0)} <= set(most)  # others of its kind
+    assert not {(BatchCall, 2), (TreesCall, 1)} & set(most)
+
+
+@pytest.mark.parametrize("fault", ["dies", "hangs"])
+def test_a_call_does_not_fail_for_another_one_of_its_process(fault):
+    """All calls are in one process, and one of them ends it whenever it is asked."""
+
+    def poison(worker, call):
+        return fault if call and call.groups[0].seeds[0] == 1 else None
+
+    workers = Both(capacity={TreesCall: 3}, fault=poison, limit="rollout_seconds")
+    config = RayConfig(enabled=True, rollouts=1, rollout_seconds=0.01, max_attempts=2)
+    pool = WorkerPool(workers, config)
+    found = pool.answer(list(map(trees, range(5))), keep_going=True)
+    assert [found[number] for number in (0, 2, 3, 4)] == [0, 2, 3, 4]
+    assert isinstance(found[1], SamplerError)
+    assert "failed in 2 processes" in str(found[1])
+    assert pool.answer([trees(7)]) == [7]  # nothing is held back
+
+
+def test_an_error_is_raised_unless_the_round_goes_on():
+    pool, _ = pool_of(lambda worker, call: "raises" if call and call.version == 0 else None)
+    pool.publish("model", 0, "weights")
+    mixed = [*calls(1, 0), *calls(1)]
+    with pytest.raises(SamplerError, match="failed in 3 processes"):
+        pool.answer(mixed)
+    first, second = pool.answer(mixed, keep_going=True)
+    assert isinstance(first, SamplerError)
+    assert second.samples[0] == 0
+
+
+def test_weights_are_adopted_and_dropped_by_several_threads():
+    pool, _ = pool_of()
+
+    def turn(version):
+        pool.adopt(version, {f"model {version % 7}": "weights"})
+        pool.keep_from(version - 20)
+        return len(pool.versions)
+
+    with ThreadPoolExecutor(8) as executor:
+        assert max(executor.map(turn, range(2000))) < 60
