@@ -1,0 +1,98 @@
+"""Command line: trains teams and one agent on the same tasks, and compares them.
+
+    python -m benchmarks.teams [--tasks network puzzle] [--methods magrpo ippo grpo ppo]
+        [--seeds 0 1 2] [--runs runs/teams] [--gather-only] [--publish]
+
+It may be killed at any time; the same command keeps what is complete and continues the rest.
+`--publish` writes `benchmarks/teams/results.json`, `docs/images/teams.svg` and the tables of
+`docs/results.md`.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.curves import ROOT
+from benchmarks.perf.common import hardware
+from benchmarks.perf.table import between
+from benchmarks.teams.plans import METHODS, TASKS
+from mlrl_learners.runs.provenance import package_versions
+
+__all__ = ["main"]
+
+RESULTS = Path(__file__).with_name("results.json")
+PAGE, PICTURE = ROOT / "docs" / "results.md", ROOT / "docs" / "images" / "teams.svg"
+PARTS = ("learning", "comparison")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Train what is missing, print the tables, and publish them if asked; return the status."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.teams", description=__doc__)
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--runs", type=Path, default=Path("runs/teams"), help="folder of runs")
+    parser.add_argument("--gather-only", action="store_true", help="do not train")
+    parser.add_argument("--publish", action="store_true", help="write results, picture and tables")
+    given = parser.parse_args(argv)
+    if not given.gather_only and not _train(given):
+        print("interrupted: the same command continues", file=sys.stderr)
+        return 130
+    return _report(given)
+
+
+def _train(given: argparse.Namespace) -> bool:
+    from benchmarks.teams.training import train
+
+    return all(
+        train(TASKS[name], method, seed, given.runs / name)
+        for seed in given.seeds
+        for name in given.tasks
+        for method in given.methods
+    )
+
+
+def _report(given: argparse.Namespace) -> int:
+    from benchmarks.teams.results import (
+        comparison_table,
+        draw,
+        learning_table,
+        read_run,
+        reference_returns,
+    )
+
+    runs: list[dict[str, Any]] = []
+    for name in given.tasks:
+        for method in given.methods:
+            for seed in given.seeds:
+                run = read_run(name, method, seed, given.runs / name)
+                if run is None:
+                    print(f"left out: {name}, {method}, seed {seed}: not finished")
+                else:
+                    runs.append(run)
+    if not runs:
+        print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
+        return 1
+    names = dict.fromkeys(run["task"] for run in runs)
+    references = {name: reference_returns(TASKS[name]) for name in names}
+    tables = learning_table(runs, references), comparison_table(runs)
+    print("\n\n".join(tables))
+    if given.publish:
+        work = {name: asdict(TASKS[name]) for name in names}
+        made = {"packages": package_versions(), "hardware": hardware()}
+        whole = {"work": work, "made_with": made, "references": references, "runs": runs}
+        RESULTS.write_text(json.dumps(whole) + "\n", encoding="utf-8")
+        draw(runs, references, PICTURE)
+        page = PAGE.read_text(encoding="utf-8")
+        for part, content in zip(PARTS, tables, strict=True):
+            page = between(page, f"<!-- {part}: begin -->", f"<!-- {part}: end -->", content)
+        PAGE.write_text(page, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""The tasks, how each is learnt, and the configurations of runs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.games.model import ModelSize
+from benchmarks.teams.one_agent import ENV_ID
+from mlrl_learners.config.option_places import merge_options
+from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
+
+__all__ = [
+    "EVAL_TASKS",
+    "METHODS",
+    "PAIRS",
+    "TASKS",
+    "Method",
+    "TeamTask",
+    "imitation_config",
+    "run_config",
+]
+
+EVAL_TASKS = 200
+SHARED: Mapping[str, Any] = {
+    "team": {"share_weights": True},
+    "sampling": {"temperature": 1.0, "top_p": 1.0},
+    "compute": {"max_rows": 256, "micro_batch_tokens": 16384},
+}
+ONE: Mapping[str, Any] = {key: value for key, value in SHARED.items() if key != "team"}
+SFT: Mapping[str, Any] = {"optimizer": {"lr": 2e-3, "schedule": "linear"}}
+GROUPS: Mapping[str, Any] = {
+    "group": {"size": 1, "rollouts": 8},
+    "baseline": {"group_by": "agent_turn"},
+    "credit": {"gamma": 1.0},
+    "optimizer": {"schedule": "linear"},
+}
+CRITIC: Mapping[str, Any] = {
+    "group": {"size": 1},
+    "credit": {"gamma": 1.0},
+    "critic": {"kind": "separate", "lr": 2e-3, "value_coef": 1.0, "value_clip": math.inf},
+    "optimizer": {"schedule": "linear", "epochs": 1, "num_minibatches": 2},
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """Who learns a task, and how.
+
+    Attributes:
+        label: How tables call it.
+        learner: Name of the learner.
+        options: Its options, without those of the task.
+        is_team: Whether each agent of the task answers for itself; else one agent for all.
+        rollouts: Episodes of a task in an update.
+    """
+
+    label: str
+    learner: str
+    options: Mapping[str, Any]
+    is_team: bool
+    rollouts: int
+
+
+METHODS: Mapping[str, Method] = {
+    "magrpo": Method(
+        "team, `magrpo`",
+        "magrpo",
+        merge_options(SHARED, GROUPS),
+        is_team=True,
+        rollouts=8,
+    ),
+    "ippo": Method("team, `ippo`", "ippo", merge_options(SHARED, CRITIC), is_team=True, rollouts=1),
+    "grpo": Method(
+        "one agent, `grpo`", "grpo", merge_options(ONE, GROUPS), is_team=False, rollouts=8
+    ),
+    "ppo": Method("one agent, `ppo`", "ppo", merge_options(ONE, CRITIC), is_team=False, rollouts=1),
+}
+PAIRS = (("magrpo", "grpo"), ("ippo", "ppo"))
+"""Methods of a team and of one agent that differ in nothing else."""
+
+
+@dataclass(frozen=True)
+class TeamTask:
+    """A task, the model that learns it, and the work of imitation and learning.
+
+    Attributes:
+        env_id: The environment.
+        env: Its options.
+        scripts: Scripts that are imitated, one drawn for each turn.
+        references: Scripts whose held-out returns stand beside the results.
+        answers: Agents that act in a turn, at most; the one agent writes as many answers at once.
+        max_new_tokens: Longest answer of one agent.
+        unread: Regular expressions of text that the model does not read.
+        games: Number of imitated games.
+        imitation: Number of updates of imitation.
+        updates: Number of updates of learning.
+        episodes: Episodes of an update, a multiple of 8.
+        lr: Learning rate of learning.
+        size: Size of the model.
+    """
+
+    env_id: str
+    env: Mapping[str, Any]
+    scripts: tuple[str, ...]
+    references: tuple[str, ...]
+    answers: int
+    max_new_tokens: int
+    unread: tuple[str, ...]
+    games: int = 2000
+    imitation: int = 400
+    updates: int = 60
+    episodes: int = 128
+    lr: float = 1e-3
+    size: ModelSize = field(default_factory=ModelSize)
+
+
+TASKS: Mapping[str, TeamTask] = {
+    "network": TeamTask(
+        "mlrl/network-v0",
+        {"num_agents": 4, "rounds": 2},
+        scripts=("random", "local"),
+        references=("random", "local", "central"),
+        answers=4,
+        max_new_tokens=4,
+        unread=(
+            r"You are a node of a network[^\n]*",
+            r"Answer for .*? in between\.",
+            r"send your neighbours a short message: <move>\.\.\.</move>",
+            r": <move>\.\.\.</move>",
+            r"You are node",
+            r"Your neighbours",
+        ),
+    ),
+    "puzzle": TeamTask(
+        "mlrl/puzzle-v0",
+        {"size": 5},
+        scripts=("random", "compass"),
+        references=("random", "compass", "optimal"),
+        answers=1,
+        max_new_tokens=7,
+        unread=(
+            r"You are the (planner|executor):[^\n]*",
+            r"# wall, R robot, G goal[^\n]*",
+            r"Answer for .*? in between\.",
+            r"Answer with one of them: <move>\.\.\.</move>",
+            r"Tell the executor its next \d+ moves: <move>\.\.\.</move>",
+            r"Moves: [a-z, ]+",
+            r"Around you|The planner said|Your moves since then",
+        ),
+    ),
+}
+
+
+def env_config(task: TeamTask, *, is_team: bool) -> EnvConfig:
+    """Return the training environment of a task, with all agents or with the one agent."""
+    if is_team:
+        return EnvConfig(task.env_id, {"split": "train", **task.env})
+    return EnvConfig(ENV_ID, {"split": "train", "team_env": task.env_id, **task.env})
+
+
+def max_new_tokens(task: TeamTask, *, is_team: bool) -> int:
+    """Return the longest answer: the one agent writes that of every agent, and separators."""
+    return task.max_new_tokens if is_team else task.answers * (task.max_new_tokens + 1)
+
+
+def imitation_config(
+    task: TeamTask, model: str, play: str, seed: int, *, is_team: bool
+) -> RunConfig:
+    """Return the configuration of imitation, on as many answers for the team and the one agent."""
+    options = merge_options(
+        SHARED if is_team else ONE,
+        SFT,
+        {"examples": {"episodes": play, "batch_size": 64 if is_team else 64 // task.answers}},
+        {"sampling": {"max_new_tokens": max_new_tokens(task, is_team=is_team)}},
+    )
+    train = TrainConfig(
+        task.imitation, seed=seed, checkpoint_every=task.imitation, keep_checkpoints=1
+    )
+    learner = LearnerConfig("sft", model, options)
+    return RunConfig(env_config(task, is_team=is_team), learner, train=train)
+
+
+def run_config(task: TeamTask, method: Method, model: str, seed: int) -> RunConfig:
+    """Return the configuration of learning.
+
+    Args:
+        task: What is learnt.
+        method: Who learns it.
+        model: Folder of the weights that imitation left.
+        seed: Seed of the task order and of all sampling.
+    """
+    options = merge_options(
+        method.options,
+        {"optimizer": {"lr": task.lr}},
+        {"sampling": {"max_new_tokens": max_new_tokens(task, is_team=method.is_team)}},
+    )
+    train = TrainConfig(
+        iterations=task.updates,
+        tasks_per_iteration=task.episodes // method.rollouts,
+        seed=seed,
+        checkpoint_every=task.updates // 2,
+        keep_checkpoints=1,
+        eval_every=task.updates // 3,
+        eval_tasks=EVAL_TASKS,
+    )
+    env = env_config(task, is_team=method.is_team)
+    return RunConfig(env, LearnerConfig(method.learner, model, options), train=train)

@@ -1,0 +1,176 @@
+"""Figures of finished runs: learning, comparisons of teams with one agent, tables and a picture."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from benchmarks.curves import grouped
+from benchmarks.recipes import half_width, interval
+from benchmarks.teams.plans import EVAL_TASKS, METHODS, PAIRS, TASKS, TeamTask
+from benchmarks.teams.training import run_folder
+from mlrl_learners.figures.comparisons import (
+    mean_interval,
+    paired_p_value,
+    probability_of_improvement,
+)
+from mlrl_learners.figures.means import mean
+from mlrl_learners.loggers import JsonlFile
+
+__all__ = ["comparison_table", "draw", "learning_table", "read_run", "reference_returns"]
+
+Run = Mapping[str, Any]
+"""A finished run: `task`, `method`, `seed`, `tokens`, `minutes`, `held_out` (update -> mean return)
+and `returns` (of each held-out task, at the end)."""
+COLORS = ("#1b6ca8", "#3c8d5a", "#c8553d", "#b8860b")
+
+
+def read_run(name: str, method: str, seed: int, runs: Path) -> dict[str, Any] | None:
+    """Return the figures of a run; None if it is not finished.
+
+    Args:
+        name: Name of the task.
+        method: Name of the method.
+        seed: Its seed.
+        runs: Folder of all runs of the task.
+    """
+    folder, last = run_folder(runs, method, seed), TASKS[name].updates
+    evaluations: dict[int, Any] = {}
+    if (folder / "evaluations.jsonl").exists():
+        records = JsonlFile(folder / "evaluations.jsonl").records()
+        evaluations = {int(str(each["iteration"])): each for each in records}
+    if last not in evaluations:
+        return None
+    metrics = list(JsonlFile(folder / "metrics.jsonl").records())
+    seconds = sum(float(str(each["seconds"])) for each in metrics)
+    return {
+        "task": name,
+        "method": method,
+        "seed": seed,
+        "tokens": sum(round(float(str(each["train/tokens"]))) for each in metrics),
+        "minutes": round(seconds / 60, 1),
+        "held_out": {at: round(float(e["mean_return"]), 4) for at, e in evaluations.items()},
+        "returns": [round(mean(each), 4) for each in evaluations[last]["task_returns"].values()],
+    }
+
+
+def reference_returns(task: TeamTask) -> dict[str, float]:
+    """Return the mean return of each script of a task, over its held-out tasks."""
+    return {script: round(mean(list(_script(task, script))), 4) for script in task.references}
+
+
+def _script(task: TeamTask, script: str) -> Iterator[float]:
+    env: Any = mlrl_envs.make(task.env_id, split="eval", **task.env)
+    for number in range(EVAL_TASKS):
+        env.reset(seed=number, options={"task_index": number})
+        earned = 0.0
+        while env.agents:
+            place = 100 * number + len(env.turns)
+            actions = {agent: env.scripted_action(agent, script, place) for agent in env.acting}
+            earned += mean(list(env.step(actions)[1].values()))
+        yield earned
+
+
+def learning_table(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]]) -> str:
+    """Return what each method learns as a Markdown table: means over seeds.
+
+    The change has half of the 95 % interval of Student's t over seeds.
+    """
+    lines = [
+        "| task | method | seeds | imitation → trained | change | by seed | tokens | minutes |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name, mine in grouped([dict(each) for each in runs], "task").items():
+        scripts = ", ".join(f"`{script}` {value:.2f}" for script, value in references[name].items())
+        for method, found in grouped(mine, "method").items():
+            before, after = zip(*(_ends(each) for each in found), strict=True)
+            changes = [last - first for first, last in zip(before, after, strict=True)]
+            lines.append(
+                f"| {name} ({scripts}) | {METHODS[method].label} | {len(found)} "
+                f"| {mean(before):.2f} → {mean(after):.2f} "
+                f"| {interval(mean(changes), half_width(changes))} "
+                f"| {', '.join(f'{value:.2f}' for value in after)} "
+                f"| {mean([each['tokens'] for each in found]):,.0f} "
+                f"| {mean([each['minutes'] for each in found]):.1f} |"
+            )
+    return "\n".join(lines)
+
+
+def comparison_table(runs: Sequence[Run]) -> str:
+    """Return trained teams beside one trained agent as a Markdown table.
+
+    Differences, their bootstrap intervals and the permutation test are paired over held-out tasks,
+    each the mean over the seeds that both have.
+    """
+    lines = [
+        "| task | pair | team | one agent | difference [95 %] | by seed | P(team better) | p |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for name in dict.fromkeys(each["task"] for each in runs):
+        for team, one in PAIRS:
+            found = _compare(runs, name, team, one)
+            if found is not None:
+                pair = f"`{team}`, `{one}`"
+                lines.append(f"| {name} | {pair} | {' | '.join(found)} |")
+    return "\n".join(lines)
+
+
+def _compare(runs: Sequence[Run], name: str, team: str, one: str) -> list[str] | None:
+    mine = {(each["method"], each["seed"]): each for each in runs if each["task"] == name}
+    seeds = sorted({seed for _, seed in mine if (team, seed) in mine and (one, seed) in mine})
+    if not seeds:
+        return None
+    ours, theirs = (
+        list(zip(*(mine[method, seed]["returns"] for seed in seeds), strict=True))
+        for method in (team, one)
+    )
+    means = [[mean(list(each)) for each in values] for values in (ours, theirs)]
+    gaps = [first - second for first, second in zip(*means, strict=True)]
+    low, high = mean_interval([gaps]) or (mean(gaps), mean(gaps))
+    by_seed = (mean(mine[team, s]["returns"]) - mean(mine[one, s]["returns"]) for s in seeds)
+    return [
+        f"{mean(means[0]):.2f}",
+        f"{mean(means[1]):.2f}",
+        f"{mean(gaps):+.3f} [{low:+.3f}, {high:+.3f}]",
+        ", ".join(f"{gap:+.2f}" for gap in by_seed),
+        f"{probability_of_improvement(ours, theirs):.2f}",
+        f"{paired_p_value([means[0]], [means[1]]):.4f}",
+    ]
+
+
+def _ends(run: Run) -> tuple[float, float]:
+    held_out = {int(at): value for at, value in run["held_out"].items()}
+    return held_out[0], held_out[max(held_out)]
+
+
+def draw(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]], picture: Path) -> None:
+    """Draw held-out returns over updates: mean over seeds, with a band from minimum to maximum."""
+    from matplotlib.figure import Figure
+
+    tasks = grouped([dict(each) for each in runs], "task")
+    figure = Figure(figsize=(max(4.2, 3.8 * len(tasks)), 3.4), layout="constrained")
+    panels = figure.subplots(1, len(tasks), squeeze=False)[0]
+    for axes, (name, mine) in zip(panels, tasks.items(), strict=True):
+        for method, found in grouped(mine, "method").items():
+            curves = [{int(at): value for at, value in e["held_out"].items()} for e in found]
+            updates = sorted(curves[0])
+            columns = [[curve[at] for curve in curves] for at in updates]
+            color = COLORS[list(METHODS).index(method)]
+            low, high = ([pick(c) for c in columns] for pick in (min, max))
+            axes.fill_between(updates, low, high, color=color, alpha=0.15, linewidth=0)
+            style = "-" if METHODS[method].is_team else "--"
+            label = METHODS[method].label.replace("`", "")
+            axes.plot(updates, [mean(c) for c in columns], style, color=color, label=label)
+        for value in sorted(set(references[name].values())):
+            scripts = ", ".join(key for key, each in references[name].items() if each == value)
+            axes.axhline(value, color="0.5", linewidth=0.8, linestyle=":")
+            axes.annotate(scripts, (1, value), xycoords=("axes fraction", "data"), fontsize=7,
+                          color="0.35", ha="right", va="bottom")  # fmt: skip
+        axes.set_title(name, fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
+    figure.supxlabel("updates after imitation", fontsize=10)
+    figure.supylabel("held-out return", fontsize=10)
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, metadata={"Date": None})

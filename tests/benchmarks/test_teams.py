@@ -1,0 +1,125 @@
+"""Teams and one agent on the same tasks: equal games, equal work, paired comparisons."""
+
+import dataclasses
+import json
+
+import pytest
+from pettingzoo.test import parallel_api_test
+
+import mlrl_envs
+from benchmarks.teams import __main__ as command
+from benchmarks.teams import plans, results
+from benchmarks.teams.one_agent import AGENT, ENV_ID, answer_of
+from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
+from mlrl_learners.runs.demonstrations import read_demonstrations
+
+TINY = {
+    name: dataclasses.replace(task, games=4, imitation=1, updates=3, episodes=8)
+    for name, task in plans.TASKS.items()
+}
+
+
+def make(name, **options):
+    task = plans.TASKS[name]
+    one = mlrl_envs.make(ENV_ID, team_env=task.env_id, split="train", **task.env, **options)
+    return one, mlrl_envs.make(task.env_id, split="train", **task.env, **options)
+
+
+@pytest.mark.parametrize("name", plans.TASKS)
+def test_the_one_agent_keeps_the_contract(name):
+    parallel_api_test(make(name)[0], num_cycles=20)
+    mlrl_envs.check_env(lambda **options: make(name, **options)[0])
+
+
+@pytest.mark.parametrize("name", plans.TASKS)
+def test_the_same_answers_earn_the_same(name):
+    one, team = make(name)
+    for seed in range(5):
+        one.reset(seed=seed, options={"task_index": seed})
+        team.reset(seed=seed, options={"task_index": seed})
+        while team.agents:
+            script = plans.TASKS[name].scripts[seed % 2]
+            actions = {agent: team.scripted_action(agent, script, seed) for agent in team.acting}
+            _, paid, *_ = one.step({AGENT: answer_of(list(actions.values()))})
+            rewards = team.step(actions)[1]
+            assert paid[AGENT] == pytest.approx(sum(rewards.values()) / len(rewards))
+        assert one.agents == []
+
+
+@pytest.mark.parametrize("text", ["", "|", "||||||||", "<move>1</move>", "a|b\n|<move>|"])
+def test_answers_that_are_missing_or_too_many_are_scored(text):
+    one, _ = make("network")
+    one.reset(seed=0)
+    while one.agents:
+        _, rewards, *_ = one.step({AGENT: text})
+        assert one.reward_range[0] <= rewards[AGENT] <= one.reward_range[1]
+
+
+@pytest.mark.parametrize("name", plans.TASKS)
+def test_both_imitate_the_same_games(name, tmp_path):
+    write_play(TINY[name], tmp_path)
+    team, one = (read_demonstrations(tmp_path / file) for file in (TEAM, ONE_AGENT))
+    assert " | ".join(each.actions[each.agent] for each in team).split(" | ") == (
+        " | ".join(each.actions[AGENT] for each in one).split(" | ")
+    )
+    assert all(team[0].observation in each.observation for each in one[:1])
+
+
+@pytest.mark.parametrize(("team", "one"), plans.PAIRS)
+@pytest.mark.parametrize("name", plans.TASKS)
+def test_a_pair_plays_as_many_episodes_with_the_same_options(name, team, one):
+    task = plans.TASKS[name]
+    whole, alone = (plans.run_config(task, plans.METHODS[each], "m", 0) for each in (team, one))
+    assert whole.train == alone.train
+    theirs, ours = dict(whole.learner.options), dict(alone.learner.options)
+    assert theirs.pop("team") == {"share_weights": True}
+    tokens = [options.pop("sampling")["max_new_tokens"] for options in (theirs, ours)]
+    assert tokens[1] == task.answers * (tokens[0] + 1)
+    assert theirs == ours
+
+
+def runs_of(method, gap):
+    return [
+        {
+            "task": "network", "method": method, "seed": seed, "tokens": 1000, "minutes": 2.0,
+            "held_out": {"0": 0.25, "60": 0.5 + gap}, "returns": [0.25 + gap, 0.75 + gap] * 20,
+        }
+        for seed in (0, 1)
+    ]  # fmt: skip
+
+
+def test_differences_are_paired_over_tasks_and_seeds():
+    table = results.comparison_table([*runs_of("ippo", 0.1), *runs_of("ppo", 0.0)])
+    row = table.splitlines()[-1]
+    assert row.startswith("| network | `ippo`, `ppo` | 0.60 | 0.50 | +0.100 [+0.100, +0.100] |")
+    assert "| +0.10, +0.10 | 1.00 | 0.000" in row
+    assert len(results.comparison_table(runs_of("ippo", 0.1)).splitlines()) == 2
+
+
+def test_a_change_is_relative_to_imitation():
+    table = results.learning_table(runs_of("ippo", 0.1), {"network": {"random": 0.4}})
+    assert "| 2 | 0.25 → 0.60 | +0.35 ± 0.00 | 0.60, 0.60 | 1,000 | 2.0 |" in table
+
+
+def test_the_page_has_the_tables_of_the_stored_runs():
+    stored = json.loads(command.RESULTS.read_text("utf-8"))
+    page = command.PAGE.read_text("utf-8")
+    assert results.learning_table(stored["runs"], stored["references"]) in page
+    assert results.comparison_table(stored["runs"]) in page
+
+
+@pytest.mark.slow
+def test_runs_are_trained_once_and_reported(tmp_path, monkeypatch, capsys):
+    for module in (command, results):
+        monkeypatch.setattr(module, "TASKS", TINY)
+    for module in (plans, results):
+        monkeypatch.setattr(module, "EVAL_TASKS", 2)
+    words = ["--runs", str(tmp_path), "--seeds", "0", "--tasks", "network"]
+    assert command.main([*words, "--methods", "ippo", "ppo", "magrpo", "grpo"]) == 0
+    first = capsys.readouterr().out
+    assert first.count("| network | `") == 2
+    monkeypatch.setattr("mlrl_learners.cli.train.train_config", None)  # nothing is trained again
+    assert command.main([*words, "--methods", "ippo", "ppo", "magrpo", "grpo"]) == 0
+    assert capsys.readouterr().out == first
+    assert command.main([*words, "--methods", "ippo", "--gather-only"]) == 0
+    assert "`ippo`, `ppo`" not in capsys.readouterr().out
