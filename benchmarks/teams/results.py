@@ -161,8 +161,9 @@ def draw(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]], pic
             style = "-" if METHODS[method].is_team else "--"
             label = METHODS[method].label.replace("`", "")
             axes.plot(updates, [mean(c) for c in columns], style, color=color, label=label)
-        for value in sorted(set(references[name].values())):
-            scripts = ", ".join(key for key, each in references[name].items() if each == value)
+        shown = {script: round(value, 2) for script, value in references[name].items()}
+        for value in sorted(set(shown.values())):
+            scripts = ", ".join(script for script, each in shown.items() if each == value)
             axes.axhline(value, color="0.5", linewidth=0.8, linestyle=":")
             axes.annotate(scripts, (1, value), xycoords=("axes fraction", "data"), fontsize=7,
                           color="0.35", ha="right", va="bottom")  # fmt: skip
