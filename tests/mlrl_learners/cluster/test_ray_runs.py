@@ -205,17 +205,25 @@ def pid_of(ray, worker):
 
 
 def titled(kind):
-    """Return the processes that Ray has started for a class."""
+    """Return the processes for a class in the cluster of this process; others may run beside it."""
     found = []
     for folder in os.scandir("/proc"):
         if folder.name.isdigit():
             try:
                 with open(f"{folder.path}/cmdline") as file:  # noqa: PTH123
-                    if file.read().startswith(f"ray::{kind}"):
+                    if file.read().startswith(f"ray::{kind}") and is_below(int(folder.name)):
                         found.append(int(folder.name))
             except OSError:
                 continue
     return found
+
+
+def is_below(pid):
+    """Return whether this process has started a process, or one of those above it."""
+    while pid not in (0, os.getpid()):
+        with open(f"/proc/{pid}/stat") as file:  # noqa: PTH123
+            pid = int(file.read().rpartition(")")[2].split()[1])
+    return pid != 0
 
 
 def is_running(pid):
