@@ -27,7 +27,6 @@ __all__ = [
 ]
 
 KEY_BYTES = 16
-VIEW_ATTEMPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,11 +154,13 @@ def begun_episode(link: Link, job: Job, position: Position) -> RemoteEpisode:
 def read_view(link: Link, kind: Kind, episode: RemoteEpisode, method: str) -> Any:  # noqa: ANN401  JSON
     """Return what a server reads from a session; a lost one is replayed first.
 
+    A call that fails is repeated, at most `Connection.retries` times.
+
     Raises:
         MlrlError: If the server does not answer, or refuses.
     """
     session, found = episode.session, "no answer"
-    for _ in range(VIEW_ATTEMPTS):
+    for _ in range(1 + link.connection.retries):
         request = message("ViewRequest")(keys=[session.key])
         try:
             (item,) = link.call(session.address, method, request).items
