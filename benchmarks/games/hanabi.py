@@ -50,8 +50,8 @@ HANABI = Plan(
     methods={
         "ippo": Method(
             (
-                Stage(150, 64, "ippo", PPO, env=KEEP_SCORE),
-                Stage(150, 64, "ippo", PPO),
+                Stage(50, 64, "ippo", PPO, env=KEEP_SCORE),
+                Stage(50, 64, "ippo", PPO),
             ),
             "`ippo`, `kl_coef` 0.05; first with `keep_score`",
         )

@@ -49,7 +49,7 @@ def _train(given: argparse.Namespace) -> bool:
     from benchmarks.teams.training import train
 
     return all(
-        train(TASKS[name], method, seed, given.runs / name)
+        train(TASKS[name], METHODS[method], method, seed, given.runs / name)
         for seed in given.seeds
         for name in given.tasks
         for method in given.methods

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.games.model import ModelSize
 from benchmarks.teams.one_agent import ENV_ID
 from mlrl_learners.config.option_places import merge_options
-from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
+from mlrl_learners.config.run import EnvConfig, LearnerConfig, RayConfig, RunConfig, TrainConfig
 
 __all__ = [
     "EVAL_TASKS",
@@ -53,6 +53,7 @@ class Method:
         options: Its options, without those of the task.
         is_team: Whether each agent of the task answers for itself; else one agent for all.
         rollouts: Episodes of a task in an update.
+        ray: Options of sampling by other processes; none for the trainer itself.
     """
 
     label: str
@@ -60,6 +61,7 @@ class Method:
     options: Mapping[str, Any]
     is_team: bool
     rollouts: int
+    ray: Mapping[str, Any] = field(default_factory=dict)
 
 
 METHODS: Mapping[str, Method] = {
@@ -191,8 +193,8 @@ def run_config(task: TeamTask, method: Method, model: str, seed: int) -> RunConf
         seed: Seed of the task order and of all sampling.
     """
     options = merge_options(
-        method.options,
         {"optimizer": {"lr": task.lr}},
+        method.options,
         {"sampling": {"max_new_tokens": max_new_tokens(task, is_team=method.is_team)}},
     )
     train = TrainConfig(
@@ -205,4 +207,5 @@ def run_config(task: TeamTask, method: Method, model: str, seed: int) -> RunConf
         eval_tasks=EVAL_TASKS,
     )
     env = env_config(task, is_team=method.is_team)
-    return RunConfig(env, LearnerConfig(method.learner, model, options), train=train)
+    learner = LearnerConfig(method.learner, model, options)
+    return RunConfig(env, learner, train=train, ray=RayConfig(**method.ray))

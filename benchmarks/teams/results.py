@@ -7,21 +7,14 @@ from typing import Any
 import mlrl_envs
 from benchmarks.curves import grouped
 from benchmarks.recipes import half_width, interval
+from benchmarks.teams.comparisons import Run, compare
 from benchmarks.teams.plans import EVAL_TASKS, METHODS, PAIRS, TASKS, TeamTask
 from benchmarks.teams.training import run_folder
-from mlrl_learners.figures.comparisons import (
-    mean_interval,
-    paired_p_value,
-    probability_of_improvement,
-)
 from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import JsonlFile
 
 __all__ = ["comparison_table", "draw", "learning_table", "read_run", "reference_returns"]
 
-Run = Mapping[str, Any]
-"""A finished run: `task`, `method`, `seed`, `tokens`, `minutes`, `held_out` (update -> mean return)
-and `returns` (of each held-out task, at the end)."""
 COLORS = ("#1b6ca8", "#3c8d5a", "#c8553d", "#b8860b")
 
 
@@ -108,34 +101,14 @@ def comparison_table(runs: Sequence[Run]) -> str:
     ]
     for name in dict.fromkeys(each["task"] for each in runs):
         for team, one in PAIRS:
-            found = _compare(runs, name, team, one)
+            found = compare(runs, name, team, one)
             if found is not None:
-                pair = f"`{team}`, `{one}`"
-                lines.append(f"| {name} | {pair} | {' | '.join(found)} |")
+                lines.append(
+                    f"| {name} | `{team}`, `{one}` | {found.ours:.2f} | {found.theirs:.2f} "
+                    f"| {found.difference} | {found.seeds} | {found.probability:.2f} "
+                    f"| {found.p:.4f} |"
+                )
     return "\n".join(lines)
-
-
-def _compare(runs: Sequence[Run], name: str, team: str, one: str) -> list[str] | None:
-    mine = {(each["method"], each["seed"]): each for each in runs if each["task"] == name}
-    seeds = sorted({seed for _, seed in mine if (team, seed) in mine and (one, seed) in mine})
-    if not seeds:
-        return None
-    ours, theirs = (
-        list(zip(*(mine[method, seed]["returns"] for seed in seeds), strict=True))
-        for method in (team, one)
-    )
-    means = [[mean(list(each)) for each in values] for values in (ours, theirs)]
-    gaps = [first - second for first, second in zip(*means, strict=True)]
-    low, high = mean_interval([gaps]) or (mean(gaps), mean(gaps))
-    by_seed = (mean(mine[team, s]["returns"]) - mean(mine[one, s]["returns"]) for s in seeds)
-    return [
-        f"{mean(means[0]):.2f}",
-        f"{mean(means[1]):.2f}",
-        f"{mean(gaps):+.3f} [{low:+.3f}, {high:+.3f}]",
-        ", ".join(f"{gap:+.2f}" for gap in by_seed),
-        f"{probability_of_improvement(ours, theirs):.2f}",
-        f"{paired_p_value([means[0]], [means[1]]):.4f}",
-    ]
 
 
 def _ends(run: Run) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from benchmarks.games.model import save_model
 from benchmarks.games.play import texts_of
 from benchmarks.kept_runs import finish, shared_weights
-from benchmarks.teams.plans import METHODS, TeamTask, imitation_config, run_config
+from benchmarks.teams.plans import Method, TeamTask, imitation_config, run_config
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 
 __all__ = ["run_folder", "train"]
@@ -16,19 +16,19 @@ def run_folder(runs: Path, method: str, seed: int) -> Path:
     return runs / f"{method}-{seed}"
 
 
-def train(task: TeamTask, name: str, seed: int, runs: Path) -> bool:
+def train(task: TeamTask, method: Method, name: str, seed: int, runs: Path) -> bool:
     """Train a method from a seed, or what is left of it.
 
     Args:
         task: What is learnt.
-        name: Name of the method.
+        method: Who learns it, and how.
+        name: Name of the method, which its folder has.
         seed: Seed of the weights and of all sampling.
         runs: Folder of all runs of the task.
 
     Returns:
         False if a signal ended it early; the next call continues it.
     """
-    method = METHODS[name]
     model = _imitate(task, seed, runs, is_team=method.is_team)
     if model is None:
         return False

@@ -7,8 +7,9 @@ import pytest
 from pettingzoo.test import parallel_api_test
 
 import mlrl_envs
+import mlrl_learners
 from benchmarks.teams import __main__ as command
-from benchmarks.teams import plans, results
+from benchmarks.teams import ablations, plans, results
 from benchmarks.teams.one_agent import AGENT, ENV_ID, answer_of
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 from mlrl_learners.runs.demonstrations import read_demonstrations
@@ -106,6 +107,53 @@ def test_the_page_has_the_tables_of_the_stored_runs():
     page = command.PAGE.read_text("utf-8")
     assert results.learning_table(stored["runs"], stored["references"]) in page
     assert results.comparison_table(stored["runs"]) in page
+
+
+@pytest.mark.parametrize("name", plans.TASKS)
+@pytest.mark.parametrize("change", ablations.CHANGES)
+def test_a_change_is_a_configuration_at_as_many_episodes(change, name):
+    changed, base = (
+        plans.run_config(plans.TASKS[name], method, "m", 0)
+        for method in (ablations.CHANGES[change], plans.METHODS[ablations.BASE])
+    )
+    assert changed != base
+    assert changed.train == base.train
+    groups = [config.learner.options["group"] for config in (changed, base)]
+    assert len({group["size"] * group["rollouts"] for group in groups}) == 1
+
+
+@pytest.mark.parametrize("change", ablations.CHANGES)
+def test_the_options_of_a_change_are_accepted(change):
+    options = plans.run_config(plans.TASKS["puzzle"], ablations.CHANGES[change], "m", 0).learner
+    mlrl_learners.make("magrpo", agents=["a", "b"], model="tiny-random", **options.options)
+
+
+def test_changes_are_compared_with_the_base_seed_by_seed():
+    runs = [*runs_of("magrpo", 0.0), *runs_of("lag-1", 0.1), runs_of("chain", 0.2)[0]]
+    lag, chain = ablations.ablation_table(runs).splitlines()[-1:1:-1]
+    assert lag.startswith(f"| network | {ablations.CHANGES['lag-1'].label} | 2 | 0.50 | 0.60 ")
+    assert "| +0.100 [+0.100, +0.100] | +0.10, +0.10 | 0.000" in lag
+    assert "| 1 | 0.50 | 0.70 | +0.200" in chain
+
+
+@pytest.mark.slow
+def test_an_ablation_is_trained_once_and_published(tmp_path, monkeypatch, capsys):
+    for module in (ablations, results):
+        monkeypatch.setattr(module, "TASKS", TINY)
+    for module in (plans, results):
+        monkeypatch.setattr(module, "EVAL_TASKS", 2)
+    page = tmp_path / "results.md"
+    page.write_text("a\n<!-- ablations: begin -->\n<!-- ablations: end -->\nb\n", "utf-8")
+    monkeypatch.setattr(ablations, "PAGE", page)
+    monkeypatch.setattr(ablations, "RESULTS", tmp_path / "ablations.json")
+    words = ["--runs", str(tmp_path), "--seeds", "0", "--tasks", "network", "--publish"]
+    assert ablations.main([*words, "--changes", "chain", "own-weights"]) == 0
+    first = capsys.readouterr().out
+    assert first.count("| network | ") == 2
+    assert first.strip() in page.read_text("utf-8")
+    monkeypatch.setattr("mlrl_learners.cli.train.train_config", None)  # nothing is trained again
+    assert ablations.main([*words, "--changes", "chain", "own-weights"]) == 0
+    assert capsys.readouterr().out == first
 
 
 @pytest.mark.slow

@@ -1,0 +1,85 @@
+"""Comparisons of two methods on a task, paired over its held-out tasks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mlrl_learners.figures.comparisons import (
+    mean_interval,
+    paired_p_value,
+    probability_of_improvement,
+)
+from mlrl_learners.figures.means import mean
+
+__all__ = ["Comparison", "Run", "compare"]
+
+Run = Mapping[str, Any]
+"""A finished run: `task`, `method`, `seed`, `tokens`, `minutes`, `held_out` (update -> mean return)
+and `returns` (of each held-out task, at the end)."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two methods on a task, paired over its held-out tasks.
+
+    Attributes:
+        ours: Mean return of the first method.
+        theirs: Mean return of the second.
+        gap: Mean difference.
+        interval: Ends of its 95 % bootstrap interval.
+        by_seed: Mean difference of each seed that both have.
+        probability: Probability that the first is better on a task.
+        p: Of the paired permutation test.
+    """
+
+    ours: float
+    theirs: float
+    gap: float
+    interval: tuple[float, float]
+    by_seed: Sequence[float]
+    probability: float
+    p: float
+
+    @property
+    def difference(self) -> str:
+        """The difference and its interval."""
+        return f"{self.gap:+.3f} [{self.interval[0]:+.3f}, {self.interval[1]:+.3f}]"
+
+    @property
+    def seeds(self) -> str:
+        """The differences by seed."""
+        return ", ".join(f"{gap:+.2f}" for gap in self.by_seed)
+
+
+def compare(runs: Sequence[Run], name: str, first: str, second: str) -> Comparison | None:
+    """Return the comparison of two methods; None if they have no seed in common.
+
+    Args:
+        runs: Finished runs, as `read_run` returns them.
+        name: Name of the task.
+        first: Name of a method.
+        second: Name of the method that it is compared with.
+    """
+    mine = {(each["method"], each["seed"]): each for each in runs if each["task"] == name}
+    seeds = sorted({seed for _, seed in mine if {(first, seed), (second, seed)} <= set(mine)})
+    if not seeds:
+        return None
+    ours, theirs = (
+        list(zip(*(mine[method, seed]["returns"] for seed in seeds), strict=True))
+        for method in (first, second)
+    )
+    means = [[mean(list(each)) for each in values] for values in (ours, theirs)]
+    gaps = [one - other for one, other in zip(*means, strict=True)]
+    ends = mean_interval([gaps]) or (mean(gaps), mean(gaps))
+    return Comparison(
+        ours=mean(means[0]),
+        theirs=mean(means[1]),
+        gap=mean(gaps),
+        interval=ends,
+        by_seed=[
+            mean(mine[first, seed]["returns"]) - mean(mine[second, seed]["returns"])
+            for seed in seeds
+        ],
+        probability=probability_of_improvement(ours, theirs),
+        p=paired_p_value([means[0]], [means[1]]),
+    )
