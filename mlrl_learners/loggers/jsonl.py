@@ -1,9 +1,9 @@
 """Crash-safe files of JSON lines, and a logger that writes metrics to one.
 
-A record is one line, which is written and synced before `append` returns. However a run ends, every
-appended line is whole; a line that a kill or a full disk has torn is removed when the file is
-opened. Infinities and NaN are rejected, because JSON has neither. Text is escaped to ASCII, so that
-lone surrogates can be read back.
+A record is one line, which is written and synced before `append` or `extend` returns. However a run
+ends, every appended line is whole; a line that a kill or a full disk has torn is removed when the
+file is opened. Infinities and NaN are rejected, because JSON has neither. Text is escaped to ASCII,
+so that lone surrogates can be read back.
 
 Not covered: several processes that write to one file.
 """
@@ -12,7 +12,7 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from mlrl_learners.errors import NumericsError, RunDirError
@@ -49,9 +49,20 @@ class JsonlFile:
             NumericsError: If a value is NaN or infinite.
             RunDirError: If it cannot be written; the file then ends after its last whole line.
         """
-        line = _to_line(record, self.path)
+        self.extend([record])
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Append records in order, with one sync to disk, which takes longer than the writing.
+
+        Raises:
+            NumericsError: If a value is NaN or infinite; no record is then written.
+            RunDirError: If they cannot be written; the file then ends after its last whole line.
+        """
+        lines = b"".join(_to_line(record, self.path) for record in records)
+        if not lines:
+            return
         try:
-            _append_durably(self.path, line)
+            _append_durably(self.path, lines)
         except OSError as error:
             raise _cannot_write(self.path, error) from error
 

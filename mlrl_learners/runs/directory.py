@@ -107,16 +107,16 @@ class RunDir:
 
     def add_rollouts(self, iteration: int, rollouts: Sequence[Rollout]) -> None:
         """Append one line per rollout."""
-        for number, rollout in enumerate(rollouts):
-            record = rollout_record(
-                rollout, token_ids=self._token_ids, iteration=iteration, rollout=number
-            )
-            self._append(EPISODES_FILE, record)
+        records = (
+            rollout_record(rollout, token_ids=self._token_ids, iteration=iteration, rollout=number)
+            for number, rollout in enumerate(rollouts)
+        )
+        self._append(EPISODES_FILE, *records)
 
     def add_failures(self, iteration: int, failures: Sequence[FailedEpisode]) -> None:
         """Append one line per episode that infrastructure broke."""
-        for failure in failures:
-            self._append(FAILURES_FILE, failure_record(failure, iteration=iteration))
+        records = (failure_record(failure, iteration=iteration) for failure in failures)
+        self._append(FAILURES_FILE, *records)
 
     def keep_rollouts(self, iteration: int, rollouts: Sequence[Rollout]) -> Path:
         """Write rollouts with tokens, log-probabilities and nuclei, to debug a failed update."""
@@ -126,9 +126,9 @@ class RunDir:
             self._write(name, json.dumps(records, default=lambda array: array.tolist()))
         return self.path / name
 
-    def _append(self, name: str, record: Mapping[str, object]) -> None:
+    def _append(self, name: str, *records: Mapping[str, object]) -> None:
         if name in self._files:
-            self._files[name].append(record)
+            self._files[name].extend(records)
 
     def _check(
         self, config: Mapping[str, Any], environment: Mapping[str, Any], resume: bool

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -16,6 +17,30 @@ def test_records_come_back_in_order(tmp_path):
     for step in range(3):
         file.append({"step": step})
     assert list(JsonlFile(file.path).records()) == [{"step": 0}, {"step": 1}, {"step": 2}]
+
+
+def test_records_written_together_are_the_bytes_of_records_written_one_by_one(tmp_path):
+    together, one_by_one = JsonlFile(tmp_path / "a.jsonl"), JsonlFile(tmp_path / "b.jsonl")
+    records = [{"step": step} for step in range(3)]
+    together.extend([])
+    together.extend(iter(records))
+    for record in records:
+        one_by_one.append(record)
+    assert together.path.read_bytes() == one_by_one.path.read_bytes()
+
+
+def test_records_written_together_are_synced_once(tmp_path, monkeypatch):
+    file, synced = JsonlFile(tmp_path / "a.jsonl"), []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    file.extend({"step": step} for step in range(100))
+    assert len(synced) == 1
+
+
+def test_none_of_the_records_written_together_is_kept_if_one_is_not_finite(tmp_path):
+    file = JsonlFile(tmp_path / "a.jsonl")
+    with pytest.raises(NumericsError, match="x"):
+        file.extend([{"x": 0.0}, {"x": float("inf")}])
+    assert list(file.records()) == []
 
 
 @given(text=st.text(st.characters(codec=None), max_size=30))
