@@ -2,8 +2,9 @@
 
 The weights are random and the words are those of given texts, so that nothing is downloaded. Line
 breaks and spaces are not tokens: views of games are read as sequences of words. For calculations
-each digit is a token instead, and white space belongs to the token after it. Text that is the same
-in every prompt can be left out, which saves most of the computation of a small board.
+and programs each digit and each part of a name is a token instead, and white space belongs to the
+token after it. Text that is the same in every prompt can be left out, which saves most of the
+computation of a small board.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ __all__ = ["ModelSize", "save_model", "word_tokenizer"]
 
 END, UNKNOWN = "<end>", "<unk>"
 WORDS = r"</?move>|\w+|[^\w\s]"
-DIGITS = r"\s*(?:</?move>|\d|[^\W\d]+|[^\w\s])"
+DIGITS = r"\s*(?:</?move>|\d|[^\W\d_]+|_|[^\w\s])"
 NOTES = "Your last answer named no legal move. was played for you. <move></move> . , ; : < > / ?"
 
 
@@ -88,8 +89,8 @@ def word_tokenizer(
     Args:
         texts: Texts with all words.
         unread: Regular expressions of text that has no tokens.
-        digits: Whether each digit is a token and tokens keep the white space before them, so that
-            numbers are decoded as they were written.
+        digits: Whether each digit and each part of a name with underscores is a token, and tokens
+            keep the white space before them, so that numbers are decoded as they were written.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast

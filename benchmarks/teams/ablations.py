@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Train what is missing, print the table, and publish it if asked; return the status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.teams.ablations",
                                      description=__doc__.splitlines()[0])  # fmt: skip
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=["network", "puzzle"])
     parser.add_argument("--changes", nargs="+", choices=CHANGES, default=list(CHANGES))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--runs", type=Path, default=Path("runs/teams"), help="folder of runs")

@@ -11,7 +11,6 @@ from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RayConfig, RunConfig, TrainConfig
 
 __all__ = [
-    "EVAL_TASKS",
     "METHODS",
     "PAIRS",
     "TASKS",
@@ -21,7 +20,6 @@ __all__ = [
     "run_config",
 ]
 
-EVAL_TASKS = 200
 SHARED: Mapping[str, Any] = {
     "team": {"share_weights": True},
     "sampling": {"temperature": 1.0, "top_p": 1.0},
@@ -89,7 +87,7 @@ class TeamTask:
     Attributes:
         env_id: The environment.
         env: Its options.
-        scripts: Scripts that are imitated, one drawn for each turn.
+        scripts: Scripts that are imitated, one drawn for each turn, see `scripted_actions`.
         references: Scripts whose held-out returns stand beside the results.
         answers: Agents that act in a turn, at most; the one agent writes as many answers at once.
         max_new_tokens: Longest answer of one agent.
@@ -99,7 +97,9 @@ class TeamTask:
         updates: Number of updates of learning.
         episodes: Episodes of an update, a multiple of 8.
         lr: Learning rate of learning.
+        eval_tasks: Number of held-out tasks.
         size: Size of the model.
+        digits: Whether each digit is a token, and tokens keep the white space before them.
     """
 
     env_id: str
@@ -114,7 +114,9 @@ class TeamTask:
     updates: int = 60
     episodes: int = 128
     lr: float = 1e-3
+    eval_tasks: int = 200
     size: ModelSize = field(default_factory=ModelSize)
+    digits: bool = False
 
 
 TASKS: Mapping[str, TeamTask] = {
@@ -150,6 +152,47 @@ TASKS: Mapping[str, TeamTask] = {
             r"Moves: [a-z, ]+",
             r"Around you|The planner said|Your moves since then",
         ),
+    ),
+    "functions": TeamTask(
+        "mlrl/functions-v0",
+        {"topics": ["numbers"], "levels": [2], "num_tasks": 2000, "max_turns": 1},
+        scripts=("reference", "together"),
+        references=("reference", "together"),
+        answers=2,
+        max_new_tokens=128,
+        unread=(
+            r"Python problem:|\"\"\"|Take `[^\n]*|>>> [^\n]*\n[^\n]*\n",
+            r", one of 2 programmers[\s\S]*?and nothing else\.",
+            r"Answer for .*? in between\.",
+        ),
+        imitation=800,
+        episodes=64,
+        lr=2e-4,
+        eval_tasks=100,
+        digits=True,
+    ),
+    "strbuild": TeamTask(
+        "mlrl/strbuild-v0",
+        {"source": "procedural", "levels": [1, 2], "max_turns": 1},
+        scripts=("half", "reference"),
+        references=("half", "reference"),
+        answers=2,
+        max_new_tokens=224,
+        unread=(
+            r"Write the string [A-Z]+ with blocks on a wall\.",
+            r"; builder_\d works on the same wall[^\n]*",
+            r"The wall: x from[^\n]*",
+            r"Your blocks:[\s\S]*?/setblock x y 0 block",
+            r"Answer for .*? in between\.",
+        ),
+        games=1000,
+        imitation=500,
+        updates=42,
+        episodes=64,
+        lr=2e-4,
+        eval_tasks=100,
+        size=ModelSize(max_tokens=1024),
+        digits=True,
     ),
 }
 
@@ -204,7 +247,7 @@ def run_config(task: TeamTask, method: Method, model: str, seed: int) -> RunConf
         checkpoint_every=task.updates // 2,
         keep_checkpoints=1,
         eval_every=task.updates // 3,
-        eval_tasks=EVAL_TASKS,
+        eval_tasks=task.eval_tasks,
     )
     env = env_config(task, is_team=method.is_team)
     learner = LearnerConfig(method.learner, model, options)

@@ -8,6 +8,7 @@ from typing import Any
 import mlrl_envs
 from benchmarks.teams.one_agent import AGENT, answer_of, observation_of
 from benchmarks.teams.plans import TeamTask
+from benchmarks.teams.scripts import scripted_actions
 
 __all__ = ["ONE_AGENT", "TEAM", "write_play"]
 
@@ -37,19 +38,14 @@ def _game(env: Any, task: TeamTask, number: int, draw: random.Random) -> dict[st
     team: list[Any] = []
     one: list[Any] = []
     while env.agents:
-        actions = _actions(env, draw.choice(task.scripts), draw)
+        script, seeds = draw.choice(task.scripts), [draw.randrange(2**31) for _ in env.acting]
+        actions = scripted_actions(env, script, seeds)
         shown = {agent: observations[agent] for agent in actions}
         whole = observation_of(env.family, env.task, env.turns)
         team.append(_turn(shown, actions))
         one.append(_turn({AGENT: whole}, {AGENT: answer_of(list(actions.values()))}))
         observations, *_ = env.step(actions)
     return {TEAM: team, ONE_AGENT: one}
-
-
-def _actions(env: Any, script: str, draw: random.Random) -> dict[str, str]:  # noqa: ANN401
-    return {
-        agent: env.scripted_action(agent, script, draw.randrange(2**31)) for agent in env.acting
-    }
 
 
 def _turn(observations: dict[str, str], actions: dict[str, str]) -> dict[str, dict[str, str]]:

@@ -8,7 +8,8 @@ import mlrl_envs
 from benchmarks.curves import grouped
 from benchmarks.recipes import half_width, interval
 from benchmarks.teams.comparisons import Run, compare
-from benchmarks.teams.plans import EVAL_TASKS, METHODS, PAIRS, TASKS, TeamTask
+from benchmarks.teams.plans import METHODS, PAIRS, TASKS, TeamTask
+from benchmarks.teams.scripts import scripted_actions
 from benchmarks.teams.training import run_folder
 from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import JsonlFile
@@ -54,12 +55,12 @@ def reference_returns(task: TeamTask) -> dict[str, float]:
 
 def _script(task: TeamTask, script: str) -> Iterator[float]:
     env: Any = mlrl_envs.make(task.env_id, split="eval", **task.env)
-    for number in range(EVAL_TASKS):
+    for number in range(task.eval_tasks):
         env.reset(seed=number, options={"task_index": number})
         earned = 0.0
         while env.agents:
             place = 100 * number + len(env.turns)
-            actions = {agent: env.scripted_action(agent, script, place) for agent in env.acting}
+            actions = scripted_actions(env, script, [place] * len(env.acting))
             earned += mean(list(env.step(actions)[1].values()))
         yield earned
 

@@ -42,7 +42,8 @@ def _imitate(task: TeamTask, seed: int, runs: Path, *, is_team: bool) -> Path | 
     if not (model / "config.json").exists():
         partial = model.with_suffix(".partial")
         texts = [*texts_of(runs / TEAM), *texts_of(runs / ONE_AGENT)]
-        save_model(partial, texts, task.size, seed=seed, unread=task.unread)
+        save_model(partial, texts, task.size, seed=seed, unread=task.unread,
+                   digits=task.digits)  # fmt: skip
         partial.rename(model)
     play = runs / (TEAM if is_team else ONE_AGENT)
     run_dir = runs / f"sft-{'team' if is_team else 'one-agent'}-{seed}"

@@ -4,18 +4,22 @@ import dataclasses
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pettingzoo.test import parallel_api_test
 
 import mlrl_envs
 import mlrl_learners
+from benchmarks.games.model import word_tokenizer
 from benchmarks.teams import __main__ as command
 from benchmarks.teams import ablations, plans, results
 from benchmarks.teams.one_agent import AGENT, ENV_ID, answer_of
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
+from benchmarks.teams.scripts import FROM_REFERENCE, scripted_actions
 from mlrl_learners.runs.demonstrations import read_demonstrations
 
 TINY = {
-    name: dataclasses.replace(task, games=4, imitation=1, updates=3, episodes=8)
+    name: dataclasses.replace(task, games=4, imitation=1, updates=3, episodes=8, eval_tasks=2)
     for name, task in plans.TASKS.items()
 }
 
@@ -40,11 +44,38 @@ def test_the_same_answers_earn_the_same(name):
         team.reset(seed=seed, options={"task_index": seed})
         while team.agents:
             script = plans.TASKS[name].scripts[seed % 2]
-            actions = {agent: team.scripted_action(agent, script, seed) for agent in team.acting}
+            actions = scripted_actions(team, script, [seed] * len(team.acting))
             _, paid, *_ = one.step({AGENT: answer_of(list(actions.values()))})
             rewards = team.step(actions)[1]
             assert paid[AGENT] == pytest.approx(sum(rewards.values()) / len(rewards))
         assert one.agents == []
+
+
+def earned(env, script, task):
+    env.reset(seed=task, options={"task_index": task})
+    return env.step(scripted_actions(env, script, [0] * len(env.acting)))[1]["main"]
+
+
+def test_programs_that_share_a_function_earn_more_than_its_author_alone():
+    env = make("functions")[1]
+    alone, together = ([earned(env, s, n) for n in range(8)] for s in ("reference", "together"))
+    assert all(ours >= theirs for ours, theirs in zip(together, alone, strict=True))
+    assert sum(together) > 1.5 * sum(alone)
+
+
+@given(reference=st.dictionaries(st.sampled_from(["main", "aux"]), st.text(), min_size=2))
+def test_a_script_answers_for_every_agent_whatever_the_reference(reference):
+    for change in FROM_REFERENCE.values():
+        assert change(reference).keys() == reference.keys()
+
+
+@pytest.mark.parametrize("name", ["functions", "strbuild"])
+def test_the_model_of_a_text_task_writes_exactly_what_it_imitates(name, tmp_path):
+    write_play(TINY[name], tmp_path)
+    shown = [each for file in (TEAM, ONE_AGENT) for each in read_demonstrations(tmp_path / file)]
+    answers = [each.actions[each.agent] for each in shown]
+    tokenizer = word_tokenizer(answers, plans.TASKS[name].unread, digits=plans.TASKS[name].digits)
+    assert [tokenizer.decode(tokenizer(each)["input_ids"]) for each in answers] == answers
 
 
 @pytest.mark.parametrize("text", ["", "|", "||||||||", "<move>1</move>", "a|b\n|<move>|"])
@@ -140,8 +171,6 @@ def test_changes_are_compared_with_the_base_seed_by_seed():
 def test_an_ablation_is_trained_once_and_published(tmp_path, monkeypatch, capsys):
     for module in (ablations, results):
         monkeypatch.setattr(module, "TASKS", TINY)
-    for module in (plans, results):
-        monkeypatch.setattr(module, "EVAL_TASKS", 2)
     page = tmp_path / "results.md"
     page.write_text("a\n<!-- ablations: begin -->\n<!-- ablations: end -->\nb\n", "utf-8")
     monkeypatch.setattr(ablations, "PAGE", page)
@@ -160,8 +189,6 @@ def test_an_ablation_is_trained_once_and_published(tmp_path, monkeypatch, capsys
 def test_runs_are_trained_once_and_reported(tmp_path, monkeypatch, capsys):
     for module in (command, results):
         monkeypatch.setattr(module, "TASKS", TINY)
-    for module in (plans, results):
-        monkeypatch.setattr(module, "EVAL_TASKS", 2)
     words = ["--runs", str(tmp_path), "--seeds", "0", "--tasks", "network"]
     assert command.main([*words, "--methods", "ippo", "ppo", "magrpo", "grpo"]) == 0
     first = capsys.readouterr().out
