@@ -1,7 +1,8 @@
 """Command line: trains teams and one agent on the same tasks, and compares them.
 
     python -m benchmarks.teams [--tasks network puzzle functions strbuild]
-        [--methods magrpo ippo grpo ppo] [--seeds 0 1 2] [--runs runs/teams] [--gather-only] [--publish]
+        [--methods magrpo ippo grpo ppo] [--seeds 0 1 2] [--runs runs/teams] [--gather-only]
+        [--publish]
 
 It may be killed at any time; the same command keeps what is complete and continues the rest.
 `--publish` writes `benchmarks/teams/results.json`, `docs/images/teams.svg` and the tables of

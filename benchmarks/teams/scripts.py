@@ -7,7 +7,7 @@ from typing import Any
 __all__ = ["FROM_REFERENCE", "scripted_actions"]
 
 Answers = Mapping[str, str]
-# A function: its name, its parameters, its first step with the name that the step assigns, the rest.
+# A function: its name, its parameters, its first step and the name that it assigns, the rest.
 STEP = re.compile(r"(def \w+)(\(.*\) -> .*:)\n    ((\w+) = .*)\n([\s\S]*)")
 
 
