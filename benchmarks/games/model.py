@@ -16,7 +16,7 @@ __all__ = ["ModelSize", "save_model", "word_tokenizer"]
 
 END, UNKNOWN = "<end>", "<unk>"
 WORDS = r"</?move>|\w+|[^\w\s]"
-DIGITS = r"\s*(?:</?move>|\d|[^\W\d_]+|_|[^\w\s])"
+DIGITS = r"\s*(?:</?[a-z_]+>|\d|[^\W\d_]+|_|[^\w\s])"
 NOTES = "Your last answer named no legal move. was played for you. <move></move> . , ; : < > / ?"
 
 

@@ -1,6 +1,6 @@
 """Command line: trains teams and one agent on the same tasks, and compares them.
 
-    python -m benchmarks.teams [--tasks network puzzle functions strbuild]
+    python -m benchmarks.teams [--tasks network puzzle functions strbuild tools]
         [--methods magrpo ippo grpo ppo] [--seeds 0 1 2] [--runs runs/teams] [--gather-only]
         [--publish]
 

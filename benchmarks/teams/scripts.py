@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.teams.tool_scripts import TOOL_SCRIPTS
+
 __all__ = ["FROM_REFERENCE", "scripted_actions"]
 
 Answers = Mapping[str, str]
@@ -16,11 +18,14 @@ def scripted_actions(env: Any, script: str, seeds: Sequence[int]) -> dict[str, s
 
     Args:
         env: The environment.
-        script: A name of `FROM_REFERENCE`, or a script of the environment.
+        script: A name of `FROM_REFERENCE` or `TOOL_SCRIPTS`, or a script of the environment.
         seeds: A seed for each agent that acts.
     """
     if script in FROM_REFERENCE:
         return FROM_REFERENCE[script](env.reference_actions())
+    if script in TOOL_SCRIPTS:
+        shown = {agent: env.family.observe(env.task, env.turns, agent) for agent in env.acting}
+        return TOOL_SCRIPTS[script](shown)
     return {
         agent: env.scripted_action(agent, script, seed)
         for agent, seed in zip(env.acting, seeds, strict=True)

@@ -16,6 +16,7 @@ from benchmarks.teams import ablations, plans, results
 from benchmarks.teams.one_agent import AGENT, ENV_ID, answer_of
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 from benchmarks.teams.scripts import FROM_REFERENCE, scripted_actions
+from benchmarks.teams.tool_scripts import TOOL_SCRIPTS
 from mlrl_learners.runs.demonstrations import read_demonstrations
 
 TINY = {
@@ -63,13 +64,32 @@ def test_programs_that_share_a_function_earn_more_than_its_author_alone():
     assert sum(together) > 1.5 * sum(alone)
 
 
+def test_questions_about_cargo_are_answered_from_what_agents_find_not_by_guesses():
+    env = make("tools")[1]
+    earned = {"careful": [], "hasty": []}
+    for script, returns in earned.items():
+        for task in range(8):
+            env.reset(seed=0, options={"task_index": task})
+            returns.append(0.0)
+            while env.agents:
+                returns[-1] += env.step(scripted_actions(env, script, [0, 0]))[1]["solver"]
+    assert min(earned["careful"]) > 0.9
+    assert max(earned["hasty"]) == 0.0
+
+
+@given(texts=st.dictionaries(st.sampled_from(["researcher", "solver"]), st.text(), min_size=2))
+def test_scripts_with_tools_answer_for_every_agent_whatever_they_read(texts):
+    for script in TOOL_SCRIPTS.values():
+        assert script(texts).keys() == texts.keys()
+
+
 @given(reference=st.dictionaries(st.sampled_from(["main", "aux"]), st.text(), min_size=2))
 def test_a_script_answers_for_every_agent_whatever_the_reference(reference):
     for change in FROM_REFERENCE.values():
         assert change(reference).keys() == reference.keys()
 
 
-@pytest.mark.parametrize("name", ["functions", "strbuild"])
+@pytest.mark.parametrize("name", ["functions", "strbuild", "tools"])
 def test_the_model_of_a_text_task_writes_exactly_what_it_imitates(name, tmp_path):
     write_play(TINY[name], tmp_path)
     shown = [each for file in (TEAM, ONE_AGENT) for each in read_demonstrations(tmp_path / file)]
