@@ -50,20 +50,14 @@ WORKFLOW = "workflow"  # option of every environment
 EnvFactory = Callable[..., TextEnv]
 _ID = re.compile(r"[\w.-]+/[\w.-]+-v\d+")
 BUILT_IN_TASKS = {
-    "mlrl/story-v1": "mlrl_envs.envs.story:parallel_env",
-    "mlrl/tldr-v1": "mlrl_envs.envs.tldr:parallel_env",
-    "mlrl/arxiv-v1": "mlrl_envs.envs.arxiv:parallel_env",
-    "mlrl/humaneval-v1": "mlrl_envs.envs.humaneval:parallel_env",
-    "mlrl/coophumaneval-v1": "mlrl_envs.envs.coophumaneval:parallel_env",
-    "mlrl/mbpp-v1": "mlrl_envs.envs.mbpp:parallel_env",
-    "mlrl/functions-v0": "mlrl_envs.envs.functions:parallel_env",
-    "mlrl/classeval-v1": "mlrl_envs.envs.classeval:parallel_env",
-    "mlrl/math-v1": "mlrl_envs.envs.math:parallel_env",
-    "mlrl/debate-v1": "mlrl_envs.envs.debate:parallel_env",
-    "mlrl/tools-v1": "mlrl_envs.envs.tools:parallel_env",
-    "mlrl/strbuild-v0": "mlrl_envs.envs.strbuild:parallel_env",
-    "mlrl/housebuild-v0": "mlrl_envs.envs.housebuild:parallel_env",
-}
+    f"mlrl/{module}-{version}": f"mlrl_envs.envs.{module}:parallel_env"
+    for module, version in (
+        ("story", "v1"), ("tldr", "v1"), ("arxiv", "v1"), ("humaneval", "v1"),
+        ("coophumaneval", "v1"), ("mbpp", "v1"), ("functions", "v0"), ("classeval", "v1"),
+        ("math", "v1"), ("debate", "v1"), ("tools", "v1"), ("strbuild", "v0"),
+        ("housebuild", "v0"),
+    )
+}  # fmt: skip
 BUILT_IN_GAMES = {
     f"mlrl/{module.replace('_', '-')}-v0": f"mlrl_envs.games.{module}:parallel_env"
     for module in (

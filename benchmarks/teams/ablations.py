@@ -32,6 +32,7 @@ __all__ = ["BASE", "CHANGES", "ablation_table", "main"]
 RESULTS = Path(__file__).with_name("ablations.json")
 PAGE = ROOT / "docs" / "results.md"
 BASE = "magrpo"
+GAMES = ("network", "puzzle")  # tasks of several turns: with one turn most changes are the base
 
 
 def _change(label: str, options: Mapping[str, Any]) -> Method:
@@ -79,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Train what is missing, print the table, and publish it if asked; return the status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.teams.ablations",
                                      description=__doc__.splitlines()[0])  # fmt: skip
-    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=["network", "puzzle"])
+    parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(GAMES))
     parser.add_argument("--changes", nargs="+", choices=CHANGES, default=list(CHANGES))
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--runs", type=Path, default=Path("runs/teams"), help="folder of runs")

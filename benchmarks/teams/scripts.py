@@ -1,4 +1,4 @@
-"""What scripts answer: those of the environment, and others made from its correct answers."""
+"""Scripted answers: by scripts of an environment, from its correct answers, or with its tools."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What a pool knows about its processes and about the calls that it has not answered yet."""
+"""State of a pool: its processes, and the calls that it has not answered yet."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
