@@ -5,23 +5,20 @@
         [--publish]
 
 It may be killed at any time; the same command keeps what is complete and continues the rest.
-`--publish` writes `benchmarks/teams/results.json`, `docs/images/teams.svg` and the tables of
+`--publish` adds the finished runs to `benchmarks/teams/results.json`, where they replace those of
+the same tasks, methods and seeds, and writes `docs/images/teams.svg` and the tables of
 `docs/results.md`.
 """
 
 import argparse
-import json
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.curves import ROOT
-from benchmarks.perf.common import hardware
 from benchmarks.perf.table import between
 from benchmarks.teams.plans import METHODS, TASKS
-from mlrl_learners.runs.provenance import package_versions
 
 __all__ = ["main"]
 
@@ -58,6 +55,7 @@ def _train(given: argparse.Namespace) -> bool:
 
 
 def _report(given: argparse.Namespace) -> int:
+    from benchmarks.teams.published import published_with, write_published
     from benchmarks.teams.results import (
         comparison_table,
         draw,
@@ -66,7 +64,7 @@ def _report(given: argparse.Namespace) -> int:
         reference_returns,
     )
 
-    runs: list[dict[str, Any]] = []
+    runs: list[Mapping[str, Any]] = []
     for name in given.tasks:
         for method in given.methods:
             for seed in given.seeds:
@@ -78,15 +76,14 @@ def _report(given: argparse.Namespace) -> int:
     if not runs:
         print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
         return 1
+    if given.publish:
+        runs = published_with(runs, RESULTS)
     names = dict.fromkeys(run["task"] for run in runs)
     references = {name: reference_returns(TASKS[name]) for name in names}
     tables = learning_table(runs, references), comparison_table(runs)
     print("\n\n".join(tables))
     if given.publish:
-        work = {name: asdict(TASKS[name]) for name in names}
-        made = {"packages": package_versions(), "hardware": hardware()}
-        whole = {"work": work, "made_with": made, "references": references, "runs": runs}
-        RESULTS.write_text(json.dumps(whole) + "\n", encoding="utf-8")
+        write_published(runs, references, RESULTS)
         draw(runs, references, PICTURE)
         page = PAGE.read_text(encoding="utf-8")
         for part, content in zip(PARTS, tables, strict=True):

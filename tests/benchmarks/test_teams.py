@@ -12,7 +12,7 @@ import mlrl_envs
 import mlrl_learners
 from benchmarks.games.model import word_tokenizer
 from benchmarks.teams import __main__ as command
-from benchmarks.teams import ablations, plans, results
+from benchmarks.teams import ablations, plans, published, results
 from benchmarks.teams.one_agent import AGENT, ENV_ID, answer_of
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 from benchmarks.teams.scripts import FROM_REFERENCE, scripted_actions
@@ -158,6 +158,22 @@ def test_the_page_has_the_tables_of_the_stored_runs():
     page = command.PAGE.read_text("utf-8")
     assert results.learning_table(stored["runs"], stored["references"]) in page
     assert results.comparison_table(stored["runs"]) in page
+
+
+def test_later_runs_are_added_to_the_published_ones(tmp_path, monkeypatch):
+    file, references = tmp_path / "results.json", {"network": {"random": 0.4}}
+    first, later = runs_of("magrpo", 0.0), [*runs_of("ippo", 0.1), runs_of("magrpo", 0.2)[1]]
+    assert published.published_with(first, file) == first
+    published.write_published(first, references, file)
+    both = published.published_with(later, file)
+    assert both == [first[0], later[2], *later[:2]]
+    monkeypatch.setattr(published, "TASKS", TINY)  # the task is learnt in another way
+    assert published.published_with(later[:2], file) == later[:2]
+
+
+def test_the_stored_runs_stay_if_a_folder_has_none_of_them():
+    stored = json.loads(command.RESULTS.read_text("utf-8"))
+    assert published.published_with([], command.RESULTS) == stored["runs"]
 
 
 @pytest.mark.parametrize("name", plans.TASKS)
