@@ -176,7 +176,7 @@ TASKS: Mapping[str, TeamTask] = {
     "tools": TeamTask(
         "mlrl/tools-v1",
         {"kinds": ["cargo"], "levels": [1], "num_tasks": 2000},
-        scripts=("careful", "careful", "hasty"),
+        scripts=("careful", "careful", "careful", "careful", "hasty"),
         references=("hasty", "careful"),
         answers=2,
         max_new_tokens=48,
@@ -190,8 +190,7 @@ TASKS: Mapping[str, TeamTask] = {
             r"Feedback on the last turn:[\s\S]*?same format as before\.",
             r"Answer for .*? in between\.",
         ),
-        games=1000,
-        imitation=600,
+        imitation=1500,
         episodes=64,
         lr=TEXT_LR,
         eval_tasks=100,

@@ -24,7 +24,7 @@ from mlrl_learners.functional.returns import AnswerGroup, rollout_groups
 from mlrl_learners.functional.role_baseline import RoleBaseline
 from mlrl_learners.types import AgentID, Completion, Rollout
 
-__all__ = ["answer_advantages", "with_token_charges"]
+__all__ = ["answer_advantages", "comparison_keys", "with_token_charges"]
 
 
 def answer_advantages(
@@ -64,7 +64,7 @@ def answer_advantages(
         )
         found = grouped_advantages(
             [group.returns for group in mine],
-            group_keys(mine, options.group_by, _tasks(rollouts)),
+            comparison_keys(mine, rollouts, options),
             [w for group, w in zip(groups, weights, strict=True) if group.agent in agents],
             normalize_std=options.normalize_std,
             epsilon=options.std_epsilon,
@@ -94,9 +94,15 @@ def _of_nodes(
     ]
 
 
-def _tasks(rollouts: Sequence[Rollout]) -> list[Hashable]:
-    """Return the key of each rollout's task; its rollouts in an update share their seed."""
-    return [(rollout.task_id, rollout.seed) for rollout in rollouts]
+def comparison_keys(
+    groups: Sequence[AnswerGroup], rollouts: Sequence[Rollout], options: BaselineOptions
+) -> list[Hashable]:
+    """Return the key of the answers with which those of each group are compared.
+
+    The rollouts of a task in an update have equal seeds, and share groups.
+    """
+    tasks = [(rollout.task_id, rollout.seed) for rollout in rollouts]
+    return group_keys(groups, options.group_by, tasks)
 
 
 def _anchored(
@@ -115,7 +121,7 @@ def _anchored(
             for context, returns in zip(contexts, whole, strict=True)
         ],
         [group.returns for group in groups],
-        group_keys(groups, "anchor", _tasks(rollouts)),
+        comparison_keys(groups, rollouts, options),
         [(context.agent, context.observation) for context in contexts],
         normalize_std=options.normalize_std,
         epsilon=options.std_epsilon,

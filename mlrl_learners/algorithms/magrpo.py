@@ -17,7 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from mlrl_learners.algorithms.answer_advantages import answer_advantages, with_token_charges
+from mlrl_learners.algorithms.answer_advantages import (
+    answer_advantages,
+    comparison_keys,
+    with_token_charges,
+)
 from mlrl_learners.algorithms.answer_loss import answer_loss, with_old_logprobs
 from mlrl_learners.algorithms.magrpo_config import MagrpoConfig
 from mlrl_learners.algorithms.policy_update import (
@@ -98,7 +102,8 @@ class Magrpo(Team):
         )
         # Advantages A_t^(g) = R_t^(g) - baseline; agents are trained on their own answers only.
         samples = self._samples(groups, rewarded)
-        metrics = group_metrics(groups) | self.sampler_metrics()
+        keys = comparison_keys(groups, rewarded, config.baseline)
+        metrics = group_metrics(groups, keys) | self.sampler_metrics()
         if config.baseline.kind == "role_ema":
             self.role_baseline.add(groups)
             metrics |= {f"{role}/baseline": b for role, b in self.role_baseline.values.items()}

@@ -1,7 +1,8 @@
 """Metrics of an update, per agent, policy and critic."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
 
 from mlrl_learners.functional.ratio_histogram import ratio_percentiles
 from mlrl_learners.functional.returns import AnswerGroup
@@ -10,22 +11,49 @@ from mlrl_learners.policies.optimizer import PolicyOptimizer
 __all__ = ["critic_metrics", "group_metrics", "policy_metrics"]
 
 
-def group_metrics(groups: Sequence[AnswerGroup]) -> dict[str, float]:
+def group_metrics(
+    groups: Sequence[AnswerGroup], keys: Sequence[Hashable] | None = None
+) -> dict[str, float]:
     """Return answer lengths and rates of truncated answers and of groups of equal returns by agent.
 
-    Lengths are in tokens; rates are in [0, 1].
+    Lengths are in tokens; rates are in [0, 1]. Agents whose answers are compared with no other
+    answer have no rate of groups of equal returns.
+
+    Args:
+        groups: The answers of each agent at each node.
+        keys: Key of the answers with which those of each node are compared, from `group_keys`;
+            by default, the answers of a node are compared with each other.
     """
     metrics: dict[str, float] = {}
+    compared = _compared(groups, range(len(groups)) if keys is None else keys)
     for agent in dict.fromkeys(group.agent for group in groups):
         mine = [group for group in groups if group.agent == agent]
         completions = [completion for group in mine for completion in group.completions]
-        equal = sum(group.is_flat for group in mine)
         cut = sum(completion.finish_reason == "length" for completion in completions)
         tokens = sum(len(completion.token_ids) for completion in completions)
         metrics[f"{agent}/completion_tokens"] = tokens / len(completions)
         metrics[f"{agent}/truncated_rate"] = cut / len(completions)
-        metrics[f"{agent}/zero_variance_rate"] = equal / len(mine)
+        flat = [_is_flat(some) for some in compared if any(each.agent == agent for each in some)]
+        if flat:
+            metrics[f"{agent}/zero_variance_rate"] = sum(flat) / len(flat)
     return metrics
+
+
+def _compared(
+    groups: Sequence[AnswerGroup], keys: Sequence[Hashable]
+) -> list[Sequence[AnswerGroup]]:
+    """Return the groups of equal keys with two answers or more."""
+    by_key: defaultdict[Hashable, list[AnswerGroup]] = defaultdict(list)
+    for key, group in zip(keys, groups, strict=True):
+        by_key[key].append(group)
+    return [some for some in by_key.values() if sum(len(each.returns) for each in some) > 1]
+
+
+def _is_flat(groups: Sequence[AnswerGroup]) -> bool:
+    """Return whether all answers of the nodes of a group have the same return."""
+    if len(groups) == 1:
+        return groups[0].is_flat
+    return len({value for group in groups for value in group.returns}) == 1
 
 
 def policy_metrics(
