@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.teams.tester_scripts import TESTER_SCRIPTS
 from benchmarks.teams.tool_scripts import TOOL_SCRIPTS
 
 __all__ = ["FROM_REFERENCE", "scripted_actions"]
@@ -18,11 +19,14 @@ def scripted_actions(env: Any, script: str, seeds: Sequence[int]) -> dict[str, s
 
     Args:
         env: The environment.
-        script: A name of `FROM_REFERENCE` or `TOOL_SCRIPTS`, or a script of the environment.
+        script: A name of `FROM_REFERENCE`, `TESTER_SCRIPTS` or `TOOL_SCRIPTS`, or a script of the
+            environment.
         seeds: A seed for each agent that acts.
     """
     if script in FROM_REFERENCE:
         return FROM_REFERENCE[script](env.reference_actions())
+    if script in TESTER_SCRIPTS:
+        return TESTER_SCRIPTS[script](env, seeds[0])
     if script in TOOL_SCRIPTS:
         shown = {agent: env.family.observe(env.task, env.turns, agent) for agent in env.acting}
         return TOOL_SCRIPTS[script](shown)

@@ -31,9 +31,10 @@ Reward:
     See `mlrl_envs.envs.coder_tester_score`.
 
 Data:
-    HumanEval or MBPP (`dataset`), see `mlrl_envs.datasets.humaneval` and `mlrl_envs.datasets.mbpp`.
-    The reference answer of the coder is the data set's solution, that of the tester are hidden
-    assertions on literals.
+    HumanEval or MBPP (`dataset`), see `mlrl_envs.datasets.humaneval` and `mlrl_envs.datasets.mbpp`,
+    or `functions`, which are made from `task_seed` without a data set; see
+    `mlrl_envs.datasets.functions`. The reference answer of the coder is the solution, that of the
+    tester are hidden assertions on literals.
 
 Version history:
     v0: First version.
@@ -63,7 +64,9 @@ from mlrl_envs.envs.coder_tester_score import (
 )
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.history import OVER, quote
+from mlrl_envs.envs.made_functions import MadeFunctions
 from mlrl_envs.envs.options import DataConfig
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.feedback import get_feedback
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Turn
@@ -83,17 +86,18 @@ _TESTER = (
 )
 _REVISE = {CODER: "Revise your code.", TESTER: "Write your tests."}
 _WAIT = "Wait for your next turn."
+DATASETS = ("humaneval", "mbpp", "functions")
 
 
 @dataclass(frozen=True)
-class CoderTesterConfig(DataConfig):
-    """Options of a coder and a tester.
+class CoderTesterConfig(MadeFunctions, DataConfig):
+    """Options of a coder and a tester; `topics` to `num_tasks` are of the dataset `functions`.
 
     Attributes:
         reward: `"grounded"` pays each agent its own gain, `"team"` pays both half of it.
         max_turns: Number of turns of both agents together, at least 1.
         communication: `"broadcast"` shows agents the last answer of the other.
-        dataset: `"humaneval"` or `"mbpp"`.
+        dataset: `"humaneval"`, `"mbpp"`, or `"functions"` for functions made from a seed.
         num_tests: Number of assertions of the tester that count, 1 to 50.
         num_mutants: Number of mutants of the reference solution, 1 to 50.
     """
@@ -113,9 +117,24 @@ class CoderTesterConfig(DataConfig):
             InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
-        check_choice("dataset", self.dataset, ("humaneval", "mbpp"))
+        check_choice("dataset", self.dataset, DATASETS)
+        self.check_functions()
         check_int("num_tests", self.num_tests, 1, 50)
         check_int("num_mutants", self.num_mutants, 1, 50)
+        self._check_unread()
+
+    def _check_unread(self) -> None:
+        """Check that no option has been set that the dataset does not read."""
+        if self.dataset != "functions":
+            for name in self.changed_functions():
+                raise InvalidArgumentError(
+                    f"{name} is of functions made from a seed: pass dataset='functions', or leave "
+                    f"{name} out"
+                )
+        elif self.data_path is not None:
+            raise InvalidArgumentError(
+                "functions are made from task_seed and have no data_path: leave it out"
+            )
 
 
 @dataclass(frozen=True)
@@ -129,6 +148,8 @@ class CoderTesterFamily(Family[CoderTesterConfig, CodeTask]):
     @classmethod
     def load_tasks(cls, config: CoderTesterConfig) -> tuple[CodeTask, ...]:
         """Return the problems of the split that have a solution."""
+        if config.dataset == "functions":
+            return config.make_functions(config.split)
         load = load_humaneval if config.dataset == "humaneval" else load_mbpp
         return tuple(task for task in load(config.split, config.path) if task.solution)
 
@@ -187,11 +208,11 @@ class CoderTesterFamily(Family[CoderTesterConfig, CodeTask]):
         return score_coder_tester(attempts, rules, sandbox)
 
     def reference(self, task: CodeTask) -> Mapping[AgentID, str]:
-        """Return the solution of the data set."""
+        """Return the solution."""
         return self.reference_at(task, ())
 
     def reference_at(self, task: CodeTask, turns: Sequence[Turn]) -> Mapping[AgentID, str]:
-        """Return the solution of the data set, or hidden assertions on literals."""
+        """Return the solution, or hidden assertions on literals."""
         if CODER in self.acting(task, turns):
             return {CODER: f"```python\n{task.solution}\n```"}
         tests = "\n".join(hidden_literals(task, self.config.num_tests))

@@ -20,13 +20,11 @@ Example:
     assert all(terminations.values())  # every test passes
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from mlrl_envs.config import check_int, checked_some
-from mlrl_envs.datasets.functions import LEVELS, TOPICS, make_functions
 from mlrl_envs.envs.code import CodeConfig, CodeFamily
+from mlrl_envs.envs.made_functions import MadeFunctions
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.tasks import CodeTask
 
@@ -34,21 +32,12 @@ __all__ = ["FunctionsConfig", "FunctionsFamily", "parallel_env"]
 
 
 @dataclass(frozen=True)
-class FunctionsConfig(CodeConfig):
+class FunctionsConfig(MadeFunctions, CodeConfig):
     """Options of functions made from a seed.
 
     Attributes:
-        topics: Kinds of the argument: some of `numbers`, `words`, `text`.
-        levels: Numbers of steps: some of 1, 2, 3.
-        task_seed: Seed of the functions, at least 0.
-        num_tasks: Number of functions; None for 500 in `train` and 100 in `eval`.
         data_path: Must be None, because there is no data set.
     """
-
-    topics: Sequence[str] = TOPICS
-    levels: Sequence[int] = LEVELS
-    task_seed: int = 0
-    num_tasks: int | None = None
 
     def __post_init__(self) -> None:
         """Check types and ranges.
@@ -57,11 +46,7 @@ class FunctionsConfig(CodeConfig):
             InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
-        object.__setattr__(self, "topics", checked_some("topics", self.topics, TOPICS))
-        object.__setattr__(self, "levels", checked_some("levels", self.levels, LEVELS))
-        check_int("task_seed", self.task_seed, 0, 2**63)
-        if self.num_tasks is not None:
-            check_int("num_tasks", self.num_tasks, 1, 10**6)
+        self.check_functions()
         if self.data_path is not None:
             raise InvalidArgumentError(
                 "functions are made from task_seed and have no data_path; functions of a file are "
@@ -78,13 +63,7 @@ class FunctionsFamily(CodeFamily[FunctionsConfig]):
     @classmethod
     def load_tasks(cls, config: FunctionsConfig) -> tuple[CodeTask, ...]:
         """Return the functions of the split."""
-        return make_functions(
-            config.split,
-            seed=config.task_seed,
-            topics=tuple(config.topics),
-            levels=tuple(config.levels),
-            num_tasks=config.num_tasks,
-        )
+        return config.make_functions(config.split)
 
 
 parallel_env = FunctionsFamily.make_env

@@ -1,6 +1,7 @@
 """Teams and one agent on the same tasks: equal games, equal work, paired comparisons."""
 
 import dataclasses
+import itertools
 import json
 
 import pytest
@@ -16,6 +17,7 @@ from benchmarks.teams import ablations, plans, published, results
 from benchmarks.teams.one_agent import AGENT, ENV_ID, answer_of
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 from benchmarks.teams.scripts import FROM_REFERENCE, scripted_actions
+from benchmarks.teams.tester_scripts import TESTER_SCRIPTS
 from benchmarks.teams.tool_scripts import TOOL_SCRIPTS
 from mlrl_learners.runs.demonstrations import read_demonstrations
 
@@ -77,6 +79,20 @@ def test_questions_about_cargo_are_answered_from_what_agents_find_not_by_guesses
     assert max(earned["hasty"]) == 0.0
 
 
+def test_a_careless_coder_fails_tests_that_a_thorough_one_passes():
+    env = make("coder-tester")[1]
+    paid = {script: [] for script in TESTER_SCRIPTS}
+    for script, number in itertools.product(paid, range(12)):
+        env.reset(seed=0, options={"task_index": number})
+        coder = env.step(scripted_actions(env, script, [number]))[1]["coder"]
+        tester = env.step(scripted_actions(env, script, [number]))[1]["tester"]
+        paid[script].append((coder, tester))
+    thorough, careless = (list(zip(*paid[name], strict=True)) for name in ("thorough", "careless"))
+    assert min(thorough[0]) == pytest.approx(1.0)
+    assert max(careless[0]) < 0.9
+    assert sum(careless[1]) < sum(thorough[1])
+
+
 @given(texts=st.dictionaries(st.sampled_from(["researcher", "solver"]), st.text(), min_size=2))
 def test_scripts_with_tools_answer_for_every_agent_whatever_they_read(texts):
     for script in TOOL_SCRIPTS.values():
@@ -89,7 +105,7 @@ def test_a_script_answers_for_every_agent_whatever_the_reference(reference):
         assert change(reference).keys() == reference.keys()
 
 
-@pytest.mark.parametrize("name", ["functions", "strbuild", "tools"])
+@pytest.mark.parametrize("name", ["functions", "strbuild", "coder-tester", "tools"])
 def test_the_model_of_a_text_task_writes_exactly_what_it_imitates(name, tmp_path):
     write_play(TINY[name], tmp_path)
     shown = [each for file in (TEAM, ONE_AGENT) for each in read_demonstrations(tmp_path / file)]

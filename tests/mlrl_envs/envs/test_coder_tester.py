@@ -55,8 +55,11 @@ def test_agents_take_turns_and_the_coder_begins(balance):
     assert asked == ["coder", "tester", "coder", "tester"]
 
 
-@pytest.mark.parametrize("dataset", ["humaneval", "mbpp"])
-def test_references_solve_every_task(dataset):
+# Hidden tests of MBPP are not all on literals, so that the reference kills fewer mutants.
+@pytest.mark.parametrize(
+    ("dataset", "least"), [("humaneval", 0.99), ("mbpp", 0.6), ("functions", 0.9)]
+)
+def test_references_solve_every_task(dataset, least):
     env, paid = make(dataset=dataset), []
     for index in range(env.num_tasks):
         env.reset(options={"task_index": index})
@@ -69,8 +72,14 @@ def test_references_solve_every_task(dataset):
         assert infos["tester"]["solved"]
         assert abs(earned["coder"] - 1.0) < 1e-9
         paid.append(earned["tester"])
-    # Hidden tests of MBPP are not all on literals, so that the reference kills fewer mutants.
-    assert math.fsum(paid) / len(paid) >= (0.99 if dataset == "humaneval" else 0.6)
+    assert math.fsum(paid) / len(paid) >= least
+
+
+def test_functions_are_those_of_two_programmers():
+    options = {"topics": ["text"], "levels": [1], "task_seed": 3, "num_tasks": 4}
+    env = parallel_env(dataset="functions", split="eval", **options)
+    same = mlrl_envs.make("mlrl/functions-v0", split="eval", **options)
+    assert env.family.tasks == same.family.tasks
 
 
 def test_right_code_earns_one_and_wrong_code_less(balance):
@@ -185,7 +194,9 @@ def test_copies_and_batches_step_alike(balance):
     assert results[0] == results[1] == balance.step({"tester": block(GOOD_TESTS)})
 
 
-@pytest.mark.parametrize("options", [{}, {"reward": "team", "max_turns": 3}])
+@pytest.mark.parametrize(
+    "options", [{}, {"reward": "team", "max_turns": 3}, {"dataset": "functions", "levels": [1]}]
+)
 def test_keeps_our_contract(options):
     mlrl_envs.check_env(lambda: make(**options))
 
@@ -202,6 +213,11 @@ def test_passes_pettingzoos_suites():
     ("options", "message"),
     [
         ({"dataset": "apps"}, "dataset"),
+        ({"levels": [1]}, "levels is of functions made from a seed: pass dataset='functions'"),
+        ({"num_tasks": 9, "dataset": "mbpp"}, "num_tasks is of functions made from a seed"),
+        ({"dataset": "functions", "levels": [4]}, "levels must be some of"),
+        ({"dataset": "functions", "num_tasks": 0}, "num_tasks must be an int from 1"),
+        ({"dataset": "functions", "data_path": "a.jsonl"}, "have no data_path: leave it out"),
         ({"max_turns": 0}, "max_turns must be at least 1, got 0"),
         ({"num_tests": 0}, "num_tests must be an int from 1 to 50, got 0"),
         ({"num_mutants": 51}, "num_mutants must be an int from 1 to 50, got 51"),
