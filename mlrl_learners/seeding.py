@@ -41,15 +41,16 @@ def task_indices(num_tasks: int, per_iteration: int, iteration: int, seed: int) 
         seed: Seed of the orders.
     """
     first = (iteration - 1) * per_iteration
-    orders: dict[int, list[int]] = {}
-    indices = []
-    for position in range(first, first + per_iteration):
-        epoch, place = divmod(position, num_tasks)
-        if epoch not in orders:
-            orders[epoch] = list(range(num_tasks))
-            random.Random(f"{seed}/{epoch}").shuffle(orders[epoch])  # noqa: S311 - reproducible
-        indices.append(orders[epoch][place])
-    return indices
+    places = (divmod(position, num_tasks) for position in range(first, first + per_iteration))
+    return [_epoch_order(num_tasks, seed, epoch)[place] for epoch, place in places]
+
+
+@functools.lru_cache(maxsize=32)
+def _epoch_order(num_tasks: int, seed: int, epoch: int) -> Sequence[int]:
+    """Return the order of an epoch. It is kept, as shuffling costs time in each iteration."""
+    order = list(range(num_tasks))
+    random.Random(f"{seed}/{epoch}").shuffle(order)  # noqa: S311 - reproducible
+    return order
 
 
 def weighted_indices(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["ModelSize", "save_model", "word_tokenizer"]
+__all__ = ["WORDS", "ModelSize", "save_model", "word_tokenizer"]
 
 END, UNKNOWN = "<end>", "<unk>"
 WORDS = r"</?move>|\w+|[^\w\s]"
@@ -46,6 +46,7 @@ def save_model(
     seed: int,
     unread: Sequence[str] = (),
     digits: bool = False,
+    words: str = WORDS,
 ) -> None:
     """Write a random model and its tokenizer into a folder.
 
@@ -56,11 +57,12 @@ def save_model(
         seed: Seed of the weights.
         unread: Regular expressions of text that the tokenizer removes.
         digits: Whether each digit is a token, see `word_tokenizer`.
+        words: Regular expression of a token otherwise.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = word_tokenizer(texts, unread, digits=digits)
+    tokenizer = word_tokenizer(texts, unread, digits=digits, words=words)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=size.hidden_size,
@@ -82,7 +84,11 @@ def save_model(
 
 
 def word_tokenizer(
-    texts: Iterable[str], unread: Sequence[str] = (), *, digits: bool = False
+    texts: Iterable[str],
+    unread: Sequence[str] = (),
+    *,
+    digits: bool = False,
+    words: str = WORDS,
 ) -> Any:  # noqa: ANN401 - untyped
     """Return a tokenizer with one token per word, number, tag and punctuation mark of the texts.
 
@@ -91,23 +97,24 @@ def word_tokenizer(
         unread: Regular expressions of text that has no tokens.
         digits: Whether each digit and each part of a name with underscores is a token, and tokens
             keep the white space before them, so that numbers are decoded as they were written.
+        words: Regular expression of a token otherwise.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     splits = [
-        (DIGITS if digits else WORDS, "isolated"),
-        (r"\s+\z" if digits else r"\s+", "removed"),
+        (DIGITS if digits else words, "isolated"),
+        (r"\s+\z" if digits else r"\A\s+\z", "removed"),
     ]
     split = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(Regex(pattern), behavior=behavior) for pattern, behavior in splits]
     )
     read = normalizers.Sequence([normalizers.Replace(Regex(pattern), " ") for pattern in unread])
-    words: dict[str, None] = {}
+    found: dict[str, None] = {}
     for text in (NOTES, *texts):
         kept = read.normalize_str(text)
-        words |= dict.fromkeys(word for word, _ in split.pre_tokenize_str(kept))
-    vocabulary = {word: number for number, word in enumerate((END, UNKNOWN, *sorted(words)))}
+        found |= dict.fromkeys(word for word, _ in split.pre_tokenize_str(kept))
+    vocabulary = {word: number for number, word in enumerate((END, UNKNOWN, *sorted(found)))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     tokenizer.normalizer = read
     tokenizer.pre_tokenizer = split

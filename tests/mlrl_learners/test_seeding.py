@@ -1,3 +1,5 @@
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,3 +29,14 @@ def test_every_call_and_prompt_has_a_seed_of_its_own_that_two_numbers_restore():
     assert CallSeeds(5).next(2) == first[:2]
     assert CallSeeds(5, calls=1).next(3) == second
     assert CallSeeds(6).next(3) != first
+
+
+def test_the_order_of_an_epoch_is_shuffled_once(monkeypatch):
+    shuffled = []
+    shuffle = random.Random.shuffle
+    monkeypatch.setattr(
+        random.Random, "shuffle", lambda self, order: (shuffled.append(1), shuffle(self, order))
+    )
+    drawn = [i for it in range(1, 51) for i in task_indices(100, 4, it, seed=12_345)]
+    assert [sorted(drawn[:100]), sorted(drawn[100:])] == [list(range(100))] * 2
+    assert len(shuffled) == 2
