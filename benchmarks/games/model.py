@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["WORDS", "ModelSize", "save_model", "word_tokenizer"]
+__all__ = ["ModelSize", "save_model", "word_tokenizer"]
 
 END, UNKNOWN = "<end>", "<unk>"
 WORDS = r"</?move>|\w+|[^\w\s]"
@@ -46,7 +46,6 @@ def save_model(
     seed: int,
     unread: Sequence[str] = (),
     digits: bool = False,
-    words: str = WORDS,
 ) -> None:
     """Write a random model and its tokenizer into a folder.
 
@@ -57,12 +56,11 @@ def save_model(
         seed: Seed of the weights.
         unread: Regular expressions of text that the tokenizer removes.
         digits: Whether each digit is a token, see `word_tokenizer`.
-        words: Regular expression of a token otherwise.
     """
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    tokenizer = word_tokenizer(texts, unread, digits=digits, words=words)
+    tokenizer = word_tokenizer(texts, unread, digits=digits)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=size.hidden_size,
@@ -84,11 +82,7 @@ def save_model(
 
 
 def word_tokenizer(
-    texts: Iterable[str],
-    unread: Sequence[str] = (),
-    *,
-    digits: bool = False,
-    words: str = WORDS,
+    texts: Iterable[str], unread: Sequence[str] = (), *, digits: bool = False
 ) -> Any:  # noqa: ANN401 - untyped
     """Return a tokenizer with one token per word, number, tag and punctuation mark of the texts.
 
@@ -97,24 +91,23 @@ def word_tokenizer(
         unread: Regular expressions of text that has no tokens.
         digits: Whether each digit and each part of a name with underscores is a token, and tokens
             keep the white space before them, so that numbers are decoded as they were written.
-        words: Regular expression of a token otherwise.
     """
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
     splits = [
-        (DIGITS if digits else words, "isolated"),
-        (r"\s+\z" if digits else r"\A\s+\z", "removed"),
+        (DIGITS if digits else WORDS, "isolated"),
+        (r"\s+\z" if digits else r"\s+", "removed"),
     ]
     split = pre_tokenizers.Sequence(
         [pre_tokenizers.Split(Regex(pattern), behavior=behavior) for pattern, behavior in splits]
     )
     read = normalizers.Sequence([normalizers.Replace(Regex(pattern), " ") for pattern in unread])
-    found: dict[str, None] = {}
+    words: dict[str, None] = {}
     for text in (NOTES, *texts):
         kept = read.normalize_str(text)
-        found |= dict.fromkeys(word for word, _ in split.pre_tokenize_str(kept))
-    vocabulary = {word: number for number, word in enumerate((END, UNKNOWN, *sorted(found)))}
+        words |= dict.fromkeys(word for word, _ in split.pre_tokenize_str(kept))
+    vocabulary = {word: number for number, word in enumerate((END, UNKNOWN, *sorted(words)))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=UNKNOWN))
     tokenizer.normalizer = read
     tokenizer.pre_tokenizer = split
