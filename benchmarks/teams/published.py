@@ -15,7 +15,12 @@ from benchmarks.teams.comparisons import Run
 from benchmarks.teams.plans import METHODS, TASKS
 from mlrl_learners.runs.provenance import package_versions
 
-__all__ = ["published_with", "write_published"]
+__all__ = ["changed_tasks", "published_with", "write_published"]
+
+
+def changed_tasks(file: Path) -> list[str]:
+    """Return the published tasks that are learnt in another way now, or not at all."""
+    return [name for name, work in _stored(file)["work"].items() if work != _work(name)]
 
 
 def published_with(runs: Sequence[Run], file: Path) -> list[Run]:
@@ -28,11 +33,8 @@ def published_with(runs: Sequence[Run], file: Path) -> list[Run]:
     Returns:
         Runs in the order of tasks, methods and seeds.
     """
-    stored: Mapping[str, Any] = {"work": {}, "runs": []}
-    if file.exists():
-        stored = json.loads(file.read_text("utf-8"))
-    valid = {name for name, work in stored["work"].items() if work == _work(name)}
-    found = {_key(run): run for run in stored["runs"] if run["task"] in valid}
+    changed = changed_tasks(file)
+    found = {_key(run): run for run in _stored(file)["runs"] if run["task"] not in changed}
     return [run for _, run in sorted((found | {_key(run): run for run in runs}).items())]
 
 
@@ -50,6 +52,13 @@ def write_published(
         "runs": runs,
     }
     file.write_text(json.dumps(whole) + "\n", encoding="utf-8")
+
+
+def _stored(file: Path) -> dict[str, Any]:
+    if not file.exists():
+        return {"work": {}, "runs": []}
+    stored: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return stored
 
 
 def _key(run: Run) -> tuple[int, int, int]:

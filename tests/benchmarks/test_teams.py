@@ -184,6 +184,7 @@ def test_later_runs_are_added_to_the_published_ones(tmp_path, monkeypatch):
     both = published.published_with(later, file)
     assert both == [first[0], later[2], *later[:2]]
     monkeypatch.setattr(published, "TASKS", TINY)  # the task is learnt in another way
+    assert published.changed_tasks(file) == ["network"]
     assert published.published_with(later[:2], file) == later[:2]
 
 
