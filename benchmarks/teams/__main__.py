@@ -18,7 +18,8 @@ from typing import Any
 
 from benchmarks.curves import ROOT
 from benchmarks.perf.table import between
-from benchmarks.teams.plans import METHODS, TASKS
+from benchmarks.teams.plans import METHODS
+from benchmarks.teams.tasks import TASKS
 
 __all__ = ["main"]
 
@@ -55,7 +56,7 @@ def _train(given: argparse.Namespace) -> bool:
 
 
 def _report(given: argparse.Namespace) -> int:
-    from benchmarks.teams.published import changed_tasks, published_with, write_published
+    from benchmarks.teams.published import outdated, published_with, write_published
     from benchmarks.teams.results import (
         comparison_table,
         draw,
@@ -77,15 +78,15 @@ def _report(given: argparse.Namespace) -> int:
         print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
         return 1
     if given.publish:
-        for name in changed_tasks(RESULTS):
+        for name in outdated(RESULTS):
             print(f"left out: published runs of {name}, which is learnt in another way now")
-        runs = published_with(runs, RESULTS)
+        runs = published_with(runs, RESULTS, list(METHODS))
     names = dict.fromkeys(run["task"] for run in runs)
     references = {name: reference_returns(TASKS[name]) for name in names}
     tables = learning_table(runs, references), comparison_table(runs)
     print("\n\n".join(tables))
     if given.publish:
-        write_published(runs, references, RESULTS)
+        write_published(runs, RESULTS, references=references)
         draw(runs, references, PICTURE)
         page = PAGE.read_text(encoding="utf-8")
         for part, content in zip(PARTS, tables, strict=True):

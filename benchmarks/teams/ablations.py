@@ -5,27 +5,26 @@
 
 Runs start from the imitation of `python -m benchmarks.teams` and use its folder. The command may be
 killed at any time; the same command keeps what is complete and continues the rest. `--publish`
-writes `benchmarks/teams/ablations.json` and the table of `docs/results.md`.
+adds the finished runs to `benchmarks/teams/ablations.json`, where they replace those of the same
+tasks, changes and seeds, and writes the table of `docs/results.md`.
 """
 
 import argparse
 import dataclasses
-import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from benchmarks.curves import ROOT
-from benchmarks.perf.common import hardware
 from benchmarks.perf.table import between
 from benchmarks.teams.comparisons import compare
-from benchmarks.teams.plans import METHODS, TASKS, Method
+from benchmarks.teams.plans import METHODS, Method
+from benchmarks.teams.published import outdated, published_with, write_published
 from benchmarks.teams.results import read_run
+from benchmarks.teams.tasks import TASKS
 from benchmarks.teams.training import train
 from mlrl_learners.config.option_places import merge_options
-from mlrl_learners.runs.provenance import package_versions
 
 __all__ = ["BASE", "CHANGES", "ablation_table", "main"]
 
@@ -70,6 +69,14 @@ CHANGES: Mapping[str, Method] = {
         "LoRA adapters of rank 8, learning rate times 10",
         {"lora": {"rank": 8, "alpha": 16}, "optimizer": {"lr": 1e-2}},
     ),
+    "top-p": _change(
+        "`sampling.top_p` 0.9, probabilities of the truncated distribution",
+        {"sampling": {"top_p": 0.9}},
+    ),
+    "top-p-whole": _change(
+        "`sampling.top_p` 0.9, probabilities of the whole distribution (`renormalize: false`)",
+        {"sampling": {"top_p": 0.9, "renormalize": False}},
+    ),
     "lag-1": _lag(1),
     "lag-4": _lag(4),
 }
@@ -103,7 +110,7 @@ def _train(given: argparse.Namespace) -> bool:
 
 
 def _report(given: argparse.Namespace) -> int:
-    runs = []
+    runs: list[Mapping[str, Any]] = []
     for task in given.tasks:
         for name in (BASE, *given.changes):
             for seed in given.seeds:
@@ -115,14 +122,16 @@ def _report(given: argparse.Namespace) -> int:
     if not runs:
         print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
         return 1
+    if given.publish:
+        for name in outdated(RESULTS, CHANGES):
+            print(f"left out: published runs of {name}, which is defined in another way now")
+        runs = published_with(runs, RESULTS, [BASE, *CHANGES], CHANGES)
     table = ablation_table(runs)
     print(table)
     if given.publish:
-        work = {task: asdict(TASKS[task]) for task in given.tasks}
-        changes = {name: asdict(CHANGES[name]) for name in given.changes}
-        made = {"packages": package_versions(), "hardware": hardware()}
-        whole = {"work": work, "changes": changes, "made_with": made, "runs": runs}
-        RESULTS.write_text(json.dumps(whole) + "\n", encoding="utf-8")
+        named = dict.fromkeys(run["method"] for run in runs if run["method"] != BASE)
+        changes = {name: dataclasses.asdict(CHANGES[name]) for name in named}
+        write_published(runs, RESULTS, changes=changes)
         page = PAGE.read_text(encoding="utf-8")
         begin, end = "<!-- ablations: begin -->", "<!-- ablations: end -->"
         PAGE.write_text(between(page, begin, end, table), encoding="utf-8")

@@ -7,8 +7,8 @@ from typing import Any
 
 import mlrl_envs
 from benchmarks.teams.one_agent import AGENT, answer_of, observation_of
-from benchmarks.teams.plans import TeamTask
 from benchmarks.teams.scripts import scripted_actions
+from benchmarks.teams.tasks import TeamTask
 
 __all__ = ["ONE_AGENT", "TEAM", "write_play"]
 

@@ -1,7 +1,7 @@
-"""The file of published runs, to which later runs are added.
+"""The files of published runs, to which later runs are added.
 
-A published run stays as long as its task is learnt as it was: a run of the same task, method and
-seed replaces it, and a task whose plan has changed loses its runs.
+A published run stays as long as its task, and its method where that is a change of another one, are
+as they were when it was made: a run of the same task, method and seed replaces it.
 """
 
 import json
@@ -12,43 +12,68 @@ from typing import Any
 
 from benchmarks.perf.common import hardware
 from benchmarks.teams.comparisons import Run
-from benchmarks.teams.plans import METHODS, TASKS
+from benchmarks.teams.plans import Method
+from benchmarks.teams.tasks import TASKS
 from mlrl_learners.runs.provenance import package_versions
 
-__all__ = ["changed_tasks", "published_with", "write_published"]
+__all__ = ["outdated", "published_with", "write_published"]
 
 
-def changed_tasks(file: Path) -> list[str]:
-    """Return the published tasks that are learnt in another way now, or not at all."""
-    return [name for name, work in _stored(file)["work"].items() if work != _work(name)]
+def outdated(file: Path, changes: Mapping[str, Method] | None = None) -> list[str]:
+    """Return the published tasks and changes that are defined in another way now, or not at all.
+
+    Args:
+        file: The published results, which may be missing.
+        changes: Methods whose definitions the file has.
+    """
+    stored = _stored(file)
+    now = {name: _json(task) for name, task in TASKS.items()}
+    found = [name for name, work in stored["work"].items() if work != now.get(name)]
+    methods = {name: _json(method) for name, method in (changes or {}).items()}
+    return found + [
+        name for name, change in stored.get("changes", {}).items() if change != methods.get(name)
+    ]
 
 
-def published_with(runs: Sequence[Run], file: Path) -> list[Run]:
+def published_with(
+    runs: Sequence[Run],
+    file: Path,
+    methods: Sequence[str],
+    changes: Mapping[str, Method] | None = None,
+) -> list[Run]:
     """Return new runs and the published ones that they do not replace.
 
     Args:
         runs: Finished runs of a folder.
         file: The published results, which may be missing.
+        methods: Names of methods in the order of tables.
+        changes: Methods whose definitions the file has.
 
     Returns:
         Runs in the order of tasks, methods and seeds.
     """
-    changed = changed_tasks(file)
-    found = {_key(run): run for run in _stored(file)["runs"] if run["task"] not in changed}
-    return [run for _, run in sorted((found | {_key(run): run for run in runs}).items())]
+
+    def place(run: Run) -> tuple[int, int, int]:
+        return list(TASKS).index(run["task"]), list(methods).index(run["method"]), run["seed"]
+
+    old = set(outdated(file, changes))
+    kept = [each for each in _stored(file)["runs"] if not old & {each["task"], each["method"]}]
+    return [run for _, run in sorted({place(run): run for run in (*kept, *runs)}.items())]
 
 
-def write_published(
-    runs: Sequence[Run], references: Mapping[str, Mapping[str, float]], file: Path
-) -> None:
-    """Write runs with how their tasks are learnt, and what scripts earn.
+def write_published(runs: Sequence[Run], file: Path, **parts: Any) -> None:  # noqa: ANN401 - JSON
+    """Write runs with how their tasks are learnt.
 
-    `made_with` names the versions and the hardware of the last runs that were added.
+    Args:
+        runs: The runs.
+        file: The published results. `made_with` in it names the versions and the hardware of the
+            last runs that were added.
+        **parts: Further parts of the file.
     """
     whole = {
-        "work": {name: _work(name) for name in references},
+        "work": {name: _json(TASKS[name]) for name in dict.fromkeys(run["task"] for run in runs)},
         "made_with": {"packages": package_versions(), "hardware": hardware()},
-        "references": references,
+        **parts,
         "runs": runs,
     }
     file.write_text(json.dumps(whole) + "\n", encoding="utf-8")
@@ -61,11 +86,6 @@ def _stored(file: Path) -> dict[str, Any]:
     return stored
 
 
-def _key(run: Run) -> tuple[int, int, int]:
-    """Return the place of a run in tables."""
-    return list(TASKS).index(run["task"]), list(METHODS).index(run["method"]), run["seed"]
-
-
-def _work(name: str) -> Any:  # noqa: ANN401 - JSON
-    """Return how a task is learnt, as JSON stores it; None if there is no such task."""
-    return json.loads(json.dumps(asdict(TASKS[name]))) if name in TASKS else None
+def _json(plan: Any) -> Any:  # noqa: ANN401 - a dataclass
+    """Return a task or a method as JSON stores it."""
+    return json.loads(json.dumps(asdict(plan)))

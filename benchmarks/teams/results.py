@@ -8,8 +8,9 @@ import mlrl_envs
 from benchmarks.curves import grouped
 from benchmarks.recipes import half_width, interval
 from benchmarks.teams.comparisons import Run, compare
-from benchmarks.teams.plans import METHODS, PAIRS, TASKS, TeamTask
+from benchmarks.teams.plans import METHODS, PAIRS
 from benchmarks.teams.scripts import scripted_actions
+from benchmarks.teams.tasks import TASKS, TeamTask
 from benchmarks.teams.training import run_folder
 from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import JsonlFile

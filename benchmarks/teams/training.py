@@ -5,8 +5,9 @@ from pathlib import Path
 from benchmarks.games.model import save_model
 from benchmarks.games.play import texts_of
 from benchmarks.kept_runs import finish, shared_weights
-from benchmarks.teams.plans import Method, TeamTask, imitation_config, run_config
+from benchmarks.teams.plans import Method, imitation_config, run_config
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
+from benchmarks.teams.tasks import TeamTask
 
 __all__ = ["run_folder", "train"]
 

@@ -13,7 +13,7 @@ import mlrl_envs
 import mlrl_learners
 from benchmarks.games.model import word_tokenizer
 from benchmarks.teams import __main__ as command
-from benchmarks.teams import ablations, plans, published, results
+from benchmarks.teams import ablations, plans, published, results, tasks
 from benchmarks.teams.one_agent import AGENT, ENV_ID, answer_of
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 from benchmarks.teams.scripts import FROM_REFERENCE, scripted_actions
@@ -23,30 +23,30 @@ from mlrl_learners.runs.demonstrations import read_demonstrations
 
 TINY = {
     name: dataclasses.replace(task, games=4, imitation=1, updates=3, episodes=8, eval_tasks=2)
-    for name, task in plans.TASKS.items()
+    for name, task in tasks.TASKS.items()
 }
 
 
 def make(name, **options):
-    task = plans.TASKS[name]
+    task = tasks.TASKS[name]
     one = mlrl_envs.make(ENV_ID, team_env=task.env_id, split="train", **task.env, **options)
     return one, mlrl_envs.make(task.env_id, split="train", **task.env, **options)
 
 
-@pytest.mark.parametrize("name", plans.TASKS)
+@pytest.mark.parametrize("name", tasks.TASKS)
 def test_the_one_agent_keeps_the_contract(name):
     parallel_api_test(make(name)[0], num_cycles=20)
     mlrl_envs.check_env(lambda **options: make(name, **options)[0])
 
 
-@pytest.mark.parametrize("name", plans.TASKS)
+@pytest.mark.parametrize("name", tasks.TASKS)
 def test_the_same_answers_earn_the_same(name):
     one, team = make(name)
     for seed in range(5):
         one.reset(seed=seed, options={"task_index": seed})
         team.reset(seed=seed, options={"task_index": seed})
         while team.agents:
-            script = plans.TASKS[name].scripts[seed % 2]
+            script = tasks.TASKS[name].scripts[seed % 2]
             actions = scripted_actions(team, script, [seed] * len(team.acting))
             _, paid, *_ = one.step({AGENT: answer_of(list(actions.values()))})
             rewards = team.step(actions)[1]
@@ -110,7 +110,7 @@ def test_the_model_of_a_text_task_writes_exactly_what_it_imitates(name, tmp_path
     write_play(TINY[name], tmp_path)
     shown = [each for file in (TEAM, ONE_AGENT) for each in read_demonstrations(tmp_path / file)]
     answers = [each.actions[each.agent] for each in shown]
-    tokenizer = word_tokenizer(answers, plans.TASKS[name].unread, digits=plans.TASKS[name].digits)
+    tokenizer = word_tokenizer(answers, tasks.TASKS[name].unread, digits=tasks.TASKS[name].digits)
     assert [tokenizer.decode(tokenizer(each)["input_ids"]) for each in answers] == answers
 
 
@@ -123,7 +123,7 @@ def test_answers_that_are_missing_or_too_many_are_scored(text):
         assert one.reward_range[0] <= rewards[AGENT] <= one.reward_range[1]
 
 
-@pytest.mark.parametrize("name", plans.TASKS)
+@pytest.mark.parametrize("name", tasks.TASKS)
 def test_both_imitate_the_same_games(name, tmp_path):
     write_play(TINY[name], tmp_path)
     team, one = (read_demonstrations(tmp_path / file) for file in (TEAM, ONE_AGENT))
@@ -134,9 +134,9 @@ def test_both_imitate_the_same_games(name, tmp_path):
 
 
 @pytest.mark.parametrize(("team", "one"), plans.PAIRS)
-@pytest.mark.parametrize("name", plans.TASKS)
+@pytest.mark.parametrize("name", tasks.TASKS)
 def test_a_pair_plays_as_many_episodes_with_the_same_options(name, team, one):
-    task = plans.TASKS[name]
+    task = tasks.TASKS[name]
     whole, alone = (plans.run_config(task, plans.METHODS[each], "m", 0) for each in (team, one))
     assert whole.train == alone.train
     theirs, ours = dict(whole.learner.options), dict(alone.learner.options)
@@ -177,27 +177,42 @@ def test_the_page_has_the_tables_of_the_stored_runs():
 
 
 def test_later_runs_are_added_to_the_published_ones(tmp_path, monkeypatch):
-    file, references = tmp_path / "results.json", {"network": {"random": 0.4}}
+    file, names = tmp_path / "results.json", list(plans.METHODS)
     first, later = runs_of("magrpo", 0.0), [*runs_of("ippo", 0.1), runs_of("magrpo", 0.2)[1]]
-    assert published.published_with(first, file) == first
-    published.write_published(first, references, file)
-    both = published.published_with(later, file)
+    assert published.published_with(first, file, names) == first
+    published.write_published(first, file)
+    both = published.published_with(later, file, names)
     assert both == [first[0], later[2], *later[:2]]
     monkeypatch.setattr(published, "TASKS", TINY)  # the task is learnt in another way
-    assert published.changed_tasks(file) == ["network"]
-    assert published.published_with(later[:2], file) == later[:2]
+    assert published.outdated(file) == ["network"]
+    assert published.published_with(later[:2], file, names) == later[:2]
+
+
+def test_runs_of_a_change_that_is_defined_in_another_way_are_dropped(tmp_path):
+    file, changes = tmp_path / "ablations.json", dict(ablations.CHANGES)
+    runs = [*runs_of("magrpo", 0.0), *runs_of("chain", 0.1), *runs_of("lag-1", 0.1)]
+    written = {name: dataclasses.asdict(changes[name]) for name in ("chain", "lag-1")}
+    published.write_published(runs, file, changes=written)
+    names = ["magrpo", *changes]
+    assert published.published_with([], file, names, changes) == runs
+    changes["chain"] = changes["lag-1"]
+    assert published.outdated(file, changes) == ["chain"]
+    assert published.published_with([], file, names, changes) == [*runs[:2], *runs[4:]]
 
 
 def test_the_stored_runs_stay_if_a_folder_has_none_of_them():
-    stored = json.loads(command.RESULTS.read_text("utf-8"))
-    assert published.published_with([], command.RESULTS) == stored["runs"]
+    for module, changes in ((command, None), (ablations, ablations.CHANGES)):
+        stored = json.loads(module.RESULTS.read_text("utf-8"))
+        names = dict.fromkeys([*plans.METHODS, *ablations.CHANGES])
+        runs = published.published_with([], module.RESULTS, list(names), changes)
+        assert sorted(runs, key=str) == sorted(stored["runs"], key=str)
 
 
-@pytest.mark.parametrize("name", plans.TASKS)
+@pytest.mark.parametrize("name", tasks.TASKS)
 @pytest.mark.parametrize("change", ablations.CHANGES)
 def test_a_change_is_a_configuration_at_as_many_episodes(change, name):
     changed, base = (
-        plans.run_config(plans.TASKS[name], method, "m", 0)
+        plans.run_config(tasks.TASKS[name], method, "m", 0)
         for method in (ablations.CHANGES[change], plans.METHODS[ablations.BASE])
     )
     assert changed != base
@@ -208,7 +223,7 @@ def test_a_change_is_a_configuration_at_as_many_episodes(change, name):
 
 @pytest.mark.parametrize("change", ablations.CHANGES)
 def test_the_options_of_a_change_are_accepted(change):
-    options = plans.run_config(plans.TASKS["puzzle"], ablations.CHANGES[change], "m", 0).learner
+    options = plans.run_config(tasks.TASKS["puzzle"], ablations.CHANGES[change], "m", 0).learner
     mlrl_learners.make("magrpo", agents=["a", "b"], model="tiny-random", **options.options)
 
 
