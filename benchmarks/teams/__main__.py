@@ -1,8 +1,8 @@
 """Command line: trains teams and one agent on the same tasks, and compares them.
 
-    python -m benchmarks.teams [--tasks network puzzle functions strbuild tools]
-        [--methods magrpo ippo grpo ppo] [--seeds 0 1 2] [--runs runs/teams] [--gather-only]
-        [--publish]
+    python -m benchmarks.teams [--tasks network puzzle functions strbuild coder-tester tools]
+        [--methods magrpo ippo one-magrpo grpo ppo] [--seeds 0 1 2] [--runs runs/teams]
+        [--gather-only] [--publish]
 
 It may be killed at any time; the same command keeps what is complete and continues the rest.
 `--publish` adds the finished runs to `benchmarks/teams/results.json`, where they replace those of

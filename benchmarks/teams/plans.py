@@ -69,13 +69,16 @@ METHODS: Mapping[str, Method] = {
         rollouts=8,
     ),
     "ippo": Method("team, `ippo`", "ippo", merge_options(SHARED, CRITIC), is_team=True, rollouts=1),
+    "one-magrpo": Method(
+        "one agent, `magrpo`", "magrpo", merge_options(ONE, GROUPS), is_team=False, rollouts=8
+    ),
     "grpo": Method(
         "one agent, `grpo`", "grpo", merge_options(ONE, GROUPS), is_team=False, rollouts=8
     ),
     "ppo": Method("one agent, `ppo`", "ppo", merge_options(ONE, CRITIC), is_team=False, rollouts=1),
 }
-PAIRS = (("magrpo", "grpo"), ("ippo", "ppo"))
-"""Methods of a team and of one agent that differ in nothing else."""
+PAIRS = (("magrpo", "one-magrpo"), ("magrpo", "grpo"), ("ippo", "ppo"))
+"""Methods of a team and of one agent. `grpo` has its own loss and scale, the others are equal."""
 
 
 def env_config(task: TeamTask, *, is_team: bool) -> EnvConfig:

@@ -1,5 +1,6 @@
 """Figures of finished runs: learning, comparisons of teams with one agent, tables and a picture."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from mlrl_learners.loggers import JsonlFile
 
 __all__ = ["comparison_table", "draw", "learning_table", "read_run", "reference_returns"]
 
-COLORS = ("#1b6ca8", "#3c8d5a", "#c8553d", "#b8860b")
+COLUMNS = 3  # of the picture
+COLORS = ("#1b6ca8", "#3c8d5a", "#7a5ea8", "#c8553d", "#b8860b")
 
 
 def read_run(name: str, method: str, seed: int, runs: Path) -> dict[str, Any] | None:
@@ -123,19 +125,23 @@ def draw(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]], pic
     from matplotlib.figure import Figure
 
     tasks = grouped([dict(each) for each in runs], "task")
-    figure = Figure(figsize=(max(4.2, 3.8 * len(tasks)), 3.4), layout="constrained")
-    panels = figure.subplots(1, len(tasks), squeeze=False)[0]
-    for axes, (name, mine) in zip(panels, tasks.items(), strict=True):
+    columns = min(COLUMNS, len(tasks))
+    rows = math.ceil(len(tasks) / columns)
+    figure = Figure(figsize=(max(4.2, 3.8 * columns), 0.6 + 2.8 * rows), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for unused in panels[len(tasks) :]:
+        unused.set_axis_off()
+    for axes, (name, mine) in zip(panels, tasks.items(), strict=False):
         for method, found in grouped(mine, "method").items():
             curves = [{int(at): value for at, value in e["held_out"].items()} for e in found]
             updates = sorted(curves[0])
-            columns = [[curve[at] for curve in curves] for at in updates]
+            values = [[curve[at] for curve in curves] for at in updates]
             color = COLORS[list(METHODS).index(method)]
-            low, high = ([pick(c) for c in columns] for pick in (min, max))
+            low, high = ([pick(each) for each in values] for pick in (min, max))
             axes.fill_between(updates, low, high, color=color, alpha=0.15, linewidth=0)
             style = "-" if METHODS[method].is_team else "--"
             label = METHODS[method].label.replace("`", "")
-            axes.plot(updates, [mean(c) for c in columns], style, color=color, label=label)
+            axes.plot(updates, [mean(each) for each in values], style, color=color, label=label)
         shown = {script: round(value, 2) for script, value in references[name].items()}
         for value in sorted(set(shown.values())):
             scripts = ", ".join(script for script, each in shown.items() if each == value)
@@ -144,8 +150,12 @@ def draw(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]], pic
                           color="0.35", ha="right", va="bottom")  # fmt: skip
         axes.set_title(name, fontsize=9)
         axes.spines[["top", "right"]].set_visible(False)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False, fontsize=8)
+    lines: dict[str, Any] = {}
+    for axes in panels:
+        handles, labels = axes.get_legend_handles_labels()
+        lines |= dict(zip(labels, handles, strict=True))
+    figure.legend(list(lines.values()), list(lines), loc="outside upper center",
+                  ncols=len(lines), frameon=False, fontsize=8)  # fmt: skip
     figure.supxlabel("updates after imitation", fontsize=10)
     figure.supylabel("held-out return", fontsize=10)
     picture.parent.mkdir(parents=True, exist_ok=True)

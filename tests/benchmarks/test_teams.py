@@ -133,6 +133,27 @@ def test_both_imitate_the_same_games(name, tmp_path):
     assert all(team[0].observation in each.observation for each in one[:1])
 
 
+@pytest.mark.parametrize(("team", "one"), [("magrpo", "one-magrpo"), ("ippo", "ppo")])
+def test_the_learners_of_a_pair_are_equal_with_all_defaults(team, one):
+    whole, alone = (
+        dataclasses.asdict(
+            mlrl_learners.make(
+                plans.METHODS[name].learner,
+                agents=["a", "b"] if plans.METHODS[name].is_team else [AGENT],
+                model="tiny-random",
+                **plans.run_config(
+                    tasks.TASKS["network"], plans.METHODS[name], "m", 0
+                ).learner.options,
+            ).config
+        )
+        for name in (team, one)
+    )
+    for config in (whole, alone):
+        config["team"].pop("share_weights")
+        config["sampling"].pop("max_new_tokens")
+    assert whole == alone
+
+
 @pytest.mark.parametrize(("team", "one"), plans.PAIRS)
 @pytest.mark.parametrize("name", tasks.TASKS)
 def test_a_pair_plays_as_many_episodes_with_the_same_options(name, team, one):
