@@ -1,5 +1,6 @@
 """The tasks, and how each is imitated and learnt."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,6 +52,7 @@ class TeamTask:
     digits: bool = False
 
 
+_text_task = functools.partial(TeamTask, episodes=64, lr=TEXT_LR, eval_tasks=100, digits=True)
 TASKS: Mapping[str, TeamTask] = {
     "network": TeamTask(
         "mlrl/network-v0",
@@ -85,7 +87,7 @@ TASKS: Mapping[str, TeamTask] = {
             r"Around you|The planner said|Your moves since then",
         ),
     ),
-    "functions": TeamTask(
+    "functions": _text_task(
         "mlrl/functions-v0",
         {"topics": ["numbers"], "levels": [2], "num_tasks": 2000, "max_turns": 1},
         scripts=("reference", "together"),
@@ -98,12 +100,8 @@ TASKS: Mapping[str, TeamTask] = {
             r"Answer for .*? in between\.",
         ),
         imitation=800,
-        episodes=64,
-        lr=TEXT_LR,
-        eval_tasks=100,
-        digits=True,
     ),
-    "coder-tester": TeamTask(
+    "coder-tester": _text_task(
         "mlrl/coder-tester-v0",
         {
             "dataset": "functions",
@@ -123,12 +121,8 @@ TASKS: Mapping[str, TeamTask] = {
             r"Answer for .*? in between\.",
         ),
         imitation=800,
-        episodes=64,
-        lr=TEXT_LR,
-        eval_tasks=100,
-        digits=True,
     ),
-    "tools": TeamTask(
+    "tools": _text_task(
         "mlrl/tools-v1",
         {"kinds": ["cargo"], "levels": [1], "num_tasks": 2000},
         scripts=("careful", "careful", "careful", "careful", "hasty"),
@@ -146,13 +140,9 @@ TASKS: Mapping[str, TeamTask] = {
             r"Answer for .*? in between\.",
         ),
         imitation=1500,
-        episodes=64,
-        lr=TEXT_LR,
-        eval_tasks=100,
         size=ModelSize(max_tokens=1024),
-        digits=True,
     ),
-    "strbuild": TeamTask(
+    "strbuild": _text_task(
         "mlrl/strbuild-v0",
         {"source": "procedural", "levels": [1, 2], "max_turns": 1},
         scripts=("half", "reference"),
@@ -169,10 +159,6 @@ TASKS: Mapping[str, TeamTask] = {
         games=1000,
         imitation=500,
         updates=42,
-        episodes=64,
-        lr=TEXT_LR,
-        eval_tasks=100,
         size=ModelSize(max_tokens=1024),
-        digits=True,
     ),
 }
