@@ -34,7 +34,7 @@ Key = tuple[str, str]
 """Reader (an agent, or `CENTRAL`) and the text that it reads."""
 Prompt = tuple[int, ...]
 AnswerKey = tuple[Key, tuple[int, ...]]
-"""What a critic reads before an answer, and the tokens of the answer."""
+"""The prompt of a critic before an answer, and the tokens of the answer."""
 
 
 def joint_observation(observations: Mapping[AgentID, str], agents: Sequence[AgentID]) -> str:

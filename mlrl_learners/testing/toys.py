@@ -40,7 +40,7 @@ __all__ = [
 TEXTS = ("open", "Pick")
 """A text of each pick."""
 WAITING = "Wait ."
-"""What an agent sees while it waits."""
+"""Observation of an agent that waits."""
 Picks = tuple[int | None, ...]
 """Picks of the agents in one turn, in the order of agents; None for agents that did not act."""
 PickChance = Callable[[AgentID, str], Any]

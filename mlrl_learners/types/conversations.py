@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 __all__ = ["Conversation", "Message", "chat_messages", "continued", "conversations"]
 
 Exchange = tuple[str, str]
-"""What an agent read and what it answered."""
+"""An observation of an agent and its answer."""
 Message = tuple[str, str]
 """Role and text."""
 
