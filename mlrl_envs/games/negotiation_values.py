@@ -29,7 +29,7 @@ __all__ = [
 
 ITEMS = ("books", "hats", "balls")
 TOTAL = 10
-"""Value of all items together for every agent."""
+"""What all items together are worth to every agent."""
 
 Bundle = tuple[int, ...]
 
