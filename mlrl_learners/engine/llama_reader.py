@@ -6,7 +6,7 @@ rotated together, and keys and values are written to the place and in the type t
 Logits differ by rounding only; `families.matches_llama_reader` checks that when a model is loaded.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,67 +14,17 @@ from torch import Tensor, nn
 from torch.distributed.tensor import DTensor
 from torch.nn.functional import embedding, rms_norm, scaled_dot_product_attention
 
-from mlrl_learners.engine.growing_cache import ROOM_TOKENS
 from mlrl_learners.engine.kernels.onednn import pack_weight, packs, product
+from mlrl_learners.engine.llama_cache import LlamaCache
 from mlrl_learners.engine.onednn_layers import MAX_PACKED_BYTES, OneDnnLinear
 from mlrl_learners.engine.reader import Reader
 
-__all__ = ["LlamaCache", "LlamaReader"]
+__all__ = ["LlamaReader"]
 
+# Prompts are read in parts of at most this many tokens, whose activations stay in the processor's
+# cache from one operation to the next.
+PART_TOKENS = 4096
 LAYOUTS = ("LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
-
-
-class LlamaCache:
-    """Keys and values of all layers, `[B, heads, W, D]`, in buffers with room for more.
-
-    Attributes:
-        width: Tokens per row, W.
-    """
-
-    def __init__(self, num_layers: int, dtype: torch.dtype) -> None:
-        self.width = 0
-        self._dtype = dtype
-        self._buffers: list[tuple[Tensor, Tensor] | None] = [None] * num_layers
-        self._capacity = 0
-
-    def make_room(self, num_tokens: int) -> None:
-        """Enlarge the buffers if `num_tokens` more tokens do not fit."""
-        if self.width + num_tokens > self._capacity:
-            self._capacity = self.width + num_tokens + ROOM_TOKENS
-            self._copy(lambda states: states)
-
-    def add(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write new keys and values of a layer, `[B, S, heads, D]`, and return all of them."""
-        buffers = self._buffers[layer]
-        if buffers is None:
-            rows, _, heads, size = keys.shape
-            shape = (rows, heads, self._capacity, size)
-            buffers = keys.new_empty(shape, dtype=self._dtype), values.new_empty(shape)
-            self._buffers[layer] = buffers
-        end = self.width + keys.shape[1]
-        for buffer, new in zip(buffers, (keys, values), strict=True):
-            buffer[:, :, self.width : end] = new.transpose(1, 2)
-        return buffers[0][:, :, :end], buffers[1][:, :, :end]
-
-    def batch_repeat_interleave(self, repeats: int) -> None:
-        """Repeat every row `repeats` times."""
-        self._copy(lambda states: states.repeat_interleave(repeats, 0))
-
-    def batch_select_indices(self, indices: Tensor) -> None:
-        """Keep the rows `indices`."""
-        self._copy(lambda states: states[indices])
-
-    def _copy(self, change: Callable[[Tensor], Tensor]) -> None:
-        for number, buffers in enumerate(self._buffers):
-            if buffers is not None:
-                keys, values = (self._with_room(change(b[:, :, : self.width])) for b in buffers)
-                self._buffers[number] = keys, values
-
-    def _with_room(self, states: Tensor) -> Tensor:
-        rows, heads, width, size = states.shape
-        buffer = states.new_empty(rows, heads, self._capacity, size)
-        buffer[:, :, :width] = states
-        return buffer
 
 
 class LlamaReader(Reader[LlamaCache]):
@@ -125,6 +75,21 @@ class LlamaReader(Reader[LlamaCache]):
         self, ids: Tensor, padding_mask: Tensor | None, positions: Tensor, cache: LlamaCache
     ) -> Tensor:
         """Append tokens to the cache and return the logits after the last one, `[B, V]`."""
+        num_rows = max(1, PART_TOKENS // ids.shape[1])
+        if cache.width or len(ids) <= num_rows:
+            return self._read_rows(ids, padding_mask, positions, cache)
+        caches, logits = [], []
+        for start in range(0, len(ids), num_rows):
+            part = slice(start, start + num_rows)
+            mask = None if padding_mask is None else padding_mask[part]
+            caches.append(self.cache())
+            logits.append(self._read_rows(ids[part], mask, positions[part], caches[-1]))
+        cache.take(caches)
+        return torch.cat(logits)
+
+    def _read_rows(
+        self, ids: Tensor, padding_mask: Tensor | None, positions: Tensor, cache: LlamaCache
+    ) -> Tensor:
         if padding_mask is not None and not cache.width and bool(padding_mask.all()):
             padding_mask = None  # causal attention without a mask is faster
         with torch.autocast("cpu", enabled=False):

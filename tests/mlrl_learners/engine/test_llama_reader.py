@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from mlrl_learners.engine import llama_reader, selection
+from mlrl_learners.engine import llama_cache, llama_reader, selection
 from mlrl_learners.engine.families import matches_llama_reader
 from mlrl_learners.engine.kernels.onednn import has_onednn
 from mlrl_learners.engine.llama_reader import LlamaReader
@@ -78,7 +78,7 @@ def policy_of(family="llama", **options):
 def test_it_samples_the_tokens_that_the_models_own_forward_pass_samples(
     family, seed, monkeypatch, sample, compare
 ):
-    monkeypatch.setattr(llama_reader, "ROOM_TOKENS", 7)  # a cache that grows several times
+    monkeypatch.setattr(llama_cache, "ROOM_TOKENS", 7)  # a cache that grows several times
     policy = policy_of(family)
     assert policy.engine.mode.reader == "llama"
     ours = sample(policy, seed=seed)
@@ -86,8 +86,16 @@ def test_it_samples_the_tokens_that_the_models_own_forward_pass_samples(
     compare(ours, sample(policy, seed=seed))
 
 
+def test_prompts_that_are_read_in_parts_are_answered_the_same(monkeypatch, sample, compare):
+    monkeypatch.setattr(llama_cache, "ROOM_TOKENS", 5)
+    policy = policy_of()
+    whole = sample(policy)
+    monkeypatch.setattr(llama_reader, "PART_TOKENS", 1)
+    compare(sample(policy), whole)
+
+
 def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch, sample, compare):
-    monkeypatch.setattr(llama_reader, "ROOM_TOKENS", 5)
+    monkeypatch.setattr(llama_cache, "ROOM_TOKENS", 5)
     policy = policy_of()
     policy.eos_ids = (*policy.eos_ids, *range(0, 200, 9))
     ours = sample(policy)
