@@ -107,6 +107,11 @@ def test_the_suite_of_games_has_every_game_and_keeps_its_turn_limit():
         assert entry.make_env().max_turns <= 42
 
 
+@pytest.mark.parametrize("name", sorted({*suite_files()} - {"smoke"}))
+def test_ours_have_fifty_tasks_an_entry_or_a_whole_split(name):
+    assert all(entry.tasks is None or entry.tasks >= 50 for entry in load_suite(name).entries)
+
+
 @pytest.mark.parametrize("name", sorted(suite_files()))
 def test_ours_have_three_seeds_or_are_for_smoke(name):
     suite = load_suite(name)
