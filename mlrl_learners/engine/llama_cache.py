@@ -44,7 +44,7 @@ class LlamaCache:
             buffer[:, :, self.width : end] = new.transpose(1, 2)
         return buffers[0][:, :, :end], buffers[1][:, :, :end]
 
-    def take(self, parts: "Sequence[LlamaCache]") -> None:
+    def concatenate(self, parts: "Sequence[LlamaCache]") -> None:
         """Concatenate the rows of caches of the same width, and empty these caches."""
         self.width, self.capacity = parts[0].width, parts[0].capacity
         for number in range(len(self.buffers)):

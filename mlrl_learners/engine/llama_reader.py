@@ -84,7 +84,7 @@ class LlamaReader(Reader[LlamaCache]):
             mask = None if padding_mask is None else padding_mask[part]
             caches.append(self.cache())
             logits.append(self._read_rows(ids[part], mask, positions[part], caches[-1]))
-        cache.take(caches)
+        cache.concatenate(caches)
         return torch.cat(logits)
 
     def _read_rows(

@@ -1,4 +1,4 @@
-"""Whole runs whose samplers are in this process: what Ray adds is tested in `test_ray_runs`."""
+"""Complete runs with samplers in this process; `test_ray_runs` tests samplers in processes of Ray."""
 
 import json
 import threading
