@@ -1,4 +1,4 @@
-"""Complete runs with samplers in this process; `test_ray_runs` tests samplers in processes of Ray."""
+"""Complete runs with samplers in this process; `test_ray_runs` tests samplers of Ray."""
 
 import json
 import threading
