@@ -11,9 +11,11 @@ import os
 import secrets
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ from mlrl_learners.errors import ConfigError, SamplerError
 __all__ = ["open_ray"]
 
 MAX_FOLDER = 30  # characters; Ray's sockets lie below it, and their paths have at most 107
+REACH_SECONDS = 30  # for a head that is starting; Ray itself retries for ten minutes
+TOKEN_NAMES = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 
 
@@ -37,8 +41,8 @@ def open_ray(config: RayConfig) -> Iterator[Any]:
 
     Raises:
         MissingPackageError: If Ray is not installed.
-        ConfigError: If Ray is in use in this process or was imported too early, or the cluster is
-            too small.
+        ConfigError: If Ray is in use in this process, was imported too early or has read another
+            token, or the cluster is too small.
         SamplerError: If Ray does not start, or nothing answers at the address.
     """
     with contextlib.ExitStack() as stack:
@@ -50,13 +54,15 @@ def open_ray(config: RayConfig) -> Iterator[Any]:
         ray = _package()
         if ray.is_initialized():
             raise ConfigError("Ray is in use in this process: call ray.shutdown() first")
+        if config.address:
+            _check_token()
+            _reach(ray, config.address)
         stack.callback(ray.shutdown)  # also of what a start that failed has left
         try:
             ray.init(**_arguments(config, folder))
         except Exception as error:  # a node that is late raises `Exception` itself
-            reason = " ".join(str(error).split())[:300]
             where = f"at {config.address}" if config.address else "on this machine"
-            raise SamplerError(f"Ray does not start {where}: {reason}") from error
+            raise SamplerError(f"Ray does not start {where}: {_reason(error)}") from error
         _check_size(ray, config)
         yield ray
 
@@ -69,6 +75,48 @@ def _package() -> Any:  # noqa: ANN401 - an optional package
             f"engine ray needs the package ray ({error}): pip install 'mlrl[ray]'"
         ) from None
     return ray
+
+
+def _check_token() -> None:
+    """Refuse to connect with the token of Ray that this process started for an earlier run."""
+    if _token.cache_info().currsize and any(name in os.environ for name in TOKEN_NAMES):
+        raise ConfigError(
+            "this process has started Ray for an earlier run with a token of its own, and Ray "
+            "reads its token once: connect to the cluster in a new process"
+        )
+
+
+def _reach(ray: Any, address: str) -> None:  # noqa: ANN401
+    """Wait until something listens at an address.
+
+    Raises:
+        SamplerError: If nothing does in `REACH_SECONDS`.
+    """
+    host, _, port = address.rpartition(":")
+    if not host:
+        return  # `auto`: Ray looks for the head of this machine
+    host = host.strip("[]")
+    if host in ("localhost", "127.0.0.1", "::1"):
+        host = ray.util.get_node_ip_address()  # where Ray connects to for these
+    deadline = time.monotonic() + REACH_SECONDS
+    while True:
+        try:
+            socket.create_connection((host, int(port)), timeout=REACH_SECONDS).close()
+            return
+        except (OSError, OverflowError) as error:
+            if time.monotonic() > deadline:
+                raise SamplerError(
+                    f"nothing answers at {address} ({error}): start a head there with "
+                    f"`ray start --head --port {port}`, or correct ray.address"
+                ) from None
+            time.sleep(1)
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error of Ray says, and the end of what its cause says, in one line."""
+    reason = " ".join(str(error).split())[:300]
+    cause = " ".join(str(error.__cause__ or "").split())[-200:]
+    return f"{reason}: {cause}" if cause else reason
 
 
 def _arguments(config: RayConfig, folder: Path | None) -> dict[str, Any]:
@@ -111,8 +159,7 @@ def _own_token(folder: Path) -> Iterator[None]:
     Raises:
         ConfigError: If Ray was imported before it could read a token.
     """
-    names = ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE")
-    if any(name in os.environ for name in names):
+    if any(name in os.environ for name in TOKEN_NAMES):
         yield
         return
     if "ray._raylet" in sys.modules and not _token.cache_info().currsize:

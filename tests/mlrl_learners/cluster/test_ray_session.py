@@ -1,5 +1,6 @@
 """Starts of Ray that fail, with a stand-in for the package."""
 
+import socket
 import sys
 from dataclasses import dataclass, field
 
@@ -64,3 +65,38 @@ def test_ray_that_was_imported_too_early_to_read_a_token_is_refused_unless_the_u
         ray_session.open_ray(RayConfig(enabled=True)),
     ):
         pass
+
+
+def test_a_cluster_is_refused_in_a_process_whose_ray_has_read_another_token(monkeypatch):
+    ray = FailingRay(ConnectionError("late"))
+    monkeypatch.setattr(ray_session, "_package", lambda: ray)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    ray_session._token.cache_clear()
+    ray_session._token()  # as a run that starts Ray does
+    with (
+        pytest.raises(ConfigError, match="connect to the cluster in a new process"),
+        ray_session.open_ray(RayConfig(enabled=True, address="head:6379")),
+    ):
+        pass
+    ray_session._token.cache_clear()
+
+
+def test_an_address_at_which_nothing_listens_is_an_error_that_names_it(monkeypatch):
+    ray = FailingRay(AssertionError("is not asked"))
+    monkeypatch.setattr(ray_session, "_package", lambda: ray)
+    monkeypatch.setattr(ray_session, "REACH_SECONDS", 0.1)
+    monkeypatch.setattr(ray_session.time, "sleep", lambda seconds: None)
+    with socket.socket() as bound:  # bound, but not listening: no other process can take the port
+        bound.bind(("127.0.0.2", 0))
+        address = f"127.0.0.2:{bound.getsockname()[1]}"
+        with (
+            pytest.raises(SamplerError, match=rf"nothing answers at {address} .*ray start --head"),
+            ray_session.open_ray(RayConfig(enabled=True, address=address)),
+        ):
+            pass
+
+
+def test_an_error_of_ray_is_told_with_its_cause():
+    error = ConnectionError("Failed to connect to Ray cluster at HOST:1")
+    error.__cause__ = RuntimeError("Failed to connect to GCS.\n Unauthenticated: wrong token")
+    assert ray_session._reason(error).endswith("GCS. Unauthenticated: wrong token")
