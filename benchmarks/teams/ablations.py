@@ -64,6 +64,18 @@ CHANGES: Mapping[str, Method] = {
     "deviation": _change(
         "`baseline.normalize_std` (divides by the deviation)", {"baseline": {"normalize_std": True}}
     ),
+    "no-baseline": _change(
+        "`baseline.kind: none` (returns as they are)",
+        {"baseline": {"kind": "none", "group_by": "node"}},
+    ),
+    "moving-baseline": _change(
+        "`baseline.kind: role_ema` (a moving average of the agent's returns)",
+        {"baseline": {"kind": "role_ema", "group_by": "node"}},
+    ),
+    "team-credit": _change(
+        "`credit.kind: team` (each agent learns from the mean of all rewards)",
+        {"credit": {"kind": "team"}},
+    ),
     "own-weights": _change("weights for each agent", {"team": {"share_weights": False}}),
     "lora": _change(
         "LoRA adapters of rank 8, learning rate times 10",
