@@ -1,4 +1,4 @@
-"""How much of the request the answers of a run repeat.
+"""The share of a request that answers repeat, for transcripts of results and of runs.
 
     python -m benchmarks.request_repeats FILE [FILE ...] [--env mlrl/story-v1] [--json]
 

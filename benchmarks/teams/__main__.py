@@ -1,6 +1,6 @@
 """Command line: trains teams and one agent on the same tasks, and compares them.
 
-    python -m benchmarks.teams [--tasks network puzzle functions strbuild coder-tester tools]
+    python -m benchmarks.teams [--tasks network puzzle negotiation functions coder-tester tools ...]
         [--methods magrpo ippo one-magrpo grpo ppo] [--seeds 0 1 2] [--runs runs/teams]
         [--gather-only] [--publish]
 
