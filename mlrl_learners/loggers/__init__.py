@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from mlrl_envs.config import import_object
 from mlrl_learners.errors import ConfigError, unknown_name
-from mlrl_learners.loggers.jsonl import JsonlFile, JsonlLogger
+from mlrl_learners.loggers.jsonl import JsonlFile, JsonlLogger, read_records
 from mlrl_learners.loggers.tensorboard import TensorBoardLogger
 from mlrl_learners.loggers.wandb import WandbLogger
 
@@ -22,6 +22,7 @@ __all__ = [
     "TensorBoardLogger",
     "WandbLogger",
     "open_loggers",
+    "read_records",
 ]
 
 LOGGERS = {

@@ -5,6 +5,8 @@ ends, every appended line is whole; a line that a kill or a full disk has torn i
 file is opened. Infinities and NaN are rejected, because JSON has neither. Text is escaped to ASCII,
 so that lone surrogates can be read back.
 
+`read_records` reads a file that another process may be writing, and changes nothing.
+
 Not covered: several processes that write to one file.
 """
 
@@ -17,7 +19,7 @@ from pathlib import Path
 
 from mlrl_learners.errors import NumericsError, RunDirError
 
-__all__ = ["JsonlFile", "JsonlLogger"]
+__all__ = ["JsonlFile", "JsonlLogger", "read_records"]
 
 Record = Mapping[str, object]
 
@@ -25,7 +27,8 @@ Record = Mapping[str, object]
 class JsonlFile:
     """A crash-safe file of JSON objects, one per line.
 
-    Opening creates the file and its folder, and removes a torn last line.
+    Opening creates the file and its folder, and removes a torn last line: it is for the process that
+    writes the file. Others use `read_records`.
 
     Args:
         path: Path of the file, by convention `*.jsonl`.
@@ -72,9 +75,7 @@ class JsonlFile:
         Raises:
             RunDirError: If a line is not a JSON object.
         """
-        with self.path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                yield _from_line(line, self.path, number)
+        yield from read_records(self.path)
 
     def keep(self, predicate: Callable[[dict[str, object]], bool]) -> int:
         """Move records for which `predicate` is false to `*.abandoned.jsonl`.
@@ -102,6 +103,26 @@ class JsonlFile:
         except OSError as error:
             raise _cannot_write(self.path, error) from error
         return len(moved)
+
+
+def read_records(path: Path) -> Iterator[dict[str, object]]:
+    """Yield every complete record of a file, in order, and never write to it.
+
+    A last line without a newline is left out, because the process that writes it may not have
+    finished it. Missing files have no records.
+
+    Args:
+        path: Path of the file.
+
+    Raises:
+        RunDirError: If a complete line is not a JSON object.
+    """
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.endswith("\n"):
+                yield _from_line(line, path, number)
 
 
 class JsonlLogger:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_learners.errors import NumericsError, RunDirError
-from mlrl_learners.loggers import JsonlFile, JsonlLogger, Logger
+from mlrl_learners.loggers import JsonlFile, JsonlLogger, Logger, read_records
 
 
 def test_records_come_back_in_order(tmp_path):
@@ -17,6 +17,22 @@ def test_records_come_back_in_order(tmp_path):
     for step in range(3):
         file.append({"step": step})
     assert list(JsonlFile(file.path).records()) == [{"step": 0}, {"step": 1}, {"step": 2}]
+
+
+def test_a_reader_leaves_a_half_written_record_to_the_process_that_writes_it(tmp_path):
+    file = JsonlFile(tmp_path / "a.jsonl")
+    file.append({"step": 0})
+    with file.path.open("ab") as writer:
+        writer.write(b'{"step": ')
+        writer.flush()
+        assert list(read_records(file.path)) == [{"step": 0}]
+        writer.write(b"1}\n")
+    assert list(read_records(file.path)) == [{"step": 0}, {"step": 1}]
+
+
+def test_a_reader_creates_no_file(tmp_path):
+    assert list(read_records(tmp_path / "none" / "a.jsonl")) == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_records_written_together_are_the_bytes_of_records_written_one_by_one(tmp_path):
