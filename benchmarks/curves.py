@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_learners.figures.means import mean
-from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.loggers import read_records
 
 __all__ = ["Curve", "gather", "grouped", "parse", "report", "spread", "table"]
 
@@ -25,11 +25,11 @@ def gather(run_dir: Path, key: str, group: str, seed: int) -> Curve:
         "seed": seed,
         "returns": [
             round(float(str(record["train/return"])), 4)
-            for record in JsonlFile(run_dir / "metrics.jsonl").records()
+            for record in read_records(run_dir / "metrics.jsonl")
         ],
         "held_out": {
             int(str(record["iteration"])): round(float(str(record["mean_return"])), 4)
-            for record in JsonlFile(run_dir / "evaluations.jsonl").records()
+            for record in read_records(run_dir / "evaluations.jsonl")
         },
     }
 

@@ -24,7 +24,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 import mlrl_envs
 import mlrl_learners
 from mlrl_learners.errors import RunDirError
-from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.loggers import JsonlFile, read_records
 from mlrl_learners.report import write_report
 from mlrl_learners.training.checkpoint import latest_checkpoint
 
@@ -166,7 +166,7 @@ def play_code(config: DemoConfig, run_dir: Path) -> None:
 
 def held_out_returns(run_dir: Path) -> list[dict[str, Any]]:
     """Return the evaluations on the held-out story prompts, in order."""
-    records = JsonlFile(run_dir / "evaluations.jsonl").records()
+    records = read_records(run_dir / "evaluations.jsonl")
     return [record for record in records if record["env_id"] == STORY]
 
 

@@ -41,7 +41,7 @@ from benchmarks.recipes import half_width, interval
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 from mlrl_learners.figures.means import mean
-from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.loggers import read_records
 
 __all__ = ["RECIPES", "main", "rows", "table"]
 
@@ -209,10 +209,10 @@ def _record(task: str, recipe: str, seed: int, runs: Path) -> dict[str, Any] | N
     if not run_dir.exists():
         print(f"left out: {task}, {recipe}, seed {seed}: not trained", file=sys.stderr)
         return None
-    metrics = list(JsonlFile(run_dir / "metrics.jsonl").records())
+    metrics = list(read_records(run_dir / "metrics.jsonl"))
     held_out: dict[Any, Any] = {
         each["iteration"]: each["mean_return"]
-        for each in JsonlFile(run_dir / "evaluations.jsonl").records()
+        for each in read_records(run_dir / "evaluations.jsonl")
     }
     iterations = TASKS[task].iterations
     if len(metrics) < iterations or not {0, iterations} <= set(held_out):

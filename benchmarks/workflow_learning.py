@@ -32,7 +32,7 @@ from mlrl_envs.workflows import SHAPES
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 from mlrl_learners.figures.means import mean
-from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.loggers import read_records
 
 __all__ = ["main", "rows", "run_config", "table"]
 
@@ -222,14 +222,12 @@ def _answers(node: str) -> tuple[str, ...]:
 def _record(shape: str, seed: int, runs: Path) -> dict[str, Any] | None:
     """Return the figures of a finished run; None for another."""
     run_dir = runs / f"{shape}-{seed}"
-    file = run_dir / "evaluations.jsonl"
-    held_out: dict[Any, Any] = {}
-    if file.exists():
-        held_out = {each["iteration"]: each["mean_return"] for each in JsonlFile(file).records()}
+    evaluations = read_records(run_dir / "evaluations.jsonl")
+    held_out: dict[Any, Any] = {each["iteration"]: each["mean_return"] for each in evaluations}
     if not {0, UPDATES} <= set(held_out):
         print(f"left out: {shape}, seed {seed}: not finished", file=sys.stderr)
         return None
-    metrics = list(JsonlFile(run_dir / "metrics.jsonl").records())
+    metrics = list(read_records(run_dir / "metrics.jsonl"))
     return {
         "shape": shape,
         "seed": seed,

@@ -11,7 +11,7 @@ from benchmarks.games.measures import measure
 from benchmarks.games.plans import Plan
 from benchmarks.games.training import snapshots
 from mlrl_learners.figures.means import mean
-from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.loggers import JsonlFile, read_records
 
 __all__ = ["KEY", "draw", "measure_method", "results_file", "table", "write_results"]
 
@@ -43,7 +43,7 @@ def measure_method(plan: Plan, name: str, seed: int, runs: Path) -> Curve:
     seconds = math.fsum(
         float(str(record["seconds"]))
         for path in (runs / f"{name}-{seed}").glob("stage-*/metrics.jsonl")
-        for record in JsonlFile(path).records()
+        for record in read_records(path)
     )
     return {KEY: name, "seed": seed, "minutes": round(seconds / 60, 1), "measures": measures}
 
