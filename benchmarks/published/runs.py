@@ -1,6 +1,5 @@
 """Runs of published experiments: commands, resumption, and the end of the budget."""
 
-import json
 import signal
 import subprocess
 import sys
@@ -8,29 +7,24 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.published.plans import SMOKE, Experiment
+from benchmarks.published.configs import overrides
+from benchmarks.published.plans import Experiment
 from mlrl_learners.runs.files import CONFIG_FILE
 
 __all__ = ["command", "run"]
 
 GRACE = 600.0  # seconds for the iteration in progress and its checkpoint
+INTERRUPTED = (130, -signal.SIGINT)  # of `mlrl train`, and before it handles the signal
 
 
 def command(experiment: Experiment, seed: int, run_dir: Path, *, smoke: bool) -> list[str]:
-    """Return the command that starts a run, or continues the one in `run_dir`."""
-    words = [sys.executable, "-m", "mlrl_learners", "train"]
-    if (run_dir / CONFIG_FILE).exists():
-        return [*words, "--run-dir", str(run_dir), "--resume"]
-    options = {"learner.model": experiment.model, **experiment.options, "train.seed": seed}
-    if smoke:
-        options |= {**SMOKE, **experiment.smoke}
-    values = [word for key, value in options.items() for word in (f"--{key}", _text(value))]
-    return [*words, experiment.preset, "--run-dir", str(run_dir), *values]
+    """Return the command that starts a run, or continues the one in `run_dir`.
 
-
-def _text(value: object) -> str:
-    """Return a value as the command line reads it: text as it is, the rest as JSON."""
-    return value if isinstance(value, str) else json.dumps(value)
+    Both have the whole configuration, so that a run of another one is refused.
+    """
+    resume = ["--resume"] if (run_dir / CONFIG_FILE).exists() else []
+    words = [sys.executable, "-m", "mlrl_learners", "train", experiment.preset, *resume]
+    return [*words, "--run-dir", str(run_dir), *overrides(experiment, seed, smoke=smoke)]
 
 
 def run(
@@ -45,7 +39,7 @@ def run(
         clock: Seconds.
 
     Returns:
-        The exit status, or None if the budget ended first.
+        The exit status, or None if the budget ended first and the run is to be continued.
     """
     with subprocess.Popen(words) as process:
         try:
@@ -53,7 +47,8 @@ def run(
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGINT)
             try:
-                process.wait(GRACE)
+                status = process.wait(GRACE)
             except subprocess.TimeoutExpired:
                 process.kill()  # the last checkpoint is kept
-            return None
+                return None
+            return None if status in INTERRUPTED else status

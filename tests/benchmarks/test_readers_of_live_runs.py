@@ -1,0 +1,59 @@
+"""Readers of runs that another process may be writing change none of their files."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks import curves, demo, recipe_curves, workflow_learning
+from benchmarks.games import results as games
+from benchmarks.published.table import read_run
+
+EVALUATION = '{"iteration": 0, "mean_return": 0.5, "env_id": "mlrl/story-v1"}\n'
+METRICS = '{"iteration": 1, "seconds": 3.0, "train/return": 0.5, "train/tokens": 8}\n'
+READERS = {
+    "published": lambda run_dir: read_run("tldr-iac", 0, run_dir, planned=9),
+    "curves": lambda run_dir: curves.gather(run_dir, "method", "x", 0),
+    "demo": demo.held_out_returns,
+    "recipe_curves": lambda run_dir: recipe_curves._record("story", "drmas", 0, run_dir.parent),
+    "workflow_learning": lambda run_dir: workflow_learning._record("plain", 0, run_dir.parent),
+}
+FOLDERS = {"recipe_curves": "story-drmas-0", "workflow_learning": "plain-0"}
+
+
+def write(run_dir):
+    """Write the files of a live run, of whose last lines only a part is written."""
+    run_dir.mkdir(parents=True)
+    for name, line in (("evaluations", EVALUATION), ("metrics", METRICS)):
+        (run_dir / f"{name}.jsonl").write_text(line + line[:20])
+
+
+def files(run_dir):
+    return {path.name: path.read_text() for path in run_dir.iterdir()}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_line_that_is_being_written_stays(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(workflow_learning, "UPDATES", 0)
+    run_dir = tmp_path / FOLDERS.get(name, "run")
+    write(run_dir)
+    before = files(run_dir)
+    READERS[name](run_dir)
+    assert files(run_dir) == before
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_file_is_made(name, tmp_path):
+    run_dir = tmp_path / FOLDERS.get(name, "run")
+    run_dir.mkdir()
+    READERS[name](run_dir)
+    assert files(run_dir) == {}
+
+
+def test_the_time_of_a_live_game_is_read_without_a_change(tmp_path, monkeypatch):
+    monkeypatch.setattr(games, "snapshots", lambda *_: [])
+    stage = tmp_path / "m-0" / "stage-1"
+    write(stage)
+    before = files(stage)
+    plan = SimpleNamespace(env={}, methods={"m": SimpleNamespace(env={})})
+    games.measure_method(plan, "m", 0, tmp_path)
+    assert files(stage) == before
