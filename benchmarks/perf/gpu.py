@@ -74,14 +74,20 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_figure(
         {
             "figure": "gpu",
-            "title": "GPU, models of 0.5B random weights, bfloat16",
-            "work": {name: value for name, value in vars(arguments).items() if name != "smoke"},
+            "title": _title(arguments),
+            "work": vars(arguments),
             "rows": [*rows, *_ratio(rows)],
             "left_out": left_out,
             "versions": versions(["mlrl", "torch", "transformers", "comlrl"]),
             "hardware": hardware(arguments.device),
         }
     )
+
+
+def _title(arguments: argparse.Namespace) -> str:
+    device = "GPU" if arguments.device == "cuda" else "CPU"
+    models = "tiny models of" if arguments.smoke else "models of 0.5B"
+    return f"{device}, {models} random weights, bfloat16"
 
 
 def _ratio(rows: Rows) -> Rows:
@@ -141,7 +147,9 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         seconds={"type": float, "default": 500.0, "help": "time limit of all parts"},
         device={"choices": ("cuda", "cpu"), "default": "cuda"},
         batches=BATCHES,
-        tasks=8,
+        tasks=4,
+        rounds=2,
+        warmup=1,
         max_new_tokens=256,
         micro_batch_tokens=16_384,
         smoke=False,

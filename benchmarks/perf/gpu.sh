@@ -11,6 +11,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 CARRY=${CARRY:-build/gpu-carry}
+[[ $CARRY == /* ]] || CARRY=$PWD/$CARRY
 PYTHON=${PYTHON:-python3}
 
 if [[ ${1:-} == prepare ]]; then
@@ -22,6 +23,6 @@ if [[ ${1:-} == prepare ]]; then
   exit 0
 fi
 
-export PYTHONPATH="$PWD/$CARRY:$PWD${PYTHONPATH:+:$PYTHONPATH}"
+export PYTHONPATH="$CARRY:$PWD${PYTHONPATH:+:$PYTHONPATH}"
 export HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 exec timeout 535 "$PYTHON" -m benchmarks.perf.gpu "$@"

@@ -23,13 +23,13 @@ def timed(work: Callable[[], int], device: str, *, rounds: int) -> Iterator[tupl
 
 
 def bandwidth(device: str) -> float:
-    """Return the bytes per second that a copy reads, half of what it moves."""
+    """Return the bytes per second that a copy moves: those it reads and those it writes."""
     numbers = torch.empty((1 << 28) if device == "cuda" else (1 << 22), device=device)
     target = torch.empty_like(numbers)
     seconds = min(
         seconds for _, seconds in timed(lambda: len(target.copy_(numbers)), device, rounds=5)
     )
-    return 2 * numbers.numel() * numbers.element_size() / seconds  # read and written bytes
+    return 2 * numbers.numel() * numbers.element_size() / seconds
 
 
 def product_flops(device: str) -> float:
