@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_learners
+from mlrl_learners.cli.parser import at_least
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.training.rollout_source import RolloutSource
 
@@ -76,8 +77,8 @@ def measure(kind: str, *, tasks: int, iterations: int, folder: Path) -> dict[str
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, and print the table."""
     parser = argparse.ArgumentParser(prog="benchmarks.trainer_load", description=__doc__)
-    parser.add_argument("--tasks", type=int, default=32, help="trees of an iteration")
-    parser.add_argument("--iterations", type=int, default=3, help="measured iterations")
+    parser.add_argument("--tasks", type=at_least(1), default=32, help="trees of an iteration")
+    parser.add_argument("--iterations", type=at_least(1), default=3, help="measured iterations")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     given = parser.parse_args(arguments)
     rows = []

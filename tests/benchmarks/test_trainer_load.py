@@ -5,7 +5,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from benchmarks.trainer_load import measure
+from benchmarks.trainer_load import main, measure
 
 
 @pytest.mark.ray
@@ -19,3 +19,12 @@ def test_the_time_of_the_iterations_after_the_first_is_measured(tmp_path):
     assert found["trees are played by"] == "1 process"
     assert 0 < found["CPU seconds of the trainer"] < found["seconds an iteration"]
     assert len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("option", ["--iterations", "--tasks"])
+@pytest.mark.parametrize("value", ["0", "-1"])
+def test_a_number_below_one_is_refused_before_anything_is_played(option, value, capsys):
+    with pytest.raises(SystemExit) as error:
+        main([option, value])
+    assert error.value.code == 2
+    assert f"argument {option}: must be at least 1, got {value}" in capsys.readouterr().err
