@@ -9,13 +9,21 @@ networks", Science 286 (1999).
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.games.chance import below
 
-__all__ = ["TOPOLOGIES", "Graph", "diameter", "distances", "graph_of_edges", "make_graph"]
+__all__ = [
+    "TOPOLOGIES",
+    "Graph",
+    "diameter",
+    "distances",
+    "graph_of_edges",
+    "make_graph",
+    "renumbered",
+]
 
 Graph = tuple[tuple[int, ...], ...]
 Edge = tuple[int, int]
@@ -71,6 +79,17 @@ def distances(graph: Graph, start: int) -> list[int]:
                     reached.append(neighbour)
         frontier = reached
     return found
+
+
+def renumbered(graph: Graph, numbers: Sequence[int]) -> Graph:
+    """Return the same graph with other numbers of its nodes.
+
+    Args:
+        graph: A graph.
+        numbers: The new number of each node, a permutation.
+    """
+    edges = ((node, other) for node, others in enumerate(graph) for other in others)
+    return _as_graph(len(graph), ((numbers[node], numbers[other]) for node, other in edges))
 
 
 def diameter(graph: Graph) -> int:

@@ -4,8 +4,10 @@ All agents send a message to their neighbours at the same time, for several roun
 at the same time.
 
 Agents:
-    `node_1` to `node_<num_agents>`, 4 to 100. In the graph they have random numbers, so that the
-    name of an agent does not tell its place.
+    `node_1` to `node_<num_agents>`, 4 to 100. In observations nodes have random numbers. With the
+    default `seats="fixed"`, `node_1`, `node_2`, ... follow each other on the ring of a small-world
+    graph, so that a policy with weights for each agent can learn constant answers: 1, 2, 1, 2 earns
+    0.875 with four agents. With `seats="random"` the name of an agent does not tell its place.
 
 Observation:
     The problem, the node's number and those of its neighbours, and the messages of the last
@@ -62,7 +64,13 @@ from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.games.base import Game, Script, answer_parts, message_of
 from mlrl_envs.games.chance import below, generator, shuffled
 from mlrl_envs.games.family import GameFamily
-from mlrl_envs.games.graphs import TOPOLOGIES, diameter, graph_of_edges, make_graph
+from mlrl_envs.games.graphs import (
+    TOPOLOGIES,
+    diameter,
+    graph_of_edges,
+    make_graph,
+    renumbered,
+)
 from mlrl_envs.games.network_scripts import SCRIPTS
 from mlrl_envs.games.network_state import (
     GLOBAL,
@@ -97,6 +105,7 @@ class Network(Game[NetworkState]):
         rounds: Number of rounds of messages; None for 2 + log2 of the size (local problems) or one
             more than the diameter (global ones).
         memory: Number of past rounds that an agent reads.
+        seats: `"fixed"` if agent i is node i of the graph, `"random"` if it is drawn.
     """
 
     solvable: ClassVar[bool] = True
@@ -108,6 +117,7 @@ class Network(Game[NetworkState]):
     edges: tuple[tuple[int, int], ...] | None = None
     rounds: int | None = None
     memory: int = 3
+    seats: str = "fixed"
 
     def __post_init__(self) -> None:
         """Check types and ranges.
@@ -119,6 +129,7 @@ class Network(Game[NetworkState]):
         check_choice("problem", self.problem, tuple(PROBLEMS))
         check_choice("topology", self.topology, tuple(TOPOLOGIES))
         check_int("memory", self.memory, 1, MAX_AGENTS)
+        check_choice("seats", self.seats, ("fixed", "random"))
         if self.rounds is not None:
             check_int("rounds", self.rounds, 1, MAX_AGENTS + 1)
         if self.edges is not None:
@@ -158,7 +169,7 @@ class Network(Game[NetworkState]):
         return 2 + math.ceil(math.log2(self.num_agents))
 
     def start(self, seed: int) -> NetworkState:
-        """Draw the graph, the labels and the values."""
+        """Draw the graph, the labels, the values, and the seats of agents."""
         rng = generator(seed)
         graph = make_graph(self.topology, self.num_agents, rng)
         if self.edges is not None:
@@ -169,6 +180,8 @@ class Network(Game[NetworkState]):
         labels = tuple(shuffled(VALUES, rng)[: self.num_agents])
         values = tuple(VALUES[below(len(VALUES), rng)] for _ in range(self.num_agents))
         num_colours = 1 + max(map(len, graph))
+        if self.seats == "random":
+            graph = renumbered(graph, shuffled(range(self.num_agents), rng))
         return NetworkState(self.problem, graph, labels, values, rounds, num_colours)
 
     def acting(self, state: NetworkState) -> tuple[AgentID, ...]:
@@ -253,6 +266,7 @@ class NetworkConfig(GameConfig):
         edges: Pairs of nodes, numbered from 0, that replace the drawn graph.
         rounds: Number of rounds of messages; None for as many as simple algorithms need.
         memory: Number of past rounds that an agent reads.
+        seats: `"fixed"` or `"random"`, which draws the node of each agent.
     """
 
     num_agents: int = 4
@@ -261,6 +275,7 @@ class NetworkConfig(GameConfig):
     edges: tuple[tuple[int, int], ...] | None = None
     rounds: int | None = None
     memory: int = 3
+    seats: str = "fixed"
 
 
 class NetworkFamily(GameFamily[NetworkConfig]):
