@@ -46,7 +46,7 @@ GROUPS = merge_options(OPTIONS, {"group": {"size": 3}})
 CHOICES = merge_options(OPTIONS, {"group": {"size": 6}, "preferences": {"num_pairs": 2}})
 
 
-def job(learner, name=None, *, iterations=3, train=None, **options):
+def job(learner, name=None, *, iterations=2, train=None, **options):
     """Return what `RUN` needs to train one learner; its run has the name, or the learner's."""
     defaults = {"iterations": iterations, "eval_every": iterations, "eval_tasks": 3}
     return {

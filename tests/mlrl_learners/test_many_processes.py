@@ -92,16 +92,17 @@ JOBS = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_all_numbers_of_processes_give_the_same_bits(tmp_path):
-    for number in (1, 2, 3):
+@pytest.mark.parametrize(
+    "processes", [pytest.param(2, marks=pytest.mark.long), pytest.param(3, marks=pytest.mark.slow)]
+)
+def test_several_processes_give_the_bits_of_one(tmp_path, processes):
+    for number in (1, processes):
         run(tmp_path / str(number), JOBS, number)
     for each in JOBS:
-        for number in (2, 3):
-            assert_identical_runs(
-                tmp_path / "1" / each["name"], tmp_path / str(number) / each["name"]
-            )
+        assert_identical_runs(
+            tmp_path / "1" / each["name"], tmp_path / str(processes) / each["name"]
+        )
 
 
 @pytest.mark.slow

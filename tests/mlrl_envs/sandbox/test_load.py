@@ -12,10 +12,7 @@ from mlrl_envs.sandbox import Limits, Program, Sandbox
 from mlrl_envs.sandbox.jail.syscalls import die_with_parent
 from tests.mlrl_envs.sandbox.test_reference_solutions import class_eval_program, rows
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc"),
-]
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
 SPINNERS = 10
 # Each call takes 0.2 s of processor time, wherever they run.
@@ -95,6 +92,7 @@ def run(source, **limits):
         return sandbox.run(program)
 
 
+@pytest.mark.slow
 def test_a_program_that_gets_little_of_a_processor_passes():
     outcome = run(BUSY, wall_seconds=0.8, load_seconds=0.8, test_seconds=0.4, max_stretch=100)
     assert outcome.status == "passed"
@@ -102,6 +100,7 @@ def test_a_program_that_gets_little_of_a_processor_passes():
     assert outcome.waited_seconds > 0.4
 
 
+@pytest.mark.long
 def test_class_eval_35_passes():
     (row,) = [row for row in rows("ClassEval.jsonl") if row["task_id"] == "ClassEval_35"]
     patient = Limits(wall_seconds=30, test_seconds=30, cpu_seconds=30)  # as the reward's
@@ -110,6 +109,7 @@ def test_class_eval_35_passes():
     assert (outcome.status, outcome.passed) == ("passed", outcome.total)
 
 
+@pytest.mark.slow
 def test_a_program_that_sleeps_or_never_ends_still_times_out():
     for source in (SLEEPER, ENDLESS):
         outcome = run(source, test_seconds=0.4)
@@ -118,26 +118,31 @@ def test_a_program_that_sleeps_or_never_ends_still_times_out():
 
 
 @pytest.mark.parametrize("name", EVASIONS)
+@pytest.mark.slow
 def test_a_program_that_waits_on_purpose_times_out(name):
     outcome = run(EVASIONS[name], wall_seconds=0.3, test_seconds=0.3, max_stretch=100)
     assert outcome.status == "timeout"
 
 
+@pytest.mark.slow
 def test_a_program_that_starts_many_threads_passes():
     outcome = run(THREADS, wall_seconds=3, test_seconds=3, max_stretch=100)
     assert outcome.status == "passed"
 
 
+@pytest.mark.slow
 def test_a_cell_that_waits_on_purpose_times_out():
     limits = Limits(test_seconds=0.3, max_stretch=100)
     with Sandbox(workers=1, limits=limits) as sandbox:
         assert sandbox.session().run("import os\nwhile True: os.sched_yield()").status == "timeout"
 
 
+@pytest.mark.slow
 def test_a_sleeping_program_gets_little_extra_time():
     assert run(SLEEPER, test_seconds=2).seconds < 10
 
 
+@pytest.mark.slow
 def test_a_program_that_would_take_too_long_is_an_overload_and_not_a_verdict():
     begun = time.monotonic()
     with pytest.raises(OverloadedError, match=r"waited .*max_stretch") as caught:
@@ -146,6 +151,7 @@ def test_a_program_that_would_take_too_long_is_an_overload_and_not_a_verdict():
     assert time.monotonic() - begun > 3  # it was tried twice
 
 
+@pytest.mark.slow
 def test_a_cell_that_gets_little_of_a_processor_ends_in_time():
     with Sandbox(workers=1, limits=Limits(test_seconds=0.8)) as sandbox:
         session = sandbox.session()

@@ -41,13 +41,13 @@ def one_process(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("samplers", [1, 2, 3])
+@pytest.mark.parametrize("samplers", [1, 3])  # most others have two
 def test_samplers_give_the_run_of_one_process(cluster, one_process, tmp_path, samplers):
     train(tmp_path, address=cluster, samplers=samplers)
     assert_equal(one_process, tmp_path)
 
 
-@pytest.mark.parametrize("seed", range(3))  # ten in test_worker_pool, without Ray
+@pytest.mark.parametrize("seed", range(2))  # ten in test_worker_pool, without Ray
 def test_samplers_that_are_killed_at_random_instants_change_nothing(
     cluster, one_process, tmp_path, monkeypatch, seed
 ):
