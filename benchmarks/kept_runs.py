@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
-from mlrl_learners.config.run import RunConfig
+from mlrl_learners.config.run import RunConfig, to_mapping
+from mlrl_learners.config.yaml import parse_yaml
+from mlrl_learners.errors import RunDirError
+from mlrl_learners.runs.directory import changed_setting
 from mlrl_learners.runs.files import CONFIG_FILE
 
-__all__ = ["finish", "shared_weights"]
+__all__ = ["check_same", "finish", "shared_weights"]
 
 
 def finish(config: RunConfig, run_dir: Path) -> bool:
@@ -17,13 +20,33 @@ def finish(config: RunConfig, run_dir: Path) -> bool:
 
     Returns:
         False if a signal ended it early; the next call continues it.
+
+    Raises:
+        RunDirError: If the folder holds a run of another configuration.
     """
     from mlrl_learners.cli.train import train_config
 
+    check_same(config, run_dir)
     if (run_dir / "checkpoints" / f"step_{config.train.iterations}").exists():
         return True
     resume = (run_dir / CONFIG_FILE).exists()
     return not train_config(config, run_dir, resume=resume, progress=False).interrupted
+
+
+def check_same(config: RunConfig, run_dir: Path) -> None:
+    """Check that a folder holds no run of another configuration.
+
+    Raises:
+        RunDirError: If it does.
+    """
+    file = run_dir / CONFIG_FILE
+    if not file.exists():
+        return
+    changed = changed_setting(parse_yaml(file.read_text("utf-8"), str(file)), to_mapping(config))
+    if changed:
+        raise RunDirError(
+            f"{str(run_dir)!r} holds a run of another configuration: {changed}; move it away"
+        )
 
 
 def shared_weights(run_dir: Path, step: int) -> Path:

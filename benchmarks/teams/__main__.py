@@ -12,14 +12,22 @@ the same tasks, methods and seeds, and writes `docs/images/teams.svg` and the ta
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from benchmarks.curves import ROOT
 from benchmarks.perf.table import between
 from benchmarks.teams.plans import METHODS
+from benchmarks.teams.published import outdated, published_with, write_published
+from benchmarks.teams.results import (
+    comparison_table,
+    draw,
+    gather,
+    learning_table,
+    reference_returns,
+)
 from benchmarks.teams.tasks import TASKS
+from benchmarks.teams.training import INTERRUPTED, Job, train_all
 
 __all__ = ["main"]
 
@@ -38,55 +46,36 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--gather-only", action="store_true", help="do not train")
     parser.add_argument("--publish", action="store_true", help="write results, picture and tables")
     given = parser.parse_args(argv)
-    if not given.gather_only and not _train(given):
-        print("interrupted: the same command continues", file=sys.stderr)
-        return 130
-    return _report(given)
+    status = 0
+    if not given.gather_only:
+        status = train_all(_jobs(given), given.runs)
+        if status == INTERRUPTED:
+            return status
+    return _report(given) or status
 
 
-def _train(given: argparse.Namespace) -> bool:
-    from benchmarks.teams.training import train
-
-    return all(
-        train(TASKS[name], METHODS[method], method, seed, given.runs / name)
-        for seed in given.seeds
-        for name in given.tasks
-        for method in given.methods
-    )
+def _jobs(given: argparse.Namespace) -> Iterator[Job]:
+    for seed in given.seeds:
+        for task in given.tasks:
+            for name in given.methods:
+                yield Job(task, name, METHODS[name], seed)
 
 
 def _report(given: argparse.Namespace) -> int:
-    from benchmarks.teams.published import outdated, published_with, write_published
-    from benchmarks.teams.results import (
-        comparison_table,
-        draw,
-        learning_table,
-        read_run,
-        reference_returns,
-    )
-
-    runs: list[Mapping[str, Any]] = []
-    for name in given.tasks:
-        for method in given.methods:
-            for seed in given.seeds:
-                run = read_run(name, method, seed, given.runs / name)
-                if run is None:
-                    print(f"left out: {name}, {method}, seed {seed}: not finished")
-                else:
-                    runs.append(run)
+    runs = gather(_jobs(given), given.runs)
     if not runs:
         print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
         return 1
     if given.publish:
-        for name in outdated(RESULTS):
-            print(f"left out: published runs of {name}, which is learnt in another way now")
-        runs = published_with(runs, RESULTS, list(METHODS))
+        for name in outdated(RESULTS, METHODS):
+            print(f"left out: published runs of {name}, defined in another way now")
+        runs = published_with(runs, RESULTS, METHODS)
     names = dict.fromkeys(run["task"] for run in runs)
     references = {name: reference_returns(TASKS[name]) for name in names}
     tables = learning_table(runs, references), comparison_table(runs)
     print("\n\n".join(tables))
     if given.publish:
-        write_published(runs, RESULTS, references=references)
+        write_published(runs, RESULTS, METHODS, references=references)
         draw(runs, references, PICTURE)
         page = PAGE.read_text(encoding="utf-8")
         for part, content in zip(PARTS, tables, strict=True):

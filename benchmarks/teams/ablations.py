@@ -1,4 +1,4 @@
-"""Ablations of `magrpo` on the tasks of teams: one option changed at a time, at as many episodes.
+"""Ablations of `magrpo` on the tasks of teams: one setting changed at a time, at as many episodes.
 
     python -m benchmarks.teams.ablations [--tasks network puzzle] [--changes chain greedy ...]
         [--seeds 0 1 2] [--runs runs/teams] [--gather-only] [--publish]
@@ -12,7 +12,7 @@ tasks, changes and seeds, and writes the table of `docs/results.md`.
 import argparse
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +21,9 @@ from benchmarks.perf.table import between
 from benchmarks.teams.comparisons import compare
 from benchmarks.teams.plans import METHODS, Method
 from benchmarks.teams.published import outdated, published_with, write_published
-from benchmarks.teams.results import read_run
+from benchmarks.teams.results import gather
 from benchmarks.teams.tasks import TASKS
-from benchmarks.teams.training import train
+from benchmarks.teams.training import INTERRUPTED, Job, train_all
 from mlrl_learners.config.option_places import merge_options
 
 __all__ = ["BASE", "CHANGES", "ablation_table", "main"]
@@ -45,7 +45,7 @@ def _lag(iterations: int) -> Method:
     return dataclasses.replace(method, ray={"enabled": True, "lag": iterations})
 
 
-# Eight answers at each turn of one walk are as many tokens as eight rollouts.
+# Eight answers at each turn of one walk: as many answers as in eight rollouts of as many turns.
 WALK: Mapping[str, Any] = {"group": {"size": 8, "rollouts": 1}, "baseline": {"group_by": "node"}}
 CHANGES: Mapping[str, Method] = {
     "chain": _change(
@@ -78,7 +78,7 @@ CHANGES: Mapping[str, Method] = {
     ),
     "own-weights": _change("weights for each agent", {"team": {"share_weights": False}}),
     "lora": _change(
-        "LoRA adapters of rank 8, learning rate times 10",
+        "LoRA adapters of rank 8, learning rate 1e-2",
         {"lora": {"rank": 8, "alpha": 16}, "optimizer": {"lr": 1e-2}},
     ),
     "top-p": _change(
@@ -92,7 +92,8 @@ CHANGES: Mapping[str, Method] = {
     "lag-1": _lag(1),
     "lag-4": _lag(4),
 }
-"""Methods that differ from `magrpo` in one option each."""
+"""Methods that differ from `magrpo` in one setting each, which may have several options."""
+ALL = {BASE: METHODS[BASE], **CHANGES}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -106,44 +107,34 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--gather-only", action="store_true", help="do not train")
     parser.add_argument("--publish", action="store_true", help="write results and the table")
     given = parser.parse_args(argv)
-    if not given.gather_only and not _train(given):
-        print("interrupted: the same command continues", file=sys.stderr)
-        return 130
-    return _report(given)
+    status = 0
+    if not given.gather_only:
+        status = train_all(_jobs(given), given.runs)
+        if status == INTERRUPTED:
+            return status
+    return _report(given) or status
 
 
-def _train(given: argparse.Namespace) -> bool:
-    return all(
-        train(TASKS[task], method, name, seed, given.runs / task)
-        for name, method in [(BASE, METHODS[BASE]), *((n, CHANGES[n]) for n in given.changes)]
-        for task in given.tasks
-        for seed in given.seeds
-    )
+def _jobs(given: argparse.Namespace) -> Iterator[Job]:
+    for name in (BASE, *given.changes):
+        for task in given.tasks:
+            for seed in given.seeds:
+                yield Job(task, name, ALL[name], seed)
 
 
 def _report(given: argparse.Namespace) -> int:
-    runs: list[Mapping[str, Any]] = []
-    for task in given.tasks:
-        for name in (BASE, *given.changes):
-            for seed in given.seeds:
-                run = read_run(task, name, seed, given.runs / task)
-                if run is None:
-                    print(f"left out: {task}, {name}, seed {seed}: not finished")
-                else:
-                    runs.append(run)
+    runs = gather(_jobs(given), given.runs)
     if not runs:
         print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
         return 1
     if given.publish:
-        for name in outdated(RESULTS, CHANGES):
-            print(f"left out: published runs of {name}, which is defined in another way now")
-        runs = published_with(runs, RESULTS, [BASE, *CHANGES], CHANGES)
+        for name in outdated(RESULTS, ALL):
+            print(f"left out: published runs of {name}, defined in another way now")
+        runs = published_with(runs, RESULTS, ALL)
     table = ablation_table(runs)
     print(table)
     if given.publish:
-        named = dict.fromkeys(run["method"] for run in runs if run["method"] != BASE)
-        changes = {name: dataclasses.asdict(CHANGES[name]) for name in named}
-        write_published(runs, RESULTS, changes=changes)
+        write_published(runs, RESULTS, ALL)
         page = PAGE.read_text(encoding="utf-8")
         begin, end = "<!-- ablations: begin -->", "<!-- ablations: end -->"
         PAGE.write_text(between(page, begin, end, table), encoding="utf-8")
@@ -157,7 +148,7 @@ def ablation_table(runs: Sequence[Mapping[str, Any]]) -> str:
         runs: Finished runs of `magrpo` and of changes, as `read_run` returns them.
     """
     lines = [
-        "| task | change | seeds | `magrpo` | changed | difference [95 %] | by seed | p |",
+        "| task | change | `magrpo` | changed | over seeds | by seed | over tasks | p |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for task in dict.fromkeys(each["task"] for each in runs):
@@ -165,8 +156,8 @@ def ablation_table(runs: Sequence[Mapping[str, Any]]) -> str:
             found = compare(runs, task, name, BASE)
             if found is not None:
                 lines.append(
-                    f"| {task} | {change.label} | {len(found.by_seed)} | {found.theirs:.2f} "
-                    f"| {found.ours:.2f} | {found.difference} | {found.seeds} | {found.p:.4f} |"
+                    f"| {task} | {change.label} | {found.theirs:.2f} | {found.ours:.2f} "
+                    f"| {found.over_seeds} | {found.seeds} | {found.over_tasks} | {found.p:.4f} |"
                 )
     return "\n".join(lines)
 

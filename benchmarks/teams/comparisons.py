@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks.recipes import half_width, interval
 from mlrl_learners.figures.comparisons import (
     mean_interval,
     paired_p_value,
@@ -26,7 +27,7 @@ class Comparison:
         ours: Mean return of the first method.
         theirs: Mean return of the second.
         gap: Mean difference.
-        interval: Ends of its 95 % bootstrap interval.
+        interval: Ends of its 95 % bootstrap interval over held-out tasks, for these trained models.
         by_seed: Mean difference of each seed that both have.
         probability: Probability that the first is better on a task.
         p: Of the paired permutation test.
@@ -41,9 +42,14 @@ class Comparison:
     p: float
 
     @property
-    def difference(self) -> str:
-        """The difference and its interval."""
-        return f"{self.gap:+.3f} [{self.interval[0]:+.3f}, {self.interval[1]:+.3f}]"
+    def over_seeds(self) -> str:
+        """The difference, with half of its 95 % interval of Student's t over training seeds."""
+        return interval(self.gap, half_width(self.by_seed))
+
+    @property
+    def over_tasks(self) -> str:
+        """The interval over held-out tasks."""
+        return f"[{self.interval[0]:+.2f}, {self.interval[1]:+.2f}]"
 
     @property
     def seeds(self) -> str:

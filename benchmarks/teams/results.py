@@ -1,53 +1,85 @@
 """Figures of finished runs: learning, comparisons of teams with one agent, tables and a picture."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import mlrl_envs
 from benchmarks.curves import grouped
+from benchmarks.kept_runs import check_same
 from benchmarks.recipes import half_width, interval
 from benchmarks.teams.comparisons import Run, compare
-from benchmarks.teams.plans import METHODS, PAIRS
+from benchmarks.teams.plans import METHODS, PAIRS, run_config
 from benchmarks.teams.scripts import scripted_actions
 from benchmarks.teams.tasks import TASKS, TeamTask
-from benchmarks.teams.training import run_folder
+from benchmarks.teams.training import Job, run_folder
+from mlrl_learners.config.yaml import parse_yaml
+from mlrl_learners.errors import RunDirError
 from mlrl_learners.figures.means import mean
-from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.loggers import read_records
+from mlrl_learners.runs.files import CONFIG_FILE, EVALUATIONS_FILE, METRICS_FILE
 
-__all__ = ["comparison_table", "draw", "learning_table", "read_run", "reference_returns"]
+__all__ = [
+    "comparison_table",
+    "draw",
+    "gather",
+    "learning_table",
+    "read_run",
+    "reference_returns",
+]
 
 COLUMNS = 3  # of the picture
 COLORS = ("#1b6ca8", "#3c8d5a", "#7a5ea8", "#c8553d", "#b8860b")
 
 
-def read_run(name: str, method: str, seed: int, runs: Path) -> dict[str, Any] | None:
-    """Return the figures of a run; None if it is not finished.
+def gather(jobs: Iterable[Job], runs: Path) -> list[Run]:
+    """Return the finished runs of a folder, and print which ones are left out, and why.
 
     Args:
-        name: Name of the task.
-        method: Name of the method.
-        seed: Its seed.
-        runs: Folder of all runs of the task.
+        jobs: The runs to look for.
+        runs: Folder with a folder for each task.
     """
-    folder, last = run_folder(runs, method, seed), TASKS[name].updates
-    evaluations: dict[int, Any] = {}
-    if (folder / "evaluations.jsonl").exists():
-        records = JsonlFile(folder / "evaluations.jsonl").records()
-        evaluations = {int(str(each["iteration"])): each for each in records}
-    if last not in evaluations:
-        return None
-    metrics = list(JsonlFile(folder / "metrics.jsonl").records())
-    seconds = sum(float(str(each["seconds"])) for each in metrics)
+    found = []
+    for job in jobs:
+        try:
+            found.append(read_run(job, runs / job.task))
+        except RunDirError as error:
+            print(f"left out: {job.task}, {job.name}, seed {job.seed}: {error}")
+    return found
+
+
+def read_run(job: Job, runs: Path) -> Run:
+    """Return the figures of a finished run.
+
+    Args:
+        job: The run.
+        runs: Folder of all runs of the task.
+
+    Raises:
+        RunDirError: If it is not finished, was trained with another configuration, or episodes of
+            its last evaluation failed.
+    """
+    task, folder = TASKS[job.task], run_folder(runs, job.name, job.seed)
+    records: Any = read_records(folder / EVALUATIONS_FILE)
+    evaluations: dict[int, Any] = {int(each["iteration"]): each for each in records}
+    if task.updates not in evaluations:
+        raise RunDirError("not finished")
+    stored: Any = parse_yaml((folder / CONFIG_FILE).read_text("utf-8"), CONFIG_FILE)
+    check_same(run_config(task, job.method, stored["learner"]["model"], job.seed), folder)
+    returns = evaluations[task.updates]["task_returns"]
+    if len(returns) != task.eval_tasks:
+        raise RunDirError(f"{task.eval_tasks - len(returns)} held-out tasks have no return")
+    metrics: list[Any] = list(read_records(folder / METRICS_FILE))
     return {
-        "task": name,
-        "method": method,
-        "seed": seed,
-        "tokens": sum(round(float(str(each["train/tokens"]))) for each in metrics),
-        "minutes": round(seconds / 60, 1),
-        "held_out": {at: round(float(e["mean_return"]), 4) for at, e in evaluations.items()},
-        "returns": [round(mean(each), 4) for each in evaluations[last]["task_returns"].values()],
+        "task": job.task,
+        "method": job.name,
+        "seed": job.seed,
+        "tokens": sum(round(each["train/tokens"]) for each in metrics),
+        "minutes": round(sum(each["seconds"] for each in metrics) / 60, 1),
+        "failed_episodes": sum(round(each["train/failed_episodes"]) for each in metrics),
+        "held_out": {at: round(each["mean_return"], 4) for at, each in evaluations.items()},
+        "returns": [round(mean(each), 4) for each in returns.values()],
     }
 
 
@@ -96,12 +128,13 @@ def learning_table(runs: Sequence[Run], references: Mapping[str, Mapping[str, fl
 def comparison_table(runs: Sequence[Run]) -> str:
     """Return trained teams beside one trained agent as a Markdown table.
 
-    Differences, their bootstrap intervals and the permutation test are paired over held-out tasks,
-    each the mean over the seeds that both have.
+    Differences have an interval of Student's t over seeds. Their bootstrap interval and permutation
+    test are paired over held-out tasks, each the mean over the seeds that both have: they hold for
+    these trained models, and not for other seeds.
     """
     lines = [
-        "| task | pair | team | one agent | difference [95 %] | by seed | P(team better) | p |",
-        "|---|---|---|---|---|---|---|---|",
+        "| task | pair | team | one agent | over seeds | by seed | over tasks | p | P(better) |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for name in dict.fromkeys(each["task"] for each in runs):
         for team, one in PAIRS:
@@ -109,8 +142,8 @@ def comparison_table(runs: Sequence[Run]) -> str:
             if found is not None:
                 lines.append(
                     f"| {name} | `{team}`, `{one}` | {found.ours:.2f} | {found.theirs:.2f} "
-                    f"| {found.difference} | {found.seeds} | {found.probability:.2f} "
-                    f"| {found.p:.4f} |"
+                    f"| {found.over_seeds} | {found.seeds} | {found.over_tasks} "
+                    f"| {found.p:.4f} | {found.probability:.2f} |"
                 )
     return "\n".join(lines)
 

@@ -52,23 +52,33 @@ class TeamTask:
     digits: bool = False
 
 
+_NETWORK_UNREAD = (
+    r"You are a node of a network[^\n]*",
+    r"Answer for .*? in between\.",
+    r"send your neighbours a short message: <move>\.\.\.</move>",
+    r": <move>\.\.\.</move>",
+    r"You are node",
+    r"Your neighbours",
+)
 _text_task = functools.partial(TeamTask, episodes=64, lr=TEXT_LR, eval_tasks=100, digits=True)
 TASKS: Mapping[str, TeamTask] = {
     "network": TeamTask(
         "mlrl/network-v0",
         {"num_agents": 4, "rounds": 2},
         scripts=("random", "local"),
-        references=("random", "local", "central"),
+        references=("random", "constant 1212", "local", "central"),
         answers=4,
         max_new_tokens=4,
-        unread=(
-            r"You are a node of a network[^\n]*",
-            r"Answer for .*? in between\.",
-            r"send your neighbours a short message: <move>\.\.\.</move>",
-            r": <move>\.\.\.</move>",
-            r"You are node",
-            r"Your neighbours",
-        ),
+        unread=_NETWORK_UNREAD,
+    ),
+    "network-seats": TeamTask(
+        "mlrl/network-v0",
+        {"num_agents": 4, "rounds": 2, "seats": "random"},
+        scripts=("random", "local"),
+        references=("random", "constant 1231", "local", "central"),
+        answers=4,
+        max_new_tokens=4,
+        unread=_NETWORK_UNREAD,
     ),
     "puzzle": TeamTask(
         "mlrl/puzzle-v0",

@@ -29,7 +29,7 @@ from mlrl_learners.runs.lock import hold_folder
 from mlrl_learners.runs.records import failure_record, rollout_record
 from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
 
-__all__ = ["RunDir"]
+__all__ = ["RunDir", "changed_setting"]
 
 APPENDED_FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 MAY_CHANGE = (
@@ -141,13 +141,10 @@ class RunDir:
                 f"{str(self.path)!r} holds a run already; resume it or choose another folder"
             )
         before = parse_yaml(stored.read_text(), str(stored))
-        if isinstance(before, dict) and "opponents" in config:  # earlier versions had none
-            before.setdefault("opponents", dataclasses.asdict(OpponentsConfig()))
-        _add_new_settings(before, config)
-        changed = _changed_keys(before, json.loads(json.dumps(config)))
+        changed = changed_setting(before, config)
         if changed:
             raise RunDirError(
-                f"{str(self.path)!r} was started with another configuration: {changed[0]}"
+                f"{str(self.path)!r} was started with another configuration: {changed}"
             )
         if _lag(before) != _lag(config):
             raise RunDirError(
@@ -173,6 +170,24 @@ class RunDir:
             partial.replace(self.path / name)
         except OSError as error:
             raise RunDirError(f"cannot write {str(self.path / name)!r}: {error}") from error
+
+
+def changed_setting(stored: Any, config: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - JSON
+    """Describe the first setting in which a stored configuration differs and may not.
+
+    Args:
+        stored: The values of `config.yaml` of a run.
+        config: A configuration, as `to_mapping` returns it.
+
+    Returns:
+        Name and both values; None if the results of both are the same.
+    """
+    before = dict(stored) if isinstance(stored, dict) else stored
+    if isinstance(before, dict) and "opponents" in config:  # earlier versions had none
+        before.setdefault("opponents", dataclasses.asdict(OpponentsConfig()))
+    _add_new_settings(before, config)
+    changed = _changed_keys(before, json.loads(json.dumps(config)))
+    return changed[0] if changed else None
 
 
 def _add_new_settings(before: Any, config: Mapping[str, Any]) -> None:  # noqa: ANN401 - JSON values
