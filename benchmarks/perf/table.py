@@ -42,9 +42,8 @@ def write_page(results: Path, page: Path) -> None:
     machines = {path.stem: json.loads(path.read_text()) for path in sorted(results.glob("*.json"))}
     tables = "\n\n".join(table(name, figures) for name, figures in machines.items())
     tops = {name for name, *_ in HEADLINES}
-    short = "\n\n".join(
-        headlines(figures) for figures in machines.values() if tops & figures.keys()
-    )
+    measured = [figures for figures in machines.values() if tops & figures.keys()]
+    short = "\n\n".join(f"{_hardware(figures)}\n\n{headlines(figures)}" for figures in measured)
     text = page.read_text() if page.exists() else f"{INTRODUCTION}\n{BEGIN}\n{END}\n"
     if HEADLINES_BEGIN in text:
         text = between(text, HEADLINES_BEGIN, HEADLINES_END, short)
@@ -80,18 +79,19 @@ def _ratio(row: Mapping[str, Any]) -> str:
 
 def table(machine: str, figures: Mapping[str, Any]) -> str:
     """Return all results of one machine as a Markdown table."""
-    lines = [f"### {machine}", ""]
-    for facts in [figure["hardware"] for figure in figures.values() if "hardware" in figure][:1]:
-        memory = f"{facts['memory_gib']} GiB"
-        lines += [
-            f"{facts['processor']}, {facts['cores']} cores, {memory}, {facts['system']}.",
-            "",
-        ]
+    lines = [f"### {machine}", "", _hardware(figures), ""]
     lines += ["| work | figure | ours | peer | ratio | load |", "|---|---|---|---|---|---|"]
     for figure in figures.values():
         load = figure.get("hardware", {}).get("load_before", "")
         lines += [f"{_line(figure['title'], row)} {load} |" for row in figure["rows"]]
     return "\n".join(lines)
+
+
+def _hardware(figures: Mapping[str, Any]) -> str:
+    """Return what the machine of the first figure is."""
+    facts = next(iter(figures.values()))["hardware"]
+    memory = f"{facts['memory_gib']} GiB"
+    return f"{facts['processor']}, {facts['cores']} cores, {memory}, {facts['system']}."
 
 
 def _line(title: str, row: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from benchmarks.perf.table import BEGIN, END, write_page
+from benchmarks.perf.table import BEGIN, END, HEADLINES_BEGIN, HEADLINES_END, write_page
 
 FIGURE = {
     "title": "A step",
@@ -58,3 +58,18 @@ def test_writing_twice_changes_nothing(results, tmp_path):
     first = page.read_text()
     write_page(results, page)
     assert page.read_text() == first
+
+
+def test_short_tables_name_their_machine(results, tmp_path):
+    row = FIGURE["rows"][0] | {"what": "sampled tokens a second, float32"}
+    for machine in ("one", "two"):
+        hardware = FIGURE["hardware"] | {"processor": f"CPU {machine}"}
+        figures = {"decoding": {"title": "Decoding", "hardware": hardware, "rows": [row]}}
+        (results / f"{machine}.json").write_text(json.dumps(figures))
+    page = tmp_path / "page.md"
+    page.write_text(f"{HEADLINES_BEGIN}\n{HEADLINES_END}\n{BEGIN}\n{END}\n")
+    write_page(results, page)
+    short, _, _ = page.read_text().partition(HEADLINES_END)
+    first, second = short.index("CPU one"), short.index("CPU two")
+    assert short.count("sampled tokens per second") == 2
+    assert first < short.index("sampled tokens per second") < second
