@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -141,15 +141,29 @@ def _cores(config: RayConfig) -> int:
 
 def _check_size(ray: Any, config: RayConfig) -> None:  # noqa: ANN401
     """Refuse more processes than a cluster has room for: they would be waited for."""
-    total, players = ray.cluster_resources(), f" and ray.rollouts {config.rollouts}"
-    needed = {"CPU": _cores(config), "GPU": config.samplers * config.gpus}
-    for name, number in needed.items():
-        if total.get(name, 0) < number:
-            raise ConfigError(
-                f"the cluster has {total.get(name, 0):g} {name}s, and ray.samplers "
-                f"{config.samplers}{players if config.rollouts else ''} need {number:g}: lower "
-                "ray.samplers"
-            )
+    total = ray.cluster_resources()
+    samplers = f"ray.samplers {config.samplers}"
+    several = ["ray.samplers"] if config.samplers > 1 else []
+    if total.get("GPU", 0) < config.samplers * config.gpus:
+        raise _too_small(
+            f"{total.get('GPU', 0):g} GPUs",
+            f"{samplers} of ray.gpus {config.gpus:g} need {config.samplers * config.gpus:g}",
+            [*several, "ray.gpus"],
+        )
+    if total.get("CPU", 0) < _cores(config):
+        threads = f" of ray.threads {config.threads}" if config.threads > 1 else ""
+        players = f" and ray.rollouts {config.rollouts}" if config.rollouts else ""
+        asking = {"ray.threads": config.threads > 1, "ray.rollouts": config.rollouts > 0}
+        raise _too_small(
+            f"{total.get('CPU', 0):g} CPUs",
+            f"{samplers}{threads}{players} need {_cores(config)}",
+            [*several, *(name for name, is_asking in asking.items() if is_asking)],
+        )
+
+
+def _too_small(has: str, need: str, options: Sequence[str]) -> ConfigError:
+    lower = f"lower {', '.join(options)}, or " if options else ""
+    return ConfigError(f"the cluster has {has}, and {need}: {lower}use a larger cluster")
 
 
 @contextlib.contextmanager
@@ -217,4 +231,5 @@ def _same_signal_handlers() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        if before is not None:  # None: not installed by Python, which cannot restore it
+            signal.signal(signal.SIGTERM, before)

@@ -1,5 +1,6 @@
 """Starts of Ray that fail, with a stand-in for the package."""
 
+import signal
 import socket
 import sys
 from dataclasses import dataclass, field
@@ -100,3 +101,55 @@ def test_an_error_of_ray_is_told_with_its_cause():
     error = ConnectionError("Failed to connect to Ray cluster at HOST:1")
     error.__cause__ = RuntimeError("Failed to connect to GCS.\n Unauthenticated: wrong token")
     assert ray_session._reason(error).endswith("GCS. Unauthenticated: wrong token")
+
+
+class SmallRay(FailingRay):
+    """A cluster that starts and has two cores and one GPU."""
+
+    def init(self, **arguments):
+        pass
+
+    def cluster_resources(self):
+        return {"CPU": 2.0, "GPU": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            {"samplers": 3},
+            "2 CPUs, and ray.samplers 3 need 3: lower ray.samplers, or use a larger cluster",
+        ),
+        (
+            {"threads": 4},
+            "2 CPUs, and ray.samplers 1 of ray.threads 4 need 4: lower ray.threads, or use",
+        ),
+        (
+            {"samplers": 2, "rollouts": 2, "threads": 2},
+            "2 CPUs, and ray.samplers 2 of ray.threads 2 and ray.rollouts 2 need 6: lower ray",
+        ),
+        (
+            {"rollouts": 1, "gpus": 2},
+            "1 GPUs, and ray.samplers 1 of ray.gpus 2 need 2: lower ray.gpus, or use",
+        ),
+    ],
+)
+def test_a_cluster_that_is_too_small_is_told_with_the_options_that_ask_for_too_much(
+    monkeypatch, options, said
+):
+    monkeypatch.setattr(ray_session, "_package", lambda: SmallRay(Exception()))
+    config = RayConfig(enabled=True, **options)
+    with pytest.raises(ConfigError) as caught, ray_session.open_ray(config):
+        pass
+    assert str(caught.value).startswith(f"the cluster has {said}")
+
+
+def test_a_signal_handler_that_python_did_not_install_is_left_alone(monkeypatch):
+    monkeypatch.setattr(ray_session, "_package", lambda: SmallRay(Exception()))
+    monkeypatch.setattr(ray_session.signal, "getsignal", lambda number: None)
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with ray_session.open_ray(RayConfig(enabled=True)):
+            pass
+    finally:
+        assert signal.signal(signal.SIGTERM, before) == signal.SIG_IGN
