@@ -60,8 +60,16 @@ def repeats(episodes: Sequence[Episode]) -> dict[str, float]:
         `return`; `four words in a row`, the share of answers with four words of the request in a
         row; `words in the first sentence`, the share of the request's content words that the first
         sentence of an answer has.
+
+    Raises:
+        ValueError: If an episode has no observations.
     """
     last = [episode["turns"][-1] for episode in episodes]
+    if any("observations" not in turn for turn in last):
+        raise ValueError(
+            "its episodes have no prompts, which are published only if the licence of the data "
+            "allows it (show_prompts of a suite)"
+        )
     pairs = [
         (str(turn["observations"][agent]).strip().partition("\n")[0], str(answer))
         for turn in last

@@ -31,6 +31,17 @@ def test_values_are_means_over_answers():
     assert found["return"] == found["four words in a row"] == 0.5
 
 
+def test_transcripts_without_prompts_are_refused_with_the_reason(tmp_path, capsys):
+    file = tmp_path / "a.episodes.jsonl"
+    line = {"entry": "mlrl/story-v1:eval", **episode(COPY)}
+    del line["turns"][0]["observations"]
+    file.write_text(json.dumps(line) + "\n")
+    assert main([str(file)]) == 2
+    said = capsys.readouterr().err
+    assert f"cannot read {str(file)!r}: its episodes have no prompts" in said
+    assert "show_prompts" in said
+
+
 def test_results_and_evaluations_of_runs_are_read(tmp_path, capsys):
     result = tmp_path / "a.episodes.jsonl.gz"
     lines = [{"entry": "mlrl/story-v1:eval", **episode(COPY)}, {"entry": "mlrl/tldr-v1:eval"}]
