@@ -25,7 +25,8 @@ from mlrl_learners.actors.match import MatchActor
 from mlrl_learners.bench.exact_policies import has_exact_measure, nash_conv_of
 from mlrl_learners.bench.plan import ActorSource
 from mlrl_learners.bench.suite import Entry, Suite
-from mlrl_learners.bench.suite_run import PlayedEntry, RunSettings, SuiteFolder, play_suite
+from mlrl_learners.bench.suite_folder import SuiteFolder
+from mlrl_learners.bench.suite_run import PlayedEntry, RunSettings, play_suite
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.figures.bootstrap import LEVEL, RESAMPLES
 from mlrl_learners.figures.elo import elo_ratings
@@ -70,7 +71,7 @@ def crossplay(
     Raises:
         ConfigError: If there are fewer than two actors, two of the same name, or fewer than two
             agents; or if an actor does not fit the environment.
-        RunDirError: If the folder cannot be written.
+        RunDirError: If another run holds the folder, or it cannot be written.
     """
     _check_names([source.name for source in sources])
     env = suite.entries[0].make_env()
@@ -82,11 +83,13 @@ def crossplay(
         exact = _nash_convs(sources, cache, env, suite) if has_exact_measure(env) else {}
     finally:
         env.close()
-    stored = SuiteFolder(folder)
-    played = {
-        match: play_suite(suite, _MatchSource(match, agents, sources, cache), stored, settings)[0]
-        for match in matches_of(len(sources), len(agents))
-    }
+    with SuiteFolder(folder) as stored:
+        played = {
+            match: play_suite(suite, _MatchSource(match, agents, sources, cache), stored, settings)[
+                0
+            ]
+            for match in matches_of(len(sources), len(agents))
+        }
     return _result(suite, [source.name for source in sources], agents, played, exact, settings)
 
 

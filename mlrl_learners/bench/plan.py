@@ -1,8 +1,9 @@
 """Episodes that a suite asks for, each identified by a content hash.
 
 The hash covers the name of the entry, the content of the task, the options of the environment, the
-actor and its sampling. An episode that is stored under its hash is not played again; a change of
-task, actor or budget gives another hash.
+fingerprint of the scorer, the actor and its sampling. An episode that is stored under its hash is
+not played again; a change of task, scorer, actor or budget gives another hash, so that one result
+has one scorer.
 """
 
 import hashlib
@@ -124,6 +125,7 @@ def _units(
         "entry": entry.name,
         "env": entry.env,
         "options": entry.env_options,
+        "scorer": mlrl_envs.fingerprint(env).get("scorer", ""),
         "actor": dict(identity),
         "tokens": entry.budget.tokens,
         "explore": explore,

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlrl_learners.bench.measures import SuiteMeasures
 from mlrl_learners.bench.schemas import check_result
 from mlrl_learners.bench.suite import Suite
 from mlrl_learners.bench.suite_run import PlayedEntry, RunSettings
@@ -48,7 +49,7 @@ def write_result(
     played: Sequence[PlayedEntry],
     settings: RunSettings,
     *,
-    measures: Mapping[str, Result] | None = None,
+    measures: SuiteMeasures | None = None,
 ) -> dict[str, Any]:
     """Write a result and its transcripts, and return the result.
 
@@ -58,21 +59,22 @@ def write_result(
         actor: Description of the actor, JSON values with at least a `name`.
         played: Its episodes, entry by entry.
         settings: Settings of the run.
-        measures: Measures of games by name of the entry, see `mlrl_learners.bench.measures`.
+        measures: Measures of its games; a result without all that was asked for is not complete.
 
     Raises:
         RunDirError: If a file cannot be written.
     """
-    entries = [_entry_result(each, (measures or {}).get(each.entry.name)) for each in played]
+    measures = measures or SuiteMeasures({}, {})
+    entries = [_entry_result(each, measures.of_entry.get(each.entry.name)) for each in played]
     figures = [figures_of(each.episodes) for each in played]
     result = {
         "format": FORMAT,
         "suite": {**suite.as_dict(), "hash": suite.hash},
         "actor": dict(actor),
-        "complete": all(each.missing == 0 for each in played),
+        "complete": all(each.missing == 0 for each in played) and not measures.failures,
         "overall": overall_of(figures),
         "entries": [{**e, **f} for e, f in zip(entries, figures, strict=True)],
-        "failures": _failures(played),
+        "failures": _failures(played, measures),
         "settings": {"explore": settings.explore, "batch_size": settings.batch_size},
         "provenance": _provenance(),
     }
@@ -255,11 +257,14 @@ def _pooled(by_task: Mapping[str, Mapping[str, Sequence[float]]]) -> list[list[f
     return [[v for values in by_seed.values() for v in values] for by_seed in by_task.values()]
 
 
-def _failures(played: Sequence[PlayedEntry]) -> list[dict[str, Any]]:
-    """Return the number of episodes lost to each kind of error, with its last message."""
+def _failures(played: Sequence[PlayedEntry], measures: SuiteMeasures) -> list[dict[str, Any]]:
+    """Return the number of episodes lost to each kind of error, with its last message.
+
+    Episodes of measures count, and so does a batch of questions.
+    """
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     for each in played:
-        for failure in each.failures:
+        for failure in (*each.failures, *measures.failures.get(each.entry.name, ())):
             found[each.entry.name, failure.error].append(failure.message)
     return [
         {"entry": entry, "error": error, "episodes": len(messages), "message": messages[-1]}

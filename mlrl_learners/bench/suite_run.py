@@ -1,7 +1,6 @@
-"""Playing of a suite into a resumable folder.
+"""Playing of a suite into a resumable folder (`mlrl_learners.bench.suite_folder`).
 
-`episodes.jsonl` has one line per episode, `failures.jsonl` one line per attempt that infrastructure
-broke. A batch always holds the same episodes and samples from its own seed. An interrupted batch is
+A batch always holds the same episodes and samples from its own seed. An interrupted batch is
 played again and only its missing episodes are written, so that with an actor that can be seeded an
 interruption does not change the folder. A failed episode is retried at once, up to `attempts`
 times, and again whenever the run is resumed; it is never scored.
@@ -14,22 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from mlrl_learners.bench.plan import ActorSource, Batch, Unit, plan_entry
+from mlrl_learners.bench.plan import ActorSource, Batch, plan_entry
 from mlrl_learners.bench.suite import Entry, Suite
-from mlrl_learners.errors import ConfigError, NoReferenceError
-from mlrl_learners.loggers import JsonlFile
+from mlrl_learners.bench.suite_folder import SuiteFolder
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.play.jobs import play_jobs, sampling_from
 from mlrl_learners.progress import progress_bar
-from mlrl_learners.runs.files import EPISODES_FILE, FAILURES_FILE
-from mlrl_learners.runs.labels import attempt_record, key_of, suite_labels
-from mlrl_learners.runs.records import episode_record
-from mlrl_learners.runs.stored import StoredFailure, decode_failure
+from mlrl_learners.runs.stored import StoredFailure
 from mlrl_learners.seeding import derive_seed
-from mlrl_learners.types import Actor, Episode, FailedEpisode
+from mlrl_learners.types import Actor
 
-__all__ = ["PlayedEntry", "RunSettings", "SuiteFolder", "play_suite"]
-
-NO_REFERENCE = NoReferenceError.__name__
+__all__ = ["PlayedEntry", "RunSettings", "play_suite"]
 
 
 @dataclass(frozen=True)
@@ -87,72 +81,28 @@ class PlayedEntry:
         return self.planned - len(self.episodes) - self.left_out
 
 
-class SuiteFolder:
-    """Records of a run's folder, by the key of their unit.
-
-    Args:
-        path: The folder; created with its first record.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._episodes = JsonlFile(path / EPISODES_FILE)
-        self._failures = JsonlFile(path / FAILURES_FILE)
-        self.episodes: dict[str, dict[str, Any]] = {}
-        self.failures: dict[str, StoredFailure] = {}
-        for record in self._episodes.records():
-            self.episodes.setdefault(key_of(record), record)
-        for record in self._failures.records():
-            self.failures[key_of(record)] = decode_failure(record)
-
-    def add(self, unit: Unit, outcome: Episode | FailedEpisode, **labels: object) -> None:
-        """Write an outcome, unless its episode is already in the folder."""
-        if unit.key in self.episodes:
-            return
-        named = suite_labels(
-            unit.key,
-            unit.entry,
-            unit.suite_seed,
-            task_index=unit.job.options.get("task_index"),
-            **labels,
-        )
-        if isinstance(outcome, Episode):
-            record = episode_record(outcome, **named)
-            self._episodes.append(record)
-            self.episodes[unit.key] = record
-            return
-        record = attempt_record(outcome, self.tries(unit) + 1, **named)
-        self._failures.append(record)
-        self.failures[unit.key] = decode_failure(record)
-
-    def tries(self, unit: Unit) -> int:
-        """Return how often a unit has failed."""
-        failure = self.failures.get(unit.key)
-        return 0 if failure is None else failure.tries
-
-    def is_left_out(self, unit: Unit) -> bool:
-        """Return whether a unit failed because its task has no reference."""
-        failure = self.failures.get(unit.key)
-        return failure is not None and failure.error == NO_REFERENCE
-
-    def missing(self, units: Sequence[Unit]) -> list[Unit]:
-        """Return the units that are neither played nor left out."""
-        return [u for u in units if u.key not in self.episodes and not self.is_left_out(u)]
-
-
 def play_suite(
     suite: Suite, source: ActorSource, folder: Path | SuiteFolder, settings: RunSettings
 ) -> list[PlayedEntry]:
     """Play the missing episodes of a suite and return all episodes of the folder.
 
-    Every environment is made before any episode is played. If all episodes of a batch fail, the
+    Every episode is planned before the folder is made. If all episodes of a batch fail, the
     rest of that entry is skipped.
+
+    Args:
+        suite: The suite.
+        source: Makes the actor.
+        folder: Folder of the run. A `SuiteFolder` stays locked until its own context ends.
+        settings: Settings of the run.
 
     Raises:
         ConfigError: If an entry cannot be made, or an actor does not fit it.
-        RunDirError: If the folder cannot be written.
+        RunDirError: If another run holds the folder, or it cannot be written.
     """
+    if isinstance(folder, Path):
+        with SuiteFolder(folder) as stored:
+            return play_suite(suite, source, stored, settings)
     envs = [entry.make_env() for entry in suite.entries]
-    stored = SuiteFolder(folder) if isinstance(folder, Path) else folder
     try:
         plans = [
             plan_entry(
@@ -165,10 +115,11 @@ def play_suite(
             )
             for entry, env in zip(suite.entries, envs, strict=True)
         ]
+        folder.open()
         for entry, env, plan in zip(suite.entries, envs, plans, strict=True):
-            _play_entry(entry, env, plan, source, stored, settings)
+            _play_entry(entry, env, plan, source, folder, settings)
         return [
-            _played(entry, env, plan, stored)
+            _played(entry, env, plan, folder)
             for entry, env, plan in zip(suite.entries, envs, plans, strict=True)
         ]
     finally:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_learners.bench.compare import compare
-from mlrl_learners.bench.measures import measure_suite
+from mlrl_learners.bench.measures import SuiteMeasures, measure_suite
 from mlrl_learners.bench.results import read_result, write_result
 from mlrl_learners.bench.suite import Suite, load_suite, suite_files
+from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli import bench_crossplay
 from mlrl_learners.cli.bench_actors import NamedActor
@@ -110,32 +111,38 @@ def _run_suite(suite: Suite, actor: NamedActor, arguments: argparse.Namespace) -
     )
     slug = re.sub(r"[^\w.+-]+", "-", actor.name).strip("-")
     folder = arguments.run_dir or Path("runs") / "bench" / f"{suite.name}-v{suite.version}" / slug
-    played = play_suite(suite, actor, folder, settings)
-    measures = {}
-    if arguments.measures:
-        measures = measure_suite(suite, actor, played, folder, settings)
-    described = {**actor.describe(suite.seeds), "note": arguments.note}
+    path = arguments.out or folder / RESULT_FILE
+    with SuiteFolder(folder) as held:
+        played = play_suite(suite, actor, held, settings)
+        measures = None
+        if arguments.measures:
+            measures = measure_suite(suite, actor, played, folder, settings)
+        described = {**actor.describe(suite.seeds), "note": arguments.note}
+        result = write_result(path, suite, described, played, settings, measures=measures)
     if "token_budget" in described:
         print(
             f"mlrl: the learner of {actor.name} takes no max_new_tokens: its answers are not "
             "limited to the tokens of the suite",
             file=sys.stderr,
         )
-    path = arguments.out or folder / RESULT_FILE
-    result = write_result(path, suite, described, played, settings, measures=measures)
     if arguments.json:
         print_json(result)
     else:
         _print(result, path)
     if result["complete"]:
         return 0
-    missing = sum(entry["missing"] for entry in result["entries"])
-    cause = f": {result['failures'][0]['message']}" if result["failures"] else ""
-    print(
-        f"mlrl: {missing} episodes are missing{cause}; run the same command again to play them",
-        file=sys.stderr,
-    )
+    print(f"mlrl: {_missing(result, measures)}; run the same command again", file=sys.stderr)
     return 1
+
+
+def _missing(result: Mapping[str, Any], measures: SuiteMeasures | None) -> str:
+    """Return what an incomplete result lacks, and why."""
+    episodes = sum(entry["missing"] for entry in result["entries"])
+    lacking = [f"{episodes} episodes"] if episodes else []
+    if measures is not None and measures.failures:
+        lacking.append(f"measures of {', '.join(measures.failures)}")
+    cause = f": {result['failures'][0]['message']}" if result["failures"] else ""
+    return f"{' and '.join(lacking)} are missing{cause}"
 
 
 def _samplers(

@@ -22,32 +22,7 @@ from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli import main
 from mlrl_learners.testing import ScriptedActor
 from mlrl_learners.types import Completion
-
-GAMES = {
-    "mlrl/kuhn-v0": {},
-    "mlrl/nim-v0": {"max_pile": 1, "num_piles": 2},
-    "mlrl/matrix-v0": {"rounds": 2},
-    "mlrl/connect-four-v0": {"rows": 4, "columns": 5, "connect": 3},
-    "mlrl/hanabi-v0": {"variant": "small"},
-}
-
-
-def suite(*env_ids, seeds=(0,)):
-    entries = [
-        {"env": env_id, "split": "sample", "tasks": 2, "options": GAMES[env_id]}
-        for env_id in env_ids
-    ]
-    budget = {"turns": None, "tokens": 8}
-    return suite_of(
-        {
-            "name": "mine",
-            "version": 0,
-            "summary": "games",
-            "seeds": list(seeds),
-            "budget": budget,
-            "entries": entries,
-        }
-    )
+from tests.mlrl_learners.bench.games_suite import suite
 
 
 def measured(source, folder, *env_ids, seeds=(0,)):
@@ -58,7 +33,17 @@ def measured(source, folder, *env_ids, seeds=(0,)):
 
 def figures(source, folder, env_id, **options):
     *_, found = measured(source, folder, env_id, **options)
-    return found[f"{env_id}:sample"]["figures"]
+    assert found.failures == {}
+    return found.of_entry[f"{env_id}:sample"]["figures"]
+
+
+def test_a_file_of_measures_is_left_alone_by_a_run_that_adds_nothing(make_source, tmp_path):
+    measured(make_source(), tmp_path, "mlrl/kuhn-v0")
+    with (tmp_path / MEASURES_FILE).open("a") as file:
+        file.write('{"key": "torn')
+    before = (tmp_path / MEASURES_FILE).read_text()
+    measured(make_source(), tmp_path, "mlrl/kuhn-v0")
+    assert (tmp_path / MEASURES_FILE).read_text() == before
 
 
 def test_illegal_answers_have_the_nash_conv_of_uniform_play(make_source, tmp_path):
@@ -101,7 +86,7 @@ def test_a_team_game_has_its_score(make_source, tmp_path):
 def test_other_environments_have_no_measures(make_source, tmp_path, two_environments):
     source, asked = make_source(), suite_of(two_environments)
     played = play_suite(asked, source, tmp_path, RunSettings())
-    assert measure_suite(asked, source, played, tmp_path, RunSettings()) == {}
+    assert measure_suite(asked, source, played, tmp_path, RunSettings()).of_entry == {}
 
 
 def test_a_resumed_run_does_not_ask_again(make_source, tmp_path):
@@ -211,7 +196,7 @@ def test_figures_follow_from_the_stored_actions(make_source, tmp_path):
     asked, played, found = measured(make_source(answer="?"), tmp_path, "mlrl/matrix-v0")
     env = asked.entries[0].make_env()
     again = episode_measures(env, played[0].episodes)
-    assert again.items() <= found["mlrl/matrix-v0:sample"]["figures"].items()
+    assert again.items() <= found.of_entry["mlrl/matrix-v0:sample"]["figures"].items()
 
 
 def test_the_command_prints_measures_unless_told_otherwise(tmp_path, capsys, quick):

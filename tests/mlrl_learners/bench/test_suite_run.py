@@ -7,8 +7,10 @@ import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_learners.actors import RandomActor
 from mlrl_learners.bench.suite import suite_of
+from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
-from mlrl_learners.errors import ConfigError
+from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.runs import lock
 from mlrl_learners.runs.files import EPISODES_FILE, FAILURES_FILE
 
 pytestmark = pytest.mark.usefixtures("addition_env")
@@ -150,6 +152,33 @@ def test_content_of_a_task_is_part_of_its_key(tmp_path, make_source, monkeypatch
     eval_suite = suite_of({**suite.as_dict(), "entries": [{**entry, "split": "eval"}]})
     (second,) = play_suite(eval_suite, make_source(), tmp_path, RunSettings())
     assert first.episodes[0]["key"] != second.episodes[0]["key"]
+
+
+def test_a_change_of_the_scorer_is_played_again(make_source, tmp_path, monkeypatch):
+    entry = {"env": "mlrl/story-v1", "split": "sample", "tasks": 2}
+    suite = suite_of({"name": "s", "version": 0, "summary": "", "seeds": [0], "entries": [entry]})
+    (old,) = play_suite(suite, make_source(), tmp_path, RunSettings())
+    hashes = {**old.hashes, "scorer": "0" * 64}
+    monkeypatch.setattr(mlrl_envs, "fingerprint", lambda env: hashes)
+    (new,) = play_suite(suite, make_source(), tmp_path, RunSettings())
+    assert [episode["scorer"] for episode in new.episodes] == ["0" * 64] * 2
+    assert len(lines(tmp_path / EPISODES_FILE)) == 4
+
+
+def test_a_folder_that_another_run_plays_into_is_refused(suite, source, tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "SECONDS", 0.0)
+    with SuiteFolder(tmp_path) as held:
+        play_suite(suite, source, held, RunSettings())
+        with pytest.raises(RunDirError, match="is written by another run"):
+            play_suite(suite, source, tmp_path, RunSettings())
+    assert play_suite(suite, source, tmp_path, RunSettings())[0].missing == 0
+
+
+def test_a_suite_that_cannot_be_made_leaves_no_folder(make_suite, source, tmp_path):
+    suite = make_suite(budget=OWN_TURNS, options={"nonsense": 1})
+    with SuiteFolder(tmp_path / "run") as folder, pytest.raises(ConfigError, match="nonsense"):
+        play_suite(suite, source, folder, RunSettings())
+    assert not (tmp_path / "run").exists()
 
 
 def test_settings_are_checked():

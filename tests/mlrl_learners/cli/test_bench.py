@@ -6,6 +6,7 @@ pytest.importorskip("scipy")
 pytest.importorskip("jsonschema")
 
 from mlrl_learners.cli import main
+from mlrl_learners.runs import lock
 from mlrl_learners.runs.files import EPISODES_FILE
 from tests.mlrl_learners.cli.bench_runs import SUITE, bench
 
@@ -85,6 +86,36 @@ def test_endpoint_that_fails_is_no_zero_and_is_redone(suite, tmp_path, capsys, c
     mended = json.loads(capsys.readouterr().out)
     assert mended["complete"]
     assert mended["failures"] == []
+
+
+def test_a_game_whose_measures_fail_is_not_complete_and_is_measured_on_resume(
+    tmp_path, capsys, chat_server
+):
+    suite = tmp_path / "games.yaml"
+    suite.write_text(
+        "name: two\nversion: 0\nsummary: s\nseeds: [0]\nbudget: {turns: null, tokens: 4}\n"
+        "entries:\n  - {env: mlrl/kuhn-v0, split: sample, tasks: 2}\n"
+    )
+    actor, good = f"endpoint:some-model@{chat_server.url}", chat_server.answer
+    words = ["--learner.max_retries", "0", "--json"]
+    assert bench(str(suite), actor, tmp_path / "run", "--no-measures", *words) == 0
+    chat_server.answer = lambda request: (500, {"error": {"message": "overloaded"}})
+    assert bench(str(suite), actor, tmp_path / "run", *words) == 1
+    err = capsys.readouterr().err
+    assert "mlrl: measures of mlrl/kuhn-v0:sample are missing: measures: " in err
+    chat_server.answer = good
+    assert bench(str(suite), actor, tmp_path / "run", *words) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["complete"]
+    assert "nash_conv" in result["entries"][0]["measures"]["figures"]
+
+
+def test_a_second_run_in_the_folder_of_a_run_is_one_line(suite, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(lock, "SECONDS", 0.0)
+    with lock.hold_folder(tmp_path / "run"):
+        assert bench(suite, "random", tmp_path / "run") == 2
+    assert "is written by another run that has not ended" in capsys.readouterr().err
+    assert bench(suite, "random", tmp_path / "run") == 0
 
 
 def test_server_that_is_down_ends_soon(suite, tmp_path, capsys, dead_url):
