@@ -19,10 +19,9 @@ from mlrl_learners.bench.leaderboard.rows import (
     WHOLE,
     LeaderboardGroup,
     LeaderboardRow,
-    ResultSource,
     groups_of,
-    read_sources,
 )
+from mlrl_learners.bench.leaderboard.sources import ResultSource, read_sources
 from mlrl_learners.bench.results import read_transcripts
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.report.html import clean, without_overrides
@@ -42,7 +41,8 @@ def build(results: Path) -> Pages:
     """Return every page by its path.
 
     Raises:
-        ConfigError: If there is no result, or one is invalid or lacks its transcripts.
+        ConfigError: If there is no result, one is invalid or lacks its transcripts, or two of a
+            suite were not played alike.
         MissingPackageError: If `jinja2` is missing.
     """
     sources = read_sources(results)
@@ -184,11 +184,13 @@ def _figure(row: LeaderboardRow, name: str) -> str:
 
 
 def _mean_cell(cell: Cell) -> str:
-    """Return a mean with half of its interval, in bold if it is the best of its column."""
+    """Return a mean with half of its interval, in bold if it is the best complete one."""
     row = cell.row
     mean = f"{row.mean:.3f}"
     if row.interval is not None:
         mean += f" ± {(row.interval[1] - row.interval[0]) / 2:.3f}"
+    if not row.is_complete:
+        mean += " (incomplete)"
     return f"**{mean}**" if cell.is_best else mean
 
 

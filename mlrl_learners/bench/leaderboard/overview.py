@@ -16,8 +16,9 @@ class Cell:
 
     Attributes:
         row: The result.
-        shade: Its place between 0 and the best result that is no bound, in [0, 4].
-        is_best: Whether no other actor earned more; bounds do not count.
+        shade: Its place between 0 and the best complete result that is no bound, in [0, 4].
+        is_best: Whether it is complete and no other actor earned more; bounds and incomplete
+            results do not count.
     """
 
     row: LeaderboardRow
@@ -35,11 +36,11 @@ def overview_rows(groups: Sequence[LeaderboardGroup]) -> Mapping[str, Mapping[st
     """Return actor -> slug of a group -> its cell: trained actors, then others, then bounds."""
     found: dict[str, dict[str, Cell]] = {}
     for group in overview_columns(groups):
-        best = max((row.mean for row in group.rows if not row.bound), default=0.0)
+        best = max((row.mean for row in _judged(group)), default=0.0)
         for row in group.rows:
             share = row.mean / best if best > 0 else 0.0
             shade = 0 if row.bound else max(0, min(_SHADES, int(share * _SHADES)))
-            is_best = not row.bound and row.mean == best > 0
+            is_best = row in _judged(group) and row.mean == best > 0
             found.setdefault(row.actor, {})[group.slug] = Cell(row, shade, is_best)
 
     def place(actor: str) -> tuple[bool, bool, float]:
@@ -51,20 +52,46 @@ def overview_rows(groups: Sequence[LeaderboardGroup]) -> Mapping[str, Mapping[st
 
 
 def main_result(groups: Sequence[LeaderboardGroup]) -> str | None:
-    """Return a sentence on the entry in which training gains most; None without trained actors."""
-    pairs = []
-    for group in groups:
-        trained = max((row for row in group.rows if row.is_trained), key=_mean, default=None)
-        rivals = [row for row in group.rows if not (row.is_trained or row.bound)]
-        if group.entry != WHOLE and trained is not None and rivals:
-            pairs.append((trained, max(rivals, key=_mean), group.entry))
-    if not pairs:
+    """Return a sentence on the entry in which training gains most; None without trained actors.
+
+    It compares the best of the trained actors with the best of the others, says of how many each is
+    the best, and takes complete results only.
+    """
+    compared = [_Compared.of(group) for group in groups if group.entry != WHOLE]
+    compared = [each for each in compared if each.trained and each.others]
+    if not compared:
         return None
-    ours, rival, entry = max(pairs, key=lambda pair: pair[0].mean - pair[1].mean)
-    return (
-        f"{_method(ours)} earns {_figure(ours)} on {entry}, "
-        f"the best untrained team ({rival.actor}) {_figure(rival)}{_overlap(ours, rival)}."
+    most = max(compared, key=lambda each: each.trained[0].mean - each.others[0].mean)
+    place = (
+        f"where training gains most of {len(compared)} environments"
+        if len(compared) > 1
+        else "the only environment with results of trained and untrained teams"
     )
+    ours, other = most.trained[0], most.others[0]
+    return (
+        f"On {most.entry}, {place}, {_named(most.trained, 'trained')} earns {_figure(ours)}, "
+        f"and {_named(most.others, 'untrained')} {_figure(other)}{_overlap(ours, other)}."
+    )
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The complete results of a group that are no bounds, in descending order of the mean."""
+
+    entry: str
+    trained: Sequence[LeaderboardRow]
+    others: Sequence[LeaderboardRow]
+
+    @classmethod
+    def of(cls, group: LeaderboardGroup) -> "_Compared":
+        rows = sorted(_judged(group), key=lambda row: -row.mean)
+        trained = [row for row in rows if row.is_trained]
+        return cls(group.entry, trained, [row for row in rows if not row.is_trained])
+
+
+def _judged(group: LeaderboardGroup) -> list[LeaderboardRow]:
+    """Return the rows among which one is the best."""
+    return [row for row in group.rows if row.is_complete and not row.bound]
 
 
 def _overlap(one: LeaderboardRow, other: LeaderboardRow) -> str:
@@ -75,17 +102,17 @@ def _overlap(one: LeaderboardRow, other: LeaderboardRow) -> str:
     return "; the intervals overlap" if overlaps else ""
 
 
-def _method(row: LeaderboardRow) -> str:
-    """Return how a sentence begins that is about a trained team."""
-    method = row.actor.removeprefix("trained: ")
-    return f"A team trained with {method}"
+def _named(rows: Sequence[LeaderboardRow], kind: str) -> str:
+    """Return how a sentence names the best of some rows, the first."""
+    name = rows[0].actor.removeprefix("trained: ")
+    return (
+        f"the {kind} team {name}"
+        if len(rows) == 1
+        else f"the best of {len(rows)} {kind} teams, {name},"
+    )
 
 
 def _figure(row: LeaderboardRow) -> str:
     if row.interval is None:
         return f"{row.mean:.3f}"
     return f"{row.mean:.3f} (95 %: {row.interval[0]:.3f} to {row.interval[1]:.3f})"
-
-
-def _mean(row: LeaderboardRow) -> float:
-    return row.mean

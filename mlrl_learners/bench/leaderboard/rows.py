@@ -1,44 +1,20 @@
-"""Rows of the leaderboard, grouped by suite and entry."""
+"""Rows of the leaderboard, grouped by suite and entry.
 
-from collections.abc import Mapping, Sequence
+A group has one row per actor: of several results the fullest, the one with the most episodes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from mlrl_learners.bench.results import read_result
-from mlrl_learners.errors import ConfigError
+from mlrl_learners.bench.leaderboard.sources import ResultSource, label_of
 
-__all__ = [
-    "WHOLE",
-    "LeaderboardGroup",
-    "LeaderboardRow",
-    "ResultSource",
-    "groups_of",
-    "read_sources",
-]
+__all__ = ["WHOLE", "LeaderboardGroup", "LeaderboardRow", "groups_of"]
 
 WHOLE = "whole suite"
 Interval = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class ResultSource:
-    """A result file.
-
-    Attributes:
-        path: Path relative to the folder of results, with slashes.
-        file: Absolute or working-directory path.
-        result: Content.
-    """
-
-    path: str
-    file: Path
-    result: Mapping[str, Any]
-
-    @property
-    def slug(self) -> str:
-        """The path with `--` for slashes, for names of files."""
-        return self.path.removesuffix(".json").replace("/", "--")
+Played = tuple[ResultSource, Mapping[str, Any]]
+"""A result, and its figures of one group."""
 
 
 @dataclass(frozen=True)
@@ -121,48 +97,11 @@ class LeaderboardGroup:
         return "-".join(filter(None, words.split("-")))
 
 
-def read_sources(folder: Path) -> list[ResultSource]:
-    """Read every result below a folder, in the order of their paths.
-
-    Raises:
-        ConfigError: If there is none, a file is not a result, two results of a suite have the same
-            actor, or two results of a suite differ in the data or budget of an entry.
-    """
-    files = sorted(folder.rglob("*.json")) if folder.is_dir() else []
-    if not files:
-        raise ConfigError(f"no results below {str(folder)!r}: mlrl bench run --out writes one")
-    sources = [ResultSource(f.relative_to(folder).as_posix(), f, read_result(f)) for f in files]
-    seen: dict[tuple[str, str, str], str] = {}
-    for source in sources:
-        suite = source.result["suite"]
-        key = (_label(suite), suite["hash"], source.result["actor"]["name"])
-        if key in seen:
-            raise ConfigError(f"{source.path} and {seen[key]} are of one actor, {key[2]}: name one")
-        seen[key] = source.path
-    _check_alike(sources)
-    return sources
-
-
-def _check_alike(sources: Sequence[ResultSource]) -> None:
-    """Raise an error if two results of a suite differ in the data or budget of an entry."""
-    first: dict[tuple[str, str], tuple[str, Mapping[str, Any]]] = {}
-    for source in sources:
-        for entry in source.result["entries"]:
-            label = _label(source.result["suite"])
-            path, known = first.setdefault((label, entry["name"]), (source.path, entry))
-            for key in ("env", "split", "budget", "options", "data"):
-                if entry[key] != known[key]:
-                    raise ConfigError(
-                        f"{label}, {entry['name']}: {source.path} has another {key} than {path}; "
-                        "another suite needs another name or version"
-                    )
-
-
 def groups_of(sources: Sequence[ResultSource]) -> list[LeaderboardGroup]:
     """Return every group that has a row, ordered by the name of the suite."""
     suites: dict[str, list[ResultSource]] = {}
     for source in sources:
-        suites.setdefault(_label(source.result["suite"]), []).append(source)
+        suites.setdefault(label_of(source.result["suite"]), []).append(source)
     return [
         group for label in sorted(suites) for group in _groups(label, suites[label]) if group.rows
     ]
@@ -182,29 +121,54 @@ def _groups(label: str, sources: Sequence[ResultSource]) -> list[LeaderboardGrou
     groups: list[LeaderboardGroup] = []
     shown: set[str] = set()  # paths of the results in the table of the whole suite
     if len(entries) > 1:
-        rows = [_row(source, source.result["overall"]) for source in whole]
+        rows, absent = _rows([(source, source.result["overall"]) for source in whole])
         shown = {row.path for row in rows}
-        absent = [
-            f"{s.result['actor']['name']}: {len(_scored(s))} of {len(scored)} environments"
+        partial = {
+            s: f"{len(_scored(s))} of {len(scored)} environments"
             for s in sources
             if s not in whole and _scored(s)
-        ]
+        }
+        absent += _absent(partial, rows)
         note = f"{len(scored)} environments of the same weight · {_count(seeds, 'seed')}"
-        groups.append(
-            LeaderboardGroup(label, summary, WHOLE, note, _best_first(rows), tuple(sorted(absent)))
-        )
+        groups.append(LeaderboardGroup(label, summary, WHOLE, note, rows, tuple(sorted(absent))))
     for name, entry in entries.items():
         found = [(s, e) for s in sources for e in s.result["entries"] if e["name"] == name]
-        rows = [_row(source, each) for source, each in found if each["episodes"]]
-        absent = sorted(
-            f"{s.result['actor']['name']}: {_why_absent(e)}" for s, e in found if not e["episodes"]
-        )
+        rows, absent = _rows([(source, each) for source, each in found if each["episodes"]])
+        absent += _absent({s: _why_absent(e) for s, e in found if not e["episodes"]}, rows)
         note = f"{_budget(entry)} · {_count(seeds, 'seed')}"
         is_main = not shown or any(row.is_trained and row.path not in shown for row in rows)
         groups.append(
-            LeaderboardGroup(label, summary, name, note, _best_first(rows), tuple(absent), is_main)
+            LeaderboardGroup(label, summary, name, note, rows, tuple(sorted(absent)), is_main)
         )
     return groups
+
+
+def _rows(played: Sequence[Played]) -> tuple[tuple[LeaderboardRow, ...], list[str]]:
+    """Return a row for the fullest result of each actor, the best first, and what is left out."""
+    fullest: dict[str, Played] = {}
+    for source, figures in sorted(played, key=_fullness, reverse=True):
+        fullest.setdefault(source.actor, (source, figures))
+    rows = [_row(source, figures) for source, figures in fullest.values()]
+    less = [source for source, _ in played if source is not fullest[source.actor][0]]
+    return _best_first(rows), [_left_out(source) for source in less]
+
+
+def _fullness(played: Played) -> tuple[int, int, bool]:
+    source, figures = played
+    return figures["episodes"], len(source.result["entries"]), source.result["complete"]
+
+
+def _absent(why: Mapping[ResultSource, str], rows: Sequence[LeaderboardRow]) -> list[str]:
+    """Return a note for each result without a row."""
+    there = {row.actor for row in rows}
+    return [
+        _left_out(source) if source.actor in there else f"{source.actor}: {reason}"
+        for source, reason in why.items()
+    ]
+
+
+def _left_out(source: ResultSource) -> str:
+    return f"{source.actor}: {source.path}, another result of it is fuller"
 
 
 def _why_absent(entry: Mapping[str, Any]) -> str:
@@ -225,7 +189,7 @@ def _row(source: ResultSource, figures: Mapping[str, Any]) -> LeaderboardRow:
     result, played = source.result, figures["episodes"]
     is_counted = figures["tokens"] + figures["prompt_tokens"] > 0
     return LeaderboardRow(
-        actor=result["actor"]["name"],
+        actor=source.actor,
         detail=_detail(result["actor"]),
         mean=figures["mean"],
         interval=_interval(figures["interval"]),
@@ -257,20 +221,33 @@ def _interval(value: Sequence[float] | None) -> Interval | None:
 
 def _detail(actor: Mapping[str, Any]) -> str:
     parts = [actor["base"] if actor["way"] == "plain" else f"{actor['way']} of {actor['base']}"]
-    trained = actor.get("trained", [])
-    if trained:
-        first = trained[0]
-        parts = [str(first["model"])]
-        runs = _count(len(trained), "run")
-        parts.append(
-            f"trained by {first['learner']} on {first['env']} "
-            f"({first['options'].get('split', 'train')}), "
-            f"{_count(first['iterations'], 'iteration')} of "
-            f"{_count(first['tasks_per_iteration'], 'task')}, {runs}"
-        )
+    if actor.get("trained"):
+        parts = _training(actor["trained"])
     if actor.get("note"):
         parts.append(str(actor["note"]))
     return " · ".join(parts)
+
+
+def _training(runs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the models of training runs, and how these trained; unequal numbers are a range."""
+    place = _each(f"{run['env']} ({run['options'].get('split', 'train')})" for run in runs)
+    iterations, tasks = (
+        _count_range([run[key] for run in runs], noun)
+        for key, noun in (("iterations", "iteration"), ("tasks_per_iteration", "task"))
+    )
+    learner, number = _each(run["learner"] for run in runs), _count(len(runs), "run")
+    training = f"trained by {learner} on {place}, {iterations} of {tasks}, {number}"
+    return [_each(run["model"] for run in runs), training]
+
+
+def _each(values: Iterable[object]) -> str:
+    """Return the distinct values, in order."""
+    return " and ".join(dict.fromkeys(map(str, values)))
+
+
+def _count_range(numbers: Sequence[int], noun: str) -> str:
+    low, high = min(numbers), max(numbers)
+    return _count(high, noun) if low == high else f"{low} to {high} {noun}s"
 
 
 def _budget(entry: Mapping[str, Any]) -> str:
@@ -286,7 +263,3 @@ def _budget(entry: Mapping[str, Any]) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _label(suite: Mapping[str, Any]) -> str:
-    return f"{suite['name']} v{suite['version']}"

@@ -1,6 +1,5 @@
 import json
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ pytest.importorskip("jinja2")
 
 from mlrl_learners.bench.leaderboard import build, stale, write
 from mlrl_learners.bench.leaderboard.build import UNKNOWN
-from mlrl_learners.bench.leaderboard.overview import main_result, overview_rows
-from mlrl_learners.bench.leaderboard.rows import LeaderboardGroup, LeaderboardRow
 from mlrl_learners.bench.results import read_result, read_transcripts, save_result
 from mlrl_learners.errors import ConfigError
 
@@ -107,31 +104,6 @@ def test_partial_results_are_not_compared_as_a_whole(add_result, two_environment
     assert "[some]" in story
 
 
-def test_the_main_result_sets_the_best_trained_actor_beside_the_best_other_team():
-    def row(actor, mean, **more):
-        return LeaderboardRow(actor, "", mean, (mean, mean), mean, None, 0.0, 1, None, None, 0.0,
-                              "", "", "", is_complete=True, **more)  # fmt: skip
-
-    rows = (
-        row("oracle", 1.0, bound="reference"),
-        row("trained: a", 0.5, is_trained=True),
-        row("trained: b", 0.4, is_trained=True),
-        row("team", 0.3),
-    )
-    group = LeaderboardGroup("s v1", "", "env:eval", "", rows)
-    said = main_result([group])
-    assert said.startswith("A team trained with a earns 0.500 (95 %: 0.500 to 0.500) on env:eval")
-    assert said.endswith("team (team) 0.300 (95 %: 0.300 to 0.300).")
-    wide = replace(rows[3], interval=(0.2, 0.5))
-    assert main_result([replace(group, rows=(rows[1], wide))]).endswith("the intervals overlap.")
-    assert main_result([replace(group, rows=rows[3:])]) is None
-    cells = overview_rows([group])
-    assert list(cells) == ["trained: a", "trained: b", "team", "oracle"]
-    assert [cell.is_best for row in cells.values() for cell in row.values()] == [
-        True, False, False, False,
-    ]  # fmt: skip
-
-
 def test_best_mean_comes_first(add_result, tmp_path):
     add_result("worse", "")
     add_result("better", "The answer is 4.")
@@ -142,24 +114,6 @@ def test_best_mean_comes_first(add_result, tmp_path):
     save_result(path, {**result}, read_transcripts(path, result))
     text = build(tmp_path / "results")["LEADERBOARD.md"].split("### ")[2]
     assert text.index("[best]") < text.index("[worse]")
-
-
-def test_one_actor_has_one_result_a_suite(add_result, tmp_path):
-    path = add_result("a")
-    path.with_name("again.json").write_text(path.read_text())
-    with pytest.raises(ConfigError, match="are of one actor, a"):
-        build(tmp_path / "results")
-
-
-@pytest.mark.parametrize("change", [{"data": "0" * 64}, {"options": {"reward": "paper"}}])
-def test_what_was_not_played_alike_is_not_put_side_by_side(add_result, tmp_path, change):
-    add_result("a")
-    path = add_result("b")
-    result = read_result(path)
-    result["entries"][0].update(change)
-    path.write_text(json.dumps(result))
-    with pytest.raises(ConfigError, match=f"has another {next(iter(change))} than mine/a.json"):
-        build(tmp_path / "results")
 
 
 def test_why_somebody_is_absent_is_said(add_result, tmp_path):
