@@ -4,12 +4,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from benchmarks.teams.baselines import BASELINES
 from benchmarks.teams.tester_scripts import TESTER_SCRIPTS
 from benchmarks.teams.tool_scripts import TOOL_SCRIPTS
 
 __all__ = ["FROM_REFERENCE", "scripted_actions"]
 
-CONSTANT = "constant "
 Answers = Mapping[str, str]
 # A function: its name, its parameters, its first step and the name that it assigns, the rest.
 STEP = re.compile(r"(def \w+)(\(.*\) -> .*:)\n    ((\w+) = .*)\n([\s\S]*)")
@@ -20,15 +20,12 @@ def scripted_actions(env: Any, script: str, seeds: Sequence[int]) -> dict[str, s
 
     Args:
         env: The environment.
-        script: `constant` and a digit for each agent, a name of `FROM_REFERENCE`,
-            `TESTER_SCRIPTS` or `TOOL_SCRIPTS`, or a script of the environment.
+        script: A name of `BASELINES`, `FROM_REFERENCE`, `TESTER_SCRIPTS` or `TOOL_SCRIPTS`, or a
+            script of the environment.
         seeds: A seed for each agent that acts.
     """
-    if script.startswith(CONSTANT):  # reads nothing: what a policy can learn without messages
-        digits = script.removeprefix(CONSTANT)
-        return {
-            agent: f"<move>{digit}</move>" for agent, digit in zip(env.acting, digits, strict=True)
-        }
+    if script in BASELINES:
+        return BASELINES[script](env, seeds)
     if script in FROM_REFERENCE:
         return FROM_REFERENCE[script](env.reference_actions())
     if script in TESTER_SCRIPTS:

@@ -66,7 +66,7 @@ TASKS: Mapping[str, TeamTask] = {
         "mlrl/network-v0",
         {"num_agents": 4, "rounds": 2},
         scripts=("random", "local"),
-        references=("random", "constant 1212", "local", "central"),
+        references=("random", "constant 3231", "local", "central"),
         answers=4,
         max_new_tokens=4,
         unread=_NETWORK_UNREAD,
@@ -84,7 +84,7 @@ TASKS: Mapping[str, TeamTask] = {
         "mlrl/puzzle-v0",
         {"size": 5},
         scripts=("random", "compass"),
-        references=("random", "compass", "optimal"),
+        references=("random", "alone", "compass", "optimal"),
         answers=1,
         max_new_tokens=7,
         unread=(
@@ -101,7 +101,7 @@ TASKS: Mapping[str, TeamTask] = {
         "mlrl/negotiation-v0",
         {"talk": False},
         scripts=("random", "concede"),
-        references=("random", "concede", "nash"),
+        references=("random", "equal shares", "concede", "nash"),
         answers=2,
         max_new_tokens=12,
         unread=(
@@ -136,7 +136,7 @@ TASKS: Mapping[str, TeamTask] = {
             "num_tests": 3,
         },
         scripts=("careless", "thorough"),
-        references=("careless", "thorough"),
+        references=("careless", "copied example", "thorough"),
         answers=1,
         max_new_tokens=96,
         unread=(
@@ -171,7 +171,7 @@ TASKS: Mapping[str, TeamTask] = {
         "mlrl/strbuild-v0",
         {"source": "procedural", "levels": [1, 2], "max_turns": 1},
         scripts=("half", "reference"),
-        references=("half", "reference"),
+        references=("same letter", "half", "reference"),
         answers=2,
         max_new_tokens=224,
         unread=(

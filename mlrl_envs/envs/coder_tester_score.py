@@ -5,8 +5,10 @@ shown, of which the best constant passes k0.
 
 Tester: quality = v (0.1 + 0.9 m), with v the share of its assertions that the reference solution
 passes, and m the share of mutants of the reference that the others of its assertions tell from it.
-Mutants count that fail hidden tests and pass the shown examples, because copies of the examples are
-worth nothing; if there is none, those that fail hidden tests count.
+Mutants count that fail hidden tests and pass the shown examples, so that copies of the examples are
+worth nothing. If there is none, those that fail hidden tests count, and copies kill them; if none
+fails, m is 1. On made functions, where this is so for three quarters of the tasks, a copied example
+earns 0.75, and the reference tester 0.98.
 
 Every turn pays the gain over the best earlier quality; see `mlrl_envs.rewards.turn_gain`.
 """

@@ -12,6 +12,7 @@ import mlrl_envs
 import mlrl_learners
 from benchmarks.games.model import word_tokenizer
 from benchmarks.teams import plans, tasks
+from benchmarks.teams.baselines import BASELINES
 from benchmarks.teams.one_agent import AGENT, ENV_ID, answer_of
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 from benchmarks.teams.scripts import FROM_REFERENCE, scripted_actions
@@ -89,6 +90,33 @@ def test_a_careless_coder_fails_tests_that_a_thorough_one_passes():
     assert min(thorough[0]) == pytest.approx(1.0)
     assert max(careless[0]) < 0.9
     assert sum(careless[1]) < sum(thorough[1])
+
+
+def baselines():
+    return [(name, script) for name, task in tasks.TASKS.items()
+            for script in task.references if script in BASELINES]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "script"), baselines())
+def test_a_baseline_gives_no_illegal_answer_and_earns_something(name, script):
+    env, earned = make(name)[1], []
+    for number in range(5):
+        env.reset(seed=number, options={"task_index": number})
+        while env.agents:
+            actions = scripted_actions(env, script, [number] * len(env.acting))
+            earned += env.step(actions)[1].values()
+    assert min(earned) >= 0.0
+    assert max(earned) > 0.0
+
+
+def test_the_executor_of_a_puzzle_finds_most_goals_alone():
+    env, solved = make("puzzle")[1], 0
+    for number in range(40):
+        env.reset(seed=number, options={"task_index": number})
+        while env.agents:
+            *_, infos = env.step(scripted_actions(env, "alone", [100 * number + len(env.turns)]))
+        solved += infos["executor"]["solved"]
+    assert solved >= 30
 
 
 @given(texts=st.dictionaries(st.sampled_from(["researcher", "solver"]), st.text(), min_size=2))

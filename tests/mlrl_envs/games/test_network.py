@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import random
+import re
 
 import pytest
 
@@ -317,3 +318,14 @@ def test_answers_that_read_nothing_earn_less_if_seats_are_random():
 def test_unknown_seats_are_refused():
     with pytest.raises(InvalidArgumentError, match="seats"):
         Network(seats="swapped")
+
+
+@pytest.mark.parametrize("topology", TOPOLOGIES)
+def test_neighbours_are_listed_by_number_if_seats_are_random(topology):
+    game = Network(num_agents=8, topology=topology, seats="random", problem="consensus", rounds=1)
+    state = game.play(game.start(1), dict.fromkeys(game.agents, "hello"))
+    for agent in game.agents:
+        numbers = re.findall(r"\d{3}", game.view(state, agent).partition("neighbours: ")[2])
+        near = numbers[: len(state.graph[node_of(agent)])]
+        assert near == sorted(near)
+        assert [number for number in numbers if number in near] == near * 2
