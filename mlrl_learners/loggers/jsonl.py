@@ -27,8 +27,8 @@ Record = Mapping[str, object]
 class JsonlFile:
     """A crash-safe file of JSON objects, one per line.
 
-    Opening creates the file and its folder, and removes a torn last line: it is for the process that
-    writes the file. Others use `read_records`.
+    Opening creates the file and its folder, and removes a torn last line: it is for the process
+    that writes the file. Others use `read_records`.
 
     Args:
         path: Path of the file, by convention `*.jsonl`.
