@@ -14,6 +14,7 @@ __all__ = ["BASELINES"]
 Actions = dict[str, str]
 AROUND = re.compile(r"(up|down|left|right): (wall|free|goal)")
 OPPOSITE = {"up": "down", "down": "up", "left": "right", "right": "left"}
+NODE = re.compile(r"You are node (\d+)\. Your neighbours: ([\d, ]+)\.")
 EXAMPLE = re.compile(r">>> (.*)\n\s*(.*)")
 # The pattern that earns most on train tasks of levels 1 and 2, and the left end of each letter.
 LETTER, LEFT_ENDS = ("####.", "#...#", "#.#.#", "#...#", "#####"), (0, 7, 14)
@@ -27,6 +28,17 @@ def _constant(digits: str) -> Callable[[Any, Sequence[int]], Actions]:
         return {agent: f"<move>{digit}</move>" for agent, digit in given}
 
     return answers
+
+
+def _rank(env: Any, seeds: Sequence[int]) -> Actions:  # noqa: ANN401, ARG001
+    """Each node answers its rank among its neighbours by number, and tells them nothing else."""
+    actions = {}
+    for agent in env.acting:
+        shown = env.family.observe(env.task, env.turns, agent)
+        own, others = NODE.findall(shown)[0]
+        smaller = sum(int(other) < int(own) for other in others.split(", "))
+        actions[agent] = f"<move>{1 + smaller}</move>"
+    return actions
 
 
 def _alone(env: Any, seeds: Sequence[int]) -> Actions:  # noqa: ANN401
@@ -80,6 +92,7 @@ def _same_letter(env: Any, seeds: Sequence[int]) -> Actions:  # noqa: ANN401, AR
 BASELINES: Mapping[str, Callable[[Any, Sequence[int]], Actions]] = {
     "constant 3231": _constant("3231"),
     "constant 1231": _constant("1231"),
+    "rank": _rank,
     "alone": _alone,
     "equal shares": _equal_shares,
     "copied example": _copied_example,
