@@ -1,6 +1,7 @@
 """Runs of a plan in folders of their own: finished ones are kept, interrupted ones continue."""
 
 from pathlib import Path
+from typing import Any
 
 from mlrl_learners.config.run import RunConfig, to_mapping
 from mlrl_learners.config.yaml import parse_yaml
@@ -42,7 +43,11 @@ def check_same(config: RunConfig, run_dir: Path) -> None:
     file = run_dir / CONFIG_FILE
     if not file.exists():
         return
-    changed = changed_setting(parse_yaml(file.read_text("utf-8"), str(file)), to_mapping(config))
+    stored: Any = parse_yaml(file.read_text("utf-8"), str(file))
+    changed = changed_setting(stored, to_mapping(config))
+    before, now = stored["train"]["iterations"], config.train.iterations
+    if before != now:  # a run may go on for longer, but its learning rate has followed another plan
+        changed = changed or f"train.iterations was {before!r}, now {now!r}"
     if changed:
         raise RunDirError(
             f"{str(run_dir)!r} holds a run of another configuration: {changed}; move it away"

@@ -203,14 +203,17 @@ def stale_line(path: Path) -> str | None:
     env_id, reward = found["audit"]["env_id"], found["options"].get("reward")
     if env_id not in mlrl_envs.registry:
         return f"{path.name}: {env_id} is not registered; remove the file"
+    again = f"{COMMAND} {env_id}" + ("" if reward is None else f" --modes {reward}")
+    plan = PLANS[env_id]
+    planned = {"split": plan.split, **json.loads(json.dumps(dict(plan.options)))}
+    if planned != {k: v for k, v in found["options"].items() if k not in ("reward", "scorer")}:
+        return f"{env_id}: the audit has other options than its plan; run {again}"
     # The hash covers rules and the scorer, not the data, so that the sample will do.
     env = mlrl_envs.make(env_id, **{**found["options"], "split": "sample"})
     if mlrl_envs.fingerprint(env)["scorer"] == found["fingerprint"]["scorer"]:
         return None
-    if reward is None:  # a game
-        return f"{env_id}: its rules or prompts changed after the audit; run {COMMAND} {env_id}"
-    again = f"{COMMAND} {env_id} --modes {reward}"
-    return f"{env_id}: its reward or prompts changed after the audit of {reward!r}; run {again}"
+    changed = "its rules" if reward is None else f"its reward {reward!r}"
+    return f"{env_id}: {changed} or prompts changed after the audit; run {again}"
 
 
 def _versions() -> dict[str, str]:

@@ -1,5 +1,6 @@
 """Reward cards are current, and presets train on no reward that its card calls exploitable."""
 
+import dataclasses
 import importlib
 import json
 
@@ -112,7 +113,7 @@ def test_an_audit_is_measured_once_and_again_after_a_change(folder, capsys):
     path.write_text(json.dumps(found))
     line = measure.stale_line(path)
     assert measure.stale_lines() == [line]
-    assert line.startswith("mlrl/story-v1: its reward or prompts changed")
+    assert line.startswith("mlrl/story-v1: its reward 'grounded' or prompts changed")
     assert line.endswith("run python -m benchmarks.reward_cards mlrl/story-v1 --modes grounded")
     assert command.main(words) == 0
     assert measure.stale_lines() == []
@@ -152,3 +153,11 @@ def test_a_changed_page_is_named_and_written_again(tmp_path, monkeypatch):
     assert lines[0].endswith("run python -m benchmarks.reward_cards --cards-only")
     pages.write_pages()
     assert pages.stale_pages() == []
+
+
+def test_an_audit_with_other_options_than_its_plan_is_stale(monkeypatch):
+    plan = measure.PLANS["mlrl/kuhn-v0"]
+    changed = dataclasses.replace(plan, split="eval")
+    monkeypatch.setattr(measure, "PLANS", {**measure.PLANS, "mlrl/kuhn-v0": changed})
+    line = measure.stale_line(measure.audit_path("mlrl/kuhn-v0", ""))
+    assert "other options than its plan; run python -m benchmarks.reward_cards mlrl/kuhn" in line
