@@ -8,7 +8,6 @@ script writes `benchmarks/learning_curves.json` and `docs/images/learning_curves
 table. It takes about two hours on two cores.
 """
 
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,9 +15,11 @@ from typing import Any
 
 from benchmarks import curves
 from benchmarks.curves import Curve
+from benchmarks.kept_runs import finish
+from mlrl_learners.config.run import RunConfig, load_config
 from mlrl_learners.figures.means import mean
 
-__all__ = ["draw", "gather", "main", "table"]
+__all__ = ["draw", "main", "run_config", "table"]
 
 PRESETS: Mapping[str, tuple[str, ...]] = {
     "magrpo": ("story",),
@@ -27,7 +28,7 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
     "ippo": ("ippo", "--learner.critic.kind", "value_head", "--learner.optimizer.epochs", "1"),
     "mappo": ("mappo", "--learner.optimizer.epochs", "1"),
 }
-ITERATIONS, TASKS = 12, 2
+ITERATIONS, TASKS, LR = 12, 2, 1e-4
 ANSWERS = TASKS * 6 * 2  # per iteration: tasks, group size, agents
 COLORS = {"magrpo": "#1b6ca8", "marloo": "#c8553d", "ippo": "#3c8d5a", "mappo": "#7a5ea8"}
 
@@ -38,20 +39,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Train the missing runs, gather and draw the curves, and print the table."""
     description = "Learning curves of four methods."
     arguments = curves.parse(argv, description, "learning_curves", "runs/curves")
-    runs = [(method, seed) for seed in arguments.seeds for method in PRESETS]
+    runs = [
+        (method, seed, arguments.runs / f"{method}-{seed}", run_config(method, seed))
+        for seed in arguments.seeds
+        for method in PRESETS
+    ]
     if not arguments.gather_only:
-        for method, seed in runs:
-            if status := _train(method, seed, arguments.runs / f"{method}-{seed}"):
-                return status
-    found = [gather(arguments.runs / f"{method}-{seed}", method, seed) for method, seed in runs]
-    whole = curves.report(found, arguments, _work(), key=KEY, iterations=ITERATIONS, draw=draw)
-    print(table(whole))
-    return 0
+        for _, _, run_dir, config in runs:
+            if not finish(config, run_dir):
+                print("interrupted: the same command continues", file=sys.stderr)
+                return 130
+    found = curves.gather_all(runs, KEY)
+    whole = curves.report(found, arguments, _work(), key=KEY, groups=PRESETS, draw=draw)
+    if whole:
+        print(table(whole))
+    return 0 if whole and len(found) == len(runs) else 1
 
 
-def gather(run_dir: Path, method: str, seed: int) -> Curve:
-    """Read the curve of one run: mean returns of training rollouts and of held-out prompts."""
-    return curves.gather(run_dir, KEY, method, seed)
+def run_config(method: str, seed: int) -> RunConfig:
+    """Return the configuration of a run.
+
+    Args:
+        method: A name of `PRESETS`.
+        seed: Seed of the task order and of all sampling.
+    """
+    preset, *words = PRESETS[method]
+    settings = {
+        "learner.optimizer.lr": LR,
+        "train.iterations": ITERATIONS,
+        "train.tasks_per_iteration": TASKS,
+        "train.seed": seed,
+        "train.eval_every": ITERATIONS,
+        "train.eval_samples": 2,
+        "train.checkpoint_every": ITERATIONS,
+        "train.keep_checkpoints": 1,
+    }
+    for name, value in settings.items():
+        words += [f"--{name}", str(value)]
+    return load_config(preset, words)
 
 
 def table(found: Sequence[Curve]) -> str:
@@ -87,25 +112,6 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
     figure.savefig(picture, metadata={"Date": None})
 
 
-def _train(method: str, seed: int, run_dir: Path) -> int:
-    preset, *overrides = PRESETS[method]
-    words = ["--run-dir", str(run_dir), *overrides, "--learner.optimizer.lr", "1e-4"]
-    settings = {
-        "iterations": ITERATIONS,
-        "tasks_per_iteration": TASKS,
-        "seed": seed,
-        "eval_every": ITERATIONS,
-        "eval_samples": 2,
-        "checkpoint_every": ITERATIONS,
-        "keep_checkpoints": 1,
-    }
-    for name, value in settings.items():
-        words += [f"--train.{name}", str(value)]
-    resume = ["--resume"] if run_dir.exists() else []
-    command = [sys.executable, "-m", "mlrl_learners", "train", preset, *words, *resume]
-    return subprocess.run(command, check=False).returncode
-
-
 def _work() -> dict[str, Any]:
     return {
         "env": "mlrl/story-v1",
@@ -114,7 +120,7 @@ def _work() -> dict[str, Any]:
         "iterations": ITERATIONS,
         "tasks_per_iteration": TASKS,
         "answers_an_iteration": ANSWERS,
-        "lr": 1e-4,
+        "lr": LR,
         "held_out": "10 prompts, 2 sampled episodes each",
     }
 

@@ -10,6 +10,7 @@ vocabulary, the default before. Interrupted runs are resumed. The script writes
 several hours on two cores.
 """
 
+import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,20 +19,29 @@ from typing import Any
 
 from benchmarks import curves
 from benchmarks.curves import Curve
+from benchmarks.kept_runs import finish, shared_weights
+from benchmarks.teams.training import keep_same
 from mlrl_learners.config.option_places import merge_options
+from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 from mlrl_learners.figures.means import mean
 
-__all__ = ["draw", "main"]
+__all__ = ["draw", "main", "run_config"]
 
 ENV_ID = "mlrl/math-v1"
-ENV = {"max_turns": "2", "feedback": "diagnostics", "topics": "[arithmetic]", "levels": "[1]"}
-VARIANTS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
-    "reach": {},
-    "nodes": {"credit": {"turn_weights": "nodes"}, "sampling": {"renormalize": "false"}},
+MODEL = "smollm2-135m-instruct"
+ENV: Mapping[str, Any] = {
+    "max_turns": 2,
+    "feedback": "diagnostics",
+    "topics": ["arithmetic"],
+    "levels": [1],
 }
-SHARED: Mapping[str, Mapping[str, str]] = {
-    "team": {"share_weights": "true"},
-    "sampling": {"max_new_tokens": "48"},
+VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "reach": {},
+    "nodes": {"credit": {"turn_weights": "nodes"}, "sampling": {"renormalize": False}},
+}
+SHARED: Mapping[str, Mapping[str, Any]] = {
+    "team": {"share_weights": True},
+    "sampling": {"max_new_tokens": 48},
     "compute": {"precision": "bf16"},
 }
 ITERATIONS, TASKS, SFT_ITERATIONS, DEMONSTRATIONS = 10, 4, 30, 240
@@ -45,18 +55,46 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Train the missing runs, gather and draw the curves, and print the table."""
     description = "Learning curves of trees of two turns."
     arguments = curves.parse(argv, description, "math_curves", "runs/math")
-    runs = [(variant, seed) for seed in arguments.seeds for variant in VARIANTS]
+    asked = [(variant, seed) for seed in arguments.seeds for variant in VARIANTS]
     if not arguments.gather_only:
         model = _imitate(arguments.runs)
-        for variant, seed in runs:
-            _train(variant, seed, arguments.runs / f"{variant}-{seed}", model)
-    found = [
-        curves.gather(arguments.runs / f"{variant}-{seed}", KEY, variant, seed)
-        for variant, seed in runs
-    ]
-    whole = curves.report(found, arguments, _work(), key=KEY, iterations=ITERATIONS, draw=draw)
-    print(curves.table(whole, KEY, LABELS, ITERATIONS))
-    return 0
+        if model is None or not all(
+            finish(run_config(variant, seed, str(model)), arguments.runs / f"{variant}-{seed}")
+            for variant, seed in asked
+        ):
+            print("interrupted: the same command continues", file=sys.stderr)
+            return 130
+    runs = [_planned(variant, seed, arguments.runs) for variant, seed in asked]
+    found = curves.gather_all(runs, KEY)
+    whole = curves.report(found, arguments, _work(), key=KEY, groups=VARIANTS, draw=draw)
+    if whole:
+        print(curves.table(whole, KEY, LABELS, ITERATIONS))
+    return 0 if whole and len(found) == len(runs) else 1
+
+
+def run_config(variant: str, seed: int, model: str) -> RunConfig:
+    """Return the configuration of a run.
+
+    Args:
+        variant: A name of `VARIANTS`.
+        seed: Seed of the task order and of all sampling.
+        model: Folder of the weights that imitation left.
+    """
+    options = {
+        "group": {"size": 3, "joint_mode": "aligned", "branching": "tree"},
+        "loss": {"kind": "dr_grpo"}, **SHARED, "optimizer": {"lr": 2e-5},
+    }  # fmt: skip
+    train = TrainConfig(
+        iterations=ITERATIONS,
+        tasks_per_iteration=TASKS,
+        seed=seed,
+        checkpoint_every=ITERATIONS,
+        keep_checkpoints=1,
+        eval_every=ITERATIONS,
+        eval_tasks=32,
+    )
+    learner = LearnerConfig("magrpo", model, merge_options(options, VARIANTS[variant]))
+    return RunConfig(EnvConfig(ENV_ID, {"split": "train", **ENV}), learner, train=train)
 
 
 def draw(found: Sequence[Curve], picture: Path) -> None:
@@ -84,72 +122,40 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
     figure.savefig(picture, metadata={"Date": None})
 
 
-def _imitate(runs: Path) -> Path:
-    """Train on reference solutions and return the folder of the weights."""
+def _planned(variant: str, seed: int, runs: Path) -> curves.Planned:
+    run_dir = runs / f"{variant}-{seed}"
+    model = curves.stored_model(run_dir) or MODEL
+    return variant, seed, run_dir, run_config(variant, seed, model)
+
+
+def _imitate(runs: Path) -> Path | None:
+    """Train on reference solutions and return the folder of the weights; None if interrupted."""
     runs.mkdir(parents=True, exist_ok=True)
     file, run_dir = runs / "references.jsonl", runs / "sft"
-    env = [word for name, value in ENV.items() for word in (f"--env.{name}", value)]
+    keep_same(runs / "made.json", {"env": ENV_ID, "options": ENV, "tasks": DEMONSTRATIONS})
     if not file.exists():
-        _mlrl("collect", ENV_ID, "--actor", "reference", "--tasks", str(DEMONSTRATIONS),
-              "--out", str(file), *env)  # fmt: skip
-    options = {
-        "examples": {"episodes": str(file), "batch_size": "8", "filter_reward": "null"},
-        **SHARED, "optimizer": {"lr": "5e-5"},
-    }  # fmt: skip
-    _run("sft", run_dir, 0, options, SFT_ITERATIONS, {})
-    return run_dir / "checkpoints" / f"step_{SFT_ITERATIONS}" / "learner" / "shared"
-
-
-def _train(variant: str, seed: int, run_dir: Path, model: Path) -> None:
-    options = {
-        "group": {"size": "3", "joint_mode": "aligned", "branching": "tree"},
-        "loss": {"kind": "dr_grpo"}, **SHARED, "optimizer": {"lr": "2e-5"},
-    }  # fmt: skip
-    options = merge_options(options, VARIANTS[variant])
-    evaluation = {"eval_every": ITERATIONS, "eval_tasks": 32, "tasks_per_iteration": TASKS}
-    _run("magrpo", run_dir, seed, options, ITERATIONS, evaluation, str(model))
-
-
-def _run(
-    name: str,
-    run_dir: Path,
-    seed: int,
-    options: Mapping[str, Mapping[str, str]],
-    iterations: int,
-    settings: Mapping[str, int],
-    model: str = "smollm2-135m-instruct",
-) -> None:
-    """Train with a configuration file; resume an interrupted run."""
-    if (run_dir / "checkpoints" / f"step_{iterations}").exists():
-        return
-    config = run_dir.with_suffix(".yaml")
-    env = ", ".join(f"{key}: {value}" for key, value in ENV.items())
-    learner = ", ".join(
-        f"{group}: {{{', '.join(f'{key}: {value}' for key, value in fields.items())}}}"
-        for group, fields in options.items()
-    )
-    train = {
-        "iterations": iterations, "seed": seed, "checkpoint_every": iterations,
-        "keep_checkpoints": 1, **settings,
-    }  # fmt: skip
-    config.write_text(
-        f"env:\n  id: {ENV_ID}\n  options: {{split: train, {env}}}\n"
-        f"learner:\n  name: {name}\n  model: {model}\n  options: {{{learner}}}\n"
-        f"train: {{{', '.join(f'{key}: {value}' for key, value in train.items())}}}\n"
-    )
-    resume = ["--resume"] if run_dir.exists() else []
-    _mlrl("train", str(config), "--run-dir", str(run_dir), *resume)
-
-
-def _mlrl(*words: str) -> None:
-    subprocess.run([sys.executable, "-m", "mlrl_learners", *words], check=True)
+        env = [word for key, value in ENV.items() for word in (f"--env.{key}", json.dumps(value))]
+        partial = file.with_suffix(".partial")
+        words = ["--actor", "reference", "--tasks", str(DEMONSTRATIONS), "--resume"]
+        words += ["--out", str(partial)]
+        subprocess.run(
+            [sys.executable, "-m", "mlrl_learners", "collect", ENV_ID, *words, *env], check=True
+        )
+        partial.rename(file)
+    examples = {"examples": {"episodes": str(file), "batch_size": 8, "filter_reward": None}}
+    learner = LearnerConfig("sft", MODEL, {**examples, **SHARED, "optimizer": {"lr": 5e-5}})
+    train = TrainConfig(SFT_ITERATIONS, checkpoint_every=SFT_ITERATIONS, keep_checkpoints=1)
+    env_config = EnvConfig(ENV_ID, {"split": "train", **ENV})
+    if not finish(RunConfig(env_config, learner, train=train), run_dir):
+        return None
+    return shared_weights(run_dir, SFT_ITERATIONS)
 
 
 def _work() -> dict[str, Any]:
     return {
         "env": ENV_ID,
         "env_options": dict(ENV),
-        "model": "smollm2-135m-instruct",
+        "model": MODEL,
         "imitation": f"{DEMONSTRATIONS} references, {SFT_ITERATIONS} steps of 8 answers",
         "iterations": ITERATIONS,
         "tasks_per_iteration": TASKS,

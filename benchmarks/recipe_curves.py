@@ -19,6 +19,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +39,13 @@ from benchmarks.recipe_tasks import (
     run_config,
 )
 from benchmarks.recipes import half_width, interval
+from benchmarks.teams.training import keep_same
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
+from mlrl_learners.errors import RunDirError
 from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import read_records
+from mlrl_learners.runs.files import METRICS_FILE
 
 __all__ = ["RECIPES", "main", "rows", "table"]
 
@@ -112,18 +116,30 @@ def main(argv: Sequence[str] | None = None) -> int:
             if not _train(task, recipe, seed, given.runs):
                 print("interrupted: the same command continues", file=sys.stderr)
                 return 130
-    records = [record for each in asked if (record := _record(*each, given.runs)) is not None]
+    records = []
+    for task, recipe, seed in asked:
+        try:
+            records.append(_record(task, recipe, seed, given.runs))
+        except RunDirError as error:
+            print(f"left out: {task}, {recipe}, seed {seed}: {error}", file=sys.stderr)
     print(table(rows(records)))
-    if given.publish:
+    if given.publish and records:
         _publish(records)
-    return 0
+    return 0 if len(records) == len(asked) else 1
 
 
 def _publish(records: Sequence[Mapping[str, Any]]) -> None:
-    """Add records to the results, and write the table of all of them into the page."""
+    """Add records to the results, and write the table of all of them into the page.
+
+    Results of tasks and recipes that are compared no longer are dropped.
+    """
     stored = json.loads(RESULTS.read_text(encoding="utf-8"))["runs"] if RESULTS.exists() else []
-    runs = {(each["task"], each["recipe"], each["seed"]): each for each in (*stored, *records)}
     order = (DEFAULT, *RECIPES)
+    runs = {
+        (each["task"], each["recipe"], each["seed"]): each
+        for each in (*stored, *records)
+        if each["task"] in TASKS and each["recipe"] in order
+    }
     ordered = sorted(runs, key=lambda key: (list(TASKS).index(key[0]), order.index(key[1]), key[2]))
     whole = [runs[key] for key in ordered]
     found = rows(whole)
@@ -160,22 +176,29 @@ def _imitated(task: str, runs: Path) -> str | None:
     if plan.imitation is None:
         return str(plan.model)
     file, run_dir = runs / f"{task}-references.jsonl", runs / f"{task}-sft"
+    imitation = plan.imitation
+    shown = {"variants": imitation.variants, "demonstrations": imitation.demonstrations}
+    model_made = plan.model if isinstance(plan.model, str) else asdict(plan.model)
+    runs.mkdir(parents=True, exist_ok=True)
+    keep_same(
+        runs / f"{task}-made.json",
+        {"env": plan.env_id, "options": plan.env, **shown, "model": model_made},
+    )
     if not file.exists():
-        _write_references(plan, plan.imitation, file)
+        _write_references(plan, imitation, file)
     model = plan.model if isinstance(plan.model, str) else _small(plan.model, file, runs / task)
     examples = {"examples": {"episodes": str(file), "filter_reward": None}}
-    options = merge_options(SHARED, plan.learner, plan.imitation.options, examples)
-    train = TrainConfig(plan.imitation.iterations, checkpoint_every=plan.imitation.iterations)
+    options = merge_options(SHARED, plan.learner, imitation.options, examples)
+    train = TrainConfig(imitation.iterations, checkpoint_every=imitation.iterations)
     env = EnvConfig(plan.env_id, {"split": "train", **plan.env})
     config = RunConfig(env, LearnerConfig("sft", model, options), train=train)
     if not finish(config, run_dir):
         return None
-    return str(shared_weights(run_dir, plan.imitation.iterations))
+    return str(shared_weights(run_dir, imitation.iterations))
 
 
 def _write_references(plan: Task, imitation: Imitation, file: Path) -> None:
     """Write the reference solutions of the first training tasks of all variants."""
-    file.parent.mkdir(parents=True, exist_ok=True)
     partial = file.with_suffix(".partial")
     with partial.open("w", encoding="utf-8") as lines:
         for variant in imitation.variants:
@@ -203,27 +226,22 @@ def _small(model: SmallModel, file: Path, folder: Path) -> str:
     return str(folder)
 
 
-def _record(task: str, recipe: str, seed: int, runs: Path) -> dict[str, Any] | None:
-    """Return the figures of a finished run; None for another."""
-    run_dir = _folder(runs, task, recipe, seed)
-    if not run_dir.exists():
-        print(f"left out: {task}, {recipe}, seed {seed}: not trained", file=sys.stderr)
-        return None
-    metrics = list(read_records(run_dir / "metrics.jsonl"))
-    held_out: dict[Any, Any] = {
-        each["iteration"]: each["mean_return"]
-        for each in read_records(run_dir / "evaluations.jsonl")
-    }
-    iterations = TASKS[task].iterations
-    if len(metrics) < iterations or not {0, iterations} <= set(held_out):
-        print(f"left out: {task}, {recipe}, seed {seed}: not finished", file=sys.stderr)
-        return None
+def _record(task: str, recipe: str, seed: int, runs: Path) -> dict[str, Any]:
+    """Return the figures of a finished run.
+
+    Raises:
+        RunDirError: As `curves.held_out_returns` does.
+    """
+    run_dir, plan = _folder(runs, task, recipe, seed), TASKS[task]
+    start = str(plan.model) if plan.imitation is None else curves.stored_model(run_dir) or ""
+    held_out = curves.held_out_returns(run_config(plan, recipe, seed, start), run_dir)
+    metrics = read_records(run_dir / METRICS_FILE)
     return {
         "task": task,
         "recipe": recipe,
         "seed": seed,
         "before": round(held_out[0], 4),
-        "after": round(held_out[iterations], 4),
+        "after": round(held_out[plan.iterations], 4),
         "returns": [round(float(str(each["train/return"])), 4) for each in metrics],
     }
 

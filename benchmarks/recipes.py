@@ -4,18 +4,21 @@ Each recipe is a preset; its learner and options are taken from the file, with t
 toys, answers of one token, and one learning rate for all. The default is `magrpo` with its default
 options, or `grpo` for one agent, at the same size. Runs have equal numbers of updates and of
 rollouts; a recipe with fewer answers per prompt therefore has fewer samples. A run takes seconds,
-on one thread; finished runs are kept, so that the command continues where it was stopped.
+on one thread; finished runs are kept, so that the command continues where it was stopped. They are
+trained again if their options, the packages or the code of `mlrl` changed.
 
     nice -n 10 python -m benchmarks.recipes --seeds 3 --publish
     python -m benchmarks.recipes --recipes drmas dapo --toys doors --updates 10 --json
 
-`--publish` writes the rows to `benchmarks/recipes.json`, and their table to `docs/learners.md`.
+`--publish` writes the rows to `benchmarks/recipes.json`, and their table to `docs/learners.md`; it
+takes no fewer recipes, toys and seeds than are stored.
 `group.resample` is part of the training loop of runs and has no effect here, and `penalty.overlong`
 is left out, because all answers are equally long.
 """
 
 import argparse
 import json
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +28,7 @@ import torch
 from scipy import stats
 
 import mlrl_learners
+from benchmarks.curves import program
 from benchmarks.perf.table import between
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import load_config
@@ -125,10 +129,9 @@ def run(recipe: str, *, seed: int, updates: int, toy: str) -> dict[str, Any]:
         `recipe`, `seed`, `updates`, `toy`, mean returns `before` and `after`, and `cpu_seconds` of
         an update with its rollouts.
     """
-    name = recipe if recipe in ("magrpo", "grpo") else load_config(recipe).learner.name
     agents = ("left", "right")[: _num_agents(recipe)]
     learner: Any = mlrl_learners.make(
-        name, agents=agents, model=toy_model(seed), seed=seed, **toy_options(recipe)
+        _learner_of(recipe), agents=agents, model=toy_model(seed), seed=seed, **toy_options(recipe)
     )
     learner.plan_updates(updates)
     before = mean_return(TOYS[toy], learner, agents, seed=seed)
@@ -216,6 +219,9 @@ def _cells(row: Mapping[str, Any]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Train what is missing, print the table, and publish it if asked."""
     given = _parse(arguments)
+    if given.publish and (lost := _lost(given)):
+        print(f"--publish would lose stored results: {lost}", file=sys.stderr)
+        return 2
     torch.set_num_threads(1)  # seconds are those of one thread
     records = _trained(given)
     found = rows(records, given.recipes)
@@ -226,6 +232,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         page = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(between(page, BEGIN, END, table(found)), encoding="utf-8")
     return 0
+
+
+def _lost(given: argparse.Namespace) -> str:
+    """Return which stored results are not asked for; empty if all are."""
+    if not RESULTS.exists():
+        return ""
+    stored = json.loads(RESULTS.read_text(encoding="utf-8"))
+    asked = {(toy, recipe) for toy in given.toys for recipe in given.recipes}
+    lost = [key for row in stored["rows"] if (key := (row["toy"], row["recipe"])) not in asked]
+    names = [f"{recipe} on {toy}" for toy, recipe in lost]
+    return ", ".join([*names, *(f"seed {n}" for n in range(given.seeds, stored["seeds"]))])
+
+
+def _made(recipe: str, code: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a record of a recipe depends on besides its key, as JSON values."""
+    made = {"learner": _learner_of(recipe), "options": toy_options(recipe), "rollouts": ROLLOUTS}
+    return dict(json.loads(json.dumps({**made, **code})))
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -243,28 +266,33 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _trained(given: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the records that are asked for, after training those that are missing."""
     file = JsonlFile(given.out / "records.jsonl")
+    names = dict.fromkeys((*map(default_of, given.recipes), *given.recipes))
+    code = program()
+    made = {name: _made(name, code) for name in names}
     known: dict[tuple[Any, ...], dict[str, Any]] = {
         tuple(each[name] for name in ("toy", "seed", "recipe", "updates")): each
         for each in file.records()
+        if each.get("made") == made.get(str(each["recipe"]))
     }
-    names = dict.fromkeys((*map(default_of, given.recipes), *given.recipes))
     records = []
     for toy in given.toys:
         for seed in range(given.seeds):
             for name in names:
                 key = (toy, seed, name, given.updates)
                 if key not in known:
-                    known[key] = run(name, seed=seed, updates=given.updates, toy=toy)
+                    record = run(name, seed=seed, updates=given.updates, toy=toy)
+                    known[key] = {**record, "made": made[name]}
                     file.append(known[key])
                 records.append(known[key])
     return records
 
 
+def _learner_of(recipe: str) -> str:
+    return recipe if recipe in ("magrpo", "grpo") else load_config(recipe).learner.name
+
+
 def _num_agents(recipe: str) -> int:
-    if recipe in ("magrpo", "grpo"):
-        return 1 if recipe == "grpo" else 2
-    spec = registry[load_config(recipe).learner.name]
-    return 1 if spec.max_agents == 1 else 2
+    return 1 if registry[_learner_of(recipe)].max_agents == 1 else 2
 
 
 if __name__ == "__main__":

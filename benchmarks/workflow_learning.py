@@ -7,7 +7,8 @@ Two players of a stag hunt are played by one graph each, by one small Llama with
 in `benchmarks.games`), which learns by `magrpo` with `credit: team`. Answers have the same limit,
 and an update has the same number of answers, so that a graph with more nodes plays fewer episodes.
 All graphs start from the same weights of a seed. Finished runs are kept and interrupted runs are
-resumed; `--publish` writes `benchmarks/workflow_learning.json` and a table into the documentation.
+resumed; `--publish` adds them to `benchmarks/workflow_learning.json`, and writes the table of all
+into the documentation.
 Not covered: models that can write text, see `benchmarks.workflow_shapes`.
 """
 
@@ -16,23 +17,27 @@ import json
 import random
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from benchmarks.curves import ROOT
+from benchmarks.curves import ROOT, conflict, held_out_returns, merged, stored_model
 from benchmarks.games.model import ModelSize, save_model
 from benchmarks.games.training import SFT
 from benchmarks.kept_runs import finish, shared_weights
 from benchmarks.perf.table import between
 from benchmarks.recipes import half_width, interval
+from benchmarks.teams.training import keep_same
 from benchmarks.workflow_shapes import PLAIN, most_answers
 from mlrl_envs.games.base import PLAYERS
 from mlrl_envs.workflows import SHAPES
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
+from mlrl_learners.errors import RunDirError
 from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import read_records
+from mlrl_learners.runs.files import METRICS_FILE
 
 __all__ = ["main", "rows", "run_config", "table"]
 
@@ -42,6 +47,7 @@ BEGIN, END = "<!-- workflow learning: begin -->", "<!-- workflow learning: end -
 ENV_ID = "mlrl/matrix-v0"
 ENV: Mapping[str, Any] = {"matrix": "stag-hunt", "rounds": 1}
 NAMES = (PLAIN, *SHAPES)
+SIZE = ModelSize(hidden_size=48)
 SFT_UPDATES, UPDATES, ANSWERS, EPISODES = 120, 12, 212, 64
 MOVES, VERDICTS, PLAYED = ("<move>stag</move>", "<move>hare</move>"), ("APPROVED", "REVISE"), 20
 SHARED: Mapping[str, Any] = {
@@ -154,16 +160,36 @@ def main(argv: Sequence[str] | None = None) -> int:
                 print("interrupted: the same command continues", file=sys.stderr)
                 return 130
     by_shape = sorted(asked, key=lambda each: NAMES.index(each[0]))
-    records = [record for each in by_shape if (record := _record(*each, given.runs)) is not None]
-    found = rows(records)
-    print(table(found))
-    if given.publish:
-        work = {"env": ENV_ID, "env_options": dict(ENV), "updates": UPDATES, "episodes": EPISODES}
-        stored = {"work": work, "rows": found, "runs": records}
-        RESULTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(between(page, BEGIN, END, table(found)), encoding="utf-8")
-    return 0
+    records = []
+    for shape, seed in by_shape:
+        try:
+            records.append(_record(shape, seed, given.runs))
+        except RunDirError as error:
+            print(f"left out: {shape}, seed {seed}: {error}", file=sys.stderr)
+    print(table(rows(records)))
+    is_published = not given.publish or _publish(records)
+    return 0 if is_published and len(records) == len(asked) else 1
+
+
+def _publish(records: Sequence[Mapping[str, Any]]) -> bool:
+    """Add records to the results, and write the table of all of them into the page.
+
+    Returns:
+        False, and nothing is written, without records or if results would be lost.
+    """
+    stored = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    work = {"env": ENV_ID, "env_options": dict(ENV), "updates": UPDATES, "episodes": EPISODES}
+    if reason := conflict(stored, work, records, "shape"):
+        print(f"{str(RESULTS)!r} stays: {reason}", file=sys.stderr)
+        return False
+    runs = [run for run in merged(stored, records, "shape") if run["shape"] in NAMES]
+    runs.sort(key=lambda run: (NAMES.index(run["shape"]), run["seed"]))
+    found = rows(runs)
+    text = json.dumps({"work": work, "rows": found, "runs": runs}, indent=1)
+    RESULTS.write_text(text + "\n", encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(between(page, BEGIN, END, table(found)), encoding="utf-8")
+    return True
 
 
 def _train(shape: str, seed: int, runs: Path) -> bool:
@@ -175,10 +201,14 @@ def _train(shape: str, seed: int, runs: Path) -> bool:
 def _model(seed: int, runs: Path) -> Path | None:
     """Return the weights of a seed that imitate random moves; None if it was interrupted."""
     folder, play = runs / f"model-{seed}", runs / "play.jsonl"
+    shapes = {shape: env_options(shape) for shape in NAMES}
+    played = {"env": ENV_ID, "shapes": shapes, "episodes": PLAYED, "answers": [*MOVES, *VERDICTS]}
+    runs.mkdir(parents=True, exist_ok=True)
+    keep_same(runs / "made.json", {**played, "size": asdict(SIZE), "unread": UNREAD})
     if not (folder / "config.json").exists():
         partial = folder.with_suffix(".partial")
         read = _random_play(play)
-        save_model(partial, read, ModelSize(hidden_size=48), seed=seed, unread=UNREAD)
+        save_model(partial, read, SIZE, seed=seed, unread=UNREAD)
         partial.rename(folder)
     env = {"split": "train", **ENV}
     options = merge_options(SHARED, SFT, {"examples": {"episodes": str(play)}})
@@ -210,7 +240,6 @@ def _random_play(file: Path) -> list[str]:
                     ends = {"finish_reasons": {PLAYERS[0]: "stop"}}
                     lines.append(json.dumps({"return": 0.0, "turns": [{**shown, **ends}]}))
                 observations, *_ = env.step(actions)
-    file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return read
 
@@ -219,22 +248,23 @@ def _answers(node: str) -> tuple[str, ...]:
     return VERDICTS if node.endswith("critic") else MOVES
 
 
-def _record(shape: str, seed: int, runs: Path) -> dict[str, Any] | None:
-    """Return the figures of a finished run; None for another."""
+def _record(shape: str, seed: int, runs: Path) -> dict[str, Any]:
+    """Return the figures of a finished run.
+
+    Raises:
+        RunDirError: As `held_out_returns` does.
+    """
     run_dir = runs / f"{shape}-{seed}"
-    evaluations = read_records(run_dir / "evaluations.jsonl")
-    held_out: dict[Any, Any] = {each["iteration"]: each["mean_return"] for each in evaluations}
-    if not {0, UPDATES} <= set(held_out):
-        print(f"left out: {shape}, seed {seed}: not finished", file=sys.stderr)
-        return None
-    metrics = list(read_records(run_dir / "metrics.jsonl"))
+    config = run_config(shape, seed, Path(stored_model(run_dir) or ""))
+    held_out = held_out_returns(config, run_dir)
+    metrics = read_records(run_dir / METRICS_FILE)
     return {
         "shape": shape,
         "seed": seed,
         "answers": most_answers(ENV_ID, env_options(shape)),
         "tokens": sum(round(float(str(each["train/tokens"]))) for each in metrics),
-        "before": round(float(held_out[0]), 4),
-        "after": round(float(held_out[UPDATES]), 4),
+        "before": round(held_out[0], 4),
+        "after": round(held_out[UPDATES], 4),
     }
 
 

@@ -3,7 +3,8 @@
 All nodes of a graph share one model. An episode may write `--tokens` tokens, divided equally among
 the answers that its graph asks for at most, so that a graph with more nodes writes shorter answers.
 `plain` is the environment without a workflow. Finished runs are kept, so that the command continues
-where it was stopped. Returns of trained teams are not covered: `mlrl train` with `env.workflow`.
+where it was stopped; they are played again if the graph's options, the packages or the code of
+`mlrl` changed. Returns of trained teams are not covered: `mlrl train` with `env.workflow`.
 
     python -m benchmarks.workflow_shapes --out runs/shapes
     python -m benchmarks.workflow_shapes --shapes plain debate --model tiny-random --tasks 2 --json
@@ -17,6 +18,8 @@ from typing import Any
 
 import mlrl_envs
 import mlrl_learners
+from benchmarks.curves import program
+from mlrl_envs.errors import InfraError
 from mlrl_envs.workflows import SHAPES
 from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.figures.means import mean
@@ -60,6 +63,7 @@ def run(shape: str, *, seed: int, model: str, tokens: int, tasks: int) -> dict[s
 
     Raises:
         ConfigError: If the tokens do not suffice for one token an answer.
+        InfraError: If episodes failed.
     """
     options = env_options(shape)
     agents = mlrl_envs.make(ENV_ID, **options).possible_agents
@@ -76,6 +80,8 @@ def run(shape: str, *, seed: int, model: str, tokens: int, tasks: int) -> dict[s
     result = evaluate(
         env_id=ENV_ID, actor=actor, env_options=options, split=split, tasks=tasks, seed=seed
     )
+    if result.failures:
+        raise InfraError(f"{len(result.failures)} episodes of {shape} failed")
     asked = {"shape": shape, "seed": seed, "model": model, "tokens": tokens, "tasks": tasks}
     written = result.tokens / len(result.episodes)
     figures = {"return": result.mean_return, "solved": result.solved_rate, "written": written}
@@ -129,12 +135,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given.out.mkdir(parents=True, exist_ok=True)
     file = JsonlFile(given.out / "records.jsonl")
     asked = {"model": given.model, "tokens": given.tokens, "tasks": given.tasks}
-    records = [each for each in file.records() if asked.items() <= each.items()]
+    code = program()
+    made = {shape: {"options": env_options(shape), **code} for shape in given.shapes}
+    records = [
+        each
+        for each in file.records()
+        if asked.items() <= each.items() and each.get("made") == made.get(str(each["shape"]), 0)
+    ]
     done = {(each["shape"], each["seed"]) for each in records}
     for seed in range(given.seeds):
         for shape in given.shapes:
             if (shape, seed) not in done:
-                record = run(shape, seed=seed, **asked)
+                record = {**run(shape, seed=seed, **asked), "made": made[shape]}
                 file.append(record)
                 records.append(record)
     records = [each for each in records if int(str(each["seed"])) < given.seeds]

@@ -9,7 +9,6 @@ at any time; `--resume` keeps what is complete and continues the rest.
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 from benchmarks.curves import ROOT
 from benchmarks.games.plans import Plan
 from benchmarks.games.table import PLANS
+from mlrl_envs.errors import MlrlError
 
 DESCRIPTION = "Small models learn games by the project's own learners, from legal moves on."
 
@@ -43,26 +43,31 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace, plan: Plan, methods: Sequence[str], runs: Path) -> int:
-    from benchmarks.games.results import draw, measure_method, results_file, table, write_results
+    from benchmarks.games.results import draw, measure_method, stored_curves, table, write_results
     from benchmarks.games.training import InterruptedRunError, train_method
 
+    status = 0
     for seed in arguments.seeds:
         for name in methods:
             try:
                 if not arguments.measure_only:
                     train_method(plan, name, seed, runs)
+                curve = measure_method(plan, name, seed, runs)
             except InterruptedRunError:
                 print("interrupted: the same command with --resume continues", file=sys.stderr)
                 return 130
-            curve = measure_method(plan, name, seed, runs)
+            except MlrlError as error:
+                print(f"left out: {name}, seed {seed}: {error}", file=sys.stderr)
+                status = 1
+                continue
             last = curve["measures"][-1]
             print(f"{name}, seed {seed}: {plan.shown} {last[plan.shown]:.3f} after "
                   f"{last['update']} updates", flush=True)  # fmt: skip
             write_results(arguments.game, plan, [curve])
-    stored = json.loads(results_file(arguments.game).read_text())["runs"]
-    draw(plan, stored, ROOT / "docs" / "images" / f"games_{arguments.game}.svg")
-    print(table(plan, stored))
-    return 0
+    if stored := stored_curves(arguments.game, plan):
+        draw(plan, stored, ROOT / "docs" / "images" / f"games_{arguments.game}.svg")
+        print(table(plan, stored))
+    return status
 
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:

@@ -8,6 +8,7 @@ from typing import Any
 import mlrl_envs
 from benchmarks.games.answers import game_policy
 from benchmarks.games.plans import Measure
+from mlrl_envs.errors import InfraError
 from mlrl_envs.games import (
     Policy,
     expected_returns,
@@ -33,6 +34,9 @@ def measure(kind: Measure, folder: Path, env_id: str, options: Mapping[str, Any]
         folder: Folder of the model.
         env_id: The environment.
         options: Its options.
+
+    Raises:
+        InfraError: If games of a score failed.
     """
     if kind == "score":
         return _score(folder, env_id, options)
@@ -88,6 +92,8 @@ def _score(folder: Path, env_id: str, options: Mapping[str, Any]) -> Figures:
             env_id=env_id, actor=actor, env_options=options, split="eval", tasks=GAMES,
             seed=EVALUATION_SEED, explore=explore,
         )  # fmt: skip
+        if result.failures:
+            raise InfraError(f"{len(result.failures)} of {GAMES} games failed")
         found[name] = result.mean_return
     return found
 

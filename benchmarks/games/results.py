@@ -1,19 +1,33 @@
 """Results of the games: measures of stored weights, JSON files, tables and pictures."""
 
+import hashlib
 import json
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import mlrl_envs
 from benchmarks.curves import ROOT, Curve, grouped, spread
-from benchmarks.games.measures import measure
+from benchmarks.games.measures import EVALUATION_SEED, GAMES, measure
 from benchmarks.games.plans import Plan
-from benchmarks.games.training import snapshots
+from benchmarks.games.training import planned_runs, planned_updates, snapshots
+from benchmarks.kept_runs import check_same
+from mlrl_envs.shell.fingerprint import fingerprint
+from mlrl_learners.errors import RunDirError
 from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import JsonlFile, read_records
 
-__all__ = ["KEY", "draw", "measure_method", "results_file", "table", "write_results"]
+__all__ = [
+    "KEY",
+    "draw",
+    "measure_method",
+    "results_file",
+    "stored_curves",
+    "table",
+    "write_results",
+]
 
 KEY = "method"
 LAST = ("legal",)  # column of tables: the probability of legal answers
@@ -29,23 +43,61 @@ def measure_method(plan: Plan, name: str, seed: int, runs: Path) -> Curve:
         name: Name of the method.
         seed: Seed of the run.
         runs: Folder of all runs of the game.
+
+    Raises:
+        RunDirError: If a part of the method is not trained, or was with another configuration.
     """
-    file = JsonlFile(runs / f"measures-{name}-{seed}.jsonl")
-    known = {int(str(record["update"])): record for record in file.records()}
+    for config, run_dir in planned_runs(plan, name, seed, runs):
+        check_same(config, run_dir)
+    planned = list(snapshots(plan, name, seed, runs))
+    for each in planned:
+        if not each.folder.exists():
+            raise RunDirError(f"not finished: no weights after {each.update} updates")
+    file = JsonlFile(runs / f"{name}-{seed}" / "measures.jsonl")
+    known = {(record["update"], record.get("of")): record for record in file.records()}
     env = {**plan.env, **plan.methods[name].env}
-    for each in snapshots(plan, name, seed, runs):
-        if each.update not in known:
+    asked = _asked(plan, env)
+    measures = []
+    for each in planned:
+        key = (each.update, _digest([asked, _weights(each.folder)]))
+        if key not in known:
             figures = measure(plan.measure, each.folder, plan.env_id, env)
-            rounded = {key: round(value, 5) for key, value in figures.items()}
-            known[each.update] = {"update": each.update, **rounded}
-            file.append(known[each.update])
-    measures = [known[update] for update in sorted(known)]
-    seconds = math.fsum(
+            rounded = {figure: round(value, 5) for figure, value in figures.items()}
+            known[key] = {"update": each.update, "of": key[1], **rounded}
+            file.append(known[key])
+        measures.append({field: value for field, value in known[key].items() if field != "of"})
+    minutes = round(_seconds(runs / f"{name}-{seed}") / 60, 1)
+    return {KEY: name, "seed": seed, "minutes": minutes, "measures": measures}
+
+
+def _asked(plan: Plan, env: Mapping[str, Any]) -> list[Any]:
+    """Return what a measure depends on, besides the weights."""
+    made = mlrl_envs.make(plan.env_id, **env)
+    rules = fingerprint(made)
+    made.close()
+    return [plan.measure, GAMES, EVALUATION_SEED, plan.env_id, dict(env), rules]
+
+
+def _weights(folder: Path) -> dict[str, str]:
+    """Return the hash of each file of a model."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
+
+
+def _digest(value: Any) -> str:  # noqa: ANN401 - JSON values
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+def _seconds(folder: Path) -> float:
+    """Return the seconds of all updates of a method."""
+    return math.fsum(
         float(str(record["seconds"]))
-        for path in (runs / f"{name}-{seed}").glob("stage-*/metrics.jsonl")
+        for path in folder.glob("stage-*/metrics.jsonl")
         for record in read_records(path)
     )
-    return {KEY: name, "seed": seed, "minutes": round(seconds / 60, 1), "measures": measures}
 
 
 def results_file(game: str) -> Path:
@@ -53,22 +105,54 @@ def results_file(game: str) -> Path:
     return ROOT / "benchmarks" / "games" / "results" / f"{game}.json"
 
 
-def write_results(game: str, plan: Plan, curves: Sequence[Curve]) -> None:
-    """Write curves with what was done to a JSON file; other methods and seeds in it stay."""
+def stored_curves(game: str, plan: Plan) -> list[Curve]:
+    """Return the stored curves that a plan describes, in the order of its methods and seeds."""
     path = results_file(game)
-    old: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    kept = {(curve[KEY], curve["seed"]): curve for curve in old.get("runs", [])}
+    stored: dict[str, Any] = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    if stored.get("work") != _work(plan):
+        return []
+    order = list(plan.methods)
+    curves = [curve for curve in stored["runs"] if curve[KEY] in order and _whole(plan, curve)]
+    return sorted(curves, key=lambda curve: (order.index(curve[KEY]), curve["seed"]))
+
+
+def write_results(game: str, plan: Plan, curves: Sequence[Curve]) -> None:
+    """Write curves with what was done to a JSON file.
+
+    Other methods and seeds in it stay if the plan describes them; those that do not are named.
+
+    Args:
+        game: Name of the game.
+        plan: Its plan.
+        curves: Curves of finished runs.
+    """
+    path = results_file(game)
+    stored = json.loads(path.read_text("utf-8"))["runs"] if path.exists() else []
+    kept = {(curve[KEY], curve["seed"]): curve for curve in stored_curves(game, plan)}
     kept |= {(curve[KEY], curve["seed"]): curve for curve in curves}
+    for curve in stored:
+        if (curve[KEY], curve["seed"]) not in kept:
+            print(f"dropped: {curve[KEY]}, seed {curve['seed']}: of another plan", file=sys.stderr)
     order = list(plan.methods)
     runs = [kept[key] for key in sorted(kept, key=lambda key: (order.index(key[0]), key[1]))]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps({"work": _work(plan), "runs": runs}, indent=1) + "\n", "utf-8")
+    partial.rename(path)
+
+
+def _work(plan: Plan) -> dict[str, Any]:
+    """Return what was done, as JSON values."""
     work = {"env": plan.env_id, "options": dict(plan.env), "scripts": list(plan.scripts),
             "imitation_updates": plan.sft, "hidden_size": plan.size.hidden_size,
             "num_layers": plan.size.num_layers}  # fmt: skip
-    whole = {"work": work, "runs": runs}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(whole, indent=1) + "\n")
-    partial.rename(path)
+    return dict(json.loads(json.dumps(work)))
+
+
+def _whole(plan: Plan, curve: Curve) -> bool:
+    """Return whether a curve has a measure at each planned update, and at no other."""
+    updates = [record["update"] for record in curve["measures"]]
+    return updates == planned_updates(plan, curve[KEY])
 
 
 def table(plan: Plan, curves: Sequence[Curve]) -> str:
@@ -109,11 +193,9 @@ def _label(key: str) -> str:
 
 def _draw_panel(axes: Any, plan: Plan, curves: Sequence[Curve], panel: str) -> None:  # noqa: ANN401 - matplotlib
     for color, (method, mine) in zip(COLORS, grouped(curves, KEY).items(), strict=False):
-        points = min(len(curve["measures"]) for curve in mine)
-        updates = [record["update"] for record in mine[0]["measures"][:points]]
-        columns = [
-            [curve["measures"][point][plan.shown] for curve in mine] for point in range(points)
-        ]
+        found = [{each["update"]: each[plan.shown] for each in curve["measures"]} for curve in mine]
+        updates = sorted(set.intersection(*map(set, found)))
+        columns = [[values[update] for values in found] for update in updates]
         least, most = [min(c) for c in columns], [max(c) for c in columns]
         axes.fill_between(updates, least, most, color=color, alpha=0.15, linewidth=0)
         label = method.removeprefix(f"{panel}-")

@@ -5,7 +5,7 @@ and interrupted runs are resumed, so that the process may be killed at any time.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,18 @@ from benchmarks.games.model import save_model
 from benchmarks.games.plans import Plan, Stage
 from benchmarks.games.play import collect_play, texts_of
 from benchmarks.kept_runs import finish, shared_weights
+from benchmarks.teams.training import keep_same
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 
-__all__ = ["InterruptedRunError", "Snapshot", "snapshots", "train_method"]
+__all__ = [
+    "InterruptedRunError",
+    "Snapshot",
+    "planned_runs",
+    "planned_updates",
+    "snapshots",
+    "train_method",
+]
 
 PLAY_FILE = "play.jsonl"
 SFT = {"examples": {"batch_size": 64}, "optimizer": {"lr": 2e-3, "schedule": "linear"}}
@@ -52,33 +60,51 @@ def train_method(plan: Plan, name: str, seed: int, runs: Path) -> None:
     Raises:
         InterruptedRunError: If a signal ended it early.
     """
-    method = plan.methods[name]
-    model = _imitate(plan, seed, runs)
-    for number, (stage, run_dir) in enumerate(_stages(plan, name, seed, runs)):
+    _make_model(plan, seed, runs)
+    for config, run_dir in planned_runs(plan, name, seed, runs):
+        if not finish(config, run_dir):
+            raise InterruptedRunError(str(run_dir))
+
+
+def planned_runs(plan: Plan, name: str, seed: int, runs: Path) -> Iterator[tuple[RunConfig, Path]]:
+    """Yield configuration and folder of imitation, then of every stage of a method."""
+    method, config = plan.methods[name], _imitation(plan, seed, runs)
+    run_dir = runs / f"sft-{seed}"
+    yield config, run_dir
+    for number, (stage, folder) in enumerate(_stages(plan, name, seed, runs)):
+        model = shared_weights(run_dir, config.train.iterations)
         env = EnvConfig(plan.env_id, {**plan.env, **method.env, **stage.env})
         train = TrainConfig(
             iterations=stage.iterations,
             tasks_per_iteration=stage.tasks,
             seed=1000 * seed + number,
-            checkpoint_every=max(1, stage.iterations // plan.points),
+            checkpoint_every=_checkpoint_every(plan, stage),
             keep_checkpoints=stage.iterations,
         )
         options = merge_options(SAMPLING, _shared(plan), stage.options)
         learner = LearnerConfig(stage.learner, str(model), options)
-        model = _run(RunConfig(env, learner, train=train), run_dir)
+        config, run_dir = RunConfig(env, learner, train=train), folder
+        yield config, run_dir
+
+
+def planned_updates(plan: Plan, name: str) -> list[int]:
+    """Return the numbers of updates of a method after which its weights are measured."""
+    return [each.update for each in snapshots(plan, name, 0, Path())]
 
 
 def snapshots(plan: Plan, name: str, seed: int, runs: Path) -> Iterator[Snapshot]:
-    """Yield the stored weights of a method in order, from those that imitation left."""
+    """Yield the planned weights of a method in order, from those that imitation leaves."""
     yield Snapshot(0, shared_weights(runs / f"sft-{seed}", plan.sft))
     before = 0
     for stage, run_dir in _stages(plan, name, seed, runs):
-        every = max(1, stage.iterations // plan.points)
+        every = _checkpoint_every(plan, stage)
         for step in sorted({*range(every, stage.iterations, every), stage.iterations}):
-            folder = shared_weights(run_dir, step)
-            if folder.exists():
-                yield Snapshot(before + step, folder)
+            yield Snapshot(before + step, shared_weights(run_dir, step))
         before += stage.iterations
+
+
+def _checkpoint_every(plan: Plan, stage: Stage) -> int:
+    return max(1, stage.iterations // plan.points)
 
 
 def _stages(plan: Plan, name: str, seed: int, runs: Path) -> Iterator[tuple[Stage, Path]]:
@@ -89,22 +115,28 @@ def _stages(plan: Plan, name: str, seed: int, runs: Path) -> Iterator[tuple[Stag
             yield replace(stage, rounds=1), runs / f"{name}-{seed}" / f"stage-{number}"
 
 
-def _imitate(plan: Plan, seed: int, runs: Path) -> Path:
-    """Return the folder of a model that has learnt the legal moves from scripted play."""
-    play = _play(plan, runs)
-    model = runs / f"model-{seed}"
+def _make_model(plan: Plan, seed: int, runs: Path) -> None:
+    """Write the model of a seed, which reads the words of scripted play, if it is missing."""
+    read = {"unread": plan.unread, "size": asdict(plan.size)}
+    played = {"env": plan.env_id, "options": plan.env, "variants": plan.variants}
+    runs.mkdir(parents=True, exist_ok=True)
+    keep_same(runs / "made.json", {**played, "scripts": plan.scripts, "games": plan.games, **read})
+    play, model = _play(plan, runs), runs / f"model-{seed}"
     if not (model / "config.json").exists():
         partial = model.with_suffix(".partial")
         save_model(partial, texts_of(play), plan.size, seed=seed, unread=plan.unread)
         partial.rename(model)
-    file = {"examples": {"episodes": str(play)}}
+
+
+def _imitation(plan: Plan, seed: int, runs: Path) -> RunConfig:
+    """Return the configuration of the run that learns the legal moves from scripted play."""
+    file = {"examples": {"episodes": str(runs / PLAY_FILE)}}
     options = merge_options(SFT, _shared(plan), plan.sft_options, file)
     train = TrainConfig(
         iterations=plan.sft, seed=seed, checkpoint_every=plan.sft, keep_checkpoints=1
     )
-    learner = LearnerConfig("sft", str(model), options)
-    return _run(RunConfig(EnvConfig(plan.env_id, dict(plan.env)), learner, train=train),
-                runs / f"sft-{seed}")  # fmt: skip
+    learner = LearnerConfig("sft", str(runs / f"model-{seed}"), options)
+    return RunConfig(EnvConfig(plan.env_id, dict(plan.env)), learner, train=train)
 
 
 def _play(plan: Plan, runs: Path) -> Path:
@@ -125,13 +157,6 @@ def _play(plan: Plan, runs: Path) -> Path:
         text += file.read_text("utf-8")
     partial.write_text(text, "utf-8")
     return partial.rename(whole)
-
-
-def _run(config: RunConfig, run_dir: Path) -> Path:
-    """Train with a configuration, or continue, and return the folder of the last weights."""
-    if not finish(config, run_dir):
-        raise InterruptedRunError(str(run_dir))
-    return shared_weights(run_dir, config.train.iterations)
 
 
 def _shared(plan: Plan) -> Mapping[str, Any]:

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,8 +18,10 @@ from benchmarks.games.plans import Method, Stage
 from benchmarks.games.play import ScriptPlayer, collect_play, texts_of
 from benchmarks.games.table import PLANS
 from benchmarks.games.training import snapshots, train_method
+from benchmarks.kept_runs import shared_weights
 from mlrl_envs.games import questions
 from mlrl_learners.config.option_places import merge_options
+from mlrl_learners.errors import RunDirError
 from mlrl_learners.types import RolloutConfig
 
 METHODS = [(game, name) for game, plan in PLANS.items() for name in plan.methods]
@@ -121,9 +125,59 @@ def test_weights_are_measured_once_after_imitation_and_after_every_checkpoint(tr
     curve = results.measure_method(plan, "quick", 0, runs)
     assert [record["update"] for record in curve["measures"]] == [0, 1, 2, 3, 4]
     assert all(0 <= record["nash_conv"] <= 4 for record in curve["measures"])
-    written = (runs / "measures-quick-0.jsonl").read_bytes()
+    written = (runs / "quick-0" / "measures.jsonl").read_bytes()
     assert results.measure_method(plan, "quick", 0, runs) == curve
-    assert (runs / "measures-quick-0.jsonl").read_bytes() == written
+    assert (runs / "quick-0" / "measures.jsonl").read_bytes() == written
+
+
+@pytest.fixture
+def copied(trained, tmp_path, monkeypatch):
+    """A copy of a trained method, at the same relative path."""
+    plan, runs = trained
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(runs, tmp_path / "runs")
+    for config in (tmp_path / "runs").rglob("config.yaml"):
+        config.write_text(config.read_text().replace(str(runs), "runs"))
+    return plan, Path("runs")
+
+
+def test_weights_that_were_trained_again_are_measured_again(copied, monkeypatch):
+    plan, runs = copied
+    results.measure_method(plan, "quick", 0, runs)
+    measured = []
+
+    def fake(kind, folder, env_id, options):
+        measured.append(folder)
+        return {"nash_conv": 9.0}
+
+    monkeypatch.setattr(results, "measure", fake)
+    last = shared_weights(runs / "quick-0" / "stage-2", 2)
+    shutil.copy(shared_weights(runs / "sft-0", 2) / "model.safetensors", last)
+    curve = results.measure_method(plan, "quick", 0, runs)
+    assert measured == [last]
+    assert [record["nash_conv"] == 9.0 for record in curve["measures"]] == [False] * 4 + [True]
+    method = replace(plan.methods["quick"], env={"num_tasks": 12})
+    for config in (runs / "quick-0").rglob("config.yaml"):
+        config.write_text(config.read_text().replace("num_tasks: 6", "num_tasks: 12"))
+    results.measure_method(replace(plan, methods={"quick": method}), "quick", 0, runs)
+    assert len(measured) == 1 + 5
+
+
+def test_a_method_of_another_configuration_or_without_its_last_weights_is_not_measured(copied):
+    plan, runs = copied
+    other = tiny(PLANS["kuhn"], methods={"quick": Method((Stage(2, 3, "magrpo", TINY),), "")})
+    with pytest.raises(RunDirError, match=r"tasks_per_iteration was 2, now 3"):
+        results.measure_method(other, "quick", 0, runs)
+    shutil.rmtree(shared_weights(runs / "quick-0" / "stage-2", 2))
+    with pytest.raises(RunDirError, match="not finished: no weights after 4 updates"):
+        results.measure_method(plan, "quick", 0, runs)
+
+
+def test_play_and_model_that_were_made_in_another_way_are_not_kept(copied):
+    plan, runs = copied
+    train_method(plan, "quick", 0, runs)
+    with pytest.raises(RunDirError, match="made in another way"):
+        train_method(replace(plan, games=25), "quick", 0, runs)
 
 
 def test_training_that_is_complete_is_not_repeated(trained):
@@ -145,6 +199,8 @@ def test_training_that_was_cut_off_ends_with_the_same_weights(trained, tmp_path,
         if calls == ["sft-0", "stage-1", "stage-2"]:
             cut = replace(config, train=replace(config.train, iterations=1))
             train_config(cut, run_dir, **options)
+            stored = run_dir / "config.yaml"
+            stored.write_text(stored.read_text().replace("iterations: 1\n", "iterations: 2\n"))
             raise KeyboardInterrupt
         return train_config(config, run_dir, **options)
 

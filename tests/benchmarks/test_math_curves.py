@@ -5,7 +5,11 @@ import json
 import pytest
 
 from benchmarks import math_curves
-from benchmarks.math_curves import ITERATIONS, VARIANTS, main
+from benchmarks.kept_runs import shared_weights
+from benchmarks.math_curves import ITERATIONS, VARIANTS, main, run_config
+from mlrl_learners.config.run import to_mapping
+from mlrl_learners.config.yaml import dump_yaml
+from mlrl_learners.errors import RunDirError
 
 
 @pytest.fixture
@@ -13,6 +17,8 @@ def runs(tmp_path):
     for number, variant in enumerate(VARIANTS):
         folder = tmp_path / f"{variant}-0"
         folder.mkdir()
+        config = run_config(variant, 0, "where/it/was/trained")
+        (folder / "config.yaml").write_text(dump_yaml(to_mapping(config)))
         returns = [{"train/return": 0.1 * number} for _ in range(ITERATIONS)]
         held_out = [
             {"iteration": at, "mean_return": 0.2 + 0.1 * bool(at)} for at in (0, ITERATIONS)
@@ -33,16 +39,24 @@ def test_runs_become_a_table_and_a_picture(runs, capsys):
     assert picture.stat().st_size > 0
 
 
-def test_every_run_is_a_configuration_of_its_own(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(math_curves, "_mlrl", lambda *words: asked.append(words))
-    math_curves._train("nodes", 3, tmp_path / "nodes-3", tmp_path / "model")
-    from mlrl_learners.config.run import load_config
-
-    config = load_config(str(tmp_path / "nodes-3.yaml"))
-    assert asked == [
-        ("train", str(tmp_path / "nodes-3.yaml"), "--run-dir", str(tmp_path / "nodes-3"))
-    ]
+def test_every_run_is_a_configuration_of_its_own(tmp_path):
+    config = run_config("nodes", 3, str(tmp_path))
     assert config.learner.options["credit"] == {"turn_weights": "nodes"}
     assert config.learner.options["group"]["branching"] == "tree"
     assert (config.train.seed, config.env.options["max_turns"]) == (3, 2)
+
+
+def test_a_finished_run_of_another_configuration_is_not_kept(runs, monkeypatch):
+    monkeypatch.setattr(math_curves, "_imitate", lambda runs: runs / "sft")
+    shared_weights(runs / "reach-0", ITERATIONS).mkdir(parents=True)
+    with pytest.raises(RunDirError, match=r"learner\.model was 'where/it/was/trained'"):
+        main(["--runs", str(runs), "--seeds", "0"])
+
+
+def test_reference_solutions_of_other_options_are_not_imitated(tmp_path, monkeypatch):
+    (tmp_path / "references.jsonl").write_text("")
+    monkeypatch.setattr(math_curves, "finish", lambda config, run_dir: False)
+    assert math_curves._imitate(tmp_path) is None
+    monkeypatch.setattr(math_curves, "DEMONSTRATIONS", 3)
+    with pytest.raises(RunDirError, match="made in another way"):
+        math_curves._imitate(tmp_path)

@@ -1,18 +1,22 @@
 """Readers of runs that another process may be writing change none of their files."""
 
-from types import SimpleNamespace
+from contextlib import suppress
 
 import pytest
 
 from benchmarks import curves, demo, recipe_curves, workflow_learning
 from benchmarks.games import results as games
+from benchmarks.games.table import PLANS
+from benchmarks.learning_curves import run_config
 from benchmarks.published.table import read_run
+from mlrl_learners.errors import RunDirError
 
 EVALUATION = '{"iteration": 0, "mean_return": 0.5, "env_id": "mlrl/story-v1"}\n'
 METRICS = '{"iteration": 1, "seconds": 3.0, "train/return": 0.5, "train/tokens": 8}\n'
+CONFIG = run_config("magrpo", 0)
 READERS = {
     "published": lambda run_dir: read_run("tldr-iac", 0, run_dir, planned=9),
-    "curves": lambda run_dir: curves.gather(run_dir, "method", "x", 0),
+    "curves": lambda run_dir: curves.gather(run_dir, "method", "magrpo", 0, CONFIG),
     "demo": demo.held_out_returns,
     "recipe_curves": lambda run_dir: recipe_curves._record("story", "drmas", 0, run_dir.parent),
     "workflow_learning": lambda run_dir: workflow_learning._record("plain", 0, run_dir.parent),
@@ -32,12 +36,12 @@ def files(run_dir):
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_line_that_is_being_written_stays(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(workflow_learning, "UPDATES", 0)
+def test_a_line_that_is_being_written_stays(name, tmp_path):
     run_dir = tmp_path / FOLDERS.get(name, "run")
     write(run_dir)
     before = files(run_dir)
-    READERS[name](run_dir)
+    with suppress(RunDirError):  # not finished
+        READERS[name](run_dir)
     assert files(run_dir) == before
 
 
@@ -45,15 +49,16 @@ def test_a_line_that_is_being_written_stays(name, tmp_path, monkeypatch):
 def test_no_file_is_made(name, tmp_path):
     run_dir = tmp_path / FOLDERS.get(name, "run")
     run_dir.mkdir()
-    READERS[name](run_dir)
+    with suppress(RunDirError):  # not trained
+        READERS[name](run_dir)
     assert files(run_dir) == {}
 
 
-def test_the_time_of_a_live_game_is_read_without_a_change(tmp_path, monkeypatch):
-    monkeypatch.setattr(games, "snapshots", lambda *_: [])
-    stage = tmp_path / "m-0" / "stage-1"
+def test_a_live_game_is_not_measured_and_not_changed(tmp_path):
+    stage = tmp_path / "magrpo-0" / "stage-1"
     write(stage)
     before = files(stage)
-    plan = SimpleNamespace(env={}, methods={"m": SimpleNamespace(env={})})
-    games.measure_method(plan, "m", 0, tmp_path)
+    with pytest.raises(RunDirError, match="not finished"):
+        games.measure_method(PLANS["kuhn"], "magrpo", 0, tmp_path)
+    assert games._seconds(tmp_path / "magrpo-0") == 3.0
     assert files(stage) == before

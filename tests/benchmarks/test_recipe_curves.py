@@ -10,7 +10,9 @@ from benchmarks import recipe_curves
 from benchmarks.games.model import word_tokenizer
 from benchmarks.recipe_tasks import DEFAULT, TASKS, run_config
 from mlrl_envs.datasets.math import load_problems
-from mlrl_learners.config.run import load_config
+from mlrl_learners.config.run import load_config, to_mapping
+from mlrl_learners.config.yaml import dump_yaml
+from mlrl_learners.errors import RunDirError
 from mlrl_learners.runs.demonstrations import read_demonstrations
 
 NAMES = (DEFAULT, *recipe_curves.RECIPES)
@@ -94,6 +96,11 @@ def test_a_small_model_imitates_what_agents_read_in_problems_of_all_variants(tmp
     )
     start = recipe_curves._imitated("small-math", tmp_path)
     assert AutoModelForCausalLM.from_pretrained(start).config.hidden_size == 64
+    twice = dataclasses.replace(imitation, demonstrations=3)
+    changed = {"small-math": dataclasses.replace(plan, imitation=twice)}
+    monkeypatch.setattr(recipe_curves, "TASKS", changed)
+    with pytest.raises(RunDirError, match="made in another way"):
+        recipe_curves._imitated("small-math", tmp_path)
     shown = {each.observation: each.actions["solver"]
              for each in read_demonstrations(tmp_path / "small-math-references.jsonl")
              if each.agent == "solver"}  # fmt: skip
@@ -137,6 +144,31 @@ def test_figures_are_added_to_those_that_are_published(tmp_path, monkeypatch):
         found, key=lambda k: k[0] == "c3"
     )
     assert "| math | `c3` | 2 |" in page.read_text()
+
+
+def test_results_of_a_recipe_that_was_removed_are_dropped(tmp_path, monkeypatch):
+    page, results = tmp_path / "learners.md", tmp_path / "results.json"
+    page.write_text(f"{recipe_curves.BEGIN}\n{recipe_curves.END}\n")
+    results.write_text(json.dumps({"runs": [record("removed", 0, 0.5)]}))
+    monkeypatch.setattr(recipe_curves, "PAGE", page)
+    monkeypatch.setattr(recipe_curves, "RESULTS", results)
+    recipe_curves._publish([record("magrpo", 0, 0.5)])
+    assert [run["recipe"] for run in json.loads(results.read_text())["runs"]] == ["magrpo"]
+
+
+def test_a_run_of_another_recipe_is_left_out_and_nothing_is_published(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(recipe_curves, "RESULTS", tmp_path / "results.json")
+    folder = tmp_path / "story-magrpo-0"
+    folder.mkdir()
+    config = run_config(TASKS["story"], "drmas", 0, TASKS["story"].model)
+    (folder / "config.yaml").write_text(dump_yaml(to_mapping(config)))
+    words = ["--tasks", "story", "--recipes", "magrpo", "--seeds", "0", "--runs", str(tmp_path)]
+    assert recipe_curves.main([*words, "--gather-only", "--publish"]) == 1
+    assert "left out: story, magrpo, seed 0" in (message := capsys.readouterr().err)
+    assert "another configuration" in message
+    assert not (tmp_path / "results.json").exists()
 
 
 @pytest.mark.slow

@@ -102,6 +102,30 @@ def test_finished_runs_are_kept_and_missing_ones_trained(tmp_path, monkeypatch, 
     assert rows[0]["gains"] == [0.0, 0.0]
 
 
+def test_a_run_with_other_options_is_trained_again(tmp_path, monkeypatch):
+    trained = []
+
+    def fake(recipe, *, seed, updates, toy):
+        trained.append(recipe)
+        return {**record(recipe, seed, 0.5, 1.0), "updates": updates, "toy": toy}
+
+    monkeypatch.setattr(recipes, "run", fake)
+    words = ["--recipes", "dapo", "--updates", "2", "--seeds", "1", "--toys", "doors"]
+    for size in (8, 16):
+        monkeypatch.setattr(recipes, "ROLLOUTS", size)
+        assert recipes.main([*words, "--out", str(tmp_path)]) == 0
+    assert trained == ["grpo", "dapo"] * 2
+
+
+def test_a_part_of_the_recipes_does_not_replace_all_of_them(capsys):
+    before = recipes.RESULTS.read_bytes()
+    assert recipes.main(["--recipes", "drmas", "--publish"]) == 2
+    assert "dapo on doors" in capsys.readouterr().err
+    assert recipes.main(["--seeds", "2", "--publish"]) == 2
+    assert "stored results: seed 2\n" in capsys.readouterr().err
+    assert recipes.RESULTS.read_bytes() == before
+
+
 def test_a_recipe_learns_on_the_toy():
     found = recipes.run("drmas", seed=0, updates=2, toy="late_cost")
     assert 0.0 <= found["before"] <= 0.6

@@ -44,3 +44,19 @@ def test_finished_runs_are_kept_and_missing_ones_played(tmp_path, monkeypatch, c
     rows = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert rows[1]["returns"] == [0.0, 0.5]
     assert "| `vote` | 4 | 8 | 0.250 | 0.000, 0.500 | 0.000 |" in workflow_shapes.table(rows)
+
+
+def test_a_record_of_other_code_is_not_reused(tmp_path, monkeypatch):
+    played = []
+
+    def fake(shape, *, seed, **asked):
+        played.append(shape)
+        figures = {"answer_tokens": 4, "return": 0.0, "solved": 0.0, "written": 8.0}
+        return {"shape": shape, "seed": seed, **asked, **figures}
+
+    monkeypatch.setattr(workflow_shapes, "run", fake)
+    words = ["--shapes", "vote", "--out", str(tmp_path), "--seeds", "1"]
+    for code in ("a", "a", "b"):
+        monkeypatch.setattr(workflow_shapes, "program", lambda code=code: {"code": code})
+        assert workflow_shapes.main(words) == 0
+    assert played == ["vote", "vote"]
