@@ -116,15 +116,20 @@ def alternate(
 ) -> dict[str, list[Measurement]]:
     """Measure the sides in alternation, so that other load on the machine slows both alike.
 
+    Every round starts with another side. All sides of a round get the same seed.
+
     Args:
         sides: Work of each side: a function from a seed to a measurement.
         rounds: Measured rounds per side.
         warmup: Unmeasured rounds per side before them.
     """
     measured: dict[str, list[Measurement]] = {name: [] for name in sides}
+    names = list(sides)
     for index in range(-warmup, rounds):
-        for name, work in sides.items():
-            measurement = work(index + warmup)
+        seed = index + warmup
+        first = seed % len(names)
+        for name in names[first:] + names[:first]:
+            measurement = sides[name](seed)
             seconds = f"{measurement['seconds']:.2f} s" if "seconds" in measurement else ""
             kind = "warm-up" if index < 0 else f"round {index + 1}/{rounds}"
             print(f"{name}: {kind} {seconds}", file=sys.stderr, flush=True)
@@ -134,8 +139,9 @@ def alternate(
 
 
 def spread(values: Sequence[float]) -> dict[str, float]:
-    """Return median, minimum and maximum."""
+    """Return median, minimum and maximum, and `n`, the number of values."""
     return {
+        "n": len(values),
         "median": round(statistics.median(values), 4),
         "min": round(min(values), 4),
         "max": round(max(values), 4),
@@ -173,7 +179,7 @@ def machine_name() -> str:
 
 
 def peak_rss_mib() -> float:
-    """Return the peak resident memory of this process in MiB."""
+    """Return the peak resident memory of this process in MiB, over its whole life."""
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 

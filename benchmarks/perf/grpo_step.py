@@ -1,7 +1,8 @@
 """Benchmark of one GRPO step of SmolLM2-135M against `GRPOTrainer` of `trl`, in two data types.
 
 One agent, eight prompts, G = 8. Both sides sample all answers, score them by their length, and take
-one optimizer step; `trl` uses its `transformers` backend.
+one optimizer step; `trl` uses its `transformers` backend. Its trainer has one data type, so that
+each data type has its own process; one learner of mlrl computes in both.
 
     python -m benchmarks.perf.grpo_step [--tasks 8] [--group-size 8] [--max-new-tokens 96]
 """
@@ -44,7 +45,6 @@ def main(argv: Sequence[str] | None = None) -> None:
             group_size=arguments.group_size,
             max_new_tokens=arguments.max_new_tokens,
         )
-        ways = {f"trl, {precision}": {"precision": precision} for precision in precisions}
         compare(
             "grpo_step",
             f"GRPO step, SmolLM2-135M, 1 agent, {arguments.tasks} prompts, "
@@ -52,7 +52,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             work,
             [
                 Side.ours("grpo", AS_THE_PEER, precisions),
-                Side.peer("grpo_trl", {"precisions": precisions}, ways),
+                *(
+                    Side.peer("grpo_trl", {"precision": precision}, {f"trl, {precision}": {}})
+                    for precision in precisions
+                ),
             ],
             [(f"ours, {precision}", f"trl, {precision}") for precision in precisions],
             peer_name="trl 1.16.0",

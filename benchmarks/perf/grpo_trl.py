@@ -17,33 +17,28 @@ __all__ = ["prepare"]
 
 
 def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str, object]]:
-    """Build one trainer for each data type; not timed."""
+    """Build the trainer of one data type; not timed."""
     import torch
     import transformers
     from trl.trainer.grpo_trainer import GRPOTrainer
 
-    precisions = setup.pop("precisions")
+    precision = setup.pop("precision")
     work = Work(**setup)
     reward: Any = _reward
     tokenizer = transformers.AutoTokenizer.from_pretrained(work.model)
-    trainers = {
-        precision: GRPOTrainer(
-            model=transformers.AutoModelForCausalLM.from_pretrained(
-                work.model, dtype=torch.float32
-            ),
-            reward_funcs=reward,
-            args=_arguments(work, precision),
-            train_dataset=_dataset(work, tokenizer),
-            processing_class=tokenizer,
-        )
-        for precision in precisions
-    }
+    trainer = GRPOTrainer(
+        model=transformers.AutoModelForCausalLM.from_pretrained(work.model, dtype=torch.float32),
+        reward_funcs=reward,
+        args=_arguments(work, precision),
+        train_dataset=_dataset(work, tokenizer),
+        processing_class=tokenizer,
+    )
     answers = len(work.prompts) * work.group_size
 
-    def step(seed: int, precision: str = "float32") -> Measurement:
+    def step(seed: int) -> Measurement:
         torch.manual_seed(seed)
         start, cpu_start = time.perf_counter(), time.process_time()
-        trainers[precision].train()
+        trainer.train()
         seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
         return {
             "seconds": seconds,

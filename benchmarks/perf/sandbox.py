@@ -14,7 +14,7 @@ import functools
 import gc
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -147,7 +147,11 @@ def alternate_others(sandbox: Sandbox, rounds: int) -> Measured:
 def against_evalplus(
     sandbox: Sandbox, problems: Sequence[Problem], programs: Sequence[Program], rounds: int
 ) -> Measured:
-    """Measure evalplus and the sandbox on the same problems, if evalplus is installed."""
+    """Measure evalplus and the sandbox on the same problems, if evalplus is installed.
+
+    Raises:
+        RuntimeError: If a program does not pass on either side.
+    """
     checks = plain_checks(list(problems))
     wanted = {check["task_id"] for check in checks}
     ours = [
@@ -155,17 +159,39 @@ def against_evalplus(
         for problem, program in zip(problems, programs, strict=True)
         if problem["task_id"] in wanted
     ]
-    try:
-        setup = {"checks": checks, "workers": WORKERS}
-        with Worker(peers_python(), "benchmarks.perf.sandbox_evalplus", setup) as peer:
-            sides: dict[str, Callable[[int], Measurement]] = {
-                "literals": functools.partial(run_ours, sandbox, ours),
-                "evalplus": peer.round,
-            }
-            return alternate(sides, rounds=min(rounds, 3))
-    except (RuntimeError, SystemExit) as reason:
-        print(f"without evalplus: {reason}", file=sys.stderr)
+    worker = start_evalplus({"checks": checks, "workers": WORKERS})
+    if worker is None:
         return {}
+    with worker as peer:
+        works: dict[str, Callable[[int], Measurement]] = {
+            "literals": functools.partial(run_ours, sandbox, ours),
+            "evalplus": peer.round,
+        }
+        sides = {
+            name: functools.partial(run_all, work, len(checks)) for name, work in works.items()
+        }
+        return alternate(sides, rounds=min(rounds, 3))
+
+
+def start_evalplus(setup: Mapping[str, object]) -> Worker | None:
+    """Return the started worker with evalplus, or None if it is not installed or does not start."""
+    try:
+        return Worker(peers_python(), "benchmarks.perf.sandbox_evalplus", setup)
+    except (RuntimeError, BrokenPipeError, SystemExit) as reason:
+        print(f"without evalplus: {reason}", file=sys.stderr)
+        return None
+
+
+def run_all(work: Callable[[int], Measurement], count: int, seed: int) -> Measurement:
+    """Run one side, which has to pass `count` programs.
+
+    Raises:
+        RuntimeError: If another number of programs passes.
+    """
+    measurement = work(seed)
+    if measurement["passed"] != count:
+        raise RuntimeError(f"{measurement['passed']:g} of {count} reference solutions pass")
+    return measurement
 
 
 def run_ours(sandbox: Sandbox, programs: Sequence[Program], _seed: int) -> Measurement:
@@ -182,6 +208,7 @@ def run_ours(sandbox: Sandbox, programs: Sequence[Program], _seed: int) -> Measu
     return {
         "seconds": seconds,
         "programs_per_second": len(programs) / seconds,
+        "passed": len(programs),
         "p50_ms": lasted[len(lasted) // 2] * 1000,
         "p99_ms": lasted[len(lasted) * 99 // 100] * 1000,
     }

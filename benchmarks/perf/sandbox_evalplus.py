@@ -14,13 +14,13 @@ from benchmarks.perf.common import Measurement, serve, versions
 FAST = 0.01  # duration of a reference in seconds, from which evalplus derives its time limits
 
 
-def prepare(setup: dict[str, Any]) -> tuple[Callable[[int], Measurement], dict[str, object]]:
+def prepare(setup: dict[str, Any]) -> tuple[Callable[..., Measurement], dict[str, object]]:
     """Start the processes that run the checks; not timed."""
     checks = setup["checks"]
     pool = ProcessPoolExecutor(setup["workers"])
     list(pool.map(check, checks[: 4 * setup["workers"]]))
 
-    def work(_seed: int) -> Measurement:
+    def work(**_round: int) -> Measurement:
         begun = time.perf_counter()
         passed = sum(pool.map(check, checks))
         seconds = time.perf_counter() - begun

@@ -1,16 +1,19 @@
 """Benchmark of an environment step without running programs, against an empty PettingZoo loop.
 
 Every environment plays its split `sample` with honest answers (reference actions if the data has
-them), all different. Programs are assembled and parsed but not run: a replacement of the sandbox
-fails them at once. The other side is a PettingZoo environment that returns the same texts.
+them). No joint action is played twice, by any side, because environments cache what they read.
+Programs are assembled and parsed but not run: a replacement of the sandbox fails them at once. The
+other side is a PettingZoo environment that returns the same texts. Processor time is measured, so
+that other load matters less.
 
     python -m benchmarks.perf.steps [--rounds 7] [--steps 64]
 """
 
 import copy
 import functools
+import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pettingzoo import ParallelEnv
@@ -29,7 +32,7 @@ from mlrl_envs.sandbox import Outcome, Program
 
 __all__ = ["main"]
 
-Answers = Callable[[int], list[dict[str, str]]]
+Answers = Callable[[], list[dict[str, str]]]
 
 STORIES = (
     (
@@ -79,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print the result as one JSON line."""
     arguments = parse_arguments(
         argv,
-        "Time of a step without running programs.",
+        "Processor time of a step without running programs.",
         rounds=7,
         steps={"type": int, "default": 64, "help": "steps per round, and the batch size"},
         ids={"nargs": "*", "help": "only these environments"},
@@ -95,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     print_figure(
         {
             "figure": "steps",
-            "title": "A step without running programs",
+            "title": "Processor time of a step without running programs",
             "work": {"split": "sample", "steps": arguments.steps, "rounds": arguments.rounds},
             "rows": rows,
             "measured": measured,
@@ -109,7 +112,7 @@ def _sides(env_id: str, steps: int) -> dict[str, Any]:
     """Return the work of each side, from a seed to a measurement."""
     env: Any = mlrl_envs.make(env_id, split="sample", sandbox=FailingRunner())
     observations, infos = env.reset(seed=0, options={"task_index": 0})
-    answers = functools.partial(_answers, env, steps)
+    answers = functools.partial(_answers, env, steps, itertools.count())
     bare = BareEnv(observations, infos)
     return {
         "one by one": functools.partial(_one_by_one, env, answers),
@@ -118,38 +121,45 @@ def _sides(env_id: str, steps: int) -> dict[str, Any]:
     }
 
 
-def _answers(env: Any, steps: int, seed: int) -> list[dict[str, str]]:  # noqa: ANN401
-    """Return one joint action per step, all different, so that caches do not help."""
-    numbers = range(seed * steps, (seed + 1) * steps)
+def _answers(env: Any, steps: int, numbers: Iterator[int]) -> list[dict[str, str]]:  # noqa: ANN401
+    """Return one joint action per step, all different, so that caches do not help.
+
+    Args:
+        env: The environment.
+        steps: Number of joint actions.
+        numbers: Source of numbers that make the texts different. All sides share it, because texts
+            that one side has played are in the caches of the process.
+    """
+    agents = env.possible_agents
     if reference := env.reference_actions():
         return [
             {agent: f"{text}\n# {number}" for agent, text in reference.items()}
-            for number in numbers
+            for number in itertools.islice(numbers, steps)
         ]
     return [
         {
-            agent: STORIES[place % len(STORIES)].format(days=2 * number + place)
-            for place, agent in enumerate(env.possible_agents)
+            agent: STORIES[place % len(STORIES)].format(days=len(agents) * number + place)
+            for place, agent in enumerate(agents)
         }
-        for number in numbers
+        for number in itertools.islice(numbers, steps)
     ]
 
 
-def _one_by_one(env: Any, answers: Answers, seed: int) -> Measurement:  # noqa: ANN401
-    actions = answers(seed)
+def _one_by_one(env: Any, answers: Answers, _seed: int) -> Measurement:  # noqa: ANN401
+    actions = answers()
     forks = [copy.deepcopy(env) for _ in actions]
-    start = time.perf_counter()
+    start = time.process_time()
     for fork, action in zip(forks, actions, strict=True):
         fork.step(action)
-    return {"seconds": time.perf_counter() - start}
+    return {"seconds": time.process_time() - start}
 
 
-def _as_a_batch(env: Any, answers: Answers, seed: int) -> Measurement:  # noqa: ANN401
-    actions = answers(seed)
+def _as_a_batch(env: Any, answers: Answers, _seed: int) -> Measurement:  # noqa: ANN401
+    actions = answers()
     forks = [copy.deepcopy(env) for _ in actions]
-    start = time.perf_counter()
+    start = time.process_time()
     mlrl_envs.step_many(forks, actions)
-    return {"seconds": time.perf_counter() - start}
+    return {"seconds": time.process_time() - start}
 
 
 def _rows(

@@ -10,10 +10,10 @@ __all__ = ["between", "headlines", "table", "write_page"]
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 HEADLINES_BEGIN, HEADLINES_END = "<!-- headlines: begin -->", "<!-- headlines: end -->"
 INTRODUCTION = "# Performance\n"
-# Rows of the short table: name of the result, quantity, and description.
+# Rows of the short table: name of the result, quantity, and description. Both sides of a row do the
+# same work in the same precision.
 HEADLINES = (
     ("magrpo_8x256", "seconds a step, float32", "MAGRPO step, 8 tasks, 256 tokens, float32"),
-    ("magrpo_8x256", "seconds a step, bf16", "MAGRPO step, 8 tasks, 256 tokens, bfloat16"),
     ("magrpo_8x96_2_turns", "seconds a step, float32", "MAGRPO step, trees of two turns, float32"),
     ("ippo_8x96", "seconds a step, float32", "IPPO step, 8 tasks, 96 tokens, float32"),
     ("grpo_8x96", "seconds a step, float32", "GRPO step, 8 prompts, 96 tokens, float32"),
@@ -23,11 +23,6 @@ HEADLINES = (
         "training until held-out stories earn 0.75, one seed, float32",
     ),
     ("decoding", "sampled tokens a second, float32", "sampled tokens per second, 32 rows, float32"),
-    (
-        "memory",
-        "peak memory, 8 agents, one base with adapters",
-        "peak memory of 8 agents, adapters against full weights",
-    ),
     ("sandbox", "programs a second", "programs per second, against an executor without a jail"),
     (
         "sandbox",
@@ -78,9 +73,12 @@ def _ratio(row: Mapping[str, Any]) -> str:
 
 
 def table(machine: str, figures: Mapping[str, Any]) -> str:
-    """Return all results of one machine as a Markdown table."""
+    """Return all results of one machine as a Markdown table.
+
+    `n` is the number of measurements of a row, empty for plain numbers.
+    """
     lines = [f"### {machine}", "", _hardware(figures), ""]
-    lines += ["| work | figure | ours | peer | ratio | load |", "|---|---|---|---|---|---|"]
+    lines += ["| work | figure | ours | peer | ratio | n | load |", "|---|---|---|---|---|---|---|"]
     for figure in figures.values():
         load = figure.get("hardware", {}).get("load_before", "")
         lines += [f"{_line(figure['title'], row)} {load} |" for row in figure["rows"]]
@@ -97,7 +95,8 @@ def _hardware(figures: Mapping[str, Any]) -> str:
 def _line(title: str, row: Mapping[str, Any]) -> str:
     peer = f"{_cell(row['peer'], row['unit'])} ({row['peer_name']})" if "peer" in row else ""
     ours = _cell(row["ours"], row["unit"])
-    return f"| {title} | {row['what']} | {ours} | {peer} | {_ratio(row)} |"
+    n = row["ours"].get("n", "") if isinstance(row["ours"], Mapping) else ""
+    return f"| {title} | {row['what']} | {ours} | {peer} | {_ratio(row)} | {n} |"
 
 
 def _cell(value: float | str | Mapping[str, float], unit: str) -> str:
@@ -105,8 +104,10 @@ def _cell(value: float | str | Mapping[str, float], unit: str) -> str:
         return value
     if not isinstance(value, Mapping):
         return f"{_number(value)} {unit}".strip()
-    low, high = _number(value["min"]), _number(value["max"])
-    return f"{_number(value['median'])} {unit} [{low}, {high}]"
+    middle = f"{_number(value['median'])} {unit}".strip()
+    if value.get("n") == 1:
+        return middle
+    return f"{middle} [{_number(value['min'])}, {_number(value['max'])}]"
 
 
 def _number(value: float) -> str:

@@ -20,7 +20,15 @@ from benchmarks.perf.common import (
 )
 from benchmarks.perf.work import Work, endless_folder
 
-__all__ = ["Side", "compare", "model_folder", "parse_step_arguments", "rows", "story_prompts"]
+__all__ = [
+    "Side",
+    "compare",
+    "memory_row",
+    "model_folder",
+    "parse_step_arguments",
+    "rows",
+    "story_prompts",
+]
 
 # Quantities of a step: unit, function of a measurement, and whether less is better.
 QUANTITIES: dict[str, tuple[str, Callable[[Measurement], float], bool]] = {
@@ -31,7 +39,6 @@ QUANTITIES: dict[str, tuple[str, Callable[[Measurement], float], bool]] = {
         False,
     ),
     "CPU seconds a step, all cores": ("s", lambda m: m["cpu_seconds"], True),
-    "peak resident memory": ("MiB", lambda m: m["peak_rss_mib"], True),
 }
 
 
@@ -100,7 +107,7 @@ def compare(
             "figure": figure,
             "title": title,
             "work": {**work.facts(), "rounds": rounds, "warmup": warmup},
-            "rows": [row for pair in pairs for row in rows(measured, *pair, peer_name)],
+            "rows": rows(measured, pairs, peer_name),
             "measured": measured,
             "versions": about,
             "hardware": before,
@@ -139,15 +146,24 @@ def _round(worker: Worker, how: Mapping[str, str]) -> Callable[[int], Measuremen
 
 
 def rows(
+    measured: Mapping[str, Sequence[Measurement]], pairs: Sequence[tuple[str, str]], peer_name: str
+) -> list[dict[str, object]]:
+    """Return the rows of the table: each quantity of each pair, and the memory of the processes."""
+    made = [row for pair in pairs for row in _speed_rows(measured, *pair, peer_name)]
+    if all("peak_rss_mib" in one for pair in pairs for side in pair for one in measured[side]):
+        made.append(memory_row(measured, pairs, peer_name))
+    return made
+
+
+def _speed_rows(
     measured: Mapping[str, Sequence[Measurement]], ours: str, peer: str, peer_name: str
 ) -> list[dict[str, object]]:
-    """Return the rows of the table: medians of both sides and their ratio."""
+    """Return medians of both sides and their ratio."""
     made: list[dict[str, object]] = []
-    way = ours.removeprefix("ours, ")
     for what, (unit, value, smaller_is_better) in QUANTITIES.items():
         one, other = (spread([value(m) for m in measured[side]]) for side in (ours, peer))
         row: dict[str, object] = {
-            "what": f"{what}, {way}",
+            "what": f"{what}, {_way(ours)}",
             "unit": unit,
             "ours": one,
             "peer": other,
@@ -158,6 +174,33 @@ def rows(
             row["ratio"] = round(1 / ratio if smaller_is_better else ratio, 2)
         made.append(row)
     return made
+
+
+def memory_row(
+    measured: Mapping[str, Sequence[Measurement]], pairs: Sequence[tuple[str, str]], peer_name: str
+) -> dict[str, object]:
+    """Return the highest resident memory of both sides.
+
+    A process reports the peak of its whole life. Rounds and precisions that share a process are
+    therefore not told apart: the row has one number for each side.
+    """
+    ours, peer = (
+        max(one["peak_rss_mib"] for pair in pairs for one in measured[pair[place]])
+        for place in (0, 1)
+    )
+    way = _way(pairs[0][0]) if len(pairs) == 1 else "of both precisions"
+    return {
+        "what": f"peak resident memory, {way}",
+        "unit": "MiB",
+        "ours": ours,
+        "peer": peer,
+        "peer_name": peer_name,
+        "ratio": round(peer / ours, 2),
+    }
+
+
+def _way(ours: str) -> str:
+    return ours.removeprefix("ours, ")
 
 
 def story_prompts(count: int, agents: Sequence[str] = ("setup", "story")) -> list[dict[str, str]]:

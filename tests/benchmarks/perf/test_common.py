@@ -40,7 +40,7 @@ def test_sides_take_turns_and_warm_ups_do_not_count():
         return lambda seed: calls.append(name) or {"seconds": float(seed)}
 
     measured = alternate({"a": side("a"), "b": side("b")}, rounds=2, warmup=1)
-    assert calls == ["a", "b"] * 3
+    assert calls == ["a", "b", "b", "a", "a", "b"]
     assert measured == {"a": [{"seconds": 1.0}, {"seconds": 2.0}]} | {"b": measured["a"]}
 
 
@@ -53,8 +53,15 @@ def test_both_sides_of_a_round_have_the_same_seed():
     assert seeds["a"] == seeds["b"] == [0, 1, 2, 3, 4]
 
 
-def test_spread_is_median_and_range():
-    assert spread([3.0, 1.0, 2.0]) == {"median": 2.0, "min": 1.0, "max": 3.0}
+def test_every_side_starts_as_many_rounds_as_the_others():
+    calls = []
+    sides = {name: lambda seed, name=name: calls.append(name) or {"seconds": 1.0} for name in "abc"}
+    alternate(sides, rounds=6, warmup=0)
+    assert calls[::3] == ["a", "b", "c"] * 2
+
+
+def test_spread_is_median_range_and_number_of_values():
+    assert spread([3.0, 1.0, 2.0]) == {"n": 3, "median": 2.0, "min": 1.0, "max": 3.0}
 
 
 def test_packages_that_are_not_installed_are_left_out():

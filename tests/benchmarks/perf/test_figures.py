@@ -170,7 +170,7 @@ def test_graphs_are_set_beside_the_same_steps_without(tmp_path, monkeypatch):
     policy.engine.override(reader="static", recorder=recorder)
     arguments = Namespace(device="cpu", max_new_tokens=1)
     rates = parts._rates(policy, 2, arguments)
-    assert seen == [None, recorder] * 3
+    assert seen == [None, recorder, recorder, None, None, recorder]
     rows = parts._decoding_rows(rates, "tokens", 7.0)
     assert [row["what"] for row in rows] == ["tokens", "tokens, CUDA graphs"]
     assert rows[1]["peer_name"] == "launched one by one"

@@ -38,7 +38,7 @@ def test_both_sides_of_the_step_have_the_same_rounds_and_warm_up(monkeypatch):
     )
     (ours,), (peer,) = parts.our_step("", ARGUMENTS), parts.peer_step("", ARGUMENTS)
     assert seeds["ours"] == seeds["comlrl"] == [0, 1, 2, 3, 4]
-    assert ours["ours"] == peer["ours"] == {"median": 3.0, "min": 2.0, "max": 4.0}
+    assert ours["ours"] == peer["ours"] == {"n": 3, "median": 3.0, "min": 2.0, "max": 4.0}
 
 
 def test_the_ratio_to_the_bandwidth_is_that_of_the_median_that_is_shown():

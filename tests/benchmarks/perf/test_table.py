@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from benchmarks.perf.__main__ import RESULTS
+from benchmarks.perf.common import ROOT
 from benchmarks.perf.table import BEGIN, END, HEADLINES_BEGIN, HEADLINES_END, write_page
 
 FIGURE = {
@@ -17,12 +19,13 @@ FIGURE = {
         {
             "what": "seconds",
             "unit": "s",
-            "ours": {"median": 2.0, "min": 1.5, "max": 2.5},
-            "peer": {"median": 6.0, "min": 5.0, "max": 7.0},
+            "ours": {"median": 2.0, "min": 1.5, "max": 2.5, "n": 3},
+            "peer": {"median": 6.0, "min": 5.0, "max": 7.0, "n": 3},
             "peer_name": "them",
             "ratio": 3.0,
         },
         {"what": "packages", "unit": "", "ours": 7},
+        {"what": "once", "unit": "s", "ours": {"median": 4.0, "min": 4.0, "max": 4.0, "n": 1}},
     ],
 }
 
@@ -38,8 +41,21 @@ def results(tmp_path):
 def test_the_table_holds_both_sides_and_the_ratio(results, tmp_path):
     write_page(results, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
-    assert "| A step | seconds | 2 s [1.5, 2.5] | 6 s [5, 7] (them) | 3.0\u00d7 | 0.5 |" in page
-    assert "| A step | packages | 7 |  |  | 0.5 |" in page
+    assert "| A step | seconds | 2 s [1.5, 2.5] | 6 s [5, 7] (them) | 3.0\u00d7 | 3 | 0.5 |" in page
+    assert "| A step | packages | 7 |  |  |  | 0.5 |" in page
+
+
+def test_a_single_measurement_has_no_range(results, tmp_path):
+    write_page(results, tmp_path / "page.md")
+    assert "| A step | once | 4 s |  |  | 1 | 0.5 |" in (tmp_path / "page.md").read_text()
+
+
+def test_the_page_of_the_project_has_the_tables_of_the_stored_results(tmp_path):
+    stored = (ROOT / "docs" / "performance.md").read_text()
+    page = tmp_path / "page.md"
+    page.write_text(stored)
+    write_page(RESULTS, page)
+    assert page.read_text() == stored
 
 
 def test_words_around_the_table_stay(results, tmp_path):
