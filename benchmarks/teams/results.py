@@ -153,6 +153,17 @@ def _ends(run: Run) -> tuple[float, float]:
     return held_out[0], held_out[max(held_out)]
 
 
+def _labels(references: Mapping[str, float], apart: float = 0.035) -> list[tuple[float, str]]:
+    """Return the place and the text of each label; scripts that earn nearly the same share one."""
+    labels: list[tuple[float, str]] = []
+    for script, value in sorted(references.items(), key=lambda each: each[1]):
+        if labels and value - labels[-1][0] < apart:
+            labels[-1] = value, f"{labels[-1][1]}, {script}"
+        else:
+            labels.append((value, script))
+    return labels
+
+
 def draw(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]], picture: Path) -> None:
     """Draw held-out returns over updates: mean over seeds, with a band from minimum to maximum."""
     from matplotlib.figure import Figure
@@ -175,10 +186,9 @@ def draw(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]], pic
             style = "-" if METHODS[method].is_team else "--"
             label = METHODS[method].label.replace("`", "")
             axes.plot(updates, [mean(each) for each in values], style, color=color, label=label)
-        shown = {script: round(value, 2) for script, value in references[name].items()}
-        for value in sorted(set(shown.values())):
-            scripts = ", ".join(script for script, each in shown.items() if each == value)
+        for value in references[name].values():
             axes.axhline(value, color="0.5", linewidth=0.8, linestyle=":")
+        for value, scripts in _labels(references[name]):
             axes.annotate(scripts, (1, value), xycoords=("axes fraction", "data"), fontsize=7,
                           color="0.35", ha="right", va="bottom")  # fmt: skip
         axes.set_title(name, fontsize=9)
