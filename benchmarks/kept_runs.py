@@ -1,5 +1,6 @@
 """Runs of a plan in folders of their own: finished ones are kept, interrupted ones continue."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ from mlrl_learners.errors import RunDirError
 from mlrl_learners.runs.directory import changed_setting
 from mlrl_learners.runs.files import CONFIG_FILE
 
-__all__ = ["check_same", "finish", "shared_weights"]
+__all__ = ["check_same", "finish", "keep_same", "shared_weights"]
 
 
 def finish(config: RunConfig, run_dir: Path) -> bool:
@@ -51,6 +52,24 @@ def check_same(config: RunConfig, run_dir: Path) -> None:
     if changed:
         raise RunDirError(
             f"{str(run_dir)!r} holds a run of another configuration: {changed}; move it away"
+        )
+
+
+def keep_same(file: Path, made: Any) -> None:  # noqa: ANN401 - JSON values
+    """Write beside a part of a folder how it was made, or check that it was made in this way.
+
+    Raises:
+        RunDirError: If it was made in another way.
+    """
+    text = json.dumps(json.loads(json.dumps(made)), indent=1) + "\n"
+    if not file.exists():
+        partial = file.with_suffix(".partial")
+        partial.write_text(text, encoding="utf-8")
+        partial.rename(file)
+    elif file.read_text("utf-8") != text:
+        raise RunDirError(
+            f"{str(file)!r} says that the play or model beside it was made in another way; move "
+            f"{str(file.parent)!r} away"
         )
 
 

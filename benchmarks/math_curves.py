@@ -19,8 +19,7 @@ from typing import Any
 
 from benchmarks import curves
 from benchmarks.curves import Curve
-from benchmarks.kept_runs import finish, shared_weights
-from benchmarks.teams.training import keep_same
+from benchmarks.kept_runs import finish, keep_same, shared_weights
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 from mlrl_learners.figures.means import mean

@@ -27,7 +27,7 @@ import mlrl_envs
 from benchmarks import curves
 from benchmarks.games.model import save_model
 from benchmarks.games.play import texts_of
-from benchmarks.kept_runs import finish, shared_weights
+from benchmarks.kept_runs import finish, keep_same, shared_weights
 from benchmarks.perf.table import between
 from benchmarks.recipe_tasks import (
     DEFAULT,
@@ -39,7 +39,6 @@ from benchmarks.recipe_tasks import (
     run_config,
 )
 from benchmarks.recipes import half_width, interval
-from benchmarks.teams.training import keep_same
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 from mlrl_learners.errors import RunDirError

@@ -25,10 +25,9 @@ import mlrl_envs
 from benchmarks.curves import ROOT, conflict, held_out_returns, merged, stored_model
 from benchmarks.games.model import ModelSize, save_model
 from benchmarks.games.training import SFT
-from benchmarks.kept_runs import finish, shared_weights
+from benchmarks.kept_runs import finish, keep_same, shared_weights
 from benchmarks.perf.table import between
 from benchmarks.recipes import half_width, interval
-from benchmarks.teams.training import keep_same
 from benchmarks.workflow_shapes import PLAIN, most_answers
 from mlrl_envs.games.base import PLAYERS
 from mlrl_envs.workflows import SHAPES

@@ -1,23 +1,21 @@
 """Imitation of scripted play, then learning, each a run in a folder of its own."""
 
-import json
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from benchmarks.games.model import save_model
 from benchmarks.games.play import texts_of
-from benchmarks.kept_runs import finish, shared_weights
+from benchmarks.kept_runs import finish, keep_same, shared_weights
 from benchmarks.teams.plans import Method, imitation_config, run_config
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 from benchmarks.teams.tasks import TASKS, TeamTask
 from mlrl_envs.errors import MlrlError
-from mlrl_learners.errors import RunDirError
 from mlrl_learners.runs.lock import hold_folder
 
-__all__ = ["INTERRUPTED", "Job", "keep_same", "run_folder", "train", "train_all"]
+__all__ = ["INTERRUPTED", "Job", "run_folder", "train", "train_all"]
 
 INTERRUPTED = 130
 
@@ -88,24 +86,6 @@ def train(task: TeamTask, method: Method, name: str, seed: int, runs: Path) -> b
     if model is None:
         return False
     return finish(run_config(task, method, str(model), seed), run_folder(runs, name, seed))
-
-
-def keep_same(file: Path, made: Any) -> None:  # noqa: ANN401 - JSON values
-    """Write beside a part of a folder how it was made, or check that it was made in this way.
-
-    Raises:
-        RunDirError: If it was made in another way.
-    """
-    text = json.dumps(json.loads(json.dumps(made)), indent=1) + "\n"
-    if not file.exists():
-        partial = file.with_suffix(".partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.rename(file)
-    elif file.read_text("utf-8") != text:
-        raise RunDirError(
-            f"{str(file)!r} says that the play or model beside it was made in another way; move "
-            f"{str(file.parent)!r} away"
-        )
 
 
 def _imitate(task: TeamTask, seed: int, runs: Path, *, is_team: bool) -> Path | None:

@@ -1,4 +1,4 @@
-"""What runs of teams leave: which are read, compared, published and trained again."""
+"""Runs of teams in a folder: which are read, compared, published and trained again."""
 
 import dataclasses
 import json
@@ -6,6 +6,7 @@ import json
 import pytest
 
 import mlrl_learners
+from benchmarks.kept_runs import keep_same
 from benchmarks.teams import __main__ as command
 from benchmarks.teams import ablations, comparisons, plans, published, results, tasks, training
 from mlrl_learners.config.run import to_mapping
@@ -146,9 +147,9 @@ def test_a_run_that_fails_does_not_stop_the_others(tmp_path, monkeypatch, capsys
 
 def test_play_that_was_made_in_another_way_is_not_used_again(tmp_path):
     for _ in range(2):
-        training.keep_same(tmp_path / "made.json", {"games": 8, "scripts": ("random",)})
+        keep_same(tmp_path / "made.json", {"games": 8, "scripts": ("random",)})
     with pytest.raises(RunDirError, match="made in another way"):
-        training.keep_same(tmp_path / "made.json", {"games": 9, "scripts": ("random",)})
+        keep_same(tmp_path / "made.json", {"games": 9, "scripts": ("random",)})
 
 
 @pytest.mark.parametrize("name", tasks.TASKS)

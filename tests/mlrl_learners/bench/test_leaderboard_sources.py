@@ -1,4 +1,4 @@
-"""What must be equal for results to stand side by side, and several results of one actor."""
+"""Results that a leaderboard compares: alike ones only."""
 
 import pytest
 
