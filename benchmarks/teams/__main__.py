@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks.curves import ROOT
 from benchmarks.perf.table import between
 from benchmarks.teams.plans import METHODS
-from benchmarks.teams.published import outdated, published_with, write_published
+from benchmarks.teams.published import with_published, write_published
 from benchmarks.teams.results import (
     comparison_table,
     draw,
@@ -67,9 +67,7 @@ def _report(given: argparse.Namespace) -> int:
         print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
         return 1
     if given.publish:
-        for name in outdated(RESULTS, METHODS):
-            print(f"left out: published runs of {name}, defined in another way now")
-        runs = published_with(runs, RESULTS, METHODS)
+        runs = with_published(runs, RESULTS, METHODS)
     names = dict.fromkeys(run["task"] for run in runs)
     references = {name: reference_returns(TASKS[name]) for name in names}
     tables = learning_table(runs, references), comparison_table(runs)

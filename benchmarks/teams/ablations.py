@@ -20,7 +20,7 @@ from benchmarks.curves import ROOT
 from benchmarks.perf.table import between
 from benchmarks.teams.comparisons import compare
 from benchmarks.teams.plans import METHODS, Method
-from benchmarks.teams.published import outdated, published_with, write_published
+from benchmarks.teams.published import with_published, write_published
 from benchmarks.teams.results import gather
 from benchmarks.teams.tasks import TASKS
 from benchmarks.teams.training import INTERRUPTED, Job, train_all
@@ -128,9 +128,7 @@ def _report(given: argparse.Namespace) -> int:
         print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
         return 1
     if given.publish:
-        for name in outdated(RESULTS, ALL):
-            print(f"left out: published runs of {name}, defined in another way now")
-        runs = published_with(runs, RESULTS, ALL)
+        runs = with_published(runs, RESULTS, ALL)
     table = ablation_table(runs)
     print(table)
     if given.publish:

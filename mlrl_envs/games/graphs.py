@@ -18,6 +18,7 @@ from mlrl_envs.games.chance import below
 __all__ = [
     "TOPOLOGIES",
     "Graph",
+    "checked_edges",
     "diameter",
     "distances",
     "graph_of_edges",
@@ -41,6 +42,20 @@ def make_graph(topology: str, size: int, rng: Random) -> Graph:
         rng: Source of randomness.
     """
     return _as_graph(size, TOPOLOGIES[topology](size, rng))
+
+
+def checked_edges(edges: object) -> tuple[Edge, ...]:
+    """Return pairs of node numbers as tuples.
+
+    Raises:
+        InvalidArgumentError: If a value is no pair of node numbers.
+    """
+    given = edges if isinstance(edges, list | tuple) else ()
+    pairs = tuple(tuple(edge) for edge in given if isinstance(edge, list | tuple))
+    proper = all(len(pair) == 2 and set(map(type, pair)) == {int} for pair in pairs)
+    if not pairs or len(pairs) != len(given) or not proper:
+        raise InvalidArgumentError(f"edges must be pairs of node numbers, got {edges!r}")
+    return pairs
 
 
 def graph_of_edges(size: int, edges: Iterable[Edge]) -> Graph:

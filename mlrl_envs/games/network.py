@@ -62,12 +62,12 @@ from functools import cached_property
 from typing import ClassVar
 
 from mlrl_envs.config import check_choice, check_int
-from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.games.base import Game, Script, answer_parts, message_of
 from mlrl_envs.games.chance import below, generator, shuffled
 from mlrl_envs.games.family import GameFamily
 from mlrl_envs.games.graphs import (
     TOPOLOGIES,
+    checked_edges,
     diameter,
     graph_of_edges,
     make_graph,
@@ -136,7 +136,7 @@ class Network(Game[NetworkState]):
         if self.rounds is not None:
             check_int("rounds", self.rounds, 1, MAX_AGENTS + 1)
         if self.edges is not None:
-            object.__setattr__(self, "edges", _checked_edges(self.edges))
+            object.__setattr__(self, "edges", checked_edges(self.edges))
             graph_of_edges(self.num_agents, self.edges)
 
     @cached_property
@@ -297,12 +297,3 @@ class NetworkFamily(GameFamily[NetworkConfig]):
 
 
 parallel_env = NetworkFamily.make_env
-
-
-def _checked_edges(edges: object) -> tuple[tuple[int, int], ...]:
-    given = edges if isinstance(edges, list | tuple) else ()
-    pairs = tuple(tuple(edge) for edge in given if isinstance(edge, list | tuple))
-    proper = all(len(pair) == 2 and set(map(type, pair)) == {int} for pair in pairs)
-    if not pairs or len(pairs) != len(given) or not proper:
-        raise InvalidArgumentError(f"edges must be pairs of node numbers, got {edges!r}")
-    return pairs
