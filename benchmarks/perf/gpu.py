@@ -151,7 +151,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         rounds=2,
         warmup=1,
         max_new_tokens=256,
-        micro_batch_tokens=16_384,
+        micro_batch_tokens=32_768,
         smoke=False,
     )
 

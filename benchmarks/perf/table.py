@@ -29,6 +29,7 @@ HEADLINES = (
         "assertions on literals, programs a second",
         "programs per second, assertions on literals",
     ),
+    ("gpu", "MAGRPO step, both sides", "MAGRPO step, 2 tasks, 8 answers of 256 tokens, bfloat16"),
 )
 
 

@@ -9,13 +9,13 @@ Source: `torch.cuda.CUDAGraph`.
 import contextlib
 import warnings
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import torch
-from torch import Tensor
 
 __all__ = ["GraphRecorder"]
 
-Work = Callable[[], Tensor]
+T = TypeVar("T")
 
 
 class GraphRecorder:
@@ -33,7 +33,7 @@ class GraphRecorder:
         self._device = device
         self._stream: torch.cuda.Stream | None = None
 
-    def warm_up(self, work: Work, *, last: bool) -> Tensor:
+    def warm_up(self, work: Callable[[], T], *, last: bool) -> T:
         """Run the work on the recording stream, so that kernels and caches are initialised.
 
         Args:
@@ -49,8 +49,8 @@ class GraphRecorder:
         here.wait_stream(stream)
         return result
 
-    def record(self, work: Work) -> Work | None:
-        """Return a function that repeats the work and returns the same tensor.
+    def record(self, work: Callable[[], T]) -> Callable[[], T] | None:
+        """Return a function that repeats the work and returns the same tensors.
 
         Recording computes nothing. If it fails, there is a warning and the result is None.
         """
@@ -61,7 +61,7 @@ class GraphRecorder:
                 self._give_up(str(error).splitlines()[0])
         return None
 
-    def _capture(self, work: Work) -> Work:
+    def _capture(self, work: Callable[[], T]) -> Callable[[], T]:
         with torch.cuda.device(self._device):
             graph, pool = torch.cuda.CUDAGraph(), torch.cuda.graph_pool_handle()
             here = torch.cuda.current_stream()
@@ -75,7 +75,7 @@ class GraphRecorder:
                 _undo_capture(here, pool)
                 raise
 
-        def replay() -> Tensor:
+        def replay() -> T:
             graph.replay()
             return result
 

@@ -25,8 +25,9 @@ from mlrl_learners.engine.decoding_task import (
 )
 from mlrl_learners.engine.drawn_tokens import DrawnTokens, SampledTokens
 from mlrl_learners.engine.reader import Reader
-from mlrl_learners.engine.sampling import Draw, draw_tokens, greedy_tokens
+from mlrl_learners.engine.sampling import Draw
 from mlrl_learners.engine.selection import ReaderName, open_reader
+from mlrl_learners.engine.token_drawer import TokenDrawer
 from mlrl_learners.processes.work_sharing import gather
 
 __all__ = ["generate", "generate_batch"]
@@ -46,7 +47,7 @@ def generate(
         model: A `transformers` causal language model.
         task: Prompts and options.
         reader: Which reader runs the model.
-        recorder: Records the steps of the reader `static`.
+        recorder: Records steps at fixed shapes, and the draws of their tokens.
 
     Returns:
         For each prompt, in order, its answers.
@@ -57,7 +58,7 @@ def generate(
     num_rows = layout_rows(task, size) if batches else 0
     length = task.sampling.max_new_tokens
     with open_reader(model, reader, recorder, num_rows=num_rows, max_tokens=length) as opened:
-        answers = gather(_answer(model, opened, task, batches))
+        answers = gather(_answer(model, opened, recorder, task, batches))
     return [answers[number] for number in range(len(task.prompts))]
 
 
@@ -76,17 +77,21 @@ def generate_batch(
         model: A `transformers` causal language model, not sharded.
         task: The prompts of one batch, in its order.
         reader: Which reader runs the model.
-        recorder: Records the steps of the reader `static`.
+        recorder: Records steps at fixed shapes, and the draws of their tokens.
         num_rows: Rows that the weights are laid out for.
     """
     length = task.sampling.max_new_tokens
     with open_reader(model, reader, recorder, num_rows=num_rows, max_tokens=length) as opened:
-        answers = _answer(model, opened, task, [list(range(len(task.prompts)))])
+        answers = _answer(model, opened, recorder, task, [list(range(len(task.prompts)))])
     return [answers[number] for number in range(len(task.prompts))]
 
 
 def _answer(
-    model: nn.Module, reader: Reader[Any], task: DecodingTask, batches: Sequence[list[int]]
+    model: nn.Module,
+    reader: Reader[Any],
+    recorder: GraphRecorder | None,
+    task: DecodingTask,
+    batches: Sequence[list[int]],
 ) -> dict[int, list[SampledTokens]]:
     """Return the answers to this process's batches of prompts by the numbers of the prompts."""
     # Sharded weights: every process runs as many batches as the others.
@@ -94,13 +99,14 @@ def _answer(
     answers: dict[int, list[SampledTokens]] = {}
     for batch in batches:
         part = task.part(batch)
-        rows = _Decoder(model, reader, part, batch).run(part.uniforms())
+        drawer = TokenDrawer(task.sampling, recorder)
+        rows = _Decoder(model, reader, drawer, part, batch).run(part.uniforms())
         for position, prompt in enumerate(batch):
             start = position * task.num_samples
             answers[prompt] = rows[start : start + task.num_samples]
     for _ in range(num_idle):
         alone = replace(task, prompts=[[0]], num_samples=1, adapters=None)
-        _Decoder(model, reader, alone, [0]).idle()
+        _Decoder(model, reader, TokenDrawer(task.sampling, None), alone, [0]).idle()
     return answers
 
 
@@ -108,9 +114,15 @@ class _Decoder:
     """State of the rows of one batch, R at first, of which B have not left it."""
 
     def __init__(
-        self, model: nn.Module, reader: Reader[Any], task: DecodingTask, numbers: Sequence[int]
+        self,
+        model: nn.Module,
+        reader: Reader[Any],
+        drawer: TokenDrawer,
+        task: DecodingTask,
+        numbers: Sequence[int],
     ) -> None:
-        self.model, self.reader, self.sampling = model, reader, task.sampling
+        self.model, self.reader, self.drawer = model, reader, drawer
+        self.sampling = task.sampling
         prompts, num_samples, adapters = task.prompts, task.num_samples, task.adapters
         self.texts, self.watch = task.texts, task.watch
         self.places = [(prompt, sample) for prompt in numbers for sample in range(num_samples)]
@@ -141,12 +153,10 @@ class _Decoder:
         Args:
             uniforms: Numbers in [0, 1), `[R, max_new_tokens]`; None decodes greedily.
         """
-        uniforms = None if uniforms is None else uniforms.to(self.device)
+        uniforms = None if uniforms is None else uniforms.t().contiguous().to(self.device)
         for step in range(self.sampling.max_new_tokens):
-            if uniforms is None:
-                draw = greedy_tokens(self.logits, self.sampling)
-            else:
-                draw = draw_tokens(self.logits, uniforms[self.rows, step], self.sampling)
+            numbers = None if uniforms is None else uniforms[step][self.rows]
+            draw = self.drawer.draw(self.logits, numbers)
             if self.watch is not None:
                 self._show(self.watch, draw)
             self.ended = self.drawn.add(step, self.rows, self.ended, draw)

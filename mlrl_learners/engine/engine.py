@@ -56,7 +56,7 @@ class Engine:
     Attributes:
         model: The prepared copy: without dropout, with faster layers, in evaluation mode.
         mode: The execution path that was chosen, and why; `print(engine.mode)` describes it.
-        recorder: Records the steps of the reader `static` as CUDA graphs; None for other readers.
+        recorder: Records steps at fixed shapes as CUDA graphs; None for other steps.
         adapters: LoRA adapters on the frozen weights; None before `freeze`.
         family: Class of the model, which sharding changes.
         remote: Samples in place of this engine, unless tokens are watched; None for nobody.
@@ -77,7 +77,8 @@ class Engine:
         self.adapters: AdapterLayers | None = None
         self.mode = select_mode(self.model, precision)
         self.precision = self.mode.precision
-        self.recorder = GraphRecorder(self.device) if self.mode.reader == "static" else None
+        is_fixed = self.mode.reader in ("static", "llama") and self.device.type == "cuda"
+        self.recorder = GraphRecorder(self.device) if is_fixed else None
         if gradient_checkpointing:
             enable_checkpointing(self.model)
         self.family = type(self.model)
@@ -107,8 +108,7 @@ class Engine:
         Args:
             reader: Name of the reader, see `ExecutionMode`; None keeps it.
             packs_prompts: Whether prompts are packed; None keeps it.
-            recorder: Records the steps of `static`; None computes each of them as usual. Only
-                with `reader`.
+            recorder: Records steps at fixed shapes; None for ordinary ones. Only with `reader`.
         """
         packs = self.mode.packs_prompts if packs_prompts is None else packs_prompts
         self.mode = replace(self.mode, packs_prompts=packs, reason="set by override")
@@ -131,13 +131,13 @@ class Engine:
         Args:
             rank: Rank of every adapter.
             alpha: Adapters are scaled by alpha / rank.
-            targets: Ends of the names of the layers that get adapters; empty for all linear
-                layers except the head.
+            targets: Ends of layers' names; empty for all linear layers except the head.
         """
         self.adapters = AdapterLayers(self.model, rank=rank, alpha=alpha, targets=targets)
         if self.mode.reader == "llama":
             reason = "adapters are computed in hooks of the model's layers"
-            self.mode = replace(self.mode, reader="module", reason=reason)
+            reader: ReaderName = "static" if self.device.type == "cuda" else "module"
+            self.mode = replace(self.mode, reader=reader, reason=reason)
         if self.gradient_checkpointing:
             contexts = self.adapters.checkpoint_contexts
             self.model.gradient_checkpointing_enable(

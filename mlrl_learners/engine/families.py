@@ -11,6 +11,7 @@ from torch import Tensor
 from transformers.cache_utils import DynamicCache
 
 from mlrl_learners.engine.growing_cache import holds_keys
+from mlrl_learners.engine.llama_layers import LlamaLayers
 from mlrl_learners.engine.llama_reader import LlamaReader
 from mlrl_learners.engine.logprobs import TokenRow, completion_logprobs
 from mlrl_learners.engine.model_checks import FAMILY_ERRORS, tolerance_of
@@ -103,13 +104,19 @@ def matches_static_reader(model: Any) -> bool:  # noqa: ANN401
 
 
 @torch.no_grad()
+@without_cudnn_attention()
 def matches_llama_reader(model: Any) -> bool:  # noqa: ANN401
-    """Return whether `LlamaReader` fits a model and gives the logits of `ModuleReader`."""
-    if not LlamaReader.fits(model):
+    """Return whether `LlamaLayers` fit a model and give the logits of `ModuleReader`.
+
+    They are read by `LlamaReader` on a CPU, and by `StaticReader` on a GPU.
+    """
+    if not LlamaLayers.fits(model):
         return False
     model.eval()
     try:
-        return _same_logits(model, LlamaReader(model, 2))
+        if next(model.parameters()).device.type == "cpu":
+            return _same_logits(model, LlamaReader(model, 2))
+        return _same_logits(model, StaticReader(model, 2, layers=LlamaLayers(model, 2)))
     except FAMILY_ERRORS:  # modules of other classes
         return False
 

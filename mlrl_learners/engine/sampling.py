@@ -14,7 +14,16 @@ from torch import Tensor
 
 from mlrl_learners.errors import ConfigError
 
-__all__ = ["Draw", "NucleusBlock", "SamplingConfig", "draw_tokens", "greedy_tokens"]
+__all__ = [
+    "Draw",
+    "FirstDraw",
+    "NucleusBlock",
+    "SamplingConfig",
+    "draw_tokens",
+    "finish_draw",
+    "first_draw",
+    "greedy_tokens",
+]
 
 FIRST_CANDIDATES = 64
 
@@ -104,6 +113,31 @@ class Draw(NamedTuple):
     nuclei: tuple[NucleusBlock, ...] = ()
 
 
+class FirstDraw(NamedTuple):
+    """One token per row, drawn from few candidates.
+
+    Attributes:
+        scaled: Logits divided by the temperature, float32 `[B, V]`.
+        normalizer: Their log-sum-exp, `[B, 1]`.
+        tokens: Token ids, `[B]`.
+        inside: Log-sum-exp over the nucleus of each row, `[B, 1]`.
+        candidates: The K most likely token ids in descending order, `[B, K]`; None if nothing is
+            truncated, and the following are None too.
+        sizes: Number of candidates in each nucleus, `[B]`.
+        is_short: Whether the candidates do not reach `top_p`, `[B]`: the row is drawn again.
+        any_short: Whether any of them is short, a scalar.
+    """
+
+    scaled: Tensor
+    normalizer: Tensor
+    tokens: Tensor
+    inside: Tensor
+    candidates: Tensor | None = None
+    sizes: Tensor | None = None
+    is_short: Tensor | None = None
+    any_short: Tensor | None = None
+
+
 def draw_tokens(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> Draw:
     """Sample one token per row by inverting the cumulative distribution.
 
@@ -116,16 +150,36 @@ def draw_tokens(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> Dra
         Tokens with their log-probabilities under softmax(logits / temperature), renormalised over
         the nucleus if `config.renormalize`, and the nuclei.
     """
+    return finish_draw(first_draw(logits, uniforms, config), uniforms, config)
+
+
+def first_draw(logits: Tensor, uniforms: Tensor, config: SamplingConfig) -> FirstDraw:
+    """Draw from `FIRST_CANDIDATES` candidates if there is truncation; waits for no device.
+
+    Usually a few most likely tokens sum to `top_p`, so that the vocabulary need not be sorted. With
+    top-k all k candidates are needed for the normalizer. Arguments are those of `draw_tokens`.
+    """
     scaled = logits.float() / config.temperature
     normalizer = torch.logsumexp(scaled, dim=-1, keepdim=True)  # [B, 1]
-    if not config.truncates:
-        cumulative = torch.exp(scaled - normalizer).double().cumsum(-1)  # [B, V]
-        return Draw(*_with_logprobs(_invert(cumulative, uniforms), scaled, normalizer))
-    tokens, inside, nuclei = _draw_truncated(scaled, normalizer, uniforms, config, FIRST_CANDIDATES)
-    if not config.renormalize:
-        return Draw(*_with_logprobs(tokens, scaled, normalizer))
-    log_masses = (inside - normalizer).squeeze(-1)
-    return Draw(*_with_logprobs(tokens, scaled, inside), log_masses, tuple(nuclei))
+    if config.truncates:
+        return _draw_truncated(scaled, normalizer, uniforms, config, FIRST_CANDIDATES)
+    cumulative = torch.exp(scaled - normalizer).double().cumsum(-1)  # [B, V]
+    return FirstDraw(scaled, normalizer, _invert(cumulative, uniforms), normalizer)
+
+
+def finish_draw(first: FirstDraw, uniforms: Tensor, config: SamplingConfig) -> Draw:
+    """Draw short rows again from more candidates, and compute log-probabilities.
+
+    Args:
+        first: Result of `first_draw`; its tensors are changed.
+        uniforms: The same numbers, `[B]`.
+        config: The same options.
+    """
+    tokens, inside, nuclei = _with_wider(first, uniforms, config)
+    if not nuclei or not config.renormalize:
+        return Draw(*_with_logprobs(tokens, first.scaled, first.normalizer))
+    log_masses = (inside - first.normalizer).squeeze(-1)
+    return Draw(*_with_logprobs(tokens, first.scaled, inside), log_masses, tuple(nuclei))
 
 
 def greedy_tokens(logits: Tensor, config: SamplingConfig) -> Draw:
@@ -145,15 +199,8 @@ def _draw_truncated(
     uniforms: Tensor,
     config: SamplingConfig,
     num_candidates: int,
-) -> tuple[Tensor, Tensor, list[NucleusBlock]]:
-    """Sample from the nucleus without sorting the vocabulary.
-
-    Usually a few most likely tokens sum to `top_p`; rows where they do not are repeated with eight
-    times as many candidates. With top-k all k candidates are needed for the normalizer.
-
-    Returns:
-        Tokens `[B]`, the normalizers of the nuclei `[B, 1]`, and the nuclei.
-    """
+) -> FirstDraw:
+    """Sample from the nuclei as far as they are within the most likely candidates."""
     vocabulary = scaled.shape[-1]
     limit = min(config.top_k or vocabulary, vocabulary)
     count = limit if config.top_k else min(num_candidates, limit)
@@ -163,17 +210,39 @@ def _draw_truncated(
     tokens = candidates.gather(-1, choice[:, None]).squeeze(-1)
     outside = torch.arange(count, device=top.device) >= sizes[:, None]
     inside = torch.logsumexp(top.masked_fill(outside, -torch.inf), dim=-1, keepdim=True)  # [B, 1]
-    nuclei = []
-    if count < limit:
-        short = torch.nonzero(cumulative[:, -1] < config.top_p).squeeze(-1)
-        if len(short):
-            tokens[short], inside[short], wider = _draw_truncated(
-                scaled[short], normalizer[short], uniforms[short], config, count * 8
-            )
-            sizes[short] = 0
-            nuclei = [block._replace(rows=short[block.rows]) for block in wider]
-    # Later calls have thousands of candidates; `nonzero` has waited for the GPU by then.
-    width = count if num_candidates == FIRST_CANDIDATES else int(sizes.max())
+    first = FirstDraw(scaled, normalizer, tokens, inside, candidates, sizes)
+    if count == limit:
+        return first
+    is_short = cumulative[:, -1] < config.top_p
+    return first._replace(is_short=is_short, any_short=is_short.any())
+
+
+def _with_wider(
+    first: FirstDraw, uniforms: Tensor, config: SamplingConfig, *, trims: bool = False
+) -> tuple[Tensor, Tensor, list[NucleusBlock]]:
+    """Repeat short rows with eight times as many candidates.
+
+    Args:
+        first: A draw.
+        uniforms: Numbers in [0, 1), `[B]`.
+        config: Temperature and truncation.
+        trims: Whether to drop candidates outside of all nuclei, which waits for the device.
+
+    Returns:
+        Tokens `[B]`, the log-sum-exp over the nuclei `[B, 1]`, and the nuclei.
+    """
+    tokens, inside, candidates, sizes = first.tokens, first.inside, first.candidates, first.sizes
+    if candidates is None or sizes is None:
+        return tokens, inside, []
+    count, nuclei = candidates.shape[-1], []
+    if first.is_short is not None and bool(first.any_short):
+        short = torch.nonzero(first.is_short).squeeze(-1)
+        scaled, normalizer, numbers = first.scaled[short], first.normalizer[short], uniforms[short]
+        again = _draw_truncated(scaled, normalizer, numbers, config, count * 8)
+        tokens[short], inside[short], wider = _with_wider(again, numbers, config, trims=True)
+        sizes[short] = 0
+        nuclei = [block._replace(rows=short[block.rows]) for block in wider]
+    width = int(sizes.max()) if trims else count  # there may be thousands of candidates
     rows = torch.arange(len(tokens), device=tokens.device)
     return tokens, inside, [NucleusBlock(rows, candidates[:, :width].int(), sizes), *nuclei]
 

@@ -18,6 +18,7 @@ from mlrl_learners.engine.families import (
 )
 from mlrl_learners.engine.frozen_casts import frozen_casts
 from mlrl_learners.engine.kernels.onednn import has_onednn, packs
+from mlrl_learners.engine.llama_layers import LlamaLayers
 from mlrl_learners.engine.llama_reader import LlamaReader
 from mlrl_learners.engine.module_reader import ModuleReader
 from mlrl_learners.engine.onednn_layers import packed_weights
@@ -41,7 +42,8 @@ class ExecutionMode:
     Attributes:
         reader: How tokens are read while sampling: `module` is the model's own forward pass,
             `static` the same at fixed shapes, replayed as CUDA graphs, `llama` a faster forward
-            pass on a CPU, `uncached` a forward pass over whole sequences at every step.
+            pass for Llama's layout, on a GPU at fixed shapes too, `uncached` a forward pass over
+            whole sequences at every step.
         packs_prompts: Whether log-probabilities read a prompt once for all of its completions.
         precision: `"float32"` computes in the type of the weights, the others under autocast.
         reason: Why this reader was chosen.
@@ -80,12 +82,14 @@ def select_mode(model: nn.Module, precision: Precision) -> ExecutionMode:
         reason = "padding would change what the model's cache holds"
         return ExecutionMode("uncached", False, precision, reason)
     packs = packs_prompts(model)
-    if device.type == "cuda" and matches_static_reader(model):
-        return ExecutionMode("static", packs, precision, "attention over all columns, on a GPU")
+    is_static = device.type == "cuda" and matches_static_reader(model)
     with autocast(device, precision):
-        is_llama = matches_llama_reader(model)
+        is_llama = (is_static or device.type == "cpu") and matches_llama_reader(model)
     if is_llama:
-        return ExecutionMode("llama", packs, precision, "Llama's layout, on a CPU with oneDNN")
+        where = "a GPU" if is_static else "a CPU with oneDNN"
+        return ExecutionMode("llama", packs, precision, f"Llama's layout, on {where}")
+    if is_static:
+        return ExecutionMode("static", packs, precision, "attention over all columns, on a GPU")
     return ExecutionMode("module", packs, precision, f"no faster reader for it on {device.type}")
 
 
@@ -109,24 +113,28 @@ def open_reader(
 ) -> Iterator[Reader[Any]]:
     """Yield the reader of a name, with weights laid out for many small reads inside the block.
 
-    `llama` yields the reader `module` if the model has changed and no longer fits, or if there is
-    nothing to decode.
+    `llama` yields the reader `module`, on a GPU `static`, if the model has changed and no longer
+    fits, or if there is nothing to decode.
 
     Args:
         model: A prepared model.
         reader: Name of the reader.
-        recorder: Records the steps of `static`; None computes each of them as usual.
+        recorder: Records steps at fixed shapes; None computes each of them as usual.
         num_rows: Typical number of rows per read; 0 if this process decodes nothing.
         max_tokens: Most tokens that are sampled per row.
     """
+    is_on_cpu = next(model.parameters()).device.type == "cpu"
     with without_cudnn_attention():
         if reader == "uncached":
             yield UncachedReader(model)
-        elif reader == "llama" and num_rows and LlamaReader.fits(model):
-            yield LlamaReader(model, num_rows)
+        elif reader == "llama" and num_rows and LlamaLayers.fits(model):
+            if is_on_cpu and recorder is None:
+                yield LlamaReader(model, num_rows)
+            else:
+                yield StaticReader(model, max_tokens, recorder, LlamaLayers(model, num_rows))
         else:
             with _fast_weights(model, num_rows):
-                is_static = reader == "static"
+                is_static = reader == "static" or (reader == "llama" and not is_on_cpu)
                 yield (
                     StaticReader(model, max_tokens, recorder) if is_static else ModuleReader(model)
                 )

@@ -7,14 +7,15 @@ a graph costs as much as many steps.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, StaticLayer
 
-from mlrl_learners.engine.cuda_graphs import GraphRecorder, Work
+from mlrl_learners.engine.cuda_graphs import GraphRecorder
+from mlrl_learners.engine.llama_layers import LlamaLayers
 from mlrl_learners.engine.module_reader import ModuleReader
 from mlrl_learners.engine.reader import Reader, look_steps
 
@@ -82,8 +83,13 @@ class StaticCache:
         self.layers: Any = cache  # holds dynamic layers first, then static ones
         self.room: int | None = None
         self.steps = self.warm_ups = 0
-        self.replay: Work | None = None
+        self.replay: Callable[[], Tensor] | None = None
         self._width, self._max_tokens, self._num_read = 0, max_tokens, 0
+
+    def add(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Write the keys and values of one token, `[B, 1, heads, D]`, and return all of a layer."""
+        states: Any = self.layers.layers[layer].update(keys.transpose(1, 2), values.transpose(1, 2))
+        return tuple(states)
 
     def batch_repeat_interleave(self, repeats: int) -> None:
         """Repeat every row `repeats` times; only before `lay_out`."""
@@ -137,12 +143,18 @@ class StaticReader(Reader[StaticCache]):
             attend to all columns.
         max_tokens: Most tokens that are sampled.
         recorder: Records steps as CUDA graphs; None computes each step as usual.
+        layers: Read single tokens in place of the model, in fewer operations; None for the model.
     """
 
     def __init__(
-        self, model: nn.Module, max_tokens: int, recorder: GraphRecorder | None = None
+        self,
+        model: nn.Module,
+        max_tokens: int,
+        recorder: GraphRecorder | None = None,
+        layers: LlamaLayers | None = None,
     ) -> None:
         self._model: Any = model
+        self._layers = layers
         self._prompt_reader = ModuleReader(model)
         self._max_tokens, self._recorder = max_tokens, recorder
         self.look_steps = look_steps(next(model.parameters()).device)
@@ -191,13 +203,16 @@ class StaticReader(Reader[StaticCache]):
         weights that outlive it. The masks of adapters stay until the next layout, too.
         """
         cache.mask.index_fill_(-1, cache.column[None], 0.0)
-        logits: Tensor = self._model(
-            input_ids=cache.tokens,
-            attention_mask=cache.mask,
-            position_ids=cache.positions,
-            past_key_values=cache.layers,
-            use_cache=True,
-        ).logits[:, -1]
+        if self._layers is not None:
+            logits = self._layers(cache.tokens, cache.positions, cache.mask, cache)
+        else:
+            logits = self._model(
+                input_ids=cache.tokens,
+                attention_mask=cache.mask,
+                position_ids=cache.positions,
+                past_key_values=cache.layers,
+                use_cache=True,
+            ).logits[:, -1]
         cache.positions.add_(1)
         cache.column.add_(1)
         return logits

@@ -13,7 +13,8 @@ def disturb(learner, size=0.05):
     with torch.no_grad():
         for policy in learner.policies.values():
             for parameter in policy.model.parameters():
-                parameter.add_(size * torch.randn(parameter.shape, generator=generator))
+                noise = torch.randn(parameter.shape, generator=generator)
+                parameter.add_(size * noise.to(parameter.device))
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -33,7 +34,7 @@ def test_divergence_in_the_loss_equals_its_formula_over_nuclei(name, estimator, 
     for answer in answers:  # one row at a time, by the model's own logits over each nucleus
 
         def slow(policy, answer=answer):
-            ids = torch.tensor([[*answer.prompt_ids, *answer.token_ids]])
+            ids = torch.tensor([[*answer.prompt_ids, *answer.token_ids]], device=policy.device)
             start = len(answer.prompt_ids)
             logits, found = policy.model(input_ids=ids).logits[0, start - 1 :], []
             ends = answer.nucleus.sizes.cumsum().tolist()

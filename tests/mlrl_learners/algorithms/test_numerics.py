@@ -109,7 +109,7 @@ def test_at_the_first_step_the_ratio_is_one(name, toy, monkeypatch):
         rows = [TokenRow.sampled(c) for c in answers]
         now, _ = policy.logprobs(rows, temperature=0.7)
         then = torch.tensor([lp for c in answers for lp in c.logprobs])
-        assert float((now.detach() - then).abs().max()) < 1e-4
+        assert float((now.detach().cpu() - then).abs().max()) < 1e-4
     _, metrics = toy.observed(learner, toy.play(learner), monkeypatch)
     agent = learner.agents[0]
     assert metrics[f"{agent}/kl"] == pytest.approx(0.0, abs=1e-6)

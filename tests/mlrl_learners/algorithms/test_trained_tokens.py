@@ -48,7 +48,7 @@ def slow_gradient(learner, rollout, advantages):
     """-sum of A log pi over the completions' own tokens, one answer at a time, nothing padded."""
     policy, total = learner.policies["solo"], 0.0
     for answer, advantage in zip(rollout.root.completions["solo"], advantages, strict=True):
-        ids = torch.tensor([[*answer.prompt_ids, *answer.token_ids]])
+        ids = torch.tensor([[*answer.prompt_ids, *answer.token_ids]], device=policy.device)
         scores = policy.model(input_ids=ids).logits[0].log_softmax(-1)
         start = len(answer.prompt_ids)
         places = range(start - 1, ids.shape[1] - 1)

@@ -5,6 +5,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
+from mlrl_learners.engine.sampling import FirstDraw
 
 
 class Tape(TorchDispatchMode):
@@ -49,11 +50,12 @@ def tensors_in(tree):
 
 
 class TapeRecorder(GraphRecorder):
-    """Records and replays on a CPU as CUDA graphs do on a GPU."""
+    """Records and replays on a CPU as CUDA graphs do on a GPU; counts steps and draws apart."""
 
     def __init__(self, *, fails=False):
         super().__init__(torch.device("cpu"))
         self.fails, self.warm_ups, self.recordings, self.replays = fails, 0, 0, 0
+        self.draws = 0
 
     def warm_up(self, work, *, last):
         self.warm_ups += 1
@@ -62,13 +64,15 @@ class TapeRecorder(GraphRecorder):
     def _capture(self, work):
         if self.fails:
             raise RuntimeError("CUDA error: out of memory\nsome more")
-        self.recordings += 1
         tape = Tape()
         with tape:
             result = work()
+        is_draw = isinstance(result, FirstDraw)
+        self.recordings += not is_draw
 
         def replay():
-            self.replays += 1
+            self.replays += not is_draw
+            self.draws += is_draw
             tape.play()
             return result
 

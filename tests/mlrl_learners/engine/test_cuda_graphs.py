@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
+from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.engine.static_reader import WARM_UPS
 from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
 
@@ -24,13 +25,22 @@ class Stream:
         self.waited_for.append(other)
 
 
+class Graph:
+    def __init__(self, cuda):
+        self.cuda, self.tape = cuda, None
+
+    def replay(self):
+        self.cuda.replays += 1
+        getattr(self.tape, "play", int)()
+
+
 class Cuda:
     """As much of `torch.cuda` as a recorder asks for; computes at once."""
 
     def __init__(self, *, breaks=False, tape=contextlib.nullcontext):
         self.here = self.now = Stream()
         self.breaks, self.mode, self.ended, self.released = breaks, "default", [], []
-        self.Stream, self.CUDAGraph = Stream, lambda: self
+        self.Stream, self.CUDAGraph = Stream, lambda: Graph(self)
         self.replays, self.make_tape = 0, tape
 
     def current_stream(self, device=None):
@@ -54,8 +64,8 @@ class Cuda:
     @contextlib.contextmanager
     def graph(self, graph, *, pool, stream, capture_error_mode):
         before, self.now = self.now, stream
-        self.tape = self.make_tape()
-        with self.tape:
+        graph.tape = self.make_tape()
+        with graph.tape:
             yield
         if self.breaks:  # as torch does: the stream stays
             raise RuntimeError("capture was invalidated\nmore")
@@ -66,10 +76,6 @@ class Cuda:
 
     def release_pool(self, device, pool):
         self.released.append((device, pool))
-
-    def replay(self):
-        self.replays += 1
-        getattr(self.tape, "play", int)()
 
     def get_sync_debug_mode(self):
         return self.mode
@@ -156,6 +162,13 @@ def differences(ours, theirs):
     return max(differ, default=0.0), len(same) / len(pairs)
 
 
+def num_apart(ours, theirs, bound=1e-4):
+    """Return how many log-probabilities of equal answers are at least `bound` apart."""
+    answers = [p for pair in zip(ours, theirs, strict=True) for p in zip(*pair, strict=True)]
+    pairs = [p for a, b in answers for p in zip(a.logprobs, b.logprobs, strict=True)]
+    return sum(abs(x - y) >= bound for x, y in pairs)
+
+
 def test_a_model_decodes_the_same_by_way_of_a_recorder(cuda, make_tape):
     policy = policy_on("cpu", torch.float32, "float32")
     expected = sample(policy, length=40, num_samples=2)
@@ -164,33 +177,42 @@ def test_a_model_decodes_the_same_by_way_of_a_recorder(cuda, make_tape):
     difference, agreement = differences(sample(policy, length=40, num_samples=2), expected)
     assert agreement == 1.0
     assert difference < 1e-4
-    assert fake.replays == 40 - 1 - WARM_UPS  # the last token is not read
+    steps = 40 - 1 - WARM_UPS  # the last token is not read
+    assert fake.replays == steps + steps - 1  # the first recorded step's tokens are drawn as usual
     assert fake.now is fake.here
 
 
 @needs_gpu
 @pytest.mark.gpu
+@pytest.mark.parametrize("reader", ["llama", "static"])
 @pytest.mark.parametrize("end", [2.5, -20.0])
-def test_graphs_draw_the_tokens_that_a_cache_that_grows_draws(end):
+def test_graphs_draw_the_tokens_that_a_cache_that_grows_draws(end, reader):
     """Answers of up to 600 tokens: rooms are built anew, and rows leave where some end."""
     policy = policy_on("cuda", torch.float32, "float32")
     policy.model.lm_head.bias.data[policy.eos_ids[0]] = end
+    assert policy.engine.mode.reader == "llama"
+    policy.engine.override(reader=reader, recorder=policy.engine.recorder)
     assert policy.engine.recorder is not None
     recorded = sample(policy)
     assert policy.engine.recorder.usable
     policy.engine.override(reader="module")
-    difference, agreement = differences(recorded, sample(policy))
-    assert agreement == 1.0
-    assert difference < 1e-4
+    grown = sample(policy)
+    assert differences(recorded, grown)[1] == 1.0
+    # Rounding may move a token across the border of a nucleus, whose probability is lost then.
+    assert num_apart(recorded, grown) <= 1e-3 * num_apart(recorded, grown, 0.0)
 
 
 @needs_gpu
 @pytest.mark.gpu
+@pytest.mark.parametrize("reader", ["llama", "static"])
 @pytest.mark.parametrize(
     ("dtype", "precision"), [(torch.bfloat16, "float32"), (torch.float32, "bf16")]
 )
-def test_graphs_compute_in_bfloat16_what_the_same_steps_compute_unrecorded(dtype, precision):
+def test_graphs_compute_in_bfloat16_what_the_same_steps_compute_unrecorded(
+    dtype, precision, reader
+):
     policy = policy_on("cuda", dtype, precision)
+    policy.engine.override(reader=reader, recorder=policy.engine.recorder)
     recorded = sample(policy, length=200)
     recorder = policy.engine.recorder
     assert recorder.usable
@@ -220,6 +242,21 @@ def test_graphs_of_adapters_draw_what_is_drawn_without(precision, make_policies)
 
 @needs_gpu
 @pytest.mark.gpu
+@pytest.mark.parametrize(("dtype", "precision"), [("bfloat16", "float32"), ("float32", "bf16")])
+def test_fewer_operations_are_as_near_to_float32_as_the_models_own(dtype, precision):
+    exact = policy_on("cuda", torch.float32, "float32")
+    half = policy_on("cuda", getattr(torch, dtype), precision)
+    answers = [answer for group in sample(half, length=200) for answer in group]
+    rows = [TokenRow.sampled(answer) for answer in answers]
+    sampled = torch.tensor([odds for answer in answers for odds in answer.logprobs])
+    exact_ones, _ = exact.logprobs(rows, temperature=0.7)
+    trained, _ = half.logprobs(rows, temperature=0.7)
+    errors = [(ones - exact_ones.cpu()).abs().mean() for ones in (sampled, trained.cpu())]
+    assert errors[0] < 2 * errors[1] + 1e-4
+
+
+@needs_gpu
+@pytest.mark.gpu
 def test_memory_of_graphs_is_given_back():
     policy = policy_on("cuda", torch.float32, "float32")
     sample(policy)
@@ -234,9 +271,10 @@ def test_memory_of_graphs_is_given_back():
 @pytest.mark.gpu
 def test_a_model_that_waits_decodes_without_graphs_and_the_gpu_goes_on():
     policy = policy_on("cuda", torch.float32, "float32")
+    policy.engine.override(reader="static", recorder=policy.engine.recorder)
     expected = sample(policy, length=40)
     policy.model.model.register_forward_hook(lambda _, __, out: float(out[0].sum()) and None)
-    policy.engine.override(reader="static", recorder=GraphRecorder(policy.device))
+    policy.engine.override(reader="llama", recorder=GraphRecorder(policy.device))
     with pytest.warns(RuntimeWarning, match="without CUDA graphs"):
         assert differences(sample(policy, length=40), expected) == (0.0, 1.0)
     torch.cuda.empty_cache()

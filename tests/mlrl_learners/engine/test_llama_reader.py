@@ -4,9 +4,10 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from mlrl_learners.engine import llama_cache, llama_reader, selection
+from mlrl_learners.engine import llama_cache, llama_layers, llama_reader, selection
 from mlrl_learners.engine.families import matches_llama_reader
 from mlrl_learners.engine.kernels.onednn import has_onednn
+from mlrl_learners.engine.llama_layers import LlamaLayers
 from mlrl_learners.engine.llama_reader import LlamaReader
 from mlrl_learners.engine.onednn_layers import use_onednn_layers
 from mlrl_learners.policies import Policy, tiny_model
@@ -178,7 +179,7 @@ def test_a_model_that_does_something_else_is_found_out(change):
     model, _ = model_of("llama", **FAMILIES["llama"])
     assert matches_llama_reader(model)
     change(model)
-    assert LlamaReader.fits(model)
+    assert LlamaLayers.fits(model)
     assert not matches_llama_reader(model)
 
 
@@ -197,22 +198,29 @@ def test_a_model_that_does_something_else_is_found_out(change):
 def test_what_it_does_not_know_is_left_to_the_model(change):
     model, _ = model_of("llama", **FAMILIES["llama"])
     use_onednn_layers(model)
-    assert LlamaReader.fits(model)
+    assert LlamaLayers.fits(model)
     change(model)
-    assert not LlamaReader.fits(model)
+    assert not LlamaLayers.fits(model)
 
 
 def test_adapters_are_left_to_the_model(make_policies, monkeypatch, sample):
     policy, *_ = make_policies(["a", "b"])
     assert Policy(*tiny_model()).engine.mode.reader == "llama"
     assert policy.engine.mode.reader == "module"
-    monkeypatch.setattr(selection, "LlamaReader", None)  # it would fail
+    monkeypatch.setattr(selection, "LlamaLayers", None)  # it would fail
     sample(policy, adapters=["b", "a", "b"], length=3)
 
 
 def test_a_large_copy_is_not_made(monkeypatch):
-    monkeypatch.setattr(llama_reader, "MAX_PACKED_BYTES", 10_000)
-    assert not LlamaReader.fits(model_of("llama", **FAMILIES["llama"])[0])
+    monkeypatch.setattr(llama_layers, "MAX_PACKED_BYTES", 10_000)
+    assert not LlamaLayers.fits(model_of("llama", **FAMILIES["llama"])[0])
+
+
+def test_large_weights_are_not_copied_where_products_need_no_packing(monkeypatch):
+    model, _ = model_of("llama, biases", **FAMILIES["llama, biases"])
+    monkeypatch.setattr(LlamaLayers, "fits", lambda model: True)  # as on a GPU
+    monkeypatch.setattr(llama_layers, "MAX_PACKED_BYTES", 10_000)
+    assert matches_llama_reader(model)
 
 
 def test_a_bias_of_one_of_several_layers_is_added():
