@@ -20,7 +20,7 @@ NOT_FOR_TRAINING = "rewards text without moves: not for training"
 NOTES = {
     "mlrl/public-goods-v0": "Giving nothing is the dominant move: by the rules, not by a defect.",
     "mlrl/matrix-v0": "Always cooperating is as good as the best script against that script.",
-    "mlrl/coder-tester-v0": "The reference tester writes hidden assertions, and *example table* "
+    "mlrl/coder-tester-v1": "The reference tester writes hidden assertions, and *example table* "
     "answers them from the tests that it reads; a tester without them gives less away.",
 }
 _HEADER = (

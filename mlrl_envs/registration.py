@@ -66,7 +66,7 @@ BUILT_IN_GAMES = {
     )
 }  # fmt: skip
 # Task families whose agents take turns.
-BUILT_IN_TURNS = {"mlrl/coder-tester-v0": "mlrl_envs.envs.coder_tester:parallel_env"}
+BUILT_IN_TURNS = {"mlrl/coder-tester-v1": "mlrl_envs.envs.coder_tester:parallel_env"}
 # Functions that return the factory of an id, by namespace.
 ADAPTERS = {
     "textarena": "mlrl_envs.interop.textarena:factory_of",

@@ -1,11 +1,12 @@
 """Benchmarks for a GPU: decoding, FLOP utilisation of an update, and a MAGRPO step.
 
-Models have random weights, so that nothing is downloaded; the cost does not depend on the weights.
+Models have random weights, so that nothing is downloaded. Their nuclei are wider than those of
+trained ones, so that sampling costs more.
 Each result is printed at once. Parts that do not fit into the remaining time are skipped, with a
 message.
 
 - Sampled tokens per second at batch 1, 32 and 256, against the time to read all weights once per
-  step at the measured copy bandwidth; and with CUDA graphs against single kernel launches.
+  step at the measured copy bandwidth, and against the model's own forward pass.
 - Model FLOP utilisation of an update: 6 FLOP per weight and token, with shared prompts counted
   once, over the measured FLOP/s of a bfloat16 matrix product.
 - One MAGRPO step of two models against `comlrl`, in bfloat16 on both sides.

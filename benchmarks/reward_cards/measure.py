@@ -71,7 +71,7 @@ PLANS: Mapping[str, Plan] = {
     # A search of 1,000 tries solves strings of two letters by trial.
     "mlrl/strbuild-v0": Plan(tasks=4, options={**_MADE, "levels": [2, 3]}),
     "mlrl/housebuild-v0": Plan(tasks=4, options=_MADE),
-    "mlrl/coder-tester-v0": _game(16, 20, split="all"),
+    "mlrl/coder-tester-v1": _game(16, 20, split="all"),
     "mlrl/connect-four-v0": _game(32, 20),
     "mlrl/hanabi-v0": _game(32, 40),
     "mlrl/kuhn-v0": _game(240, 40),

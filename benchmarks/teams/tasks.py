@@ -127,7 +127,7 @@ TASKS: Mapping[str, TeamTask] = {
         imitation=800,
     ),
     "coder-tester": _text_task(
-        "mlrl/coder-tester-v0",
+        "mlrl/coder-tester-v1",
         {
             "dataset": "functions",
             "topics": ["numbers"],

@@ -27,7 +27,8 @@ Reward:
     | `tester` | 0 to 1 | right tests · (0.1 + 0.9 mutants killed) |
 
     Right tests: the share that the reference solution passes. Mutants: the reference with one
-    operator swapped or one number raised, that fail hidden tests but not the examples.
+    operator swapped or one number raised, that fail hidden tests but not the examples. Only tests
+    with arguments that no example has kill mutants.
     See `mlrl_envs.envs.coder_tester_score`.
 
 Data:
@@ -37,10 +38,10 @@ Data:
     tester are hidden assertions on literals.
 
 Version history:
-    v0: First version.
+    v1: Copies of the examples kill no mutant of any task. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/coder-tester-v0", split="sample")
+    env = mlrl_envs.make("mlrl/coder-tester-v1", split="sample")
     observations, infos = env.reset(seed=0)
     while env.agents:
         observations, rewards, terminations, *_ = env.step(env.reference_actions())
@@ -141,7 +142,7 @@ class CoderTesterConfig(MadeFunctions, DataConfig):
 class CoderTesterFamily(Family[CoderTesterConfig, CodeTask]):
     """Functions that a coder writes and a tester tests."""
 
-    env_id: ClassVar[str] = "mlrl/coder-tester-v0"
+    env_id: ClassVar[str] = "mlrl/coder-tester-v1"
     config_type: ClassVar[type[CoderTesterConfig]] = CoderTesterConfig
     feedback_heading: ClassVar[str] = "Results of the last code"
 

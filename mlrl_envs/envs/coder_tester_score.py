@@ -4,11 +4,10 @@ Coder: quality = 0.1 loaded + 0.9 (k - k0) / (n - k0) over the assertions that a
 shown, of which the best constant passes k0.
 
 Tester: quality = v (0.1 + 0.9 m), with v the share of its assertions that the reference solution
-passes, and m the share of mutants of the reference that the others of its assertions tell from it.
-Mutants count that fail hidden tests and pass the shown examples, so that copies of the examples are
-worth nothing. If there is none, those that fail hidden tests count, and copies kill them; if none
-fails, m is 1. On made functions, where this is so for three quarters of the tasks, a copied example
-earns 0.75, and the reference tester 0.98.
+passes, and m the share of mutants of the reference that its novel assertions tell from it: those
+that the reference passes, with arguments that no example has. A copy of an example kills nothing.
+Mutants count that fail hidden tests and pass the shown examples; if there is none, those that fail
+hidden tests; if none fails, m is 1 with a novel assertion and 0 without.
 
 Every turn pays the gain over the best earlier quality; see `mlrl_envs.rewards.turn_gain`.
 """
@@ -18,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mlrl_envs.programs.literal_tests import literal_tests
+from mlrl_envs.programs.literal_tests import literal_tests, novel_tests
 from mlrl_envs.programs.mutants import mutants
 from mlrl_envs.rewards.coding.checks import check, clean_error, hidden_tests_check
 from mlrl_envs.rewards.coding.runs import FunctionRun, run_all, subtract_constants
@@ -160,7 +159,7 @@ def _checks(
 def _kills(
     cases: Sequence[tuple[CodeTask, tuple[str, ...]]], num_mutants: int, sandbox: ProgramRunner
 ) -> list[tuple[float, float]]:
-    """Return for each case the share of valid tests, and of mutants that valid tests tell apart."""
+    """Return for each case the share of valid tests, and of mutants that novel ones tell apart."""
     valid = [
         tuple(test for test, (passed, _) in zip(tests, row, strict=True) if passed)
         for (_, tests), row in zip(
@@ -169,20 +168,23 @@ def _kills(
             strict=True,
         )
     ]
+    novel = [
+        novel_tests(tests, task.public_tests, task.solution or "", task.entry_point)
+        for (task, _), tests in zip(cases, valid, strict=True)
+    ]
     counted = _killable([task for task, _ in cases], num_mutants, sandbox)
     jobs = [
-        (task, source, valid[index])
+        (task, source, novel[index])
         for index, (task, _) in enumerate(cases)
         for source in counted[task.task_id]
     ]
     dead = iter(_run_tests(jobs, sandbox))
     shares = []
-    for (task, tests), good in zip(cases, valid, strict=True):
+    for (task, tests), good, own in zip(cases, valid, novel, strict=True):
         rows = [next(dead) for _ in counted[task.task_id]]
         killed = sum(not all(passed for passed, _ in row) for row in rows)
-        shares.append(
-            (len(good) / len(tests) if tests else 0.0, killed / len(rows) if rows else 1.0)
-        )
+        rate = killed / len(rows) if rows else float(bool(own))
+        shares.append((len(good) / len(tests) if tests else 0.0, rate))
     return shares
 
 

@@ -6,10 +6,12 @@ execute nothing but the function under test: `assert f(1, [2]) == 3`, `assert f(
 """
 
 import ast
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mlrl_envs.parsing.text import code_blocks, parse_code
 
-__all__ = ["literal_tests"]
+__all__ = ["literal_tests", "novel_tests"]
 
 MAX_TEST_CHARS = 400
 MAX_TEXT_CHARS = 20_000
@@ -32,6 +34,49 @@ def literal_tests(text: str, name: str, limit: int) -> tuple[str, ...]:
                 if len(test) <= MAX_TEST_CHARS:
                     found[test] = None
     return tuple(found)
+
+
+def novel_tests(
+    tests: Sequence[str], shown: Sequence[str], solution: str, name: str
+) -> tuple[str, ...]:
+    """Return the tests whose arguments no shown test has, whatever their expected results.
+
+    Arguments are equal as Python values (`f(2)`, `f(x=2)` and `f(2.0)` have the same), so that a
+    shown test that is written in another form is not novel.
+
+    Args:
+        tests: Results of `literal_tests`.
+        shown: Any assertions, in which calls with literal arguments are looked for.
+        solution: Code that defines the function, for the names of its parameters.
+        name: The function under test.
+    """
+    names = _parameters(solution, name)
+    trees = [parse_code(test).tree for test in shown]
+    known = [call for tree in trees if tree for call in _calls(tree, name, names)]
+    return tuple(
+        test
+        for test in tests
+        if not any(call in known for call in _calls(ast.parse(test), name, names))
+    )
+
+
+def _parameters(solution: str, name: str) -> list[str]:
+    tree = parse_code(solution).tree
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
+    return []
+
+
+def _calls(tree: ast.AST, name: str, names: Sequence[str]) -> Iterator[dict[object, Any]]:
+    """Yield the arguments of calls with literals, by parameter, or by place if it is unknown."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and _is_call(node, name):
+            places = enumerate(node.args)
+            found: dict[object, Any] = {
+                names[i] if i < len(names) else i: ast.literal_eval(each) for i, each in places
+            }
+            yield found | {each.arg: ast.literal_eval(each.value) for each in node.keywords}
 
 
 def _assertions(code: str) -> list[ast.Assert]:

@@ -49,16 +49,24 @@ class GraphRecorder:
         here.wait_stream(stream)
         return result
 
-    def record(self, work: Callable[[], T]) -> Callable[[], T] | None:
+    def record(self, work: Callable[[], T], *, required: bool = True) -> Callable[[], T] | None:
         """Return a function that repeats the work and returns the same tensors.
 
         Recording computes nothing. If it fails, there is a warning and the result is None.
+
+        Args:
+            work: Work that reads and writes the same memory each time.
+            required: Whether nothing is recorded any more after a failure.
         """
         if self.usable:
             try:
                 return self._capture(work)
             except RuntimeError as error:
-                self._give_up(str(error).splitlines()[0])
+                reason = str(error).splitlines()[0]
+                if required:
+                    self._give_up(reason)
+                else:
+                    warnings.warn(f"not recorded: {reason}", RuntimeWarning, stacklevel=2)
         return None
 
     def _capture(self, work: Callable[[], T]) -> Callable[[], T]:

@@ -207,6 +207,7 @@ class _Decoder:
         self.positions, self.mask = self.positions[alive], self.mask[alive]
         self.rows, self.ended = self.rows[alive], self.ended[alive]
         self._use_adapters(self.adapters[alive] if self.adapters else None)
+        self.drawer.forget()
         self.cache.batch_select_indices(alive)
         return tokens[alive]
 

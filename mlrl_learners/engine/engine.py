@@ -56,7 +56,7 @@ class Engine:
     Attributes:
         model: The prepared copy: without dropout, with faster layers, in evaluation mode.
         mode: The execution path that was chosen, and why; `print(engine.mode)` describes it.
-        recorder: Records steps at fixed shapes as CUDA graphs; None for other steps.
+        recorder: Records steps at fixed shapes and draws; None for other readers.
         adapters: LoRA adapters on the frozen weights; None before `freeze`.
         family: Class of the model, which sharding changes.
         remote: Samples in place of this engine, unless tokens are watched; None for nobody.
@@ -108,7 +108,7 @@ class Engine:
         Args:
             reader: Name of the reader, see `ExecutionMode`; None keeps it.
             packs_prompts: Whether prompts are packed; None keeps it.
-            recorder: Records steps at fixed shapes; None for ordinary ones. Only with `reader`.
+            recorder: Records steps at fixed shapes; None for none. Only with `reader`.
         """
         packs = self.mode.packs_prompts if packs_prompts is None else packs_prompts
         self.mode = replace(self.mode, packs_prompts=packs, reason="set by override")
@@ -124,6 +124,7 @@ class Engine:
         sharding.shard(self.model, device)
         if sharding.is_sharded(self.model) and self.mode.reader != "uncached":
             self.mode = replace(self.mode, reader="module", reason="the weights are sharded")
+            self.recorder = None
 
     def freeze(self, *, rank: int, alpha: int, targets: Sequence[str]) -> AdapterLayers:
         """Freeze the weights, and return the layers that adapters can be added to.

@@ -21,7 +21,7 @@ from mlrl_learners.engine.decoding import generate_batch
 from mlrl_learners.engine.decoding_task import DecodingTask, cut_task
 from mlrl_learners.engine.drawn_tokens import EndOfText, SampledTokens
 from mlrl_learners.engine.sampling import SamplingConfig
-from mlrl_learners.engine.selection import ExecutionMode, Precision, autocast
+from mlrl_learners.engine.selection import ExecutionMode, Precision, ReaderName, autocast
 
 __all__ = ["Decodes", "JobSampler", "SamplingJob", "answer_job", "decoding", "sample_jobs"]
 
@@ -154,7 +154,8 @@ def decoding(
     engine.model.eval()
     if engine.recorder is not None and not engine.recorder.usable:
         reason = "steps could not be recorded as CUDA graphs"
-        engine.mode, engine.recorder = replace(engine.mode, reader="module", reason=reason), None
+        reader: ReaderName = "llama" if engine.mode.reader == "llama" else "module"
+        engine.mode, engine.recorder = replace(engine.mode, reader=reader, reason=reason), None
     with autocast(engine.device, engine.precision), contextlib.ExitStack() as stack:
         rows = None
         if engine.adapters is not None:

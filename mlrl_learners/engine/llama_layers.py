@@ -16,7 +16,7 @@ from torch.distributed.tensor import DTensor
 from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention
 
 from mlrl_learners.engine.kernels.onednn import pack_weight, packs, product
-from mlrl_learners.engine.onednn_layers import MAX_PACKED_BYTES, OneDnnLinear
+from mlrl_learners.engine.onednn_layers import MAX_COPIED_BYTES, OneDnnLinear
 
 __all__ = ["KeyStore", "LlamaLayers"]
 
@@ -36,7 +36,10 @@ class KeyStore(Protocol):
 
 
 class LlamaLayers:
-    """Computes with a copy of the current weights, in the type of autocast if it is enabled.
+    """Computes with the weights as they are now, in the type of autocast if it is enabled.
+
+    They are copied: packed on a CPU, merged on a GPU. On a GPU weights above `MAX_COPIED_BYTES` are
+    read where they are.
 
     Args:
         model: A model that `fits`.
@@ -50,7 +53,7 @@ class LlamaLayers:
     def __init__(self, model: Any, num_rows: int) -> None:  # noqa: ANN401 - transformers' types
         self.dtype, body = _dtype(model), model.model
         self._embedding, self._rotary = body.embed_tokens.weight, body.rotary_emb
-        merges = _num_bytes(model) <= MAX_PACKED_BYTES
+        merges = _num_bytes(model) <= MAX_COPIED_BYTES
         self._layers = [_Layer(layer, self.dtype, num_rows, merges) for layer in body.layers]
         self.num_layers = len(self._layers)
         self._norm = _Norm(body.norm)
@@ -71,7 +74,7 @@ class LlamaLayers:
         return (
             model.config._attn_implementation == "sdpa"  # noqa: SLF001 - there is no public name
             and len({weight.device for weight in weights}) == 1
-            and (weights[0].device.type == "cuda" or _can_pack(model))
+            and _can_hold(model)
             and not any(isinstance(weight, DTensor) for weight in weights)
             and all(type(layer) in (nn.Linear, OneDnnLinear) for layer in _linears(model))
             and type(model.model.embed_tokens) is nn.Embedding
@@ -175,9 +178,8 @@ class _Product:
     def __init__(self, layers: Sequence[Any], dtype: torch.dtype, num_rows: int) -> None:
         self._dtype = dtype
         weights = [layer.weight.detach() for layer in layers]
-        weight = weights[0] if len(weights) == 1 else torch.cat(weights)
+        weight = (weights[0] if len(weights) == 1 else torch.cat(weights)).to(dtype)
         self._is_packed = weight.device.type == "cpu"
-        weight = weight.detach().to(dtype)
         self._weight = pack_weight(weight, num_rows) if self._is_packed else weight
         self._bias: Tensor | None = None
         if any(layer.bias is not None for layer in layers):
@@ -208,8 +210,10 @@ class _Norm:
         self._weight, self._epsilon = norm.weight.detach(), norm.variance_epsilon
 
     def __call__(self, states: Tensor) -> Tensor:
-        weight = self._weight
-        return rms_norm(states.to(weight.dtype), weight.shape, weight, self._epsilon)
+        # States may be beyond the range of the weights' type, such as float16.
+        dtype = torch.promote_types(states.dtype, self._weight.dtype)
+        weight = self._weight.to(dtype)
+        return rms_norm(states.to(dtype), weight.shape, weight, self._epsilon)
 
 
 def _rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
@@ -229,10 +233,13 @@ def _num_bytes(model: Any) -> int:  # noqa: ANN401
     return num_weights * _dtype(model).itemsize
 
 
-def _can_pack(model: Any) -> bool:  # noqa: ANN401
-    """Return whether a CPU holds the weights, and a packed copy of them is possible."""
-    is_on_cpu = next(model.parameters()).device.type == "cpu"
-    return is_on_cpu and packs(_dtype(model)) and _num_bytes(model) <= MAX_PACKED_BYTES
+def _can_hold(model: Any) -> bool:  # noqa: ANN401
+    """Return whether weights are packed or cast within the limit, or are read where they are."""
+    weight, dtype = next(model.parameters()), _dtype(model)
+    is_small = _num_bytes(model) <= MAX_COPIED_BYTES
+    if weight.device.type == "cpu":
+        return is_small and packs(dtype)
+    return weight.device.type == "cuda" and (is_small or weight.dtype == dtype)
 
 
 def _is_altered(module: nn.Module) -> bool:

@@ -11,7 +11,7 @@ from mlrl_learners.engine.kernels.onednn import has_onednn, linear, pack_weight,
 
 __all__ = ["OneDnnLinear", "packed_weights", "use_onednn_layers"]
 
-MAX_PACKED_BYTES = 4 << 30  # packed weights are a copy, which must not fill the memory
+MAX_COPIED_BYTES = 4 << 30  # packed weights are a copy, which must not fill the memory
 
 
 class OneDnnLinear(nn.Linear):
@@ -66,7 +66,7 @@ def packed_weights(model: nn.Module, num_rows: int) -> Iterator[None]:
     num_bytes = sum(
         x.weight.numel() * dtype.itemsize for x, dtype in zip(layers, dtypes, strict=True)
     )
-    if num_bytes > MAX_PACKED_BYTES or not all(map(packs, dtypes)):
+    if num_bytes > MAX_COPIED_BYTES or not all(map(packs, dtypes)):
         layers = []
     try:
         for layer, dtype in zip(layers, dtypes, strict=False):

@@ -120,7 +120,8 @@ class FirstDraw(NamedTuple):
         scaled: Logits divided by the temperature, float32 `[B, V]`.
         normalizer: Their log-sum-exp, `[B, 1]`.
         tokens: Token ids, `[B]`.
-        inside: Log-sum-exp over the nucleus of each row, `[B, 1]`.
+        inside: Log-sum-exp over the nucleus of each row, `[B, 1]`; `normalizer` if nothing is
+            truncated.
         candidates: The K most likely token ids in descending order, `[B, K]`; None if nothing is
             truncated, and the following are None too.
         sizes: Number of candidates in each nucleus, `[B]`.

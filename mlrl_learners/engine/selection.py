@@ -113,8 +113,8 @@ def open_reader(
 ) -> Iterator[Reader[Any]]:
     """Yield the reader of a name, with weights laid out for many small reads inside the block.
 
-    `llama` yields the reader `module`, on a GPU `static`, if the model has changed and no longer
-    fits, or if there is nothing to decode.
+    `llama` reads at fixed shapes on a GPU and with a recorder. It is `static` or `module` if the
+    model has changed and no longer fits, or if there is nothing to decode.
 
     Args:
         model: A prepared model.
@@ -124,19 +124,19 @@ def open_reader(
         max_tokens: Most tokens that are sampled per row.
     """
     is_on_cpu = next(model.parameters()).device.type == "cpu"
+    is_fixed = reader == "static" or (reader == "llama" and not (is_on_cpu and recorder is None))
     with without_cudnn_attention():
         if reader == "uncached":
             yield UncachedReader(model)
         elif reader == "llama" and num_rows and LlamaLayers.fits(model):
-            if is_on_cpu and recorder is None:
-                yield LlamaReader(model, num_rows)
-            else:
+            if is_fixed:
                 yield StaticReader(model, max_tokens, recorder, LlamaLayers(model, num_rows))
+            else:
+                yield LlamaReader(model, num_rows)
         else:
             with _fast_weights(model, num_rows):
-                is_static = reader == "static" or (reader == "llama" and not is_on_cpu)
                 yield (
-                    StaticReader(model, max_tokens, recorder) if is_static else ModuleReader(model)
+                    StaticReader(model, max_tokens, recorder) if is_fixed else ModuleReader(model)
                 )
 
 

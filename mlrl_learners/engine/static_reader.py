@@ -177,6 +177,8 @@ class StaticReader(Reader[StaticCache]):
                 return self._prompt_reader.read(ids, padding_mask, positions, cache.layers)
             is_token = ids.new_ones(len(ids), width) if padding_mask is None else padding_mask
             cache.lay_out(is_token[:, :width].bool(), positions)
+            if self._layers is not None:
+                torch.clear_autocast_cache()  # the layers have their own casts
         return self._step(ids, cache)
 
     def _step(self, ids: Tensor, cache: StaticCache) -> Tensor:

@@ -4,7 +4,7 @@ A draw is some hundred small kernels, whose launches take longer than a decoding
 model that is replayed as a graph itself.
 """
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
@@ -18,6 +18,9 @@ from mlrl_learners.engine.sampling import (
     first_draw,
     greedy_tokens,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["TokenDrawer"]
 
@@ -37,7 +40,9 @@ class TokenDrawer:
         self._replay: Callable[[], FirstDraw] | None = None
 
     def draw(self, logits: Tensor, uniforms: Tensor | None) -> Draw:
-        """Draw one token per row; the result is valid until the next draw.
+        """Draw one token per row; the tokens are valid until the next draw.
+
+        The most likely tokens need few kernels, and are never recorded.
 
         Args:
             logits: Next-token logits, `[B, V]`. A recorded step returns the same tensor each time.
@@ -50,9 +55,13 @@ class TokenDrawer:
         if logits is not self._logits:
             self._logits, self._replay = logits, None
             return draw_tokens(logits, uniforms, self._sampling)
-        if self._replay is None:
-            self._replay = self._record(self._recorder, logits, uniforms)
         if self._replay is None or self._uniforms is None:
+            self._uniforms = numbers = uniforms.clone()
+            self._replay = self._recorder.record(
+                lambda: first_draw(logits, numbers, self._sampling), required=False
+            )
+        if self._replay is None:
+            self._recorder = None  # it would fail again
             return draw_tokens(logits, uniforms, self._sampling)
         self._uniforms.copy_(uniforms)
         first = self._replay()
@@ -60,8 +69,6 @@ class TokenDrawer:
             first = first._replace(sizes=first.sizes.clone())
         return finish_draw(first, uniforms, self._sampling)
 
-    def _record(
-        self, recorder: GraphRecorder, logits: Tensor, uniforms: Tensor
-    ) -> Callable[[], FirstDraw] | None:
-        self._uniforms = numbers = uniforms.clone()
-        return recorder.record(lambda: first_draw(logits, numbers, self._sampling))
+    def forget(self) -> None:
+        """Free the recorded draw, whose memory is as large as the logits."""
+        self._logits = self._uniforms = self._replay = None

@@ -152,7 +152,7 @@ def test_a_stand_in_is_found_by_libraries_that_ask_what_is_installed():
     assert importlib.import_module("datasets").Dataset.from_list([{"a": 1}]) == [{"a": 1}]
 
 
-def test_graphs_are_set_beside_the_same_steps_without(tmp_path, monkeypatch):
+def test_graphs_are_set_beside_the_own_forward_pass_of_the_model(tmp_path, monkeypatch):
     parts = importlib.import_module("benchmarks.perf.gpu_parts")
     parts.random_model(tmp_path, parts.TINY)
     policy = parts._policy(str(tmp_path), "cpu")
@@ -172,10 +172,10 @@ def test_graphs_are_set_beside_the_same_steps_without(tmp_path, monkeypatch):
     rates = parts._rates(policy, 2, arguments)
     assert seen == [None, recorder, recorder, None, None, recorder]
     rows = parts._decoding_rows(rates, "tokens", 7.0)
-    assert [row["what"] for row in rows] == ["tokens", "tokens, CUDA graphs"]
-    assert rows[1]["peer_name"] == "launched one by one"
+    assert [row["what"] for row in rows] == ["tokens", "tokens, against the own forward pass"]
+    assert rows[1]["peer_name"] == "the model's own forward pass"
     recorder.usable = False
-    assert list(parts._rates(policy, 2, arguments)) == ["launched"]
+    assert list(parts._rates(policy, 2, arguments)) == ["own"]
 
 
 def test_rows_in_place_of_data_sets_are_a_list():

@@ -111,6 +111,26 @@ def test_copies_of_the_examples_kill_no_mutant(balance):
     assert rewards["tester"] == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("dataset", ["humaneval", "mbpp", "functions"])
+def test_copies_of_the_examples_kill_no_mutant_of_any_task(dataset):
+    env = make(dataset=dataset)
+    for index in range(env.num_tasks):
+        env.reset(options={"task_index": index})
+        env.step({"coder": ""})
+        _, _, _, _, infos = env.step({"tester": block("\n".join(env.task.public_tests))})
+        assert infos["tester"]["components"]["kills"] == 0.0
+
+
+def test_an_example_in_another_form_kills_no_mutant(balance):
+    balance.step({"coder": block(WRONG)})
+    name, test = balance.task.entry_point, balance.task.public_tests[0]
+    other = test.replace(f"{name}(", f"{name}(moves=")
+    assert other != test
+    _, _, _, _, infos = balance.step({"tester": block(other)})
+    assert infos["tester"]["components"]["valid"] == pytest.approx(0.1)
+    assert infos["tester"]["components"]["kills"] == 0.0
+
+
 def test_each_reads_the_other_with_results_if_broadcast():
     for mode, seen in (("broadcast", True), ("none", False)):
         env = make(communication=mode)

@@ -1,6 +1,6 @@
 import pytest
 
-from mlrl_envs.programs.literal_tests import literal_tests
+from mlrl_envs.programs.literal_tests import literal_tests, novel_tests
 from mlrl_envs.testing import JUNK_TEXTS
 
 
@@ -69,3 +69,39 @@ def test_assertions_inside_functions_count():
 @pytest.mark.parametrize("text", JUNK_TEXTS)
 def test_any_text_is_read(text):
     assert isinstance(literal_tests(text, "f", 5), tuple)
+
+
+SOLUTION = "def f(first, second=0, *rest, **others):\n    return first"
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "assert f(1, 2) == 5",
+        "assert f(1.0, second=2) == 3",
+        "assert f(second=2, first=True) == 3",
+        "assert not f(1, 2)",
+        "assert f(1, 2) is None",
+    ],
+)
+def test_a_test_with_the_arguments_of_a_shown_one_is_not_novel(test):
+    shown = ["assert f(7) == 1", "assert abs(f(1, 2) - 3) < 1e-6"]
+    assert literal_tests(test, "f", 5) == (test,)
+    assert novel_tests([test], shown, SOLUTION, "f") == ()
+
+
+@pytest.mark.parametrize(
+    "test", ["assert f(1, 3) == 3", "assert f(1) == 3", "assert f(1, 2, 4) == 3", "assert f(x=1)"]
+)
+def test_a_test_with_other_arguments_is_novel(test):
+    assert novel_tests([test], ["assert f(1, 2) == 3"], SOLUTION, "f") == (test,)
+
+
+def test_without_a_definition_arguments_are_compared_by_place():
+    tests = ["assert f(1, 2) == 3", "assert f(2, 1) == 3"]
+    assert novel_tests(tests, ["assert f(1, 2) == 3"], "g = 1 +", "f") == (tests[1],)
+
+
+def test_arguments_that_cannot_be_hashed_are_compared():
+    tests = ["assert f([1], {'a': {2}}) == 3", "assert f([1], {'a': {3}}) == 3"]
+    assert novel_tests(tests, tests[:1], SOLUTION, "f") == (tests[1],)

@@ -20,7 +20,7 @@ OVER = [
     ("mlrl/kuhn-v0", {"split": "sample", "workflow": "reflection"}),
     ("mlrl/tictactoe-v0", {"split": "sample", "workflow": "pipeline"}),
     ("mlrl/public-goods-v0", {"split": "sample", "workflow": "discussion"}),
-    ("mlrl/coder-tester-v0", {"split": "sample", "workflow": "planner-executor"}),
+    ("mlrl/coder-tester-v1", {"split": "sample", "workflow": "planner-executor"}),
 ]
 REVIEW = {
     "nodes": {

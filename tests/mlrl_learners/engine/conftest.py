@@ -52,10 +52,10 @@ def tensors_in(tree):
 class TapeRecorder(GraphRecorder):
     """Records and replays on a CPU as CUDA graphs do on a GPU; counts steps and draws apart."""
 
-    def __init__(self, *, fails=False):
+    def __init__(self, *, fails=False, fails_to_draw=False):
         super().__init__(torch.device("cpu"))
         self.fails, self.warm_ups, self.recordings, self.replays = fails, 0, 0, 0
-        self.draws = 0
+        self.fails_to_draw, self.draws = fails_to_draw, 0
 
     def warm_up(self, work, *, last):
         self.warm_ups += 1
@@ -68,6 +68,8 @@ class TapeRecorder(GraphRecorder):
         with tape:
             result = work()
         is_draw = isinstance(result, FirstDraw)
+        if is_draw and self.fails_to_draw:
+            raise RuntimeError("CUDA error: out of memory")
         self.recordings += not is_draw
 
         def replay():

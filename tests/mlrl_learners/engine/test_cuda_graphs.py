@@ -212,6 +212,7 @@ def test_graphs_compute_in_bfloat16_what_the_same_steps_compute_unrecorded(
     dtype, precision, reader
 ):
     policy = policy_on("cuda", dtype, precision)
+    assert policy.engine.mode.reader == "llama"
     policy.engine.override(reader=reader, recorder=policy.engine.recorder)
     recorded = sample(policy, length=200)
     recorder = policy.engine.recorder

@@ -6,7 +6,7 @@ from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
 from mlrl_learners.engine import llama_cache, llama_layers, llama_reader, selection
 from mlrl_learners.engine.families import matches_llama_reader
-from mlrl_learners.engine.kernels.onednn import has_onednn
+from mlrl_learners.engine.kernels.onednn import has_onednn, pack_weight
 from mlrl_learners.engine.llama_layers import LlamaLayers
 from mlrl_learners.engine.llama_reader import LlamaReader
 from mlrl_learners.engine.onednn_layers import use_onednn_layers
@@ -212,15 +212,30 @@ def test_adapters_are_left_to_the_model(make_policies, monkeypatch, sample):
 
 
 def test_a_large_copy_is_not_made(monkeypatch):
-    monkeypatch.setattr(llama_layers, "MAX_PACKED_BYTES", 10_000)
+    monkeypatch.setattr(llama_layers, "MAX_COPIED_BYTES", 10_000)
     assert not LlamaLayers.fits(model_of("llama", **FAMILIES["llama"])[0])
 
 
 def test_large_weights_are_not_copied_where_products_need_no_packing(monkeypatch):
     model, _ = model_of("llama, biases", **FAMILIES["llama, biases"])
     monkeypatch.setattr(LlamaLayers, "fits", lambda model: True)  # as on a GPU
-    monkeypatch.setattr(llama_layers, "MAX_PACKED_BYTES", 10_000)
+    monkeypatch.setattr(llama_layers, "MAX_COPIED_BYTES", 10_000)
+    read = []
+
+    def keep(weight, num_rows):
+        read.append(weight.data_ptr())
+        return pack_weight(weight, num_rows)
+
+    monkeypatch.setattr(llama_layers, "pack_weight", keep)
     assert matches_llama_reader(model)
+    assert set(read) <= {weight.data_ptr() for weight in model.parameters()}
+
+
+def test_states_beyond_the_range_of_the_norms_weights_stay_finite():
+    norm = torch.nn.RMSNorm(8).half()
+    norm.variance_epsilon = 1e-6
+    states = torch.full((1, 8), 7e4)
+    assert torch.equal(llama_layers._Norm(norm)(states), torch.ones(1, 8))
 
 
 def test_a_bias_of_one_of_several_layers_is_added():

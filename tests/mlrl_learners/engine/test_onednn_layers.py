@@ -93,7 +93,7 @@ def test_types_that_are_not_packed_are_left_alone(dtype):
 
 
 def test_what_would_fill_the_memory_is_not_packed(monkeypatch):
-    monkeypatch.setattr(onednn_layers, "MAX_PACKED_BYTES", 1000)
+    monkeypatch.setattr(onednn_layers, "MAX_COPIED_BYTES", 1000)
     model = make_model(fast=True)
     with packed_weights(model, 4):
         assert model.lm_head.packed is None

@@ -161,6 +161,17 @@ def test_a_recording_that_fails_costs_a_warning_and_no_tokens(make_recorder, sam
     assert policy.engine.recorder.warm_ups == WARM_UPS  # it is not tried again
 
 
+@pytest.mark.usefixtures("small_room")
+def test_draws_that_cannot_be_recorded_leave_the_steps_recorded(make_recorder, sample, compare):
+    policy = policy_of()
+    grown = sample(policy)
+    policy.engine.override(reader="static", recorder=make_recorder(fails_to_draw=True))
+    with pytest.warns(RuntimeWarning, match="not recorded.*out of memory"):
+        compare(sample(policy), grown)
+    assert policy.engine.recorder.usable
+    assert policy.engine.recorder.replays > policy.engine.recorder.recordings > 1
+
+
 def test_a_model_that_waits_for_the_gpu_is_not_recorded(make_recorder, sample, compare):
     policy = policy_of()
     grown = sample(policy)
