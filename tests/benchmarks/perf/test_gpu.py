@@ -42,7 +42,7 @@ def test_both_sides_of_the_step_have_the_same_rounds_and_warm_up(monkeypatch):
 
 
 def test_the_ratio_to_the_bandwidth_is_that_of_the_median_that_is_shown():
-    (row,) = parts._decoding_rows({"launched": [10.0, 20.0, 90.0]}, "tokens", 100.0)
+    (row,) = parts._decoding_rows({"own": [10.0, 20.0, 90.0]}, "tokens", 100.0)
     assert row["ratio"] == row["ours"]["median"] / row["peer"] == 0.2
 
 
