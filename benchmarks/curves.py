@@ -213,10 +213,27 @@ def _read(file: Path) -> dict[str, Any]:
     return stored
 
 
-def parse(argv: Sequence[str] | None, description: str, name: str, runs: str) -> argparse.Namespace:
-    """Parse the arguments of a script; `name` is the stem of its output files."""
+def parse(
+    argv: Sequence[str] | None,
+    description: str,
+    name: str,
+    runs: str,
+    *,
+    groups: Iterable[str] = (),
+) -> argparse.Namespace:
+    """Parse the arguments of a script.
+
+    Args:
+        argv: The arguments; those of the process by default.
+        description: What the script does.
+        name: Stem of its output files.
+        runs: Default folder of its runs.
+        groups: Groups of runs to choose from with `--envs`; without any there is no such option.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--runs", type=Path, default=Path(runs))
+    if names := list(groups):
+        parser.add_argument("--envs", dest="groups", nargs="+", choices=names, default=names)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument(
         "--gather-only", action="store_true", help="do not train, use existing runs"

@@ -128,7 +128,7 @@ def _rates(policy: Policy, batch: int, arguments: argparse.Namespace) -> dict[st
 
 
 def _decoding_rows(rates: Mapping[str, Sequence[float]], what: str, floor: float) -> Rows:
-    """Return one row against the floor, in tokens per second, and one against the own forward pass."""
+    """Return rows against the floor and against the own forward pass, in tokens per second."""
     ours, own = rates.get("graphs", rates["own"]), rates["own"]
     row: dict[str, object] = {"what": what, "unit": "tokens/s", "ours": spread(ours)}
     rows: Rows = [

@@ -1,0 +1,44 @@
+"""Curves on summaries: runs become a table and a picture, and environments can be chosen."""
+
+import json
+
+import pytest
+
+from benchmarks.summary_curves import ENVS, ITERATIONS, main, run_config
+from mlrl_learners.config.run import to_mapping
+from mlrl_learners.config.yaml import dump_yaml
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A finished run of seed 0 for each environment."""
+    for env in ENVS:
+        folder = tmp_path / f"{env}-0"
+        folder.mkdir()
+        (folder / "config.yaml").write_text(dump_yaml(to_mapping(run_config(env, 0))))
+        returns = [{"train/return": 0.01 * number} for number in range(ITERATIONS)]
+        held_out = [
+            {"iteration": at, "mean_return": 0.1 + 0.4 * bool(at)} for at in (0, ITERATIONS)
+        ]
+        for name, records in (("metrics", returns), ("evaluations", held_out)):
+            lines = "".join(json.dumps(record) + "\n" for record in records)
+            (folder / f"{name}.jsonl").write_text(lines)
+    return tmp_path
+
+
+def test_runs_become_a_table_and_a_picture(runs, capsys):
+    pytest.importorskip("matplotlib")
+    out, picture = runs / "curves.json", runs / "curves.svg"
+    files = ["--out", str(out), "--picture", str(picture)]
+    command = ["--runs", str(runs), "--seeds", "0", "--gather-only", *files]
+    assert main([*command, "--envs", "tldr"]) == 0
+    assert "| mlrl/tldr-v1 | 0.010 [0.010, 0.010] |" in capsys.readouterr().out
+    assert main(command) == 0
+    assert [run["env"] for run in json.loads(out.read_text())["runs"]] == list(ENVS)
+    assert picture.stat().st_size > 0
+
+
+def test_a_run_is_trained_on_train_tasks_and_evaluated_on_others():
+    config = run_config("tldr", 2)
+    assert (config.env.id, config.env.options["split"]) == ("mlrl/tldr-v1", "train")
+    assert (config.train.seed, config.train.eval_options["split"]) == (2, "eval")
