@@ -3,7 +3,7 @@
     python -m benchmarks.summary_curves [--envs tldr arxiv] [--runs runs/summaries] [--gather-only]
 
 Two copies of SmolLM2-135M-Instruct write a short and a long text at once and learn from the
-grounded reward: 20 updates of 4 tasks with 6 answers of each agent, all 36 pairs of which are scored.
+grounded reward: 20 updates of 4 tasks with 6 answers of each agent, whose 36 pairs are scored.
 Interrupted runs are resumed. The script writes `benchmarks/summary_curves.json` and
 `docs/images/summary_curves.svg`, and prints a table. A run takes about 50 minutes on one core.
 """
