@@ -95,6 +95,7 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
         axes.plot(steps, [mean(c) for c in columns], color=COLOR, label="training, mean of seeds")
         axes.plot([], [], "o:", color="0.35", markersize=4, label="held-out tasks, a seed")
         axes.set_title(f"{ENVS[env]}, seeds: {len(mine)}", fontsize=10)
+        axes.set_xticks(range(0, ITERATIONS + 1, 5))
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8, loc="lower right")
     panels[0].set_ylim(0, 1)
