@@ -23,6 +23,7 @@ __all__ = [
     "Curve",
     "Planned",
     "conflict",
+    "draw_held_out",
     "gather",
     "gather_all",
     "grouped",
@@ -31,6 +32,7 @@ __all__ = [
     "parse",
     "program",
     "report",
+    "save_figure",
     "spread",
     "stored_model",
     "table",
@@ -242,6 +244,27 @@ def parse(
     picture = ROOT / "docs" / "images" / f"{name}.svg"
     parser.add_argument("--picture", type=Path, default=picture)
     return parser.parse_args(argv)
+
+
+def draw_held_out(
+    axes: Any,  # noqa: ANN401 - of matplotlib
+    curves: Sequence[Curve],
+    label: str,
+    *,
+    scale: float = 1.0,
+) -> None:
+    """Draw the held-out returns of each curve as dots, at iterations times `scale`."""
+    style: dict[str, Any] = {"color": "0.35", "markersize": 4}
+    for curve in curves:
+        places = [scale * at for at in curve["held_out"]]
+        axes.plot(places, list(curve["held_out"].values()), "o:", **style)
+    axes.plot([], [], "o:", label=label, **style)
+
+
+def save_figure(figure: Any, picture: Path) -> None:  # noqa: ANN401 - of matplotlib
+    """Save a figure without a date, so that equal figures are equal files."""
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, metadata={"Date": None})
 
 
 def program() -> dict[str, Any]:

@@ -98,18 +98,14 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
         color = COLORS[method]
         axes.fill_between(answers, *_bounds(columns), color=color, alpha=0.2, linewidth=0)
         axes.plot(answers, [mean(c) for c in columns], color=color, label="training, 3 iterations")
-        for curve in mine:
-            held_out = {ANSWERS * at: value for at, value in curve["held_out"].items()}
-            axes.plot(list(held_out), list(held_out.values()), "o:", color="0.35", markersize=4)
-        axes.plot([], [], "o:", color="0.35", markersize=4, label="held-out prompts, a seed")
+        curves.draw_held_out(axes, mine, "held-out prompts, a seed", scale=ANSWERS)
         axes.set_title(f"{method}, {len(mine)} seeds", fontsize=10)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=7, loc="lower right")
     panels[0].set_ylim(0, 1)
     panels[0].set_ylabel("team return")
     figure.supxlabel("answers sampled", fontsize=10)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    curves.save_figure(figure, picture)
 
 
 def _work() -> dict[str, Any]:

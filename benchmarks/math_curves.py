@@ -117,8 +117,7 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
     axes.set_xlabel("iteration (dots: held-out problems, a seed)")
     axes.set_ylabel("return of two turns")
     axes.legend(frameon=False, fontsize=8, loc="lower right")
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    curves.save_figure(figure, picture)
 
 
 def _planned(variant: str, seed: int, runs: Path) -> curves.Planned:

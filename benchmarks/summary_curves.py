@@ -90,10 +90,8 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
         steps = [number + 1 for number in range(len(columns))]
         for curve in mine:
             axes.plot(steps, curve["returns"], color=COLOR, alpha=0.35, linewidth=1)
-            held_out = curve["held_out"]
-            axes.plot(list(held_out), list(held_out.values()), "o:", color="0.35", markersize=4)
         axes.plot(steps, [mean(c) for c in columns], color=COLOR, label="training, mean of seeds")
-        axes.plot([], [], "o:", color="0.35", markersize=4, label="held-out tasks, a seed")
+        curves.draw_held_out(axes, mine, "held-out tasks, a seed")
         axes.set_title(f"{ENVS[env]}, seeds: {len(mine)}", fontsize=10)
         axes.set_xticks(range(0, ITERATIONS + 1, 5))
         axes.spines[["top", "right"]].set_visible(False)
@@ -101,8 +99,7 @@ def draw(found: Sequence[Curve], picture: Path) -> None:
     panels[0].set_ylim(0, 1)
     panels[0].set_ylabel("return, grounded")
     figure.supxlabel("updates", fontsize=10)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    curves.save_figure(figure, picture)
 
 
 def _work() -> dict[str, Any]:

@@ -29,7 +29,7 @@ __all__ = [
 
 ITEMS = ("books", "hats", "balls")
 TOTAL = 10
-"""What all items together are worth to every agent."""
+"""Worth of all items together to every agent."""
 
 Bundle = tuple[int, ...]
 

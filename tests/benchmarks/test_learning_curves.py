@@ -9,6 +9,7 @@ from benchmarks.learning_curves import ITERATIONS, KEY, draw, main, run_config, 
 from mlrl_learners.config.run import to_mapping
 from mlrl_learners.config.yaml import dump_yaml
 from mlrl_learners.errors import RunDirError
+from tests.benchmarks.finished_runs import write_finished_run
 
 RISE = 0.3
 
@@ -18,19 +19,8 @@ def gather(folder, method, seed):
 
 
 def write_run(folder, config, *, start):
-    folder.mkdir(parents=True)
-    (folder / "config.yaml").write_text(dump_yaml(to_mapping(config)))
-    rows = [
-        {"iteration": number + 1, "train/return": start + RISE * number / (ITERATIONS - 1)}
-        for number in range(ITERATIONS)
-    ]
-    evaluations = [
-        {"iteration": 0, "mean_return": start},
-        {"iteration": ITERATIONS, "mean_return": start + RISE},
-    ]
-    for name, records in (("metrics", rows), ("evaluations", evaluations)):
-        lines = "".join(json.dumps(record) + "\n" for record in records)
-        (folder / f"{name}.jsonl").write_text(lines)
+    returns = [start + RISE * number / (ITERATIONS - 1) for number in range(ITERATIONS)]
+    write_finished_run(folder, config, returns, {0: start, ITERATIONS: start + RISE})
 
 
 @pytest.fixture

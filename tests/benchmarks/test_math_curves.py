@@ -7,25 +7,16 @@ import pytest
 from benchmarks import math_curves
 from benchmarks.kept_runs import shared_weights
 from benchmarks.math_curves import ITERATIONS, VARIANTS, main, run_config
-from mlrl_learners.config.run import to_mapping
-from mlrl_learners.config.yaml import dump_yaml
 from mlrl_learners.errors import RunDirError
+from tests.benchmarks.finished_runs import write_finished_run
 
 
 @pytest.fixture
 def runs(tmp_path):
     for number, variant in enumerate(VARIANTS):
-        folder = tmp_path / f"{variant}-0"
-        folder.mkdir()
         config = run_config(variant, 0, "where/it/was/trained")
-        (folder / "config.yaml").write_text(dump_yaml(to_mapping(config)))
-        returns = [{"train/return": 0.1 * number} for _ in range(ITERATIONS)]
-        held_out = [
-            {"iteration": at, "mean_return": 0.2 + 0.1 * bool(at)} for at in (0, ITERATIONS)
-        ]
-        for name, records in (("metrics", returns), ("evaluations", held_out)):
-            lines = "".join(json.dumps(record) + "\n" for record in records)
-            (folder / f"{name}.jsonl").write_text(lines)
+        returns, held_out = [0.1 * number] * ITERATIONS, {0: 0.2, ITERATIONS: 0.3}
+        write_finished_run(tmp_path / f"{variant}-0", config, returns, held_out)
     return tmp_path
 
 

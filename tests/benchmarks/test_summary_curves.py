@@ -5,24 +5,16 @@ import json
 import pytest
 
 from benchmarks.summary_curves import ENVS, ITERATIONS, main, run_config
-from mlrl_learners.config.run import to_mapping
-from mlrl_learners.config.yaml import dump_yaml
+from tests.benchmarks.finished_runs import write_finished_run
 
 
 @pytest.fixture
 def runs(tmp_path):
     """A finished run of seed 0 for each environment."""
     for env in ENVS:
-        folder = tmp_path / f"{env}-0"
-        folder.mkdir()
-        (folder / "config.yaml").write_text(dump_yaml(to_mapping(run_config(env, 0))))
-        returns = [{"train/return": 0.01 * number} for number in range(ITERATIONS)]
-        held_out = [
-            {"iteration": at, "mean_return": 0.1 + 0.4 * bool(at)} for at in (0, ITERATIONS)
-        ]
-        for name, records in (("metrics", returns), ("evaluations", held_out)):
-            lines = "".join(json.dumps(record) + "\n" for record in records)
-            (folder / f"{name}.jsonl").write_text(lines)
+        returns = [0.01 * number for number in range(ITERATIONS)]
+        config, held_out = run_config(env, 0), {0: 0.1, ITERATIONS: 0.5}
+        write_finished_run(tmp_path / f"{env}-0", config, returns, held_out)
     return tmp_path
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from mlrl_learners.engine import module_reader, static_reader
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
 from mlrl_learners.engine.sampling import FirstDraw
 
@@ -89,3 +90,16 @@ def _make_recorder():
 @pytest.fixture(scope="session", name="make_tape")
 def _make_tape():
     return Tape
+
+
+@pytest.fixture
+def small_room(monkeypatch):
+    """Room for so few tokens that steps are built anew several times."""
+    monkeypatch.setattr(static_reader, "ROOM_TOKENS", static_reader.RECORDED_STEPS)
+
+
+@pytest.fixture
+def rare_looks(monkeypatch):
+    """Look for rows that have ended as rarely as on a GPU."""
+    monkeypatch.setattr(static_reader, "look_steps", lambda device: 8)
+    monkeypatch.setattr(module_reader, "look_steps", lambda device: 8)

@@ -87,6 +87,20 @@ def test_it_samples_the_tokens_that_the_models_own_forward_pass_samples(
     compare(ours, sample(policy, seed=seed))
 
 
+@pytest.mark.usefixtures("small_room", "rare_looks")
+@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
+def test_fewer_operations_draw_the_same_tokens_at_fixed_shapes(
+    family, seed, make_recorder, sample, compare
+):
+    policy = policy_of(family)
+    policy.engine.override(reader="module")
+    grown = sample(policy, seed=seed)
+    policy.engine.override(reader="llama", recorder=make_recorder())
+    compare(sample(policy, seed=seed), grown)
+    assert policy.engine.recorder.replays > policy.engine.recorder.recordings > 1
+
+
 def test_prompts_that_are_read_in_parts_are_answered_the_same(monkeypatch, sample, compare):
     monkeypatch.setattr(llama_cache, "ROOM_TOKENS", 5)
     policy = policy_of()

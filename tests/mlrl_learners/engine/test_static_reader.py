@@ -6,10 +6,9 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from mlrl_learners.engine import module_reader, selection, static_reader
+from mlrl_learners.engine import selection, static_reader
 from mlrl_learners.engine.families import matches_static_reader
 from mlrl_learners.engine.frozen_casts import frozen_casts
-from mlrl_learners.engine.kernels.onednn import has_onednn
 from mlrl_learners.engine.reader import LOOK_STEPS
 from mlrl_learners.engine.static_reader import RECORDED_STEPS, WARM_UPS, StaticReader
 from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
@@ -60,19 +59,6 @@ def policy_of(family="llama", **options):
     return Policy(model, tokenizer, **options)
 
 
-@pytest.fixture
-def small_room(monkeypatch):
-    """Room for so few tokens that steps are built anew several times."""
-    monkeypatch.setattr(static_reader, "ROOM_TOKENS", RECORDED_STEPS)
-
-
-@pytest.fixture
-def rare_looks(monkeypatch):
-    """Look for rows that have ended as rarely as on a GPU."""
-    monkeypatch.setattr(static_reader, "look_steps", lambda device: 8)
-    monkeypatch.setattr(module_reader, "look_steps", lambda device: 8)
-
-
 @pytest.mark.usefixtures("small_room", "rare_looks")
 @pytest.mark.parametrize("seed", [0, None])
 @pytest.mark.parametrize("family", FAMILIES)
@@ -89,21 +75,6 @@ def test_replayed_steps_draw_the_same_tokens_as_a_cache_that_grows(
     assert recorder.replays > recorder.warm_ups == WARM_UPS * recorder.recordings
     # The first two draws from a recorded step's logits are no replays: one sees them, one records.
     assert recorder.draws == (0 if seed is None else recorder.replays - recorder.recordings)
-
-
-@pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
-@pytest.mark.usefixtures("small_room", "rare_looks")
-@pytest.mark.parametrize("seed", [0, None])
-@pytest.mark.parametrize("family", ["llama", "qwen2", "qwen3"])
-def test_fewer_operations_draw_the_same_tokens_at_fixed_shapes(
-    family, seed, make_recorder, sample, compare
-):
-    policy = policy_of(family)
-    policy.engine.override(reader="module")
-    grown = sample(policy, seed=seed)
-    policy.engine.override(reader="llama", recorder=make_recorder())
-    compare(sample(policy, seed=seed), grown)
-    assert policy.engine.recorder.replays > policy.engine.recorder.recordings > 1
 
 
 @pytest.mark.usefixtures("small_room")
