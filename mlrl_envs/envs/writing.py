@@ -15,7 +15,8 @@ Reads:
     words, the texts' lengths, and counts of word pairs in people's texts.
 
 Cannot read:
-    Truth: "the dog bit the man" and "the man bit the dog" earn the same. Sense: a search over
+    Truth: "the dog bit the man" and "the man bit the dog" earn the same; `facts=True` reads which
+    numbers and names the source lacks, not what is said of the others. Sense: a search over
     frames filled with words of the source finds texts that pass. `judged` adds what its scorer
     reads.
 """
@@ -27,6 +28,7 @@ from typing import ClassVar
 from mlrl_envs.datasets.sources import SAMPLE
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.options import RETELLING_SCORER, DataConfig
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.rewards.prose import Contrast, contrast_of, judge_texts
 from mlrl_envs.rewards.writing.grounded import WritingRules, score_grounded
 from mlrl_envs.rewards.writing.paper import MAX_REWARD, Levels, score_paper
@@ -38,10 +40,31 @@ __all__ = ["Brief", "WritingConfig", "WritingFamily"]
 
 @dataclass(frozen=True)
 class WritingConfig(DataConfig):
-    """Options of retelling a source."""
+    """Options of retelling a source.
+
+    Attributes:
+        facts: Whether `grounded` and `judged` lower the score of a text for numbers and names that
+            its source lacks.
+    """
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
     SCORER: ClassVar[object] = RETELLING_SCORER
+
+    facts: bool = False
+
+    def __post_init__(self) -> None:
+        """Check types and ranges.
+
+        Raises:
+            InvalidArgumentError: If a value has the wrong type or is outside its range.
+        """
+        super().__post_init__()
+        if not isinstance(self.facts, bool):
+            raise InvalidArgumentError(f"facts must be a bool, got {self.facts!r}")
+        if self.facts and self.reward == "paper":
+            raise InvalidArgumentError(
+                "facts are read by rewards 'grounded' and 'judged', got facts=True with 'paper'"
+            )
 
 
 @dataclass(frozen=True)
@@ -99,7 +122,13 @@ class WritingFamily(Family[WritingConfig, WritingTask]):
         )
         contrast = self.contrast()
         return [
-            score_grounded(attempt, rules=self.brief.rules, contrast=contrast, judged=each)
+            score_grounded(
+                attempt,
+                rules=self.brief.rules,
+                contrast=contrast,
+                judged=each,
+                facts=self.config.facts,
+            )
             for attempt, each in zip(attempts, judged, strict=True)
         ]
 

@@ -2,7 +2,8 @@
 
 The formulas are in `mlrl_envs.rewards.writing.paper` and `mlrl_envs.rewards.writing.grounded`. A
 background contains much that its abstract does not, so that less relevance and no coherence is
-asked of it. Which text speaks of the field and which of the work is not measured.
+asked of it, and more names and numbers may be its own. Which text speaks of the field and which of
+the work is not measured.
 """
 
 from mlrl_envs.rewards.writing.grounded import WritingPart, WritingRules
@@ -28,6 +29,7 @@ RULES = WritingRules(
             copied=(0.3, 0.18),
             coherence=None,
             coverage=0.1,
+            outside=2.5,
         ),
         WritingPart(
             weight=0.35,
@@ -37,6 +39,7 @@ RULES = WritingRules(
             copied=(0.45, 0.28),
             coherence=(0.05, 0.23),
             coverage=0.35,
+            outside=0.5,
         ),
     ),
     length=Trapezoid(0.6, 0.9, 2.2, 3.2),

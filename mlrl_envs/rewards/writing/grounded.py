@@ -1,6 +1,6 @@
 """Grounded reward of two writers who retell one source (TLDR, arXiv), in [0, 1].
 
-sound_i = prose_i * own_i * about_i * size_i * judged_i
+sound_i = prose_i * own_i * about_i * size_i * facts_i * judged_i
 reward  = w_1 sound_1 (1 + sound_2) / 2 + w_2 sound_2 (1 + sound_1) / 2
         + sound_1 * sound_2 * (0.15 length + 0.15 division)
 
@@ -9,11 +9,13 @@ copied from the source or the teammate. About is the relevance by contrast: how 
 text is found in its own source than in others of the split (`mlrl_envs.rewards.prose.contrast`),
 multiplied, for the longer text, by coherence and coverage. Size is whether it has about the
 requested number of words. Length is the ratio of the texts' characters, division the share of the
-second text's content words that the first does not have. Judged is the score of a text scorer
-(`reward="judged"`), otherwise 1.
+second text's content words that the first does not have. Facts is, with `facts=True`, halved for
+each number or name that the source lacks (`mlrl_envs.rewards.prose.facts`), except a few in
+proportion to the length; otherwise 1. Judged is the score of a text scorer (`reward="judged"`),
+otherwise 1.
 
-Truth is measured by the scorer only: without one, "the dog bit the man" and "the man bit the dog"
-earn the same.
+Truth beyond the presence of numbers and names is measured by the scorer only: without one, "the dog
+bit the man" and "the man bit the dog" earn the same.
 """
 
 import math
@@ -31,6 +33,7 @@ from mlrl_envs.rewards.prose import (
     ramp,
     words_of,
 )
+from mlrl_envs.rewards.prose.facts import facts_score
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.rewards.writing.paper import Trapezoid
 from mlrl_envs.tasks import WritingTask
@@ -58,6 +61,7 @@ class WritingPart:
         copied: Shares of runs of three words that the source contains.
         coherence: Coherence with the source; None if a text is too short or too free for it.
         coverage: Share of the source's content words from which the score is full.
+        outside: Number of numbers and names in 100 words that the source may lack (`facts=True`).
     """
 
     weight: float
@@ -67,6 +71,7 @@ class WritingPart:
     copied: tuple[float, float]
     coherence: tuple[float, float] | None
     coverage: float
+    outside: float
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,7 @@ def score_grounded(
     rules: WritingRules,
     contrast: Contrast,
     judged: Mapping[AgentID, float],
+    facts: bool = False,
 ) -> Score:
     """Score a pair of texts.
 
@@ -96,6 +102,7 @@ def score_grounded(
         rules: The constants of the task.
         contrast: The sources of the split.
         judged: The score of each text by a text scorer; 1 without one.
+        facts: Whether numbers and names that the source lacks lower the score of a text.
     """
     (one, first), (two, second) = attempt.actions.items()
     source, (part_1, part_2) = attempt.task.source, rules.parts
@@ -103,6 +110,9 @@ def score_grounded(
         one: measure_text(first, source, part_1, contrast, teammate=""),
         two: measure_text(second, source, part_2, contrast, teammate=first),
     }
+    if facts:
+        measures[one]["facts"] = facts_score(first, source, forgiven=part_1.outside)
+        measures[two]["facts"] = facts_score(second, source, forgiven=part_2.outside)
     measures[one]["judged"], measures[two]["judged"] = judged[one], judged[two]
     sound_1, sound_2 = math.prod(measures[one].values()), math.prod(measures[two].values())
     shares = {"length": _length(first, second, rules.length), "division": _new(first, second)}
@@ -153,6 +163,7 @@ _ADVICE = {
     "own words": "do not copy the source or your teammate.",
     "about the source": "say what this source says, all through the text.",
     "size": "mind the requested length.",
+    "facts": "take numbers and names from the source.",
     "judged": "write fluent sentences that are true to the source.",
     "length": "mind how long the two texts are beside each other.",
     "division": "the second text must say more than the first.",

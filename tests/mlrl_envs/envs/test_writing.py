@@ -105,6 +105,75 @@ def test_the_longer_an_honest_text_the_better(env_id):
     assert scores[0] < scores[-1]
 
 
+def _with_invented_facts(env_id):
+    # As many as the longest text of the two tasks may have, and some more.
+    _, honest = _honest(env_id)
+    days = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+    added = f" They met in 1847, and later on {', '.join(days)}."
+    return {agent: text + added for agent, text in honest.items()}
+
+
+def _fact_checks(infos):
+    return [
+        [check for check in info["diagnostics"]["checks"] if check["name"] == "facts"]
+        for info in infos.values()
+    ]
+
+
+def test_invented_facts_lower_the_reward_where_facts_are_read(env_id):
+    invented = _with_invented_facts(env_id)
+    ((_, without, *_),) = _play(env_id, invented)
+    ((_, rewards, _, _, infos),) = _play(env_id, invented, facts=True)
+    assert all(0.0 < 2 * rewards[agent] < without[agent] for agent in invented)
+    for (check,) in _fact_checks(infos):
+        assert check["status"] == "partial"
+        assert check["details"] == ["take numbers and names from the source."]
+
+
+def test_one_invented_number_lowers_the_reward_of_a_summary():
+    _, honest = _honest("mlrl/tldr-v1")
+    texts = [honest["summary"], honest["summary"].replace("nearly all", "ninety-five")]
+    plain, read = (
+        [
+            _play("mlrl/tldr-v1", {**honest, "summary": text}, facts=facts)[0][1]["summary"]
+            for text in texts
+        ]
+        for facts in (False, True)
+    )
+    assert plain[1] == pytest.approx(plain[0], abs=0.02)
+    assert read[0] == plain[0]
+    assert read[1] < 0.9 * read[0]
+
+
+def test_facts_are_not_read_by_default(env_id):
+    invented = _with_invented_facts(env_id)
+    (default,) = _play(env_id, invented)
+    assert default == _play(env_id, invented, facts=False)[0]
+    assert _fact_checks(default[-1]) == [[], []]
+
+
+def test_an_honest_pair_earns_the_same_where_facts_are_read(env_id):
+    _, honest = _honest(env_id)
+    ((_, rewards, _, _, infos),) = _play(env_id, honest, facts=True)
+    assert rewards == _play(env_id, honest)[0][1]
+    assert all(check["passed"] for (check,) in _fact_checks(infos))
+
+
+def test_facts_are_read_beside_a_text_scorer(env_id):
+    class Praise:
+        fingerprint = "praise"
+
+        def score_many(self, requests):
+            return [1.0 for _ in requests]
+
+    invented = _with_invented_facts(env_id)
+    options = {"reward": "judged", "scorer": Praise()}
+    (judged, grounded) = (
+        _play(env_id, invented, facts=True, **kind)[0][1] for kind in (options, {})
+    )
+    assert judged == grounded
+
+
 @pytest.mark.parametrize("reward", ["grounded", "paper"])
 @pytest.mark.parametrize("text", JUNK_TEXTS, ids=range(len(JUNK_TEXTS)))
 def test_junk_earns_the_floor(env_id, text, reward):
@@ -146,6 +215,8 @@ def test_there_is_no_answer_key(env_id):
         ({"data_path": 3}, InvalidArgumentError, "data_path must be a path, got 3"),
         ({"data_pth": "x"}, UnknownNameError, "did you mean 'data_path'"),
         ({"feedback": "diagnostic"}, UnknownNameError, "did you mean 'diagnostics'"),
+        ({"facts": "yes"}, InvalidArgumentError, "facts must be a bool, got 'yes'"),
+        ({"facts": True, "reward": "paper"}, InvalidArgumentError, "got facts=True with 'paper'"),
     ],
 )
 def test_senseless_options_are_refused(env_id, options, error, message):

@@ -12,6 +12,9 @@ from statistics import fmean
 import pytest
 
 import mlrl_envs
+from mlrl_envs.rewards.prose.facts import facts_score
+from mlrl_envs.rewards.writing.arxiv import RULES as ARXIV
+from mlrl_envs.rewards.writing.tldr import RULES as TLDR
 
 FOLDER = Path(__file__).parent
 NAMES = ("story", "tldr", "arxiv", "debate")
@@ -31,10 +34,10 @@ def entries(name):
     return [e for e in found if e["split"] == "sample" or HAS_DATA.get(name, True)]
 
 
-def rewards(name, chosen):
+def rewards(name, chosen, **options):
     earned = []
     for split in sorted({entry["split"] for entry in chosen}):
-        env = mlrl_envs.make(f"mlrl/{name}-v1", split=split, max_turns=4)
+        env = mlrl_envs.make(f"mlrl/{name}-v1", split=split, max_turns=4, **options)
         for entry in chosen:
             if entry["split"] != split:
                 continue
@@ -68,3 +71,43 @@ def test_answers_to_other_tasks_earn_little(name):
         if entry["task_id"] != other["task_id"]
     ]
     assert fmean(rewards(name, moved)) < 0.2
+
+
+@pytest.mark.parametrize("name", ["tldr", "arxiv"])
+def test_honest_answers_of_the_held_out_half_are_paid_where_facts_are_read(name):
+    chosen = [entry for entry in entries(name) if held_out(entry)]
+    plain, read = rewards(name, chosen), rewards(name, chosen, facts=True)
+    assert all(with_facts <= without for with_facts, without in zip(read, plain, strict=True))
+    assert fmean(read) >= 0.9 * fmean(plain)  # a factor lowers what is paid for the other text, too
+
+
+@pytest.mark.parametrize(("name", "rules"), [("tldr", TLDR), ("arxiv", ARXIV)])
+@pytest.mark.parametrize("is_held_out", [False, True])
+def test_honest_texts_lose_little_for_facts(name, rules, is_held_out):
+    sources = {
+        task.task_id: task.source
+        for split in {entry["split"] for entry in entries(name)}
+        for task in mlrl_envs.make(f"mlrl/{name}-v1", split=split).family.tasks
+    }
+    factors = [
+        facts_score(text, sources[entry["task_id"]], forgiven=part.outside)
+        for entry in entries(name)
+        if held_out(entry) == is_held_out
+        for turn in entry["turns"]
+        for text, part in zip(turn.values(), rules.parts, strict=True)
+    ]
+    assert fmean(factors) >= 0.95
+
+
+@pytest.mark.skipif(not HAS_DATA["tldr"], reason="needs MLRL_DATA_DIR with tldr.jsonl")
+@pytest.mark.parametrize("is_held_out", [False, True])
+def test_summaries_of_people_lose_little_for_facts(is_held_out):
+    file = Path(os.environ["MLRL_DATA_DIR"]) / "tldr.jsonl"
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    forgiven = TLDR.parts[0].outside
+    factors = [
+        facts_score(row["completion"], row["prompt"], forgiven=forgiven)
+        for row in rows
+        if held_out(row["prompt"]) == is_held_out
+    ]
+    assert fmean(factors) >= 0.95
