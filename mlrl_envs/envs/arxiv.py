@@ -18,7 +18,8 @@ Reward:
     | `judged` | 0 to 1 | the same, with each text times its score by `scorer` |
     | `paper` | 0 to 3 | structure 0.5, then length 1, then vocabulary 0.5, then style 1 |
 
-    `facts=True` lowers a text's score for numbers and names that the abstract lacks. See
+    `facts=True` lowers a text's score for numbers and names that the abstract lacks,
+    `assignment=True` for sentences about the assignment or to the reader. See
     `mlrl_envs.rewards.writing.grounded` and `mlrl_envs.rewards.writing.paper`. Division is the
     share of the second text's words that the first does not have.
 

@@ -17,9 +17,10 @@ Reward:
     | `judged` | 0 to 1 | the same, with each text times its score by `scorer` |
     | `paper` | 0 to 3 | structure 0.5, then length 1, then vocabulary 0.5, then style 1 |
 
-    `facts=True` lowers a text's score for numbers and names that the post lacks. See
-    `mlrl_envs.rewards.writing.grounded` and `mlrl_envs.rewards.writing.paper`. Division is
-    the share of the elaboration's words that the summary does not have.
+    `facts=True` lowers a text's score for numbers and names that the post lacks, `assignment=True`
+    for sentences about the assignment or to the reader. See `mlrl_envs.rewards.writing.grounded`
+    and `mlrl_envs.rewards.writing.paper`. Division is the share of the elaboration's words that the
+    summary does not have.
 
 Data:
     trl-lib/tldr, CC BY 4.0. M. Völske et al., "TL;DR: Mining Reddit to Learn Automatic

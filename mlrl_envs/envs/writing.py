@@ -45,12 +45,15 @@ class WritingConfig(DataConfig):
     Attributes:
         facts: Whether `grounded` and `judged` lower the score of a text for numbers and names that
             its source lacks.
+        assignment: Whether they lower it for sentences about the assignment or to the reader,
+            instead of about the source.
     """
 
     REWARDS: ClassVar[tuple[str, ...]] = ("grounded", "judged", "paper")
     SCORER: ClassVar[object] = RETELLING_SCORER
 
     facts: bool = False
+    assignment: bool = False
 
     def __post_init__(self) -> None:
         """Check types and ranges.
@@ -59,12 +62,14 @@ class WritingConfig(DataConfig):
             InvalidArgumentError: If a value has the wrong type or is outside its range.
         """
         super().__post_init__()
-        if not isinstance(self.facts, bool):
-            raise InvalidArgumentError(f"facts must be a bool, got {self.facts!r}")
-        if self.facts and self.reward == "paper":
-            raise InvalidArgumentError(
-                "facts are read by rewards 'grounded' and 'judged', got facts=True with 'paper'"
-            )
+        for name, value in (("facts", self.facts), ("assignment", self.assignment)):
+            if not isinstance(value, bool):
+                raise InvalidArgumentError(f"{name} must be a bool, got {value!r}")
+            if value and self.reward == "paper":
+                raise InvalidArgumentError(
+                    f"{name} is read by rewards 'grounded' and 'judged', got {name}=True with "
+                    "'paper'"
+                )
 
 
 @dataclass(frozen=True)
@@ -128,9 +133,15 @@ class WritingFamily(Family[WritingConfig, WritingTask]):
                 contrast=contrast,
                 judged=each,
                 facts=self.config.facts,
+                instructions=self.instructions(attempt.task) if self.config.assignment else None,
             )
             for attempt, each in zip(attempts, judged, strict=True)
         ]
+
+    def instructions(self, task: WritingTask) -> dict[AgentID, str]:
+        """Return the prompt of every agent without the source."""
+        told = self.prompts(task)
+        return {agent: prompt.replace(task.source, "\n", 1) for agent, prompt in told.items()}
 
     def contrast(self) -> Contrast:
         """Return the sources that texts are compared with: the split and the sample."""

@@ -1,6 +1,6 @@
 """Grounded reward of two writers who retell one source (TLDR, arXiv), in [0, 1].
 
-sound_i = prose_i * own_i * about_i * size_i * facts_i * judged_i
+sound_i = prose_i * own_i * about_i * size_i * facts_i * assignment_i * judged_i
 reward  = w_1 sound_1 (1 + sound_2) / 2 + w_2 sound_2 (1 + sound_1) / 2
         + sound_1 * sound_2 * (0.15 length + 0.15 division)
 
@@ -11,8 +11,10 @@ multiplied, for the longer text, by coherence and coverage. Size is whether it h
 requested number of words. Length is the ratio of the texts' characters, division the share of the
 second text's content words that the first does not have. Facts is, with `facts=True`, halved for
 each number or name that the source lacks (`mlrl_envs.rewards.prose.facts`), except a few in
-proportion to the length; otherwise 1. Judged is the score of a text scorer (`reward="judged"`),
-otherwise 1.
+proportion to the length; otherwise 1. Assignment falls, with `assignment=True`, from 1 to 0 as the
+share of words in sentences about the assignment rises from 0.15 to 0.4
+(`mlrl_envs.rewards.prose.assignment`); otherwise it is 1. Judged is the score of a text scorer
+(`reward="judged"`), otherwise 1.
 
 Truth beyond the presence of numbers and names is measured by the scorer only: without one, "the dog
 bit the man" and "the man bit the dog" earn the same.
@@ -33,6 +35,7 @@ from mlrl_envs.rewards.prose import (
     ramp,
     words_of,
 )
+from mlrl_envs.rewards.prose.assignment import assignment_score
 from mlrl_envs.rewards.prose.facts import facts_score
 from mlrl_envs.rewards.turn_gain import pay_gain
 from mlrl_envs.rewards.writing.paper import Trapezoid
@@ -94,6 +97,7 @@ def score_grounded(
     contrast: Contrast,
     judged: Mapping[AgentID, float],
     facts: bool = False,
+    instructions: Mapping[AgentID, str] | None = None,
 ) -> Score:
     """Score a pair of texts.
 
@@ -103,6 +107,8 @@ def score_grounded(
         contrast: The sources of the split.
         judged: The score of each text by a text scorer; 1 without one.
         facts: Whether numbers and names that the source lacks lower the score of a text.
+        instructions: The prompt of each agent without the source: sentences about it lower the
+            score of a text. None does not read them.
     """
     (one, first), (two, second) = attempt.actions.items()
     source, (part_1, part_2) = attempt.task.source, rules.parts
@@ -110,10 +116,13 @@ def score_grounded(
         one: measure_text(first, source, part_1, contrast, teammate=""),
         two: measure_text(second, source, part_2, contrast, teammate=first),
     }
-    if facts:
-        measures[one]["facts"] = facts_score(first, source, forgiven=part_1.outside)
-        measures[two]["facts"] = facts_score(second, source, forgiven=part_2.outside)
-    measures[one]["judged"], measures[two]["judged"] = judged[one], judged[two]
+    for (agent, text), part in zip(attempt.actions.items(), rules.parts, strict=True):
+        if facts:
+            measures[agent]["facts"] = facts_score(text, source, forgiven=part.outside)
+        if instructions is not None:
+            told = instructions[agent]
+            measures[agent]["assignment"] = assignment_score(text, told, source)
+        measures[agent]["judged"] = judged[agent]
     sound_1, sound_2 = math.prod(measures[one].values()), math.prod(measures[two].values())
     shares = {"length": _length(first, second, rules.length), "division": _new(first, second)}
     earned = {
@@ -164,6 +173,7 @@ _ADVICE = {
     "about the source": "say what this source says, all through the text.",
     "size": "mind the requested length.",
     "facts": "take numbers and names from the source.",
+    "assignment": "write about the source, not about your assignment or to your reader.",
     "judged": "write fluent sentences that are true to the source.",
     "length": "mind how long the two texts are beside each other.",
     "division": "the second text must say more than the first.",

@@ -174,6 +174,54 @@ def test_facts_are_read_beside_a_text_scorer(env_id):
     assert judged == grounded
 
 
+def _about_the_assignment(env_id):
+    # Half of each text is honest, so that the rewards without the option stay above 0.
+    _, honest = _honest(env_id)
+    added = " Your teammate writes the rest in plain prose. Your rewritten text is yours to read."
+    return {agent: text[: len(text) // 2] + added * 3 for agent, text in honest.items()}
+
+
+def _assignment_checks(infos):
+    return [
+        [check for check in info["diagnostics"]["checks"] if check["name"] == "assignment"]
+        for info in infos.values()
+    ]
+
+
+def test_sentences_about_the_assignment_lower_the_reward_where_they_are_read(env_id):
+    texts = _about_the_assignment(env_id)
+    ((_, without, *_),) = _play(env_id, texts)
+    ((_, rewards, _, _, infos),) = _play(env_id, texts, assignment=True)
+    assert all(2 * rewards[agent] < without[agent] for agent in texts)
+    for (check,) in _assignment_checks(infos):
+        assert not check["passed"]
+        assert check["details"] == [
+            "write about the source, not about your assignment or to your reader."
+        ]
+
+
+def test_the_assignment_is_not_read_by_default(env_id):
+    (default,) = _play(env_id, _about_the_assignment(env_id))
+    assert default == _play(env_id, _about_the_assignment(env_id), assignment=False)[0]
+    assert _assignment_checks(default[-1]) == [[], []]
+
+
+def test_an_honest_pair_earns_the_same_where_the_assignment_is_read(env_id):
+    _, honest = _honest(env_id)
+    ((_, rewards, _, _, infos),) = _play(env_id, honest, facts=True, assignment=True)
+    assert rewards == _play(env_id, honest)[0][1]
+    assert all(check["passed"] for (check,) in _assignment_checks(infos))
+
+
+def test_instructions_are_the_prompts_without_the_source(env_id):
+    env = mlrl_envs.make(env_id, prompts=["A fox ran over the frozen lake."])
+    observations, _ = env.reset(seed=0)
+    told = env.family.instructions(env.task)
+    for agent, shown in observations.items():
+        assert "fox" not in told[agent]
+        assert shown == told[agent].replace("\n\n\n\n\n", f"\n\n{env.task.source}\n\n")
+
+
 @pytest.mark.parametrize("reward", ["grounded", "paper"])
 @pytest.mark.parametrize("text", JUNK_TEXTS, ids=range(len(JUNK_TEXTS)))
 def test_junk_earns_the_floor(env_id, text, reward):
@@ -216,6 +264,12 @@ def test_there_is_no_answer_key(env_id):
         ({"data_pth": "x"}, UnknownNameError, "did you mean 'data_path'"),
         ({"feedback": "diagnostic"}, UnknownNameError, "did you mean 'diagnostics'"),
         ({"facts": "yes"}, InvalidArgumentError, "facts must be a bool, got 'yes'"),
+        ({"assignment": 1}, InvalidArgumentError, "assignment must be a bool, got 1"),
+        (
+            {"assignment": True, "reward": "paper"},
+            InvalidArgumentError,
+            "got assignment=True with 'paper'",
+        ),
         ({"facts": True, "reward": "paper"}, InvalidArgumentError, "got facts=True with 'paper'"),
     ],
 )

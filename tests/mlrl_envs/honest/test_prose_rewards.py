@@ -12,6 +12,7 @@ from statistics import fmean
 import pytest
 
 import mlrl_envs
+from mlrl_envs.rewards.prose.assignment import assignment_score
 from mlrl_envs.rewards.prose.facts import facts_score
 from mlrl_envs.rewards.writing.arxiv import RULES as ARXIV
 from mlrl_envs.rewards.writing.tldr import RULES as TLDR
@@ -111,3 +112,55 @@ def test_summaries_of_people_lose_little_for_facts(is_held_out):
         if held_out(row["prompt"]) == is_held_out
     ]
     assert fmean(factors) >= 0.95
+
+
+@pytest.mark.parametrize("name", ["tldr", "arxiv"])
+@pytest.mark.parametrize("is_held_out", [False, True])
+def test_honest_texts_are_not_about_the_assignment(name, is_held_out):
+    families = [
+        mlrl_envs.make(f"mlrl/{name}-v1", split=split).family
+        for split in sorted({entry["split"] for entry in entries(name)})
+    ]
+    tasks = {task.task_id: (task, family) for family in families for task in family.tasks}
+    factors = []
+    for entry in entries(name):
+        task, family = tasks[entry["task_id"]]
+        told = family.instructions(task)
+        factors += [
+            assignment_score(text, told[agent], task.source)
+            for turn in entry["turns"]
+            for agent, text in turn.items()
+            if held_out(entry) == is_held_out
+        ]
+    assert_nearly_all_free(factors)
+
+
+@pytest.mark.skipif(not HAS_DATA["tldr"], reason="needs MLRL_DATA_DIR with tldr.jsonl")
+@pytest.mark.parametrize("is_held_out", [False, True])
+def test_summaries_of_people_are_not_about_the_assignment(is_held_out):
+    file = Path(os.environ["MLRL_DATA_DIR"]) / "tldr.jsonl"
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    family = mlrl_envs.make("mlrl/tldr-v1", split="sample").family
+    told = family.instructions(family.tasks[0])["summary"]
+    factors = [
+        assignment_score(row["completion"], told, row["prompt"])
+        for row in rows
+        if held_out(row["prompt"]) == is_held_out
+    ]
+    assert_nearly_all_free(factors)
+
+
+@pytest.mark.skipif(not HAS_DATA["arxiv"], reason="needs MLRL_DATA_DIR with arxiv_abstract.jsonl")
+def test_abstracts_are_not_about_the_assignment_of_others():
+    family = mlrl_envs.make("mlrl/arxiv-v1", split="all").family
+    factors = [
+        assignment_score(text.source, told, other.source)
+        for text, other in zip(family.tasks, family.tasks[1:], strict=False)
+        for told in family.instructions(other).values()
+    ]
+    assert_nearly_all_free(factors)
+
+
+def assert_nearly_all_free(factors):
+    assert fmean(factors) >= 0.97
+    assert sum(factor == 1.0 for factor in factors) >= 0.95 * len(factors)
