@@ -12,7 +12,8 @@ Action:
 
 Reads:
     The words of both texts, of the source and of the other sources of the split, runs of three
-    words, the texts' lengths, and counts of word pairs in people's texts.
+    words, the texts' lengths, and counts of word pairs in people's texts. `assignment=True` reads
+    the words of the agent's prompt, too.
 
 Cannot read:
     Truth: "the dog bit the man" and "the man bit the dog" earn the same; `facts=True` reads which

@@ -12,7 +12,7 @@ A sentence is about the assignment if it
 Words are compared by stem, and what the source has is never a sign. Common words such as "two" and
 "find" are not counted, so that scientific prose ("the implications", "in this paper") is free.
 Only words are read: a text that speaks of its assignment in the third person and in words of its
-own is not found.
+own is not found, and a retelling that often says "your" to everybody is.
 """
 
 import re
