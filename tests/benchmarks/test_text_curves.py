@@ -1,20 +1,20 @@
-"""Curves on summaries: runs become a table and a picture, and environments can be chosen."""
+"""Curves on prose: runs become a table and a picture, and environments can be chosen."""
 
 import json
 
 import pytest
 
-from benchmarks.summary_curves import ENVS, ITERATIONS, main, run_config
+from benchmarks.text_curves import ITERATIONS, TASKS, main, run_config
 from tests.benchmarks.finished_runs import write_finished_run
 
 
 @pytest.fixture
 def runs(tmp_path):
     """A finished run of seed 0 for each environment."""
-    for env in ENVS:
+    for name in TASKS:
         returns = [0.01 * number for number in range(ITERATIONS)]
-        config, held_out = run_config(env, 0), {0: 0.1, ITERATIONS: 0.5}
-        write_finished_run(tmp_path / f"{env}-0", config, returns, held_out)
+        config, held_out = run_config(name, 0), {0: 0.1, ITERATIONS: 0.5}
+        write_finished_run(tmp_path / f"{name}-0", config, returns, held_out)
     return tmp_path
 
 
@@ -24,9 +24,9 @@ def test_runs_become_a_table_and_a_picture(runs, capsys):
     files = ["--out", str(out), "--picture", str(picture)]
     command = ["--runs", str(runs), "--seeds", "0", "--gather-only", *files]
     assert main([*command, "--envs", "tldr"]) == 0
-    assert "| mlrl/tldr-v1 | 0.010 [0.010, 0.010] |" in capsys.readouterr().out
+    assert "| tldr | 0.010 [0.010, 0.010] |" in capsys.readouterr().out
     assert main(command) == 0
-    assert [run["env"] for run in json.loads(out.read_text())["runs"]] == list(ENVS)
+    assert [run["env"] for run in json.loads(out.read_text())["runs"]] == list(TASKS)
     assert picture.stat().st_size > 0
 
 
