@@ -95,13 +95,19 @@ def _share_in_first(request: str, answer: str) -> float:
 
 def _groups(file: Path, env: str) -> Iterator[tuple[str, list[Episode]]]:
     """Yield the episodes of a result, or of each evaluation of a run, with a name."""
-    read = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
-    records = [json.loads(line) for line in read.splitlines()]
+    records = [json.loads(line) for line in _content(file).splitlines()]
     episodes = [each for each in records if str(each.get("entry", "")).partition(":")[0] == env]
     yield file.name.partition(".")[0], episodes
     for record in records:
         if record.get("env_id") == env and "episodes" in record:
             yield f"{file.parent.name}, iteration {record['iteration']}", record["episodes"]
+
+
+def _content(file: Path) -> bytes:
+    read = file.read_bytes()
+    if file.suffix == ".gz":
+        return gzip.decompress(read)
+    return read[: read.rfind(b"\n") + 1]  # the last line of a live run may not be finished
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:

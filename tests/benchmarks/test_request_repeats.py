@@ -42,6 +42,15 @@ def test_transcripts_without_prompts_are_refused_with_the_reason(tmp_path, capsy
     assert "show_prompts" in said
 
 
+def test_an_unfinished_last_line_of_a_live_run_is_left_out(tmp_path, capsys):
+    run = tmp_path / "run" / "evaluations.jsonl"
+    run.parent.mkdir()
+    line = json.dumps({"env_id": "mlrl/story-v1", "iteration": 9, "episodes": [episode(FREE)]})
+    run.write_text(f"{line}\n{line[:40]}")
+    assert main([str(run)]) == 0
+    assert capsys.readouterr().out.count("run, iteration 9") == 1
+
+
 def test_results_and_evaluations_of_runs_are_read(tmp_path, capsys):
     result = tmp_path / "a.episodes.jsonl.gz"
     lines = [{"entry": "mlrl/story-v1:eval", **episode(COPY)}, {"entry": "mlrl/tldr-v1:eval"}]
