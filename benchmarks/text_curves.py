@@ -1,7 +1,7 @@
 """Learning curves of `magrpo` on summaries of posts, on papers and on debates, with three seeds.
 
-    python -m benchmarks.text_curves [--envs tldr tldr-facts arxiv debate] [--runs runs/text]
-        [--gather-only]
+    python -m benchmarks.text_curves [--envs tldr tldr-facts arxiv arxiv-checked debate]
+        [--runs runs/text] [--gather-only]
 
 Two copies of SmolLM2-135M-Instruct learn, one for each agent. Writers of a short and a long text
 answer at once: 20 updates of 4 tasks with 6 answers of each agent, whose 36 pairs are scored.
@@ -63,6 +63,11 @@ TASKS: Mapping[str, TextTask] = {
     "arxiv": TextTask(
         "mlrl/arxiv-v1",
         {"reward": "judged"},
+        merge_options(PAIRS, {"sampling": {"max_new_tokens": 320}}),
+    ),
+    "arxiv-checked": TextTask(
+        "mlrl/arxiv-v1",
+        {"reward": "grounded", "facts": True, "assignment": True},
         merge_options(PAIRS, {"sampling": {"max_new_tokens": 320}}),
     ),
     "debate": TextTask(

@@ -8,7 +8,11 @@ import sys
 import mlrl_envs
 import mlrl_learners
 
-OPTIONS = {"split": "sample"}  # "train" for the posts of the data set
+OPTIONS = {
+    "split": "sample",  # "train" for the posts of the data set
+    "facts": True,  # numbers and names that the post lacks cost
+    "assignment": True,  # so do sentences about the assignment
+}
 learner = mlrl_learners.make(
     "magrpo",
     agents=mlrl_envs.make("mlrl/tldr-v1", **OPTIONS).possible_agents,
