@@ -262,9 +262,12 @@ def draw_held_out(
 
 
 def save_figure(figure: Any, picture: Path) -> None:  # noqa: ANN401 - of matplotlib
-    """Save a figure without a date, so that equal figures are equal files."""
+    """Save a figure as SVG without a date and random ids, so that equal figures are equal files."""
+    import matplotlib as mpl
+
     picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    with mpl.rc_context({"svg.hashsalt": "mlrl"}):
+        figure.savefig(picture, format="svg", metadata={"Date": None})
 
 
 def program() -> dict[str, Any]:

@@ -1,6 +1,8 @@
 """Runs of a plan in folders of their own: finished ones are kept, interrupted ones continue."""
 
 import json
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ from mlrl_learners.errors import RunDirError
 from mlrl_learners.runs.directory import changed_setting
 from mlrl_learners.runs.files import CONFIG_FILE
 
-__all__ = ["check_same", "finish", "keep_same", "shared_weights"]
+__all__ = ["check_same", "finish", "finish_all", "keep_same", "shared_weights"]
 
 
 def finish(config: RunConfig, run_dir: Path) -> bool:
@@ -33,6 +35,15 @@ def finish(config: RunConfig, run_dir: Path) -> bool:
         return True
     resume = (run_dir / CONFIG_FILE).exists()
     return not train_config(config, run_dir, resume=resume, progress=False).interrupted
+
+
+def finish_all(runs: Iterable[tuple[RunConfig, Path]]) -> bool:
+    """Train runs in order, and return whether all are finished; say so if a signal ended one."""
+    for config, run_dir in runs:
+        if not finish(config, run_dir):
+            print("interrupted: the same command continues", file=sys.stderr)
+            return False
+    return True
 
 
 def check_same(config: RunConfig, run_dir: Path) -> None:

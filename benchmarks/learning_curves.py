@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks import curves
 from benchmarks.curves import Curve
-from benchmarks.kept_runs import finish
+from benchmarks.kept_runs import finish_all
 from mlrl_learners.config.run import RunConfig, load_config
 from mlrl_learners.figures.means import mean
 
@@ -44,11 +44,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for seed in arguments.seeds
         for method in PRESETS
     ]
-    if not arguments.gather_only:
-        for _, _, run_dir, config in runs:
-            if not finish(config, run_dir):
-                print("interrupted: the same command continues", file=sys.stderr)
-                return 130
+    if not arguments.gather_only and not finish_all((config, at) for _, _, at, config in runs):
+        return 130
     found = curves.gather_all(runs, KEY)
     whole = curves.report(found, arguments, _work(), key=KEY, groups=PRESETS, draw=draw)
     if whole:

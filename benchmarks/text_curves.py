@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import curves
 from benchmarks.curves import Curve
-from benchmarks.kept_runs import finish
+from benchmarks.kept_runs import finish_all
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 from mlrl_learners.figures.means import mean
@@ -92,11 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in arguments.groups
         for seed in arguments.seeds
     ]
-    if not arguments.gather_only:
-        for _, _, run_dir, config in runs:
-            if not finish(config, run_dir):
-                print("interrupted: the same command continues", file=sys.stderr)
-                return 130
+    if not arguments.gather_only and not finish_all((config, at) for _, _, at, config in runs):
+        return 130
     found = curves.gather_all(runs, KEY)
     whole = curves.report(found, arguments, _work(), key=KEY, groups=TASKS, draw=draw)
     if whole:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from benchmarks.curves import ROOT, Curve, grouped, spread
+from benchmarks.curves import ROOT, Curve, grouped, save_figure, spread
 from benchmarks.games.measures import EVALUATION_SEED, GAMES, measure
 from benchmarks.games.plans import Plan
 from benchmarks.games.training import planned_runs, planned_updates, snapshots
@@ -183,8 +183,7 @@ def draw(plan: Plan, curves: Sequence[Curve], picture: Path) -> None:
         axes.set_title(panel, fontsize=9)
     figure.supxlabel("updates after imitation", fontsize=10)
     figure.supylabel(_label(plan.shown), fontsize=10)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    save_figure(figure, picture)
 
 
 def _label(key: str) -> str:

@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.curves import save_figure
 from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     PICTURES,
@@ -100,8 +101,7 @@ def draw(curves: Mapping[str, Mapping[float, float]], picture: Path) -> None:
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, fontsize=8)
     figure.supylabel("seconds a step", fontsize=10)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture)
+    save_figure(figure, picture)
 
 
 def _amounts(

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
+from benchmarks.curves import save_figure
 from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import PICTURES, Worker, hardware, peers_python, print_figure
 from benchmarks.perf.magrpo_step import AS_THE_PEER, PRECISIONS
@@ -90,8 +91,7 @@ def draw(curves: Mapping[int, Mapping[str, Curve]], threshold: float, picture: P
     axes.set_ylabel("held-out reward")
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture)
+    save_figure(figure, picture)
 
 
 def _race(

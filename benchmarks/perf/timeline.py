@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 
 import mlrl_envs
 import mlrl_learners
+from benchmarks.curves import save_figure
 from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import PICTURES, hardware, print_figure, versions
 from benchmarks.perf.versus import model_folder
@@ -145,8 +146,7 @@ def draw(lanes: Lanes, total: float, picture: Path) -> None:
     axes.set_xlabel("seconds")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture)
+    save_figure(figure, picture)
 
 
 def _row(what: str, share: float) -> dict[str, object]:

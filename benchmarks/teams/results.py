@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from benchmarks.curves import grouped
+from benchmarks.curves import grouped, save_figure
 from benchmarks.kept_runs import check_same
 from benchmarks.recipes import half_width, interval
 from benchmarks.teams.comparisons import Run, compare
@@ -201,5 +201,4 @@ def draw(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]], pic
                   ncols=len(lines), frameon=False, fontsize=8)  # fmt: skip
     figure.supxlabel("updates after imitation", fontsize=10)
     figure.supylabel("held-out return", fontsize=10)
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(picture, metadata={"Date": None})
+    save_figure(figure, picture)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from benchmarks.text_curves import ITERATIONS, TASKS, main, run_config
+from benchmarks.text_curves import ITERATIONS, TASKS, draw, main, run_config
 from tests.benchmarks.finished_runs import write_finished_run
 
 
@@ -34,3 +34,12 @@ def test_a_run_is_trained_on_train_tasks_and_evaluated_on_others():
     config = run_config("tldr", 2)
     assert (config.env.id, config.env.options["split"]) == ("mlrl/tldr-v1", "train")
     assert (config.train.seed, config.train.eval_options["split"]) == (2, "eval")
+
+
+def test_equal_curves_are_drawn_to_equal_files(tmp_path):
+    pytest.importorskip("matplotlib")
+    curve = {"env": "tldr", "seed": 0, "returns": [0.1, 0.2], "held_out": {0: 0.1, 20: 0.5}}
+    one, two = tmp_path / "one.svg", tmp_path / "two.svg"
+    draw([curve], one)
+    draw([curve], two)
+    assert one.read_bytes() == two.read_bytes()
