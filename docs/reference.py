@@ -22,7 +22,10 @@ __all__ = ["write_pages"]
 
 
 def write_pages(folder: Path) -> None:
-    """Write all pages into `folder`; unchanged pages keep their modification time."""
+    """Write all pages into `folder`, and remove those of names that are gone.
+
+    Unchanged pages keep their modification time.
+    """
     pages = {
         **environment_pages(),
         "learners.md": learners_page(),
@@ -35,6 +38,9 @@ def write_pages(folder: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
+    for path in folder.rglob("*.md"):
+        if path.relative_to(folder).as_posix() not in pages:
+            path.unlink()
 
 
 def learners_page() -> str:

@@ -111,3 +111,12 @@ def test_a_page_that_has_not_changed_is_left_alone(reference, tmp_path):
     reference.write_pages(tmp_path)
     assert before == {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.md")}
     assert len(before) == 5 + len(OURS)
+
+
+def test_the_page_of_an_environment_that_is_gone_is_removed(reference, tmp_path):
+    gone = tmp_path / "environments" / "old-v0.md"
+    gone.parent.mkdir()
+    gone.write_text("old")
+    reference.write_pages(tmp_path)
+    assert not gone.exists()
+    assert (gone.parent / "tldr-v1.md").exists()
