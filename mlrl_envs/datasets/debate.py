@@ -29,25 +29,32 @@ SPLITS = {"train": range(16), "eval": range(16, 24), "all": range(24)}
 MAX_OWN = 100_000
 
 
-def load_debate(split: str = "train", path: str | None = None) -> tuple[DebateTask, ...]:
+def load_debate(
+    split: str = "train", path: str | None = None, vocabulary: str = "points"
+) -> tuple[DebateTask, ...]:
     """Return the propositions of a split, or all propositions of a file; see `sources`.
 
     Args:
         split: `"train"`, `"eval"`, `"all"` or `"sample"`.
         path: A JSONL file with the same fields; all its splits except `sample` are the whole file.
+        vocabulary: `"topic"` adds words of the topic's field to propositions made from topics.
     """
     if path is not None:
         whole = dict.fromkeys(SPLITS, range(MAX_OWN))
         return load_split(SOURCE, parse_row, split=split, splits=whole, path=path)
     written = load_split(SOURCE, parse_row, split=split, splits=SPLITS, path=str(PROPOSITIONS))
     names = {"all": ("train", "eval"), SAMPLE: ()}.get(split, (split,))
-    return (*written, *(task for name in names for task in make_propositions(name)))
+    return (*written, *(task for name in names for task in make_propositions(name, vocabulary)))
 
 
-def contrast_tasks() -> tuple[DebateTask, ...]:
-    """Return one proposition for each set of key points, of all splits."""
+def contrast_tasks(vocabulary: str = "points") -> tuple[DebateTask, ...]:
+    """Return one proposition for each set of key points, of all splits.
+
+    Args:
+        vocabulary: The same as in `load_debate`.
+    """
     written = load_split(SOURCE, parse_row, split="all", splits=SPLITS, path=str(PROPOSITIONS))
-    return (*written, *load_debate(SAMPLE), *load_topics())
+    return (*written, *load_debate(SAMPLE), *load_topics(vocabulary))
 
 
 def parse_row(row: Row) -> DebateTask:
