@@ -31,10 +31,11 @@ Reward:
 Reads:
     The words of the argument, of the key points of both sides and of other propositions, of the
     proposition and of the opponent's last argument, and counts of word pairs in people's texts.
+    `vocabulary="topic"` reads words of the topic's field, too, also for made propositions.
 
 Cannot read:
     Whether an argument is true or follows, and an argument for the other side in neutral words.
-    `judged` adds what its scorer reads.
+    Fluent frames filled with words of the topic pass. `judged` adds what its scorer reads.
 
 Data:
     24 propositions written one by one and 2880 made from 40 topics, with key points for both sides
@@ -57,6 +58,7 @@ from typing import Any, ClassVar
 
 from mlrl_envs.config import check_choice
 from mlrl_envs.datasets.debate import contrast_tasks, load_debate
+from mlrl_envs.datasets.propositions import VOCABULARIES
 from mlrl_envs.envs.family import Family
 from mlrl_envs.envs.history import quote
 from mlrl_envs.envs.options import PROSE_SCORER, DataConfig
@@ -104,6 +106,9 @@ class DebateConfig(DataConfig):
         mode: `"cooperative"` pays each side its own score, `"zero_sum"` what it is ahead.
         judge: `"rules"`, or a language model: an `Endpoint`, or a mapping with `base_url`, `model`
             and other fields of it.
+        vocabulary: Words that count as the topic in `grounded` and `judged`: `"points"`, those of
+            the key points and, for the propositions written one by one, of their field; `"topic"`,
+            those of the field for the propositions made from topics, too.
         data_path: A file with other propositions; None uses the built-in ones.
     """
 
@@ -114,6 +119,7 @@ class DebateConfig(DataConfig):
     communication: str = "broadcast"
     mode: str = "cooperative"
     judge: str | Endpoint | Mapping[str, Any] = "rules"
+    vocabulary: str = "points"
 
     def __post_init__(self) -> None:
         """Check types and ranges.
@@ -129,6 +135,16 @@ class DebateConfig(DataConfig):
             object.__setattr__(self, "judge", as_endpoint(self.judge))
             if self.reward == "paper":
                 raise InvalidArgumentError("the published formula has no judge: use judge='rules'")
+        self._check_vocabulary()
+
+    def _check_vocabulary(self) -> None:
+        check_choice("vocabulary", self.vocabulary, VOCABULARIES)
+        has_judge = isinstance(self.judge, Endpoint)
+        if self.vocabulary == "topic" and (self.reward == "paper" or has_judge):
+            raise InvalidArgumentError(
+                "vocabulary is read by rewards 'grounded' and 'judged' without a model as judge, "
+                f"got vocabulary='topic' with {'a judge' if has_judge else repr('paper')}"
+            )
 
 
 @dataclass(frozen=True)
@@ -142,7 +158,7 @@ class DebateFamily(Family[DebateConfig, DebateTask]):
     @classmethod
     def load_tasks(cls, config: DebateConfig) -> tuple[DebateTask, ...]:
         """Return the propositions of the split."""
-        return load_debate(config.split, config.path)
+        return load_debate(config.split, config.path, config.vocabulary)
 
     @property
     def agents(self) -> tuple[AgentID, ...]:
@@ -195,7 +211,7 @@ class DebateFamily(Family[DebateConfig, DebateTask]):
         judged = judge_texts(
             attempts, self.tasks, self.prompts, lambda task: task.proposition, self.scorer
         )
-        tasks = (*contrast_tasks(), *(self.tasks if config.path else ()))
+        tasks = (*contrast_tasks(config.vocabulary), *(self.tasks if config.path else ()))
         contrast = contrast_of(tuple(dict.fromkeys(topic_of(task) for task in tasks)))
         return [
             score_grounded(attempt, rules, told, contrast=contrast, judged=each)

@@ -9,9 +9,10 @@ Grounded: gate * topic * (0.6 + 0.4 side).
   instructions, the opponent or one's own earlier arguments and, with `reward="judged"`, the score
   of a text scorer.
 - Topic is the relevance by contrast (`mlrl_envs.rewards.prose.contrast`): how much more of the
-  argument is in words of the key points of this proposition than of others. Words of the
-  proposition itself are given and do not count; words of the opponent's last argument do, as far as
-  that one was on the topic. It has to use several of these words.
+  argument is in words of the key points of this proposition than of others; the other words that
+  go with the topic (`DebateTask.words`) count like these. Words of the proposition itself are given
+  and do not count; words of the opponent's last argument do, as far as that one was on the topic.
+  It has to use several of these words.
 - Side falls as the key points of the other side outweigh one's own. What the opponent said last
   does not count against, so that it can be quoted, denied or conceded.
 

@@ -73,9 +73,42 @@ def test_own_propositions_can_be_debated(tmp_path):
     assert "Tea is best." in env.reset(seed=0)[0]["pro"]
 
 
-@pytest.mark.parametrize("options", [{"mode": "zero_sum"}, {"reward": "paper", "mode": "zero_sum"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mode": "zero_sum"},
+        {"reward": "paper", "mode": "zero_sum"},
+        {"vocabulary": "topic"},
+    ],
+)
 def test_every_mode_keeps_our_contract(options):
     mlrl_envs.check_env(lambda: _env(**options))
+
+
+def test_vocabulary_changes_rewards_alone():
+    task_id = "debate/train/10/8/0"
+    text = (
+        "Farmers spray chemicals on the soil because they fear to lose a whole crop in one night. "
+        "The toxic runoff reaches the next river, and the fish there die within a day or two. "
+        "Organic farms in Austria show that vegetables and fruit grow well without any of it."
+    )
+    said = {"pro": text, "con": text}
+    seen = []
+    for options in ({}, {"vocabulary": "points"}, {"vocabulary": "topic"}):
+        env = _env(**options)
+        first = env.reset(options={"task_id": task_id})[0]
+        seen.append((env.task.proposition, first, env.task.words, env.step(said)[1]))
+    assert seen[0] == seen[1]
+    assert seen[0][:2] == seen[2][:2]
+    assert not seen[0][2]
+    assert seen[2][2]
+    assert seen[2][3]["pro"] > seen[0][3]["pro"]
+
+
+def test_vocabulary_leaves_the_published_formula_and_judges_their_default():
+    assert _env(reward="paper", vocabulary="points").reward_range == (0.0, 2.0)
+    judge = Endpoint("http://127.0.0.1:1/v1", "m")
+    assert _env(judge=judge, vocabulary="points").reward_range == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -90,6 +123,18 @@ def test_every_mode_keeps_our_contract(options):
             {"reward": "paper", "judge": Endpoint("http://127.0.0.1:1/v1", "m")},
             InvalidArgumentError,
             "the published formula has no judge",
+        ),
+        ({"vocabulary": "topics"}, UnknownNameError, "did you mean 'topic'"),
+        ({"vocabulary": True}, UnknownNameError, "unknown vocabulary"),
+        (
+            {"vocabulary": "topic", "reward": "paper"},
+            InvalidArgumentError,
+            "got vocabulary='topic' with 'paper'",
+        ),
+        (
+            {"vocabulary": "topic", "judge": Endpoint("http://127.0.0.1:1/v1", "m")},
+            InvalidArgumentError,
+            "got vocabulary='topic' with a judge",
         ),
     ],
 )

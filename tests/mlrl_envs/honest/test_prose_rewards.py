@@ -74,6 +74,14 @@ def test_answers_to_other_tasks_earn_little(name):
     assert fmean(rewards(name, moved)) < 0.2
 
 
+@pytest.mark.parametrize("is_held_out", [False, True])
+def test_honest_arguments_keep_most_of_their_reward_with_the_vocabulary(is_held_out):
+    chosen = [entry for entry in entries("debate") if held_out(entry) == is_held_out]
+    plain, wide = rewards("debate", chosen), rewards("debate", chosen, vocabulary="topic")
+    assert fmean(wide) >= 0.92 * fmean(plain)
+    assert sum(value >= 0.6 for value in wide) >= 0.8 * len(wide)
+
+
 @pytest.mark.parametrize("name", ["tldr", "arxiv"])
 def test_honest_answers_of_the_held_out_half_are_paid_where_facts_are_read(name):
     chosen = [entry for entry in entries(name) if held_out(entry)]
