@@ -1,7 +1,7 @@
 """Learning curves of `magrpo` on summaries of posts, on papers and on debates, with three seeds.
 
-    python -m benchmarks.text_curves [--envs tldr tldr-facts arxiv arxiv-checked debate]
-        [--runs runs/text] [--gather-only]
+    python -m benchmarks.text_curves [--envs tldr tldr-facts arxiv arxiv-checked debate
+        debate-topic] [--runs runs/text] [--gather-only]
 
 Two copies of SmolLM2-135M-Instruct learn, one for each agent. Writers of a short and a long text
 answer at once: 20 updates of 4 tasks with 6 answers of each agent, whose 36 pairs are scored.
@@ -56,6 +56,11 @@ class TextTask:
     tasks_per_iteration: int = 4
 
 
+DEBATES: Mapping[str, Any] = {
+    "group": {"size": 1, "rollouts": 8},
+    "baseline": {"group_by": "agent_turn"},
+    "credit": {"gamma": 1.0},
+}
 TASKS: Mapping[str, TextTask] = {
     "tldr": TextTask("mlrl/tldr-v1", {"reward": "grounded"}, PAIRS),
     "tldr-facts": TextTask("mlrl/tldr-v1", {"reward": "grounded", "facts": True}, PAIRS),
@@ -70,14 +75,11 @@ TASKS: Mapping[str, TextTask] = {
         {"reward": "grounded", "facts": True, "assignment": True},
         merge_options(PAIRS, {"sampling": {"max_new_tokens": 320}}),
     ),
-    "debate": TextTask(
+    "debate": TextTask("mlrl/debate-v1", {"reward": "judged", "max_turns": 2}, DEBATES, 6),
+    "debate-topic": TextTask(
         "mlrl/debate-v1",
-        {"reward": "judged", "max_turns": 2},
-        {
-            "group": {"size": 1, "rollouts": 8},
-            "baseline": {"group_by": "agent_turn"},
-            "credit": {"gamma": 1.0},
-        },
+        {"reward": "judged", "max_turns": 2, "vocabulary": "topic"},
+        DEBATES,
         tasks_per_iteration=6,
     ),
 }
