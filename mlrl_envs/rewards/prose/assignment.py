@@ -5,9 +5,9 @@ A sentence is about the assignment if it
 - addresses the reader ("Your teammate writes ...", "You explain ..."): it begins with a word of the
   second person while no sentence of the source does; or, while the source has none at all, holds a
   possessive, two such words, or one that begins a clause ("Finally, you ..."). A lone "you" within
-  a clause is often everybody. Quotations do not count, nor do questions if the source asks one; or
-- holds three distinct content words of the instructions that the source lacks, or two words of the
-  instructions or of writing (paragraph, rewritten), at least one of them of writing.
+  a clause is often everybody, and questions are free if the source asks one; or
+- holds three distinct content words of the instructions that the source lacks, or one and a word of
+  writing (paragraph, text), or three words of writing, or two of which one is of rewriting.
 
 Words are compared by stem, and what the source has is never a sign. Common words such as "two" and
 "find" are not counted, so that scientific prose ("the implications", "in this paper") is free.
@@ -24,30 +24,26 @@ from mlrl_envs.rewards.prose.words import MAX_CHARS, content_of, ramp, stem, wor
 __all__ = ["assignment_score", "assignment_share"]
 
 SHARES = (0.4, 0.15)  # shares of words about the assignment that score 0 and 1
-MANY = 3  # words of the instructions in a sentence about them
-FEW = 2  # the same beside a word of writing
+MANY = 3  # words of the instructions, or of writing, in a sentence about the assignment
 _POSSESSIVE = frozenset({"your", "yours", "yourself", "yourselves"})
 _SECOND_PERSON = _POSSESSIVE | {"you"}
-_WRITING_WORDS = (
+_REWRITING_WORDS = (
     "teammate rewrite rewrote rewritten rewriting reword rewording rephrase rephrasing paraphrase "
-    "paraphrasing summarize summarise summary paragraph sentence prose text word essay "
-    "write wrote written writing prompt assignment"
+    "paraphrasing assignment"
+)
+_WRITING_WORDS = (
+    "summarize summarise summary paragraph sentence prose text word essay write wrote written "
+    "writing prompt"
 )
 _COMMON_WORDS = (
     "two three four five several different long short new time use find work know known follow "
     "open matter plain nothing"
 )
-_WRITING = frozenset(map(stem, _WRITING_WORDS.split()))
+_REWRITING = frozenset(map(stem, _REWRITING_WORDS.split()))
+_WRITING = frozenset(map(stem, _WRITING_WORDS.split())) | _REWRITING
 _COMMON = frozenset(map(stem, _COMMON_WORDS.split()))
 _SENTENCE_END = re.compile("(?<=[.!?\u2026])[\"')\\]\u201d\u2019]*\\s+|\n+")
-_QUOTATION = re.compile(
-    '"[^"]{1,300}"'
-    "|\u201c[^\u201d]{1,300}\u201d"
-    "|\u2018[^\u2019]{1,300}\u2019"
-    "|\u00ab[^\u00bb]{1,300}\u00bb"
-)
 _CLAUSE = re.compile("[,;:(\u2013\u2014]\\s*you\\b", re.IGNORECASE)
-_ADDRESS = re.compile(rf"\b(?:{'|'.join(sorted(_SECOND_PERSON))})\b", re.IGNORECASE)
 
 
 def assignment_score(text: str, instructions: str, source: str) -> float:
@@ -64,10 +60,7 @@ def assignment_score(text: str, instructions: str, source: str) -> float:
 def assignment_share(text: str, instructions: str, source: str) -> float:
     """Return the share of a text's words that are in sentences about the assignment."""
     signs = _signs(instructions, source)
-    sizes = [
-        (len(words_of(sentence)), signs.found_in(sentence))
-        for sentence in _sentences(_QUOTATION.sub(_without_address, text[:MAX_CHARS]))
-    ]
+    sizes = [(len(words_of(sentence)), signs.found_in(sentence)) for sentence in _sentences(text)]
     total = sum(size for size, _ in sizes)
     return sum(size for size, found in sizes if found) / total if total else 0.0
 
@@ -77,7 +70,7 @@ class _Signs:
     """Signs that a sentence is about the assignment.
 
     Attributes:
-        told: Stems of the instructions.
+        told: Stems of the instructions that are not of writing.
         writing: Stems of words of writing.
         within: Whether the second person counts within a sentence.
         first: Whether it counts at the beginning.
@@ -104,8 +97,12 @@ class _Signs:
 
     def _repeats(self, sentence: str) -> bool:
         stems = frozenset(content_of(sentence))
-        writing = stems & self.writing
-        return len(stems & self.told | writing) >= (FEW if writing else MANY)
+        told, writing = stems & self.told, stems & self.writing
+        return (
+            max(len(told), len(writing)) >= MANY
+            or bool(told and writing)
+            or (len(writing) > 1 and not writing.isdisjoint(_REWRITING))
+        )
 
 
 def _speaks_to_reader(sentence: str, words: Sequence[str]) -> bool:
@@ -120,7 +117,7 @@ def _speaks_to_reader(sentence: str, words: Sequence[str]) -> bool:
 def _signs(instructions: str, source: str) -> _Signs:
     known = frozenset(content_of(source))
     return _Signs(
-        told=frozenset(content_of(instructions)) - known - _COMMON,
+        told=frozenset(content_of(instructions)) - known - _COMMON - _WRITING,
         writing=_WRITING - known,
         within=_SECOND_PERSON.isdisjoint(words_of(source)),
         first=not any(words_of(each)[0] in _SECOND_PERSON for each in _sentences(source)),
@@ -130,7 +127,3 @@ def _signs(instructions: str, source: str) -> _Signs:
 
 def _sentences(text: str) -> list[str]:
     return [each for each in _SENTENCE_END.split(text[:MAX_CHARS]) if words_of(each)]
-
-
-def _without_address(quotation: re.Match[str]) -> str:
-    return _ADDRESS.sub("they", quotation[0])

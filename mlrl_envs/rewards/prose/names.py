@@ -6,9 +6,9 @@ none either. Where most words have a capital, as in a title, capitals say nothin
 words in a row are all in capitals they are emphasis. A text without capitals has no names but
 months and weekdays.
 
-A source supports a name with the same stem or a long common start (Canada, Canadian), a name that
-it writes as two words, an acronym whose letters begin consecutive words, and the month of a date
-such as 4/16.
+A source supports a name with the same stem or five letters of the same start (Canada, Canadian), a
+name that it writes as two words, an acronym whose letters begin consecutive words, and the month of
+a date such as 4/16. The words of the source need no capitals, since many posts have none.
 """
 
 import re
@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from mlrl_envs.rewards.prose.numbers import is_number_word
 from mlrl_envs.rewards.prose.words import FUNCTION_WORDS, stem
 
 __all__ = ["KnownNames", "Name", "known_names", "names_of"]
 
 TITLE = 0.7  # share of capitals from which a sentence of content words is a title
 TITLE_WORDS = 4
-START = 4  # letters that two forms of a name have in common at least
+START = 5  # letters that two forms of a name have in common at least
 ENDING = 3  # letters in which they may differ
 LONGEST = 30  # letters of a start
 _WORD = re.compile(r"[^\W_]+")
@@ -55,7 +56,7 @@ _COMMON_WORDS = (
     "grandfather aunt uncle"
 )
 _COMMON = frozenset(_COMMON_WORDS.split())
-_DATE = re.compile(r"(?<!\d)(\d{1,2})[/.\-](\d{1,2})(?!\d)")
+_DATE = re.compile(r"(?<!\d)(\d{1,2})/(\d{1,2})(?!\d)")
 
 
 @dataclass(frozen=True)
@@ -99,13 +100,13 @@ class KnownNames:
         return word[: max(START, len(word) - ENDING)] in self.starts
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def names_of(text: str) -> tuple[Name, ...]:
     """Return the names of a text in order of appearance."""
     return tuple(name for words in _sentences(text) for name in _read(words))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def known_names(source: str) -> KnownNames:
     """Return what a source supports."""
     words = [word.lower() for word in _WORD.findall(source)]
@@ -155,7 +156,7 @@ def _read(words: Sequence[re.Match[str]]) -> Iterator[Name]:
 
 def _is_name(word: str, *, is_first: bool) -> bool:
     lower = word.lower()
-    if len(word) < 2 or lower in FUNCTION_WORDS or lower in _COMMON:
+    if len(word) < 2 or lower in FUNCTION_WORDS or lower in _COMMON or is_number_word(lower):
         return False
     if not word.isalpha():
         return False

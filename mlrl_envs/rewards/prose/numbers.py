@@ -9,7 +9,9 @@ source all of them support their numbers.
 
 A number with a unit is supported by the same number with this unit or with none: "three months"
 does not support "three times". A source also supports what its numbers are rounded to, up to 5 %,
-and the percentage of a share. Sums, differences and other units are not worked out.
+the whole numbers next to a fraction, and the percentage of a share. Sums, differences and other
+units are not worked out. A number that begins a line and ends with a mark, as in a list, is no
+claim.
 """
 
 import math
@@ -18,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["KnownNumbers", "Number", "known_numbers", "numbers_of"]
+__all__ = ["KnownNumbers", "Number", "is_number_word", "known_numbers", "numbers_of"]
 
 ROUNDED = 0.05  # relative error of a rounded number
 # At most 15 digits at once: a float holds them, and conversions never fail.
@@ -126,13 +128,18 @@ class KnownNumbers:
         )
 
 
-@lru_cache(maxsize=256)
+def is_number_word(word: str) -> bool:
+    """Return whether a word in lower case is a number, or a part of one."""
+    return word in _SMALL or word in _SCALES or word in _DECADES
+
+
+@lru_cache(maxsize=64)
 def numbers_of(text: str) -> tuple[Number, ...]:
     """Return the numbers of a text in order of appearance."""
     return tuple(_read(_Tokens(text)))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def known_numbers(source: str) -> KnownNumbers:
     """Return what a source supports."""
     known = frozenset(
@@ -179,6 +186,14 @@ class _Tokens:
     def shown(self, place: int, used: int) -> str:
         """Return some tokens as they are written."""
         return self.text[self.found[place].start() : self.found[place + used - 1].end()]
+
+    def is_item(self, place: int) -> bool:
+        """Return whether a number marks an item of a list: it begins a line, and a mark ends it."""
+        token = self.found[place]
+        line = self.text.rfind("\n", 0, token.start()) + 1
+        return not self.text[line : token.start()].strip() and self.text.startswith(
+            (". ", ") ", ": "), token.end()
+        )
 
     def unit(self, place: int, used: int) -> str | None:
         """Return the unit of a number of some tokens, if any."""
@@ -240,7 +255,7 @@ def _digits(tokens: _Tokens, place: int) -> _Reading:
         # "24M" may be an age, "10m" a length.
         scaled = value * _SUFFIXES[suffix]
         return _Reading(2, (scaled,) if suffix == "k" else (scaled, value))
-    return _Reading(1, (value,), is_claim=value not in (0.0, 1.0))
+    return _Reading(1, (value,), is_claim=value not in (0.0, 1.0) and not tokens.is_item(place))
 
 
 def _decade(first: float) -> tuple[float, ...]:

@@ -77,8 +77,10 @@ def test_scientific_prose_is_free():
     "text",
     [
         "Sand flows like a crowd that you see at a door.",
-        'The authors say "you cannot predict your arch" of their sand.',
-        "The authors say \u201cyour sand will stop\u201d and measure it.",
+        "The network learns to predict the next word of a sentence.",
+        "The term can be written in the words of the generators.",
+        "I wrote her a long text message to say sorry, and she has not answered.",
+        "I sent my girlfriend a text and wrote that I am sorry.",
         "Two of several new and different results follow from known work in time.",
         "The introduction of vibration has implications.",
         "The paper has implications.",
@@ -86,6 +88,10 @@ def test_scientific_prose_is_free():
 )
 def test_ordinary_sentences_are_free(text):
     assert share(text) == 0.0
+
+
+def test_quotation_marks_do_not_hide_the_assignment():
+    assert score('"Your teammate writes the background." "You write the methods."') == 0.0
 
 
 @pytest.mark.parametrize(

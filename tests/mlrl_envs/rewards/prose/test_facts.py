@@ -161,6 +161,20 @@ def test_long_texts_are_read_in_little_time(piece):
     assert time.perf_counter() - start < 1.0
 
 
+@pytest.mark.parametrize(
+    ("text", "source", "found"),
+    [
+        ("1. We met.\n2. We left.\n3) We spoke.", "Nothing is counted.", []),
+        ("We met in October.", "We drove 3.5 hours and waited 10-12 minutes.", ["October"]),
+        ("We met in October.", "We met on 10/14.", []),
+        ("He is called Michael.", "We live in Michigan.", ["Michael"]),
+        ("It is on the Twenty-Third.", "It is on the 23rd.", []),
+    ],
+)
+def test_items_of_lists_durations_and_similar_words_are_no_facts(text, source, found):
+    assert unsupported_facts(text, source) == found
+
+
 def test_one_invented_fact_in_a_short_text_costs_about_half():
     text = "My boyfriend moved to Canada, and we talk only {} a week, so I wonder what to do next."
     scores = [
