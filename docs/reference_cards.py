@@ -179,7 +179,16 @@ def _measured(env_id: str, mode: str, audit: Audit) -> Iterator[str]:
         f"Measured on {len(report.tasks)} tasks with {report.budget} tries each, "
         f"seed {report.seed}, {options}; mlrl {audit['versions']['mlrl']}, "
         f"Python {audit['versions']['python']}, scorer `{audit['fingerprint']['scorer'][:12]}`, "
-        f"data `{audit['fingerprint']['data'][:12]}`."
+        f"data `{audit['fingerprint']['data'][:12]}`.{_confirmation(audit)}"
+    )
+
+
+def _confirmation(audit: Mapping[str, Any]) -> str:
+    if "measured_with" not in audit:
+        return ""
+    return (
+        f" Attacks were played with scorer `{audit['measured_with'][:12]}`; with this one the "
+        "honest answers and people's texts earn the same."
     )
 
 

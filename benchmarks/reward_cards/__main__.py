@@ -3,13 +3,15 @@
     MLRL_DATA_DIR=DATA python -m benchmarks.reward_cards [ENV ...] [--modes grounded,paper]
         [--budget N] [--tasks N] [--scorer JSON] [--resume]
     python -m benchmarks.reward_cards --cards-only
+    python -m benchmarks.reward_cards [ENV ...] --confirm
     python -m benchmarks.reward_cards --check
 
 An audit is one file in `benchmarks/audits`. `--resume` leaves out the audits that exist with the
 same settings for the reward as it is now. `--cards-only` measures nothing and writes the pages in
-`docs/reward_cards`; `--check` names stale audits and pages and fails if there are any. A language
-model scores each text in `judged`, which takes much longer than the other modes. Games have no
-modes.
+`docs/reward_cards`; `--confirm` renews judged audits whose rewards have not changed, see
+`benchmarks.reward_cards.confirm`; `--check` names stale audits and pages and fails if there are
+any. A language model scores each text in `judged`, which takes much longer than the other modes.
+Games have no modes.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import json
 import sys
 from collections.abc import Sequence
 
+from benchmarks.reward_cards.confirm import confirm
 from benchmarks.reward_cards.measure import (
     AUDITS,
     PLANS,
@@ -44,17 +47,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     for env_id in arguments.env:
         if env_id not in PLANS:
             raise unknown_name("environment", env_id, PLANS)
+    if arguments.confirm:
+        return _confirm(arguments.env or JUDGED)
     if not arguments.cards_only:
-        asked = arguments.env or list(PLANS)
-        for mode in arguments.modes.split(","):
-            for env_id in asked:
-                if not PLANS[env_id].is_game and (mode != "judged" or env_id in JUDGED):
-                    _measure(env_id, mode, arguments)
-        for env_id in asked:
-            if PLANS[env_id].is_game:
-                _measure_game(env_id, arguments)
+        _measure_all(arguments.env or list(PLANS), arguments)
     write_pages()
     return 0
+
+
+def _measure_all(asked: Sequence[str], arguments: argparse.Namespace) -> None:
+    for mode in arguments.modes.split(","):
+        for env_id in asked:
+            if not PLANS[env_id].is_game and (mode != "judged" or env_id in JUDGED):
+                _measure(env_id, mode, arguments)
+    for env_id in asked:
+        if PLANS[env_id].is_game:
+            _measure_game(env_id, arguments)
+
+
+def _confirm(env_ids: Sequence[str]) -> int:
+    reasons = {env_id: confirm(env_id, "judged") for env_id in env_ids}
+    for env_id, reason in reasons.items():
+        print(f"{env_id} judged: {'confirmed' if reason is None else f'measure again, {reason}'}")
+    write_pages()
+    return int(any(reasons.values()))
 
 
 def _measure(env_id: str, mode: str, arguments: argparse.Namespace) -> None:
@@ -109,6 +125,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--scorer", type=json.loads, metavar="JSON", help="text scorer of judged")
     parser.add_argument("--resume", action="store_true", help="keep current audits")
     parser.add_argument("--cards-only", action="store_true", help="write the pages only")
+    parser.add_argument("--confirm", action="store_true", help="renew unchanged judged audits")
     parser.add_argument("--check", action="store_true", help=f"compare {AUDITS.name} and pages")
     return parser
 

@@ -21,7 +21,10 @@ __all__ = [
     "is_current",
     "measure",
     "measure_game",
+    "rounded",
+    "stale_line",
     "stale_lines",
+    "write_audit",
 ]
 
 AUDITS = Path(__file__).resolve().parents[1] / "audits"
@@ -137,7 +140,7 @@ def measure(
         "audit": _audit_json(report),
     }
     env.close()
-    _write(audit_path(env_id, reward), found)
+    write_audit(audit_path(env_id, reward), found)
     return found
 
 
@@ -171,7 +174,7 @@ def measure_game(
         "audit": audit,
     }
     env.close()
-    _write(audit_path(env_id, ""), found)
+    write_audit(audit_path(env_id, ""), found)
     return found
 
 
@@ -222,26 +225,27 @@ def _versions() -> dict[str, str]:
 
 def _audit_json(report: AuditReport) -> dict[str, Any]:
     """Return the report with rounded numbers, and examples of the worst family only."""
-    audit: dict[str, Any] = _rounded(report.to_json())
+    audit: dict[str, Any] = rounded(report.to_json())
     for family in audit["families"]:
         shown = family["example"] if family["name"] == report.worst.name else {}
         family["example"] = {agent: text[:EXAMPLE_CHARS] for agent, text in shown.items()}
     return audit
 
 
-def _rounded(value: Any) -> Any:  # noqa: ANN401  JSON values
+def rounded(value: Any) -> Any:  # noqa: ANN401  JSON values
+    """Return JSON values with numbers of four digits."""
     if isinstance(value, float):
         return round(value, 4)
     if isinstance(value, Mapping):
-        return {key: _rounded(each) for key, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
+        return {key: rounded(each) for key, each in value.items()}
+    return [rounded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
-def _write(path: Path, found: Mapping[str, Any]) -> None:
+def write_audit(path: Path, found: Mapping[str, Any]) -> None:
     """Write a file atomically, each list of numbers on one line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    text = json.dumps(_rounded(found), indent=1)
+    text = json.dumps(rounded(found), indent=1)
     text = _NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     partial.write_text(text + "\n", "utf-8")
     partial.replace(path)

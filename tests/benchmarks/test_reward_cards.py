@@ -8,6 +8,7 @@ import pytest
 
 import mlrl_envs
 from benchmarks.reward_cards import __main__ as command
+from benchmarks.reward_cards import confirm as confirmation
 from benchmarks.reward_cards import measure, pages
 from mlrl_envs.errors import InfraError, UnknownNameError
 from mlrl_learners.config.presets import PRESETS
@@ -117,6 +118,43 @@ def test_an_audit_is_measured_once_and_again_after_a_change(folder, capsys):
     assert line.endswith("run python -m benchmarks.reward_cards mlrl/story-v1 --modes grounded")
     assert command.main(words) == 0
     assert measure.stale_lines() == []
+
+
+@pytest.fixture
+def judged(folder, monkeypatch):
+    """A stale judged audit of two honest answers, and a current one in `grounded`."""
+    monkeypatch.setattr(confirmation.corpora, "people_shares", lambda *_: [])
+    monkeypatch.setattr(confirmation.corpora, "earned", lambda *_: [0.5, 0.25])
+    monkeypatch.setattr(confirmation, "stale_line", lambda path: None)
+    path = folder / "story-v1.judged.json"
+    stored = {
+        "options": {"max_turns": 1, "split": "sample", "reward": "grounded"},
+        "fingerprint": {"data": "", "scorer": "of before"},
+        "groups": {"people": []},
+        "audit": {"env_id": "mlrl/story-v1", "honest": [0.5, 0.25]},
+    }
+    path.write_text(json.dumps(stored))
+    return path
+
+
+def test_a_judged_audit_is_confirmed_if_honest_answers_earn_the_same(judged, capsys):
+    assert command.main(["mlrl/story-v1", "--confirm"]) == 0
+    assert "mlrl/story-v1 judged: confirmed" in capsys.readouterr().out
+    found = json.loads(judged.read_text("utf-8"))
+    assert found["measured_with"] == "of before"
+    assert found["fingerprint"]["scorer"] not in ("", "of before")
+
+
+def test_a_judged_audit_is_not_confirmed_if_honest_answers_earn_something_else(
+    judged, capsys, monkeypatch
+):
+    before = judged.read_text("utf-8")
+    monkeypatch.setattr(confirmation.corpora, "earned", lambda *_: [0.5, 0.75])
+    assert command.main(["mlrl/story-v1", "--confirm"]) == 1
+    assert "measure again, 1 of 2 honest answers earn something else" in capsys.readouterr().out
+    monkeypatch.setattr(confirmation, "stale_line", lambda path: "changed")
+    assert command.main(["mlrl/story-v1", "--confirm"]) == 1
+    assert judged.read_text("utf-8") == before
 
 
 def test_an_audit_of_a_game_has_one_file_and_is_measured_once(folder, capsys):
