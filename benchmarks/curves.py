@@ -262,12 +262,12 @@ def draw_held_out(
 
 
 def save_figure(figure: Any, picture: Path) -> None:  # noqa: ANN401 - of matplotlib
-    """Save a figure as SVG without a date and random ids, so that equal figures are equal files."""
+    """Save a figure without a date and random ids, so that equal figures are equal files."""
     import matplotlib as mpl
 
     picture.parent.mkdir(parents=True, exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": "mlrl"}):
-        figure.savefig(picture, format="svg", metadata={"Date": None})
+        figure.savefig(picture, metadata={"Date": None} if picture.suffix == ".svg" else None)
 
 
 def program() -> dict[str, Any]:

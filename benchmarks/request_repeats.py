@@ -107,7 +107,12 @@ def _content(file: Path) -> bytes:
     read = file.read_bytes()
     if file.suffix == ".gz":
         return gzip.decompress(read)
-    return read[: read.rfind(b"\n") + 1]  # the last line of a live run may not be finished
+    complete, _, last = read.rpartition(b"\n")
+    try:
+        json.loads(last)
+    except ValueError:  # the last line of a live run may not be finished
+        return complete
+    return read
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -38,7 +38,7 @@ def write_pages(folder: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
-    for path in folder.rglob("*.md"):
+    for path in (folder / "environments").glob("*.md"):
         if path.relative_to(folder).as_posix() not in pages:
             path.unlink()
 

@@ -46,9 +46,10 @@ def test_an_unfinished_last_line_of_a_live_run_is_left_out(tmp_path, capsys):
     run = tmp_path / "run" / "evaluations.jsonl"
     run.parent.mkdir()
     line = json.dumps({"env_id": "mlrl/story-v1", "iteration": 9, "episodes": [episode(FREE)]})
-    run.write_text(f"{line}\n{line[:40]}")
-    assert main([str(run)]) == 0
-    assert capsys.readouterr().out.count("run, iteration 9") == 1
+    for text in (f"{line}\n{line[:40]}", line):
+        run.write_text(text)
+        assert main([str(run)]) == 0
+        assert capsys.readouterr().out.count("run, iteration 9") == 1
 
 
 def test_results_and_evaluations_of_runs_are_read(tmp_path, capsys):
