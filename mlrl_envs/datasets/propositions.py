@@ -12,6 +12,7 @@ before any argument was scored with them.
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from mlrl_envs.config import check_choice
@@ -70,7 +71,7 @@ def load_topics(vocabulary: str = "points") -> tuple[DebateTask, ...]:
 
 
 @lru_cache(maxsize=4)
-def load_vocabulary(path: Path = VOCABULARY) -> dict[str, tuple[str, ...]]:
+def load_vocabulary(path: Path = VOCABULARY) -> Mapping[str, tuple[str, ...]]:
     """Return the words of each topic's field, from a file with a topic and words in a line.
 
     Raises:
@@ -90,7 +91,7 @@ def load_vocabulary(path: Path = VOCABULARY) -> dict[str, tuple[str, ...]]:
     missing = [name for name in names if name not in found]
     if missing:
         raise InvalidDataError(f"{path.name} has no line for {', '.join(missing)}")
-    return found
+    return MappingProxyType(found)
 
 
 def _words(vocabulary: str) -> Mapping[str, tuple[str, ...]]:

@@ -108,7 +108,8 @@ class DebateConfig(DataConfig):
             and other fields of it.
         vocabulary: Words that count as the topic in `grounded` and `judged`: `"points"`, those of
             the key points and, for the propositions written one by one, of their field; `"topic"`,
-            those of the field for the propositions made from topics, too.
+            those of the field for the propositions made from topics, too. The sample has no
+            such topics.
         data_path: A file with other propositions; None uses the built-in ones.
     """
 
@@ -140,6 +141,11 @@ class DebateConfig(DataConfig):
     def _check_vocabulary(self) -> None:
         check_choice("vocabulary", self.vocabulary, VOCABULARIES)
         has_judge = isinstance(self.judge, Endpoint)
+        if self.vocabulary == "topic" and self.data_path is not None:
+            raise InvalidArgumentError(
+                "vocabulary='topic' is of the built-in topics, got it with data_path "
+                f"{str(self.data_path)!r}: give each row key points with the words that count"
+            )
         if self.vocabulary == "topic" and (self.reward == "paper" or has_judge):
             raise InvalidArgumentError(
                 "vocabulary is read by rewards 'grounded' and 'judged' without a model as judge, "

@@ -127,6 +127,11 @@ def test_vocabulary_leaves_the_published_formula_and_judges_their_default():
         ({"vocabulary": "topics"}, UnknownNameError, "did you mean 'topic'"),
         ({"vocabulary": True}, UnknownNameError, "unknown vocabulary"),
         (
+            {"vocabulary": "topic", "data_path": "mine.jsonl"},
+            InvalidArgumentError,
+            "got it with data_path 'mine.jsonl'",
+        ),
+        (
             {"vocabulary": "topic", "reward": "paper"},
             InvalidArgumentError,
             "got vocabulary='topic' with 'paper'",
