@@ -10,8 +10,7 @@ import mlrl_learners
 
 OPTIONS = {
     "split": "sample",  # "train" for the posts of the data set
-    "facts": True,  # numbers and names that the post lacks cost
-    "assignment": True,  # so do sentences about the assignment
+    "assignment": True,  # sentences about the assignment cost
 }
 learner = mlrl_learners.make(
     "magrpo",
