@@ -34,6 +34,8 @@ OPTIONS: Mapping[str, Any] = {
     "compute": {"precision": "bf16"},
 }
 PAIRS: Mapping[str, Any] = {"group": {"size": 6, "joint_mode": "cross"}}
+# Texts of arXiv need 110 and 130 words for full marks, more than 160 tokens.
+LONG_PAIRS = merge_options(PAIRS, {"sampling": {"max_new_tokens": 320}})
 ITERATIONS, EVAL_TASKS = 20, 42
 COLOR = "#1b6ca8"
 KEY = "env"
@@ -64,16 +66,11 @@ DEBATES: Mapping[str, Any] = {
 TASKS: Mapping[str, TextTask] = {
     "tldr": TextTask("mlrl/tldr-v1", {"reward": "grounded"}, PAIRS),
     "tldr-facts": TextTask("mlrl/tldr-v1", {"reward": "grounded", "facts": True}, PAIRS),
-    # Texts of arXiv need 110 and 130 words for full marks, more than 160 tokens.
-    "arxiv": TextTask(
-        "mlrl/arxiv-v1",
-        {"reward": "judged"},
-        merge_options(PAIRS, {"sampling": {"max_new_tokens": 320}}),
-    ),
+    "arxiv": TextTask("mlrl/arxiv-v1", {"reward": "judged"}, LONG_PAIRS),
     "arxiv-checked": TextTask(
         "mlrl/arxiv-v1",
         {"reward": "grounded", "facts": True, "assignment": True},
-        merge_options(PAIRS, {"sampling": {"max_new_tokens": 320}}),
+        LONG_PAIRS,
     ),
     "debate": TextTask("mlrl/debate-v1", {"reward": "judged", "max_turns": 2}, DEBATES, 6),
     "debate-topic": TextTask(
@@ -87,7 +84,7 @@ TASKS: Mapping[str, TextTask] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Train the missing runs, gather and draw the curves, and print the table."""
-    description = "Learning curves on prose."
+    description = "Learning curves on texts."
     arguments = curves.parse(argv, description, "text_curves", "runs/text", groups=TASKS)
     runs = [
         (name, seed, arguments.runs / f"{name}-{seed}", run_config(name, seed))

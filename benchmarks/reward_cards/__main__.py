@@ -66,7 +66,7 @@ def _measure_all(asked: Sequence[str], arguments: argparse.Namespace) -> None:
 
 
 def _confirm(env_ids: Sequence[str]) -> int:
-    reasons = {env_id: confirm(env_id, "judged") for env_id in env_ids}
+    reasons = {env_id: confirm(env_id) for env_id in env_ids}
     for env_id, reason in reasons.items():
         print(f"{env_id} judged: {'confirmed' if reason is None else f'measure again, {reason}'}")
     write_pages()

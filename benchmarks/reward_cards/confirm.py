@@ -8,7 +8,6 @@ scorer, has been measured again, then the attacks are not played again. The card
 """
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,21 +20,18 @@ __all__ = ["confirm", "differences"]
 TOLERANCE = 2e-3  # a scorer in bfloat16 rounds differently on another processor
 
 
-def confirm(env_id: str, reward: str) -> str | None:
+def confirm(env_id: str) -> str | None:
     """Renew the fingerprint of a judged audit; return the reason if it must be measured again.
 
     Args:
-        env_id: An id in `PLANS`.
-        reward: The mode of the audit, with a text scorer.
+        env_id: An id in `PLANS` with an audit of `judged`.
 
     Raises:
         InfraError: If the scorer cannot be loaded.
     """
-    if reward != "judged":
-        return "only audits with a text scorer are confirmed; measure the others again"
     if line := stale_line(audit_path(env_id, "grounded")):
         return f"its rules without the scorer are not audited: {line}"
-    path = audit_path(env_id, reward)
+    path = audit_path(env_id, "judged")
     found: dict[str, Any] = json.loads(path.read_text("utf-8"))
     env: Any = mlrl_envs.make(env_id, **found["options"])
     rules = mlrl_envs.fingerprint(env)
@@ -62,7 +58,7 @@ def differences(name: str, before: Sequence[float], now: Sequence[float]) -> str
     """Return how rewards differ from the stored ones; None if they are the same."""
     if len(before) != len(now):
         return f"there were {len(before)} {name}, now {len(now)}"
-    far = [(a, b) for a, b in zip(before, now, strict=True) if math.fabs(a - b) > TOLERANCE]
+    far = [(a, b) for a, b in zip(before, now, strict=True) if abs(a - b) > TOLERANCE]
     if not far:
         return None
     earned, stored = far[0][1], far[0][0]
