@@ -99,19 +99,23 @@ class _Actors:
 
     Attributes:
         sources: Source of each actor.
-        made: Actors by number, seed and token limit.
+        made: Actors by number, token limit and seed; all of one environment.
     """
 
     sources: Sequence[NamedSource]
     made: dict[tuple[int, int, int], Actor] = field(default_factory=dict)
 
-    def get(self, number: int, agents: Sequence[AgentID], *, tokens: int, seed: int) -> Actor:
+    def get(
+        self, number: int, agents: Sequence[AgentID], *, env_id: str, tokens: int, seed: int
+    ) -> Actor:
         """Return an actor, made if needed."""
         key = (number, tokens, seed)
         actor = self.made.pop(key, None)
         while actor is None and len(self.made) >= CACHED_ACTORS:
             self.made.pop(next(iter(self.made)))  # free one model before the next is loaded
-        actor = actor or self.sources[number].make(agents, tokens=tokens, seed=seed)
+        if actor is None:
+            source = self.sources[number]
+            actor = source.make(agents, env_id=env_id, tokens=tokens, seed=seed)
         self.made[key] = actor
         return actor
 
@@ -125,14 +129,17 @@ class _MatchSource:
     sources: Sequence[NamedSource]
     actors: _Actors
 
-    def identity(self, seed: int) -> Mapping[str, Any]:
+    def identity(self, seed: int, env_id: str) -> Mapping[str, Any]:
         """Return the identities of all players."""
         players = zip(self.agents, self.match, strict=True)
-        return {"seats": {agent: self.sources[i].identity(seed) for agent, i in players}}
+        return {"seats": {agent: self.sources[i].identity(seed, env_id) for agent, i in players}}
 
-    def make(self, agents: Sequence[AgentID], *, tokens: int, seed: int) -> Actor:
+    def make(self, agents: Sequence[AgentID], *, env_id: str, tokens: int, seed: int) -> Actor:
         """Make the players."""
-        made = {i: self.actors.get(i, agents, tokens=tokens, seed=seed) for i in set(self.match)}
+        made = {
+            i: self.actors.get(i, agents, env_id=env_id, tokens=tokens, seed=seed)
+            for i in set(self.match)
+        }
         return MatchActor({agent: made[i] for agent, i in zip(agents, self.match, strict=True)})
 
 
@@ -155,13 +162,13 @@ def _nash_convs(
     env: Any,  # noqa: ANN401 - a game
     suite: Suite,
 ) -> dict[str, float | None]:
-    agents, tokens = list(env.possible_agents), suite.entries[0].budget.tokens
-    return {
-        source.name: nash_conv_of(
-            cache.get(number, agents, tokens=tokens, seed=suite.seeds[0]), env
-        )
-        for number, source in enumerate(sources)
-    }
+    agents, entry = list(env.possible_agents), suite.entries[0]
+
+    def player(number: int) -> Actor:
+        tokens, seed = entry.budget.tokens, suite.seeds[0]
+        return cache.get(number, agents, env_id=entry.env, tokens=tokens, seed=seed)
+
+    return {each.name: nash_conv_of(player(i), env) for i, each in enumerate(sources)}
 
 
 def _result(

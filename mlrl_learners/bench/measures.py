@@ -153,12 +153,15 @@ def _asked(
     known: dict[str, dict[str, Any]] = {str(each["key"]): each for each in read_records(path)}
     answers: dict[str, dict[str, Any]] = {}
     for seed in suite.seeds:
-        named: dict[str, Any] = {"entry": played.entry.name, "options": played.entry.env_options}
-        named |= {"actor": dict(source.identity(seed)), "tokens": played.entry.budget.tokens}
+        entry = played.entry
+        named: dict[str, Any] = {"entry": entry.name, "options": entry.env_options}
+        named |= {"actor": dict(source.identity(seed, entry.env)), "tokens": entry.budget.tokens}
         named |= {"explore": settings.explore, "version": VERSION}
         key = content_hash({**named, **played.hashes})
         if key not in known:
-            actor = source.make(played.agents, tokens=played.entry.budget.tokens, seed=seed)
+            actor = source.make(
+                played.agents, env_id=entry.env, tokens=entry.budget.tokens, seed=seed
+            )
             known[key] = {"key": key, **_ask(played, env, actor, seed, settings)}
             JsonlFile(path).append(known[key])
         answers[key] = known[key]

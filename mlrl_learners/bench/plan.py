@@ -25,15 +25,16 @@ __all__ = ["ActorSource", "Batch", "Unit", "content_hash", "plan_entry"]
 class ActorSource(Protocol):
     """Makes the actor that plays a suite."""
 
-    def identity(self, seed: int) -> Mapping[str, Any]:
+    def identity(self, seed: int, env_id: str) -> Mapping[str, Any]:
         """Return JSON values that identify the actor, including its weights."""
         ...
 
-    def make(self, agents: Sequence[AgentID], *, tokens: int, seed: int) -> Actor:
+    def make(self, agents: Sequence[AgentID], *, env_id: str, tokens: int, seed: int) -> Actor:
         """Make the actor for an entry's agents.
 
         Args:
             agents: Agents that it plays.
+            env_id: Id of the environment.
             tokens: Maximum length of an answer in tokens.
             seed: Seed of the suite.
         """
@@ -86,7 +87,8 @@ def plan_entry(
     Raises:
         ConfigError: If a number is out of range, or the environment has no `num_tasks`.
     """
-    by_actor = groupby(suite.seeds, key=lambda seed: content_hash(dict(source.identity(seed))))
+    identities = {seed: source.identity(seed, entry.env) for seed in suite.seeds}
+    by_actor = groupby(suite.seeds, key=lambda seed: content_hash(dict(identities[seed])))
     return [
         batch
         for _, seeds in by_actor
@@ -94,7 +96,7 @@ def plan_entry(
             [
                 unit
                 for seed in seeds
-                for unit in _units(entry, env, seed, source.identity(seed), explore=explore)
+                for unit in _units(entry, env, seed, identities[seed], explore=explore)
             ],
             batch_size,
         )

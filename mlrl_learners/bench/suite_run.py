@@ -166,11 +166,12 @@ def _with_actors(
         if not stored.missing(batch.units):
             continue
         seed = batch.units[0].suite_seed
-        identity = source.identity(seed)
+        identity = source.identity(seed, entry.env)
         if made is None or made[0] != identity:
             agents = list(env.possible_agents)
             made = None  # free one model before the next is loaded
-            made = (identity, source.make(agents, tokens=entry.budget.tokens, seed=seed))
+            actor = source.make(agents, env_id=entry.env, tokens=entry.budget.tokens, seed=seed)
+            made = (identity, actor)
         yield batch, made[1]
 
 

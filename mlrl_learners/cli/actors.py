@@ -4,6 +4,7 @@
 """
 
 import difflib
+import functools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,13 +13,13 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.references import import_reference
+from mlrl_envs.workflows import SHAPES
 from mlrl_learners.actors import (
-    DiscussionActor,
-    PipelineActor,
     RandomActor,
     ReferenceActor,
     ScriptActor,
     SingleActor,
+    WorkflowActor,
 )
 from mlrl_learners.actors.game_script import check_script
 from mlrl_learners.cli.parser import printable
@@ -39,6 +40,7 @@ __all__ = [
     "SCRIPT",
     "SERVED",
     "SUMMARIES",
+    "check_path",
     "check_player",
     "check_word",
     "load_run",
@@ -63,8 +65,10 @@ SCRIPT = "script"
 WRAPPERS: dict[str, tuple[Callable[[Actor], Actor], str]] = {
     "single": (SingleActor, "one agent acts, its teammates send empty text"),
     "concatenation": (_just, "each agent answers without seeing the others: the default"),
-    "pipeline": (PipelineActor, "agents answer in order, each reads the answers before it"),
-    "discussion": (DiscussionActor, "all agents answer, read all answers, and answer again"),
+    **{
+        name: (functools.partial(WorkflowActor, shape=name), f"workflow: {shape.summary}")
+        for name, shape in SHAPES.items()
+    },
 }
 
 SUMMARIES: dict[str, str] = {
@@ -159,8 +163,19 @@ def check_player(word: str, env: Any) -> None:  # noqa: ANN401 - any PettingZoo 
         check_script(_script_name(rest), env)
     elif prefix == SERVED:
         split_served(rest)
-    elif base.count("/") > 1 or base.startswith((".", "/", "runs/")):
-        raise ModelNotFoundError(f"there is no run, snapshot or model at {base!r}")
+    else:
+        check_path(base)
+
+
+def check_path(word: str) -> None:
+    """Check that a run or model exists, if its name looks like a path.
+
+    Raises:
+        ModelNotFoundError: If there is nothing.
+    """
+    is_path = word.count("/") > 1 or word.startswith((".", "/", "runs/"))
+    if is_path and not Path(word).exists():
+        raise ModelNotFoundError(f"there is no run, snapshot or model at {word!r}")
 
 
 def unwrapped(word: str) -> tuple[list[str], str]:

@@ -54,7 +54,7 @@ def _add_run(actions: Any) -> None:  # noqa: ANN401 - the type is private to arg
     runs.add_argument(
         "--actor",
         required=True,
-        help="the actor, see mlrl list; {seed} is replaced by each seed",
+        help="the actor, see mlrl list; {seed} is replaced by each seed, {env} by each environment",
     )
     runs.add_argument("--only", nargs="+", metavar="ENTRY", help="only these entries or ids")
     runs.add_argument("--name", help="name of the actor in the result")
@@ -117,7 +117,8 @@ def _run_suite(suite: Suite, actor: NamedActor, arguments: argparse.Namespace) -
         measures = None
         if arguments.measures:
             measures = measure_suite(suite, actor, played, folder, settings)
-        described = {**actor.describe(suite.seeds), "note": arguments.note}
+        env_ids = [entry.env for entry in suite.entries]
+        described = {**actor.describe(suite.seeds, env_ids), "note": arguments.note}
         result = write_result(path, suite, described, played, settings, measures=measures)
     if "token_budget" in described:
         print(

@@ -2,12 +2,13 @@
 
 The learner of a run gets the token limit of the suite instead of the limit of its training.
 `{seed}` in a word is replaced by each seed of the suite, so that one result covers runs of several
-training seeds.
+training seeds, and `{env}` by the name of each environment, so that it covers a team for each.
 """
 
 import dataclasses
 import hashlib
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from mlrl_learners.cli.actors import (
     SCRIPTS,
     SERVED,
     WRAPPERS,
+    check_path,
     check_word,
     make_actor,
     make_learner,
@@ -35,7 +37,7 @@ from mlrl_learners.types import Actor, AgentID
 
 __all__ = ["NamedActor", "takes_options"]
 
-SEED = "{seed}"
+SEED, ENV = "{seed}", "{env}"
 NO_WEIGHTS = ("baselines.pt", "optimizer.pt", "generator.pt", "team.json")
 
 
@@ -43,7 +45,7 @@ class NamedActor:
     """Actor of a command-line word, made anew for each entry of a suite.
 
     Args:
-        word: A word as for `mlrl evaluate --actor`; it may contain `{seed}`.
+        word: A word as for `mlrl evaluate --actor`; it may contain `{seed}` and `{env}`.
         options: Options of the wrapped learner or endpoint, without the token budget.
         name: Name in results; by default the word, with paths shortened to their last part.
         prepare: Called with each actor that is made, before it is wrapped.
@@ -69,49 +71,56 @@ class NamedActor:
                 raise ConfigError(f"{option} is the suite's budget; change tokens there")
         if self._options and not takes_options(self._base):
             raise ConfigError(f"{self._base} takes no options, got {', '.join(self._options)}")
-        if SEED not in self._base:
+        if not self._has_places():
             check_word(self._base)
-        self.name = name or ":".join([*self._ways, self._short()])
+        self.name = name or ":".join([*self._ways, self._short(self._base)])
         self._weights: dict[str, str] = {}
         self._settings: dict[str, dict[str, Any]] = {}
 
-    def describe(self, seeds: Sequence[int]) -> dict[str, Any]:
+    def describe(self, seeds: Sequence[int], env_ids: Sequence[str]) -> dict[str, Any]:
         """Return a description of the actor as JSON values, for a result file."""
-        trained = [found for found in map(self._trained, seeds) if found]
-        weights = [self._hash(seed) for seed in (seeds if SEED in self._base else seeds[:1])]
+        words = list(dict.fromkeys(self._word(seed, each) for each in env_ids for seed in seeds))
+        trained = [found for found in map(self._trained, words) if found]
         return {
             "name": self.name,
             "way": ":".join(self._ways) or "plain",
-            "base": self._short(),
+            "base": self._short(self._base),
             "options": self._options,
-            "weights": [digest for digest in weights if digest],
-            **({} if self.takes_budget(seeds[0]) else {"token_budget": "not taken"}),
-            **({"trained": trained if SEED in self._base else trained[:1]} if trained else {}),
+            "weights": [digest for digest in map(self._hash, words) if digest],
+            **({} if all(map(self._takes_budget, words)) else {"token_budget": "not taken"}),
+            **({"trained": trained} if trained else {}),
         }
 
-    def takes_budget(self, seed: int) -> bool:
+    def _takes_budget(self, word: str) -> bool:
         """Return whether answers are limited to the tokens of the suite.
 
         A learner of another package is limited if its factory has a keyword `max_new_tokens`.
         """
-        path = Path(self._word(seed))
+        path = Path(word)
         if run_of(path) is None:
             return True
         config = load_stored_config(_checkpoint(path)[0] / CONFIG_FILE)
         return bool(_token_limit(config.learner.name, 1))
 
-    def identity(self, seed: int) -> dict[str, Any]:
-        """Return values that identify the actor: wrappers, weights, settings and server."""
+    def identity(self, seed: int, env_id: str) -> dict[str, Any]:
+        """Return values that identify the actor: wrappers, weights, settings and server.
+
+        Raises:
+            ModelNotFoundError: If a place is filled by a seed or environment without a run.
+        """
+        word = self._word(seed, env_id)
+        if self._has_places():
+            check_path(word)
         server = self._base.rpartition("@")[2] if self._base.startswith(f"{SERVED}:") else ""
         return {
             "ways": self._ways,
-            "base": self._short(seed),
-            "options": self._settings_of(seed),
-            "weights": self._hash(seed),
+            "base": self._short(word),
+            "options": self._settings_of(word),
+            "weights": self._hash(word),
             "server": hashlib.sha256(server.encode()).hexdigest() if server else "",
         }
 
-    def make(self, agents: Sequence[AgentID], *, tokens: int, seed: int) -> Actor:
+    def make(self, agents: Sequence[AgentID], *, env_id: str, tokens: int, seed: int) -> Actor:
         """Make the actor.
 
         Raises:
@@ -119,7 +128,7 @@ class NamedActor:
             CheckpointError: If a run has no checkpoint.
             ModelNotFoundError: If there is no such model.
         """
-        word = self._word(seed)
+        word = self._word(seed, env_id)
         if run_of(Path(word)) is not None:
             actor: Actor = self._learned(Path(word), agents, tokens)
         else:
@@ -152,9 +161,8 @@ class NamedActor:
         read_checkpoint(checkpoint, learner)
         return learner
 
-    def _settings_of(self, seed: int) -> dict[str, Any]:
+    def _settings_of(self, word: str) -> dict[str, Any]:
         """Return the options of the actor, including those of the training run."""
-        word = self._word(seed)
         if word not in self._settings:
             learner: dict[str, Any] = {}
             if run_of(Path(word)) is not None:
@@ -163,20 +171,23 @@ class NamedActor:
             self._settings[word] = merge_options(learner, self._options)
         return self._settings[word]
 
-    def _word(self, seed: int) -> str:
-        return self._base.replace(SEED, str(seed))
+    def _has_places(self) -> bool:
+        return SEED in self._base or ENV in self._base
 
-    def _short(self, seed: int | None = None) -> str:
+    def _word(self, seed: int, env_id: str) -> str:
+        """Return the word of one seed and environment: `{env}` is `story` for `mlrl/story-v1`."""
+        name = re.sub(r"-v\d+$", "", env_id.rpartition("/")[2])
+        return self._base.replace(SEED, str(seed)).replace(ENV, name)
+
+    def _short(self, word: str) -> str:
         """Return the wrapped actor without folders and servers."""
-        word = self._base if seed is None else self._word(seed)
         if word.startswith(f"{SERVED}:"):
             return word.rpartition("@")[0] or word
-        is_path = SEED in word or Path(word).exists() or ".py:" in word
+        is_path = self._has_places() or Path(word).exists() or ".py:" in word
         return Path(word).name if is_path else word
 
-    def _hash(self, seed: int) -> str:
+    def _hash(self, word: str) -> str:
         """Return a hash of the weights of a run or model folder, or of a script; else empty."""
-        word = self._word(seed)
         if word not in self._weights:
             file, is_file, _ = word.partition(".py:")
             path = Path(f"{file}.py" if is_file else word)
@@ -186,8 +197,8 @@ class NamedActor:
             self._weights[word] = _hash_of(path) if known else ""
         return self._weights[word]
 
-    def _trained(self, seed: int) -> dict[str, Any] | None:
-        path = Path(self._word(seed))
+    def _trained(self, word: str) -> dict[str, Any] | None:
+        path = Path(word)
         if run_of(path) is None:
             return None
         run_dir, checkpoint = _checkpoint(path)

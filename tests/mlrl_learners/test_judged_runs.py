@@ -106,10 +106,10 @@ def test_a_run_refuses_a_scorer_that_its_configuration_cannot_hold(tmp_path, sco
 class Random:
     """Random answers for every entry."""
 
-    def identity(self, seed):
+    def identity(self, seed, env_id):
         return {"name": "random"}
 
-    def make(self, agents, *, tokens, seed):
+    def make(self, agents, *, env_id, tokens, seed):
         return RandomActor(7)
 
 

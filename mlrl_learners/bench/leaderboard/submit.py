@@ -15,6 +15,8 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import MlrlError
+from mlrl_envs.workflows import SHAPES
+from mlrl_learners.actors.workflow import drafts_of
 from mlrl_learners.bench.measures import episode_measures, is_game, policy_measures
 from mlrl_learners.bench.rescore import rescore
 from mlrl_learners.bench.results import figures_of, overall_of, read_result, read_transcripts
@@ -34,8 +36,6 @@ PLANNED = frozenset(
         *("data", "scorers", "planned", "left_out", "missing", "measures"),
     )
 )
-DRAFTS = {"discussion": 2}
-"""Tokens of an answer in multiples of the budget, by way of playing."""
 Result = Mapping[str, Any]
 
 
@@ -126,7 +126,7 @@ def _episode_problems(episodes: Sequence[StoredEpisode], planned: Entry, way: st
     longest = max((len(episode.turns) for episode in episodes), default=0)
     if planned.budget.turns is not None and longest > planned.budget.turns:
         yield f"an episode has {longest} turns, the budget is {planned.budget.turns}"
-    drafts = math.prod(DRAFTS.get(each, 1) for each in way.split(":"))
+    drafts = math.prod(drafts_of(each) for each in way.split(":") if each in SHAPES)
     most = planned.budget.tokens * drafts
     counts = [n for e in episodes for turn in e.turns for n in turn.tokens.values()]
     if counts and max(counts) > most:

@@ -17,7 +17,7 @@ import pytest
 import mlrl_envs
 from mlrl_envs.errors import EndpointError
 from mlrl_envs.models import Endpoint
-from mlrl_learners.actors import DiscussionActor, EndpointActor
+from mlrl_learners.actors import EndpointActor, WorkflowActor
 from mlrl_learners.cli import main
 from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.policies.tiny import tiny_model
@@ -155,7 +155,7 @@ def test_episodes_with_an_expert_and_a_discussion_are_evaluated(served):
             "feedback": "expert_edits",
             "expert": {"base_url": served.base_url, "model": served.model, "max_tokens": 8},
         },
-        actor=DiscussionActor(EndpointActor(at(served))),
+        actor=WorkflowActor(EndpointActor(at(served)), "discussion"),
         tasks=1,
     )
     (episode,) = result.episodes

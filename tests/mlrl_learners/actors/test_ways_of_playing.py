@@ -1,23 +1,28 @@
-"""Single agent, pipeline and discussion, on actors that repeat what they read."""
+"""Single agent and workflows, on actors that repeat what they read."""
 
+import functools
 from types import SimpleNamespace
 
 import pytest
 
 import mlrl_envs
+from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.workflows import SHAPES
 from mlrl_learners.actors import (
-    DiscussionActor,
-    PipelineActor,
     RandomActor,
     ReferenceActor,
     SingleActor,
+    WorkflowActor,
 )
+from mlrl_learners.actors.workflow import drafts_of
 from mlrl_learners.errors import ConfigError, NoReferenceError, UnknownNameError
 from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.play.rollout import play_episodes
 from mlrl_learners.types import Actor, Completion, Usage
 
-WAYS = [SingleActor, PipelineActor, DiscussionActor]
+PipelineActor = functools.partial(WorkflowActor, shape="pipeline")
+DiscussionActor = functools.partial(WorkflowActor, shape="discussion")
+WAYS = [SingleActor, *(functools.partial(WorkflowActor, shape=name) for name in SHAPES)]
 NODES = [{"aux": "help", "main": "write"}, {"aux": "help two", "main": "write two"}]
 
 
@@ -144,6 +149,65 @@ def test_ways_nest_and_add_up():
     assert answers["main"][0].cost.completion_tokens == 4
 
 
+def test_nodes_of_an_agent_that_write_at_once_do_not_read_each_other():
+    base = Recorder()
+    (answers,) = WorkflowActor(base, "debate", rounds=1).act(NODES[:1])
+    assert [agent for agent, _ in base.read] == ["aux", "main"] * 3
+    assert [text for _, text in base.read[:4]] == ["help", "write"] * 2
+    _, judged = base.read[4]
+    assert "aux_debater_1 wrote:\naux 1" in judged
+    assert "aux_debater_2 wrote:\naux 3" in judged
+    assert "main 2" not in judged
+    assert [each.text for each in answers["aux"]] == ["aux 5"]
+    assert answers["aux"][0].cost.completion_tokens == 6
+
+
+def test_a_vote_plays_the_most_frequent_answer_and_costs_all_votes():
+    base = Dictated(["Answer: 7", "Answer: 9", "Answer: 9"])
+    (answers,) = WorkflowActor(base, "vote").act([{"main": "write"}])
+    (completion,) = answers["main"]
+    assert (completion.text, completion.cost) == ("Answer: 9", Usage(3, 6))
+
+
+def test_a_critic_that_approves_ends_the_turn():
+    base = Dictated(["draft", "APPROVED", "never"])
+    (answers,) = WorkflowActor(base, "critic").act([{"main": "write"}])
+    assert [each.text for each in answers["main"]] == ["draft"]
+    assert base.texts == ["never"]
+
+
+def test_turns_of_one_call_may_end_after_different_numbers_of_steps():
+    base = Dictated(["first", "second", "APPROVED", "no", "revised"])
+    answers = WorkflowActor(base, "critic").act([{"main": "write"}, {"main": "write two"}])
+    assert texts(answers) == [{"main": ["first"]}, {"main": ["revised"]}]
+
+
+def test_a_workflow_keeps_the_index_of_each_turn():
+    base = Sizes()
+    WorkflowActor(base, "mixture").act([{}, *NODES, {"main": "alone"}])
+    assert set(base.sizes) == {4}
+
+
+@pytest.mark.parametrize(
+    ("shape", "options", "error"),
+    [
+        ("debat", {}, UnknownNameError),
+        ("debate", {"round": 2}, UnknownNameError),
+        ("debate", {"rounds": 0}, InvalidArgumentError),
+    ],
+)
+def test_a_wrong_workflow_is_an_error_before_anything_is_asked(shape, options, error):
+    with pytest.raises(error):
+        WorkflowActor(Recorder(), shape, **options)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_no_agent_writes_more_drafts_than_its_workflow_allows(name):
+    base = Recorder()
+    WorkflowActor(base, name).act([{"a": "x", "b": "y"}])
+    assert max(sum(agent == each for agent, _ in base.read) for each in "ab") == drafts_of(name)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_passes_on_seeds_and_views(way):
     env = mlrl_envs.make("mlrl/humaneval-v1", split="sample")
@@ -157,6 +221,31 @@ def test_every_way_passes_on_seeds_and_views(way):
         assert seed == 3
 
 
+class Dictated:
+    """Answers the texts that it was made with, one after the other, for one agent."""
+
+    def __init__(self, texts):
+        self.texts = texts
+
+    def act(self, observations, *, num_samples=1, explore=True):
+        return [
+            {agent: [Completion(self.texts.pop(0), (1,), (1, 2), (0.0, 0.0))] for agent in each}
+            for each in observations
+        ]
+
+
+class Sizes(Recorder):
+    """Keeps the number of observations of each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = []
+
+    def act(self, observations, *, num_samples=1, explore=True):
+        self.sizes.append(len(observations))
+        return super().act(observations, num_samples=num_samples, explore=explore)
+
+
 class Seeded(Recorder):
     def sampling_seed(self, seed):
         import contextlib
@@ -168,7 +257,7 @@ ENV_IDS = list(mlrl_envs.registry)
 
 
 @pytest.mark.parametrize("env_id", ENV_IDS)
-@pytest.mark.parametrize("way", [lambda base: base, *WAYS], ids=lambda way: way.__name__)
+@pytest.mark.parametrize("way", [lambda base: base, *WAYS], ids=["plain", "single", *SHAPES])
 def test_every_way_plays_every_environment(env_id, way):
     env = mlrl_envs.make(env_id, split="sample", max_turns=2)
     (episode,) = play_episodes([env], way(RandomActor(1)), task_options=[{}], seeds=[0])

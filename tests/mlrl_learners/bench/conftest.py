@@ -23,10 +23,10 @@ class Source:
     def __init__(self, name="scripted", answer="1"):
         self.name, self.answer, self.made, self.asked = name, answer, 0, 0
 
-    def identity(self, seed):
+    def identity(self, seed, env_id):
         return {"name": self.name}
 
-    def make(self, agents, *, tokens, seed):
+    def make(self, agents, *, env_id, tokens, seed):
         self.made += 1
         return ScriptedActor(self._say)
 

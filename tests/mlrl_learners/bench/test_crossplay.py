@@ -18,10 +18,10 @@ class Script:
     def __init__(self, name):
         self.name, self.made = name, 0
 
-    def identity(self, seed):
+    def identity(self, seed, env_id):
         return {"name": self.name}
 
-    def make(self, agents, *, tokens, seed):
+    def make(self, agents, *, env_id, tokens, seed):
         self.made += 1
         return ScriptActor(self.name, seed)
 

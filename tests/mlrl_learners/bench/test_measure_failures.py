@@ -31,7 +31,7 @@ def measure_with(make_source, tmp_path):
 
     def measure(env_id, failing, attempts=2):
         server, source = Server(), make_source()
-        source.make = lambda agents, *, tokens, seed: server
+        source.make = lambda agents, *, env_id, tokens, seed: server
         asked, settings = suite(env_id), RunSettings(attempts=attempts, batch_size=2)
         played = play_suite(asked, source, tmp_path, settings)
         server.requests, server.failing = 0, failing
@@ -80,7 +80,7 @@ def test_a_result_without_its_measures_is_not_complete(measure_with, make_source
     found = measure_with("mlrl/connect-four-v0", DOWN)
     asked, settings = suite("mlrl/connect-four-v0"), RunSettings()
     source = make_source()
-    source.make = lambda agents, *, tokens, seed: Server()
+    source.make = lambda agents, *, env_id, tokens, seed: Server()
     played = play_suite(asked, source, tmp_path, settings)
     path = tmp_path / "result.json"
     write_result(path, asked, source.describe(), played, settings, measures=found)

@@ -100,9 +100,9 @@ def test_a_resumed_run_does_not_ask_again(make_source, tmp_path):
 
 def test_actors_of_several_seeds_are_measured_apart(make_source, tmp_path):
     source = make_source()
-    source.identity = lambda seed: {"seed": seed}
+    source.identity = lambda seed, env_id: {"seed": seed}
     answers = {0: "check, or else fold", 1: "no idea"}
-    source.make = lambda agents, *, tokens, seed: ScriptedActor(lambda *_: answers[seed])
+    source.make = lambda agents, *, env_id, tokens, seed: ScriptedActor(lambda *_: answers[seed])
     found = figures(source, tmp_path, "mlrl/kuhn-v0", seeds=(0, 1))
     alone = make_source(answer=answers[0])
     folds = figures(alone, tmp_path / "alone", "mlrl/kuhn-v0")["nash_conv"]
@@ -121,7 +121,7 @@ def test_an_actor_that_sees_the_environment_is_not_asked(make_source, tmp_path):
             ]
 
     source = make_source()
-    source.make = lambda agents, *, tokens, seed: Oracle()
+    source.make = lambda agents, *, env_id, tokens, seed: Oracle()
     assert figures(source, tmp_path, "mlrl/kuhn-v0") == {}
     assert figures(source, tmp_path / "teams", "mlrl/hanabi-v0")["score"] > 0
 

@@ -62,10 +62,10 @@ def test_another_actor_or_budget_is_played_in_the_same_folder(make_suite, make_s
 @pytest.mark.parametrize("batch_size", [1, 3])
 def test_interrupted_run_ends_as_if_nothing_had_happened(make_suite, tmp_path, kept, batch_size):
     class Random:
-        def identity(self, seed):
+        def identity(self, seed, env_id):
             return {"name": "random"}
 
-        def make(self, agents, *, tokens, seed):
+        def make(self, agents, *, env_id, tokens, seed):
             return RandomActor(99)
 
     suite = make_suite(env="mlrl/story-v1", split="sample")
@@ -118,7 +118,7 @@ def test_what_is_down_for_a_whole_batch_is_not_asked_for_the_next(suite, make_so
 
     calls = []
     source = make_source()
-    source.make = lambda agents, *, tokens, seed: Down()
+    source.make = lambda agents, *, env_id, tokens, seed: Down()
     (played,) = play_suite(suite, source, tmp_path, RunSettings(batch_size=2, attempts=1))
     assert played.missing == 8
     assert len(calls) == 3  # a batch of two, then each alone
@@ -128,10 +128,10 @@ def test_tasks_without_a_reference_are_left_out(tmp_path):
     from mlrl_learners.actors import ReferenceActor
 
     class Oracle:
-        def identity(self, seed):
+        def identity(self, seed, env_id):
             return {"name": "reference"}
 
-        def make(self, agents, *, tokens, seed):
+        def make(self, agents, *, env_id, tokens, seed):
             return ReferenceActor()
 
     entry = {"env": "mlrl/story-v1", "split": "sample", "tasks": 2}

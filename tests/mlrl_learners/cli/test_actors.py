@@ -1,12 +1,11 @@
 import pytest
 
 from mlrl_learners.actors import (
-    DiscussionActor,
     EndpointActor,
-    PipelineActor,
     RandomActor,
     ReferenceActor,
     SingleActor,
+    WorkflowActor,
 )
 from mlrl_learners.cli import main
 from mlrl_learners.cli.actors import SUMMARIES, make_actor
@@ -23,8 +22,8 @@ SERVED = "endpoint:me/my-model@v2@http://127.0.0.1:8000/v1"
         ("reference", ReferenceActor),
         ("single:random", SingleActor),
         ("concatenation:random", RandomActor),
-        ("pipeline:random", PipelineActor),
-        ("discussion:random", DiscussionActor),
+        ("pipeline:random", WorkflowActor),
+        ("planner-executor:random", WorkflowActor),
         (SERVED, EndpointActor),
     ],
 )
@@ -34,8 +33,8 @@ def test_a_word_is_an_actor(word, kind):
 
 def test_words_nest():
     actor = make_actor(f"discussion:pipeline:{SERVED}", AGENTS)
-    assert isinstance(actor, DiscussionActor)
-    assert isinstance(actor.base, PipelineActor)
+    assert isinstance(actor, WorkflowActor)
+    assert isinstance(actor.base, WorkflowActor)
     assert isinstance(actor.base.base, EndpointActor)
 
 
@@ -59,7 +58,7 @@ def test_a_model_may_be_wrapped():
         ("refrence", UnknownNameError, "did you mean 'reference'"),
         ("pipelin:random", UnknownNameError, "did you mean 'pipeline'"),
         ("endpiont:m@http://x/v1", UnknownNameError, "did you mean 'endpoint'"),
-        ("debate:random", UnknownNameError, "known: concatenation, discussion, endpoint"),
+        ("quarrel:random", UnknownNameError, "known: chain, concatenation, critic, debate"),
         ("pipeline:randm", UnknownNameError, "did you mean 'random'"),
         ("pipeline", ConfigError, "write pipeline:ACTOR"),
         ("single:", ConfigError, "write single:ACTOR"),
