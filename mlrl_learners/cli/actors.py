@@ -56,6 +56,10 @@ def _just(base: Actor) -> Actor:
     return base
 
 
+def _clause(sentence: str) -> str:
+    return sentence[:1].lower() + sentence[1:].rstrip(".")
+
+
 SCRIPTS = {
     "reference": "reference actions of the data: the highest score",
     "random": "short random text: the lowest score",
@@ -66,7 +70,7 @@ WRAPPERS: dict[str, tuple[Callable[[Actor], Actor], str]] = {
     "single": (SingleActor, "one agent acts, its teammates send empty text"),
     "concatenation": (_just, "each agent answers without seeing the others: the default"),
     **{
-        name: (functools.partial(WorkflowActor, shape=name), f"workflow: {shape.summary}")
+        name: (functools.partial(WorkflowActor, shape=name), f"workflow: {_clause(shape.summary)}")
         for name, shape in SHAPES.items()
     },
 }

@@ -33,7 +33,7 @@ def test_every_option_has_a_meaning(name):
         ("list tiny", "tiny-random"),
         ("list endpoint", "max_tokens"),
         ("list script", "script:perfect"),
-        ("list pipeline", "agents answer in order"),
+        ("list pipeline", "agents write in order"),
         ("list wandb", "wandb_project"),
         ("list opponents", "balance_seats"),
         ("list me.py:Guess", "An environment of a new user"),
