@@ -25,7 +25,7 @@ from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainC
 
 __all__ = ["TEAMS", "main", "run_config"]
 
-SUITE, ITERATIONS = "writing", 15
+SUITE, ITERATIONS = "writing", 10
 TEAMS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], int]] = {
     "story": ({}, PAIRS, 4),
     "tldr": ({"assignment": True}, PAIRS, 4),
