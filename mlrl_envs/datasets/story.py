@@ -1,4 +1,4 @@
-"""Creative prompts written for this project: ten for training, ten for evaluation.
+"""Creative prompts written for this project: ten for training, ten for evaluation, 50 for tests.
 
 Each has a line of `story_words.txt`: words that stories about it may use, for scoring only, written
 before any story was scored.
@@ -11,7 +11,7 @@ from pathlib import Path
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.tasks import StoryTask
 
-__all__ = ["EVAL_PROMPTS", "TRAIN_PROMPTS", "load_story", "load_words"]
+__all__ = ["EVAL_PROMPTS", "TEST_PROMPTS", "TRAIN_PROMPTS", "load_story", "load_words"]
 
 TRAIN_PROMPTS = (
     "Describe a city in the clouds:",
@@ -37,17 +37,25 @@ EVAL_PROMPTS = (
     "Describe a bridge between two winters:",
     "Tell of a fox who delivers letters in the snow:",
 )
-_PROMPTS = {"train": TRAIN_PROMPTS, "eval": EVAL_PROMPTS}
 WORDS = Path(__file__).parent / "story_words.txt"
-# These prompts need no download, so the sample is the training split.
-SPLITS = {"train": ("train",), "eval": ("eval",), "all": ("train", "eval"), "sample": ("train",)}
+TEST_PROMPTS = tuple(WORDS.with_name("story_test_prompts.txt").read_text("utf-8").splitlines())
+_PROMPTS = {"train": TRAIN_PROMPTS, "eval": EVAL_PROMPTS, "test": TEST_PROMPTS}
+SPLITS = {
+    "train": ("train",),
+    "eval": ("eval",),
+    "test": ("test",),
+    # Without `test`, because texts are told apart by the prompts of `all`: with more prompts the
+    # reward would be another one.
+    "all": ("train", "eval"),
+    "sample": ("train",),  # the prompts need no download
+}
 
 
 def load_story(split: str = "train", prompts: Sequence[str] | None = None) -> tuple[StoryTask, ...]:
     """Return the tasks of a split, or one task for each given prompt.
 
     Args:
-        split: `"train"`, `"eval"`, `"all"` or `"sample"`.
+        split: `"train"`, `"eval"`, `"test"`, `"all"` (`train` and `eval`) or `"sample"`.
         prompts: Prompts that replace the built-in ones; `split` has no effect then.
 
     Raises:

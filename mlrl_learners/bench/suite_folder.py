@@ -75,13 +75,16 @@ class SuiteFolder:
             **labels,
         )
         if isinstance(outcome, Episode):
-            record = episode_record(outcome, **named)
-            self._episodes.append(record)
-            self.episodes[unit.key] = record
+            self.keep(episode_record(outcome, **named))
             return
         record = attempt_record(outcome, self.tries(unit) + 1, **named)
         self._failures.append(record)
         self.failures[unit.key] = decode_failure(record)
+
+    def keep(self, record: dict[str, Any]) -> None:
+        """Write the record of an episode."""
+        self._episodes.append(record)
+        self.episodes[key_of(record)] = record
 
     def tries(self, unit: Unit) -> int:
         """Return how often a unit has failed."""

@@ -11,6 +11,7 @@ from typing import Any
 from mlrl_learners.bench.compare import compare
 from mlrl_learners.bench.measures import SuiteMeasures, measure_suite
 from mlrl_learners.bench.results import read_result, write_result
+from mlrl_learners.bench.reuse import reuse_episodes
 from mlrl_learners.bench.suite import Suite, load_suite, suite_files
 from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
@@ -61,6 +62,12 @@ def _add_run(actions: Any) -> None:  # noqa: ANN401 - the type is private to arg
     runs.add_argument("--note", default="", help="one line about the actor, for the leaderboard")
     runs.add_argument("--run-dir", type=Path, help="folder of the run; runs/bench/… by default")
     runs.add_argument("--out", type=Path, help="result file; RUN_DIR/result.json by default")
+    runs.add_argument(
+        "--reuse",
+        type=Path,
+        metavar="RESULT",
+        help="take over the episodes of equal entries from a result of the same actor",
+    )
     runs.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
     runs.add_argument("--batch-size", type=at_least(1), default=32, help="episodes per batch")
     runs.add_argument(
@@ -112,13 +119,16 @@ def _run_suite(suite: Suite, actor: NamedActor, arguments: argparse.Namespace) -
     slug = re.sub(r"[^\w.+-]+", "-", actor.name).strip("-")
     folder = arguments.run_dir or Path("runs") / "bench" / f"{suite.name}-v{suite.version}" / slug
     path = arguments.out or folder / RESULT_FILE
+    env_ids = [entry.env for entry in suite.entries]
+    described = {**actor.describe(suite.seeds, env_ids), "note": arguments.note}
     with SuiteFolder(folder) as held:
+        if arguments.reuse:
+            added = reuse_episodes(arguments.reuse, suite, actor, described, held, settings)
+            print(f"mlrl: {added} episodes of {arguments.reuse} are reused", file=sys.stderr)
         played = play_suite(suite, actor, held, settings)
         measures = None
         if arguments.measures:
             measures = measure_suite(suite, actor, played, folder, settings)
-        env_ids = [entry.env for entry in suite.entries]
-        described = {**actor.describe(suite.seeds, env_ids), "note": arguments.note}
         result = write_result(path, suite, described, played, settings, measures=measures)
     if "token_budget" in described:
         print(

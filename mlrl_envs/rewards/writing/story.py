@@ -21,6 +21,7 @@ sentences in another order are worth the same.
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 
 from mlrl_envs.rewards.prose import (
     Contrast,
@@ -58,6 +59,7 @@ def length_score(first: int, second: int, *, bounds: tuple[float, float]) -> flo
     return math.exp(-max(bounds[0] - ratio, ratio - bounds[1], 0.0))
 
 
+@lru_cache(maxsize=256)
 def topic_of(task: StoryTask) -> str:
     """Return the words around a prompt; those of the prompt itself are given and do not count."""
     given = set(content_of(task.prompt)) if task.words else set()

@@ -1,6 +1,6 @@
 import pytest
 
-from mlrl_envs.datasets.story import EVAL_PROMPTS, TRAIN_PROMPTS, load_story
+from mlrl_envs.datasets.story import EVAL_PROMPTS, TEST_PROMPTS, TRAIN_PROMPTS, load_story
 from mlrl_envs.errors import InvalidArgumentError, UnknownNameError
 
 
@@ -9,12 +9,20 @@ def test_ten_prompts_to_train_on_and_ten_others_to_evaluate():
     assert not set(TRAIN_PROMPTS) & set(EVAL_PROMPTS)
 
 
-def test_all_is_both():
+def test_fifty_other_prompts_to_test_on():
+    assert len(set(TEST_PROMPTS)) == 50
+    assert not set(TEST_PROMPTS) & {*TRAIN_PROMPTS, *EVAL_PROMPTS}
+    assert all(prompt.startswith(("Describe ", "Tell of ")) for prompt in TEST_PROMPTS)
+    assert all(len(set(task.words)) >= 70 for task in load_story("test"))
+
+
+def test_all_is_train_and_eval():
     assert load_story("all") == load_story("train") + load_story("eval")
 
 
 def test_ids_are_unique():
-    assert len({task.task_id for task in load_story("all")}) == 20
+    tasks = (*load_story("all"), *load_story("test"))
+    assert len({task.task_id for task in tasks}) == 70
 
 
 def test_own_prompts_replace_the_built_in_ones():

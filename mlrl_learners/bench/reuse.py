@@ -1,0 +1,119 @@
+"""Episodes of an earlier result in the folder of a run, so that only the others are played.
+
+A new version of a suite shares most entries with the one before. Episodes are taken over if the
+actor, the entry, its data and the way of decoding are the same; they are scored again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import mlrl_envs
+from mlrl_learners.bench.plan import ActorSource, Unit, plan_entry
+from mlrl_learners.bench.rescore import rescore
+from mlrl_learners.bench.results import read_result, read_transcripts
+from mlrl_learners.bench.suite import Entry, Suite
+from mlrl_learners.bench.suite_folder import SuiteFolder
+from mlrl_learners.bench.suite_run import RunSettings
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.runs.labels import entry_of
+from mlrl_learners.runs.stored import Record
+
+__all__ = ["reuse_episodes"]
+
+ACTOR = ("way", "base", "options", "weights")
+ENTRY = ("env", "split", "options", "budget")
+
+
+def reuse_episodes(
+    path: Path,
+    suite: Suite,
+    source: ActorSource,
+    actor: Mapping[str, Any],
+    folder: SuiteFolder,
+    settings: RunSettings,
+) -> int:
+    """Add the episodes of a result that a suite asks for to the folder of a run.
+
+    Args:
+        path: The result; its transcripts are in the same folder.
+        suite: The suite that is to be played.
+        source: Makes the actor.
+        actor: Description of the actor, see `results.write_result`.
+        folder: The folder; it is opened.
+        settings: Settings of the run.
+
+    Returns:
+        Number of episodes that were added.
+
+    Raises:
+        ConfigError: If the result is of another actor or decoding, or cannot be read.
+        RunDirError: If another run holds the folder, or it cannot be written.
+    """
+    result = read_result(path)
+    for name in ACTOR:
+        if result["actor"].get(name) != actor.get(name):
+            raise ConfigError(
+                f"{str(path)!r} is of another actor: its {name} is {result['actor'].get(name)!r}, "
+                f"not {actor.get(name)!r}"
+            )
+    if result["settings"]["explore"] != settings.explore:
+        decoding = "greedy decoding" if settings.explore else "sampling"
+        raise ConfigError(f"{str(path)!r} is of {decoding}, this run is not")
+    stored = read_transcripts(path, result)
+    folder.open()
+    added = 0
+    for entry in suite.entries:
+        env = entry.make_env()
+        try:
+            if _is_same(entry, result, mlrl_envs.fingerprint(env)):
+                plan = plan_entry(
+                    suite,
+                    entry,
+                    env,
+                    source,
+                    explore=settings.explore,
+                    batch_size=settings.batch_size,
+                )
+                missing = folder.missing([unit for batch in plan for unit in batch.units])
+                added += _add(entry, env, missing, stored, folder)
+        finally:
+            env.close()
+    return added
+
+
+def _is_same(entry: Entry, result: Mapping[str, Any], hashes: Mapping[str, str]) -> bool:
+    """Return whether a result has this entry, with the same data."""
+    ours = asdict(entry)
+    for theirs in result["entries"]:
+        if theirs["name"] == entry.name:
+            same = all(theirs[name] == ours[name] for name in ENTRY)
+            return same and theirs["data"] == hashes.get("data")
+    return False
+
+
+def _add(
+    entry: Entry,
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    units: Sequence[Unit],
+    stored: Sequence[Record],
+    folder: SuiteFolder,
+) -> int:
+    """Score the stored episodes of units again, and add them to the folder."""
+    known = {
+        (record["suite_seed"], record["task_index"], record["seed"]): record
+        for record in stored
+        if entry_of(record) == entry.name
+    }
+    found = [(unit, known[_place(unit)]) for unit in units if _place(unit) in known]
+    scored, _ = rescore(entry.env, entry.env_options, [record for _, record in found])
+    scorer = mlrl_envs.fingerprint(env).get("scorer", "")
+    origin = {"env_id": entry.env, "env_options": entry.env_options}
+    for (unit, _), record in zip(found, scored, strict=True):
+        folder.keep({**record, "key": unit.key, "source": origin, "scorer": scorer})
+    return len(found)
+
+
+def _place(unit: Unit) -> tuple[int, object, int]:
+    return unit.suite_seed, unit.job.options.get("task_index"), unit.job.seed

@@ -1,0 +1,76 @@
+"""Episodes of an earlier result: equal entries are taken over and scored again, others played."""
+
+import json
+
+import pytest
+
+from mlrl_learners.bench.results import read_transcripts, save_result, write_result
+from mlrl_learners.bench.reuse import reuse_episodes
+from mlrl_learners.bench.suite_folder import SuiteFolder
+from mlrl_learners.bench.suite_run import RunSettings, play_suite
+from mlrl_learners.errors import ConfigError
+
+pytestmark = pytest.mark.usefixtures("quick")
+SETTINGS = RunSettings()
+POSTS = {"env": "mlrl/tldr-v1", "split": "sample"}
+
+
+@pytest.fixture
+def earlier(make_suite, make_source, tmp_path):
+    """A result with 4 tasks of seed 0."""
+    source, suite = make_source(), make_suite(**POSTS, seeds=(0,))
+    played = play_suite(suite, source, tmp_path / "earlier", SETTINGS)
+    write_result(tmp_path / "earlier.json", suite, source.describe(), played, SETTINGS)
+    return tmp_path / "earlier.json"
+
+
+def resume(suite, source, earlier, folder, settings=SETTINGS):
+    with SuiteFolder(folder) as held:
+        added = reuse_episodes(earlier, suite, source, source.describe(), held, settings)
+        return added, play_suite(suite, source, held, settings)
+
+
+def test_only_episodes_that_are_new_are_played(make_suite, make_source, earlier, tmp_path):
+    source = make_source()
+    suite = make_suite(**POSTS, seeds=(0, 1))
+    added, (played,) = resume(suite, source, earlier, tmp_path / "run")
+    (whole,) = play_suite(suite, make_source(), tmp_path / "whole", SETTINGS)
+    assert (added, played.missing, len(played.episodes)) == (4, 0, 8)
+    assert [e["key"] for e in played.episodes] == [e["key"] for e in whole.episodes]
+    assert [e["return"] for e in played.episodes] == [e["return"] for e in whole.episodes]
+    assert {e["suite_seed"] for e in played.episodes[:4]} == {0}
+    again, _ = resume(suite, source, earlier, tmp_path / "run")
+    assert again == 0
+
+
+def test_reused_episodes_are_scored_again(make_suite, make_source, earlier, tmp_path):
+    result = json.loads(earlier.read_text())
+    wrong = [{**each, "return": 9.0} for each in read_transcripts(earlier, result)]
+    save_result(earlier, result, wrong)
+    _, (played,) = resume(make_suite(**POSTS, seeds=(0,)), make_source(), earlier, tmp_path / "run")
+    assert max(e["return"] for e in played.episodes) <= 1.0
+    assert all(e["scorer"] for e in played.episodes)
+
+
+@pytest.mark.parametrize("budget", [{"tokens": 9}, {"turns": 2}])
+def test_an_entry_that_changed_is_played(make_suite, make_source, earlier, tmp_path, budget):
+    source, suite = make_source(), make_suite(**POSTS, seeds=(0,), budget=budget)
+    added, (played,) = resume(suite, source, earlier, tmp_path / "run")
+    assert (added, played.missing) == (0, 0)
+    assert source.made == 1
+
+
+def test_a_result_of_another_actor_or_decoding_is_refused(
+    make_suite, make_source, earlier, tmp_path
+):
+    with pytest.raises(ConfigError, match="another actor: its base is 'scripted', not 'other'"):
+        resume(make_suite(**POSTS), make_source("other"), earlier, tmp_path / "run")
+    with pytest.raises(ConfigError, match="sampling, this run is not"):
+        resume(
+            make_suite(**POSTS),
+            make_source(),
+            earlier,
+            tmp_path / "run",
+            RunSettings(explore=False),
+        )
+    assert not (tmp_path / "run").exists()
