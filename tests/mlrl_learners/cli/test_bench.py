@@ -26,6 +26,22 @@ def test_run_prints_a_table_and_goes_on(suite, tmp_path, capsys):
     assert (tmp_path / "run" / EPISODES_FILE).read_text() == before
 
 
+def test_a_run_takes_over_episodes_of_an_earlier_result(suite, tmp_path, capsys):
+    words = ["--out", str(tmp_path / "earlier.json"), "--only", "mlrl/story-v1"]
+    assert bench(suite, "random", tmp_path / "one", *words) == 0
+    capsys.readouterr()
+    words = ["--reuse", str(tmp_path / "earlier.json"), "--json"]
+    assert bench(suite, "random", tmp_path / "two", *words) == 0
+    printed = capsys.readouterr()
+    reused = json.loads((tmp_path / "earlier.json").read_text())["overall"]["episodes"]
+    assert f"{reused} episodes" in printed.err
+    result = json.loads(printed.out)
+    assert result["complete"]
+    assert result["overall"]["episodes"] == 12
+    assert bench(suite, "reference", tmp_path / "three", *words) == 2
+    assert "is of another actor" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
