@@ -30,7 +30,7 @@ TEAMS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], int]] = {
     "story": ({}, PAIRS, 4),
     "tldr": ({"assignment": True}, PAIRS, 4),
     "arxiv": ({"assignment": True}, PAIRS, 4),
-    "debate": ({"vocabulary": "topic"}, DEBATES, 4),
+    "debate": ({"vocabulary": "topic"}, DEBATES, 2),
 }
 """Options of the environment, options of the learner, and tasks of an update."""
 # A processor without bfloat16 instructions computes float32 twice as fast.

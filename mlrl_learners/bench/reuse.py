@@ -1,7 +1,8 @@
 """Episodes of an earlier result in the folder of a run, so that only the others are played.
 
 A new version of a suite shares most entries with the one before. Episodes are taken over if the
-actor, the entry, its data and the way of decoding are the same; they are scored again.
+actor, the entry, its data and the way of decoding are the same; they are scored again. How a model
+is computed (`compute`: device, precision) is not compared.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +24,7 @@ from mlrl_learners.runs.stored import Record
 __all__ = ["reuse_episodes"]
 
 ACTOR = ("way", "base", "options", "weights")
+COMPUTE = "compute"  # group of options that a result may differ in
 ENTRY = ("env", "split", "options", "budget")
 
 
@@ -53,10 +55,10 @@ def reuse_episodes(
     """
     result = read_result(path)
     for name in ACTOR:
-        if result["actor"].get(name) != actor.get(name):
+        theirs, ours = (_compared(each.get(name)) for each in (result["actor"], actor))
+        if theirs != ours:
             raise ConfigError(
-                f"{str(path)!r} is of another actor: its {name} is {result['actor'].get(name)!r}, "
-                f"not {actor.get(name)!r}"
+                f"{str(path)!r} is of another actor: its {name} is {theirs!r}, not {ours!r}"
             )
     if result["settings"]["explore"] != settings.explore:
         decoding = "greedy decoding" if settings.explore else "sampling"
@@ -81,6 +83,13 @@ def reuse_episodes(
         finally:
             env.close()
     return added
+
+
+def _compared(value: Any) -> Any:  # noqa: ANN401 - a JSON value of an actor's description
+    """Return a value without options of `COMPUTE`."""
+    if isinstance(value, Mapping):
+        return {name: each for name, each in value.items() if name != COMPUTE}
+    return value
 
 
 def _is_same(entry: Entry, result: Mapping[str, Any], hashes: Mapping[str, str]) -> bool:

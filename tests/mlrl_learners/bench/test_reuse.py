@@ -60,6 +60,18 @@ def test_an_entry_that_changed_is_played(make_suite, make_source, earlier, tmp_p
     assert source.made == 1
 
 
+def test_a_result_of_another_precision_is_of_the_same_actor(
+    make_suite, make_source, earlier, tmp_path
+):
+    result = json.loads(earlier.read_text())
+    result["actor"]["options"] = {"compute": {"dtype": "bfloat16"}}
+    earlier.write_text(json.dumps(result))
+    actor = {**make_source().describe(), "options": {}}
+    suite = make_suite(**POSTS, seeds=(0,))
+    with SuiteFolder(tmp_path / "run") as held:
+        assert reuse_episodes(earlier, suite, make_source(), actor, held, SETTINGS) == 4
+
+
 def test_a_result_of_another_actor_or_decoding_is_refused(
     make_suite, make_source, earlier, tmp_path
 ):
