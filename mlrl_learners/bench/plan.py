@@ -50,12 +50,14 @@ class Unit:
         entry: Name of the entry.
         suite_seed: Seed of the suite.
         job: Task and seed of the episode.
+        scorer: Fingerprint of the scorer; empty for environments of others.
     """
 
     key: str
     entry: str
     suite_seed: int
     job: Job
+    scorer: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,7 @@ def _units(
             entry.name,
             seed,
             job,
+            str(common["scorer"]),
         )
         for job in jobs
     ]

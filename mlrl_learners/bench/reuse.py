@@ -64,25 +64,9 @@ def reuse_episodes(
         decoding = "greedy decoding" if settings.explore else "sampling"
         raise ConfigError(f"{str(path)!r} is of {decoding}, this run is not")
     stored = read_transcripts(path, result)
+    planned = {each.name: _units(suite, each, result, source, settings) for each in suite.entries}
     folder.open()
-    added = 0
-    for entry in suite.entries:
-        env = entry.make_env()
-        try:
-            if _is_same(entry, result, mlrl_envs.fingerprint(env)):
-                plan = plan_entry(
-                    suite,
-                    entry,
-                    env,
-                    source,
-                    explore=settings.explore,
-                    batch_size=settings.batch_size,
-                )
-                missing = folder.missing([unit for batch in plan for unit in batch.units])
-                added += _add(entry, env, missing, stored, folder)
-        finally:
-            env.close()
-    return added
+    return sum(_add(each, planned[each.name], stored, folder) for each in suite.entries)
 
 
 def _compared(value: Any) -> Any:  # noqa: ANN401 - a JSON value of an actor's description
@@ -92,36 +76,48 @@ def _compared(value: Any) -> Any:  # noqa: ANN401 - a JSON value of an actor's d
     return value
 
 
-def _is_same(entry: Entry, result: Mapping[str, Any], hashes: Mapping[str, str]) -> bool:
+def _units(
+    suite: Suite,
+    entry: Entry,
+    result: Mapping[str, Any],
+    source: ActorSource,
+    settings: RunSettings,
+) -> list[Unit]:
+    """Return the episodes of an entry; none if the result lacks it."""
+    env = entry.make_env()
+    try:
+        if not _is_same(entry, result, mlrl_envs.fingerprint(env).get("data", "")):
+            return []
+        size, explore = settings.batch_size, settings.explore
+        plan = plan_entry(suite, entry, env, source, explore=explore, batch_size=size)
+        return [unit for batch in plan for unit in batch.units]
+    finally:
+        env.close()
+
+
+def _is_same(entry: Entry, result: Mapping[str, Any], data: str) -> bool:
     """Return whether a result has this entry, with the same data."""
     ours = asdict(entry)
     for theirs in result["entries"]:
         if theirs["name"] == entry.name:
             same = all(theirs[name] == ours[name] for name in ENTRY)
-            return same and theirs["data"] == hashes.get("data")
+            return same and bool(theirs["data"] == data)
     return False
 
 
-def _add(
-    entry: Entry,
-    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    units: Sequence[Unit],
-    stored: Sequence[Record],
-    folder: SuiteFolder,
-) -> int:
-    """Score the stored episodes of units again, and add them to the folder."""
+def _add(entry: Entry, units: Sequence[Unit], stored: Sequence[Record], folder: SuiteFolder) -> int:
+    """Score the stored episodes of units again, and add them to the folder; return their number."""
     known = {
         (record["suite_seed"], record["task_index"], record["seed"]): record
         for record in stored
         if entry_of(record) == entry.name
     }
-    found = [(unit, known[_place(unit)]) for unit in units if _place(unit) in known]
-    scored, _ = rescore(entry.env, entry.env_options, [record for _, record in found])
-    scorer = mlrl_envs.fingerprint(env).get("scorer", "")
+    missing = [unit for unit in folder.missing(units) if _place(unit) in known]
+    scored, _ = rescore(entry.env, entry.env_options, [known[_place(unit)] for unit in missing])
     origin = {"env_id": entry.env, "env_options": entry.env_options}
-    for (unit, _), record in zip(found, scored, strict=True):
-        folder.keep({**record, "key": unit.key, "source": origin, "scorer": scorer})
-    return len(found)
+    for unit, record in zip(missing, scored, strict=True):
+        folder.keep({**record, "key": unit.key, "source": origin, "scorer": unit.scorer})
+    return len(missing)
 
 
 def _place(unit: Unit) -> tuple[int, object, int]:

@@ -197,10 +197,9 @@ def _play_batch(
             jobs = [unit.job for unit in units]
             outcomes = play_jobs(env, entry.env, actor, jobs, explore=settings.explore)
         seconds = round((time.perf_counter() - started) / len(units), 4)
-        scorer = mlrl_envs.fingerprint(env).get("scorer", "")
         origin = {"env_id": entry.env, "env_options": entry.env_options}
         for unit, outcome in zip(units, outcomes, strict=True):
-            stored.add(unit, outcome, source=origin, scorer=scorer, seconds=seconds)
+            stored.add(unit, outcome, source=origin, scorer=unit.scorer, seconds=seconds)
 
 
 def _played(
