@@ -3,7 +3,7 @@
     MLRL_DATA_DIR=DATA python -m benchmarks.reward_cards [ENV ...] [--modes grounded,paper]
         [--budget N] [--tasks N] [--scorer JSON] [--resume]
     python -m benchmarks.reward_cards --cards-only
-    python -m benchmarks.reward_cards [ENV ...] --confirm
+    python -m benchmarks.reward_cards [ENV ...] --confirm [--before CHECKOUT]
     python -m benchmarks.reward_cards --check
 
 An audit is one file in `benchmarks/audits`. `--resume` leaves out the audits that exist with the
@@ -18,6 +18,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from benchmarks.reward_cards.confirm import confirm
 from benchmarks.reward_cards.measure import (
@@ -48,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if env_id not in PLANS:
             raise unknown_name("environment", env_id, PLANS)
     if arguments.confirm:
-        return _confirm(arguments.env or JUDGED)
+        return _confirm(arguments.env or JUDGED, arguments.before)
     if not arguments.cards_only:
         _measure_all(arguments.env or list(PLANS), arguments)
     write_pages()
@@ -65,8 +66,8 @@ def _measure_all(asked: Sequence[str], arguments: argparse.Namespace) -> None:
             _measure_game(env_id, arguments)
 
 
-def _confirm(env_ids: Sequence[str]) -> int:
-    reasons = {env_id: confirm(env_id) for env_id in env_ids}
+def _confirm(env_ids: Sequence[str], before: Path | None) -> int:
+    reasons = {env_id: confirm(env_id, before) for env_id in env_ids}
     for env_id, reason in reasons.items():
         print(f"{env_id} judged: {'confirmed' if reason is None else f'measure again, {reason}'}")
     write_pages()
@@ -126,6 +127,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--resume", action="store_true", help="keep current audits")
     parser.add_argument("--cards-only", action="store_true", help="write the pages only")
     parser.add_argument("--confirm", action="store_true", help="renew unchanged judged audits")
+    parser.add_argument(
+        "--before", type=Path, metavar="CHECKOUT", help="compare with the code there, run here"
+    )
     parser.add_argument("--check", action="store_true", help=f"compare {AUDITS.name} and pages")
     return parser
 

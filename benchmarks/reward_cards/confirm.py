@@ -1,14 +1,22 @@
 """Confirmation of stored audits after a change that should not change their rewards.
 
-    python -m benchmarks.reward_cards mlrl/tldr-v1 mlrl/arxiv-v1 --confirm
+    python -m benchmarks.reward_cards mlrl/tldr-v1 mlrl/arxiv-v1 --confirm [--before ../old]
 
 A judged audit takes up to an hour. If the honest answers and people's texts still earn what they
 earned, and the audit of the same environment in `grounded`, whose rules are the same without the
 scorer, has been measured again, then the attacks are not played again. The card says so.
+
+On another processor a scorer in bfloat16 rounds differently, and a reward near a threshold differs.
+With `--before`, a checkout of the code before the change scores the answers on this machine, in
+place of the stored rewards.
 """
 
 import json
-from collections.abc import Sequence
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import mlrl_envs
@@ -17,17 +25,31 @@ from benchmarks.reward_cards.measure import SEED, audit_path, rounded, stale_lin
 
 __all__ = ["confirm", "differences"]
 
-TOLERANCE = 2e-3  # a scorer in bfloat16 rounds differently on another processor
+TOLERANCE = 2e-3
+_EARNED = """
+import json, sys
+from pathlib import Path
+import mlrl_envs
+from benchmarks.reward_cards import corpora
+if any(not Path(each.__file__).is_relative_to(Path.cwd()) for each in (mlrl_envs, corpora)):
+    sys.exit(f"{Path.cwd()} is no checkout: it lacks mlrl_envs or benchmarks")
+env_id, options, seed = json.loads(sys.argv[1])
+honest = corpora.earned(env_id, options, corpora.honest_lines(env_id), seed)
+print(json.dumps([honest, corpora.people_shares(env_id, options, seed)]))
+"""
 
 
-def confirm(env_id: str) -> str | None:
+def confirm(env_id: str, before: Path | None = None) -> str | None:
     """Renew the fingerprint of a judged audit; return the reason if it must be measured again.
 
     Args:
         env_id: An id in `PLANS` with an audit of `judged`.
+        before: A checkout of the code before the change, whose rewards are compared; None for
+            those of the audit.
 
     Raises:
         InfraError: If the scorer cannot be loaded.
+        RuntimeError: If the other checkout cannot score the answers.
     """
     if line := stale_line(audit_path(env_id, "grounded")):
         return f"its rules without the scorer are not audited: {line}"
@@ -37,21 +59,34 @@ def confirm(env_id: str) -> str | None:
     rules = mlrl_envs.fingerprint(env)
     env.close()
     options, lines = found["options"], corpora.honest_lines(env_id)
-    pairs = (
-        ("honest answers", found["audit"]["honest"], corpora.earned(env_id, options, lines, SEED)),
-        (
-            "people's texts",
-            found["groups"]["people"],
-            corpora.people_shares(env_id, options, SEED),
-        ),
+    stored = (found["audit"]["honest"], found["groups"]["people"])
+    earlier = stored if before is None else _earned_by(before, env_id, options)
+    now = (
+        corpora.earned(env_id, options, lines, SEED),
+        corpora.people_shares(env_id, options, SEED),
     )
-    for name, before, now in pairs:
-        if reason := differences(name, before, rounded(now)):
+    for name, one, other in zip(("honest answers", "people's texts"), earlier, now, strict=True):
+        if reason := differences(name, one, rounded(other)):
             return reason
     found["measured_with"] = found.get("measured_with", found["fingerprint"]["scorer"])
     found["fingerprint"] = rules
     write_audit(path, found)
     return None
+
+
+def _earned_by(
+    checkout: Path, env_id: str, options: Mapping[str, Any]
+) -> tuple[Sequence[float], Sequence[float]]:
+    """Return what the honest answers and people's texts of another checkout earn there."""
+    command = [sys.executable, "-c", _EARNED, json.dumps([env_id, options, SEED])]
+    variables = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
+    done = subprocess.run(
+        command, cwd=checkout, env=variables, stdout=subprocess.PIPE, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"the code in {str(checkout)!r} cannot score the answers, see above")
+    honest, people = json.loads(done.stdout.splitlines()[-1])
+    return rounded(honest), rounded(people)
 
 
 def differences(name: str, before: Sequence[float], now: Sequence[float]) -> str | None:

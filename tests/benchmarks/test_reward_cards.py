@@ -157,6 +157,33 @@ def test_a_judged_audit_is_not_confirmed_if_honest_answers_earn_something_else(
     assert judged.read_text("utf-8") == before
 
 
+def test_rewards_of_another_processor_are_compared_with_the_code_before(
+    judged, capsys, monkeypatch
+):
+    monkeypatch.setattr(confirmation.corpora, "earned", lambda *_: [0.5, 0.75])
+    words = ["mlrl/story-v1", "--confirm", "--before", str(judged.parent)]
+    monkeypatch.setattr(confirmation, "_earned_by", lambda *_: ([0.5, 0.75], []))
+    assert command.main(words) == 0
+    assert json.loads(judged.read_text("utf-8"))["measured_with"] == "of before"
+
+
+def test_a_checkout_scores_with_its_own_code(tmp_path):
+    package = tmp_path / "benchmarks" / "reward_cards"
+    package.mkdir(parents=True)
+    (tmp_path / "mlrl_envs").mkdir()
+    for folder in (tmp_path / "mlrl_envs", package.parent, package):
+        (folder / "__init__.py").touch()
+    (package / "corpora.py").write_text(
+        "honest_lines = lambda env_id: [env_id]\n"
+        "earned = lambda env_id, options, lines, seed: [len(options), 0.123456]\n"
+        "people_shares = lambda env_id, options, seed: []\n"
+    )
+    found = confirmation._earned_by(tmp_path, "mlrl/story-v1", {"split": "train"})
+    assert found == ([1, 0.1235], [])
+    with pytest.raises(RuntimeError, match="cannot score"):
+        confirmation._earned_by(tmp_path / "benchmarks", "mlrl/story-v1", {})
+
+
 def test_an_audit_of_a_game_has_one_file_and_is_measured_once(folder, capsys):
     words = ["mlrl/kuhn-v0", "--budget", "12", "--tasks", "4", "--resume"]
     assert command.main(words) == 0
