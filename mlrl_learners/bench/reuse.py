@@ -18,7 +18,7 @@ from mlrl_learners.bench.suite import Entry, Suite
 from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.runs.labels import entry_of
+from mlrl_learners.runs.labels import entry_of, place_of
 from mlrl_learners.runs.stored import Record
 
 __all__ = ["reuse_episodes"]
@@ -107,11 +107,7 @@ def _is_same(entry: Entry, result: Mapping[str, Any], data: str) -> bool:
 
 def _add(entry: Entry, units: Sequence[Unit], stored: Sequence[Record], folder: SuiteFolder) -> int:
     """Score the stored episodes of units again, and add them to the folder; return their number."""
-    known = {
-        (record["suite_seed"], record["task_index"], record["seed"]): record
-        for record in stored
-        if entry_of(record) == entry.name
-    }
+    known = {place_of(each): each for each in stored if entry_of(each) == entry.name}
     missing = [unit for unit in folder.missing(units) if _place(unit) in known]
     scored, _ = rescore(entry.env, entry.env_options, [known[_place(unit)] for unit in missing])
     origin = {"env_id": entry.env, "env_options": entry.env_options}
@@ -120,5 +116,5 @@ def _add(entry: Entry, units: Sequence[Unit], stored: Sequence[Record], folder: 
     return len(missing)
 
 
-def _place(unit: Unit) -> tuple[int, object, int]:
+def _place(unit: Unit) -> tuple[object, object, object]:
     return unit.suite_seed, unit.job.options.get("task_index"), unit.job.seed

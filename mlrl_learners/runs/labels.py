@@ -22,6 +22,7 @@ __all__ = [
     "missing_labels",
     "name_of",
     "origin_of",
+    "place_of",
     "published_record",
     "rescored_record",
     "suite_labels",
@@ -67,6 +68,11 @@ def key_of(record: Record) -> str:
 def entry_of(record: Record) -> str:
     """Return the entry of a suite that an episode belongs to."""
     return str(record["entry"])
+
+
+def place_of(record: Record) -> tuple[object, object, object]:
+    """Return the seed of the suite, the index of the task and the seed of an episode of a suite."""
+    return record["suite_seed"], record["task_index"], record["seed"]
 
 
 def missing_labels(record: Record) -> list[str]:

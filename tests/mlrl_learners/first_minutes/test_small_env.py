@@ -95,4 +95,7 @@ def test_validate_takes_the_split_in_either_spelling(type_in, type_json):
     for option in ("--split", "--env.split"):
         assert type_json(f"validate mlrl/story-v1 {option} eval")["options"]["split"] == "eval"
         status, _, err = type_in(f"validate mlrl/story-v1 {option} x")
-        assert (status, err) == (2, "mlrl: unknown split 'x'; known: all, eval, sample, train\n")
+        assert (status, err) == (
+            2,
+            "mlrl: unknown split 'x'; known: all, eval, sample, test, train\n",
+        )
