@@ -2,13 +2,14 @@
 
     python -m benchmarks.suite_teams [--envs story tldr arxiv debate] [--seeds 0]
         [--runs runs/suite-teams]
-    mlrl bench run --suite writing --actor 'runs/suite-teams/{env}-{seed}' --name 'trained: magrpo'
+    mlrl bench run --suite writing --actor 'runs/suite-teams/{env}-0' --name 'trained: magrpo'
 
 Two copies of SmolLM2-135M-Instruct learn by `magrpo` on the train split of each environment, with
 the token budget of the suite and the same number of updates. TLDR and arXiv are learnt with
-`assignment`, and debates with `vocabulary="topic"`, because policies exploit the rewards without
-them; the suite scores without them. Interrupted runs are resumed. A run takes half an hour
-(stories) to an hour on one core.
+`assignment`, because policies write about their assignment without it, and debates with
+`vocabulary="topic"`, because most arguments earn nothing without it; the suite scores without these
+options. Interrupted runs are resumed. A run takes half an hour (stories) to an hour on one core.
+With fewer environments, play those with `--only`.
 """
 
 import argparse
@@ -33,7 +34,7 @@ TEAMS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], int]] = {
     "debate": ({"vocabulary": "topic"}, DEBATES, 2),
 }
 """Options of the environment, options of the learner, and tasks of an update."""
-# A processor without bfloat16 instructions computes float32 twice as fast.
+# A processor without bfloat16 instructions computes float32 faster than bfloat16.
 PRECISION = {"compute": {"precision": "float32"}}
 
 

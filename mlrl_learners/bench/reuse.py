@@ -43,7 +43,7 @@ def reuse_episodes(
         suite: The suite that is to be played.
         source: Makes the actor.
         actor: Description of the actor, see `results.write_result`.
-        folder: The folder; it is opened.
+        folder: Folder of the run, which this function opens.
         settings: Settings of the run.
 
     Returns:
@@ -62,7 +62,7 @@ def reuse_episodes(
             )
     if result["settings"]["explore"] != settings.explore:
         decoding = "greedy decoding" if settings.explore else "sampling"
-        raise ConfigError(f"{str(path)!r} is of {decoding}, this run is not")
+        raise ConfigError(f"{str(path)!r} was decoded by {decoding}, this run is not")
     stored = read_transcripts(path, result)
     planned = {each.name: _units(suite, each, result, source, settings) for each in suite.entries}
     folder.open()
