@@ -1,20 +1,24 @@
 """Teams of the leaderboard: one for each environment of the suite `writing`.
 
-    python -m benchmarks.suite_teams [--envs story tldr arxiv debate] [--seeds 0]
-        [--runs runs/suite-teams]
-    mlrl bench run --suite writing --actor 'runs/suite-teams/{env}-0' --name 'trained: magrpo'
+    python -m benchmarks.suite_teams [--envs story tldr arxiv debate] [--methods magrpo sft ippo]
+        [--seeds 0] [--runs runs/suite-teams]
+    mlrl bench run --suite writing --actor 'runs/suite-teams/{env}-magrpo-{seed}'
+        --name 'trained: magrpo'
 
-Two copies of SmolLM2-135M-Instruct learn by `magrpo` on the train split of each environment, with
-the token budget of the suite and the same number of updates. TLDR and arXiv are learnt with
-`assignment`, because policies write about their assignment without it, and debates with
-`vocabulary="topic"`, because most arguments earn nothing without it; the suite scores without these
-options. Interrupted runs are resumed. A run takes half an hour (stories) to an hour on one core.
-With fewer environments, play those with `--only`.
+Two copies of SmolLM2-135M-Instruct learn on the train split of each environment, with the token
+budget of the suite and the same number of updates. In an update, all methods sample as many
+answers: `magrpo` and `sft` several of a task, `ippo` one of each of more tasks. `sft` imitates the
+answers that earned most. TLDR and arXiv are learnt with `assignment`, because policies write about
+their assignment without it, and debates with `vocabulary="topic"`, because most arguments earn
+nothing without it; the suite scores without these options. Interrupted runs are resumed. A run of
+`magrpo` takes half an hour (stories) to an hour on one core. With fewer environments, play those
+with `--only`.
 """
 
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +28,37 @@ from mlrl_learners.bench.suite import load_suite
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 
-__all__ = ["TEAMS", "main", "run_config"]
+__all__ = ["METHODS", "TEAMS", "Team", "main", "run_config"]
 
 SUITE, ITERATIONS = "writing", 10
-TEAMS: Mapping[str, tuple[Mapping[str, Any], Mapping[str, Any], int]] = {
-    "story": ({}, PAIRS, 4),
-    "tldr": ({"assignment": True}, PAIRS, 4),
-    "arxiv": ({"assignment": True}, PAIRS, 4),
-    "debate": ({"vocabulary": "topic"}, DEBATES, 2),
+METHODS = ("magrpo", "sft", "ippo")
+
+
+@dataclass(frozen=True)
+class Team:
+    """What a team learns.
+
+    Attributes:
+        env: Options of the environment besides those of the suite.
+        groups: Options of `magrpo`: which answers are compared.
+        tasks: Tasks of an update of `magrpo` and `sft`.
+        answers: Answers of each agent to a task in such an update.
+        good: Lowest return that `sft` imitates; untrained, a fifth of the texts earn it.
+    """
+
+    env: Mapping[str, Any]
+    groups: Mapping[str, Any]
+    tasks: int
+    answers: int
+    good: float
+
+
+TEAMS: Mapping[str, Team] = {
+    "story": Team({}, PAIRS, 4, 6, good=0.35),
+    "tldr": Team({"assignment": True}, PAIRS, 4, 6, good=0.3),
+    "arxiv": Team({"assignment": True}, PAIRS, 4, 6, good=0.14),
+    "debate": Team({"vocabulary": "topic"}, DEBATES, 2, 8, good=0.5),
 }
-"""Options of the environment, options of the learner, and tasks of an update."""
 # A processor without bfloat16 instructions computes float32 faster than bfloat16.
 PRECISION = {"compute": {"precision": "float32"}}
 
@@ -42,39 +67,52 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Train the missing runs, and return whether all are finished."""
     parser = argparse.ArgumentParser(description="Train the teams of the suite `writing`.")
     parser.add_argument("--envs", nargs="+", choices=list(TEAMS), default=list(TEAMS))
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=["magrpo"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--runs", type=Path, default=Path("runs/suite-teams"))
     arguments = parser.parse_args(argv)
     runs = [
-        (run_config(name, seed), arguments.runs / f"{name}-{seed}")
+        (run_config(name, seed, method), arguments.runs / f"{name}-{method}-{seed}")
         for seed in arguments.seeds
+        for method in arguments.methods
         for name in arguments.envs
     ]
     return 0 if finish_all(runs) else 130
 
 
-def run_config(name: str, seed: int) -> RunConfig:
+def run_config(name: str, seed: int, method: str = "magrpo") -> RunConfig:
     """Return the configuration of a run.
 
     Args:
         name: A name of `TEAMS`.
         seed: Seed of the task order and of all sampling.
+        method: A name of `METHODS`.
     """
-    options, method, tasks = TEAMS[name]
+    team = TEAMS[name]
     entry = next(each for each in load_suite(SUITE).entries if f"/{name}-" in each.env)
     budget = {"sampling": {"max_new_tokens": entry.budget.tokens}}
-    learner = merge_options(OPTIONS, method, budget, PRECISION)
-    env = {"split": "train", "max_turns": entry.budget.turns, **entry.options, **options}
+    learner = merge_options(_method_options(team, method), budget, PRECISION)
+    env = {"split": "train", "max_turns": entry.budget.turns, **entry.options, **team.env}
     train = TrainConfig(
         iterations=ITERATIONS,
-        tasks_per_iteration=tasks,
+        tasks_per_iteration=team.tasks * (team.answers if method == "ippo" else 1),
         seed=seed,
         checkpoint_every=5,
         keep_checkpoints=1,
     )
-    return RunConfig(
-        EnvConfig(entry.env, env), LearnerConfig("magrpo", MODEL, learner), train=train
-    )
+    return RunConfig(EnvConfig(entry.env, env), LearnerConfig(method, MODEL, learner), train=train)
+
+
+def _method_options(team: Team, method: str) -> dict[str, Any]:
+    if method == "magrpo":
+        return merge_options(OPTIONS, team.groups)
+    shared = {name: OPTIONS[name] for name in ("sampling", "optimizer")}
+    if method == "sft":
+        imitated = {"filter_reward": team.good}
+        return merge_options(shared, {"group": {"size": team.answers}, "examples": imitated})
+    # One step per update, as with the other methods; a value head, because separate critics would
+    # double the memory.
+    return merge_options(shared, {"critic": {"kind": "value_head"}, "optimizer": {"epochs": 1}})
 
 
 if __name__ == "__main__":

@@ -4,27 +4,44 @@ import pytest
 
 import mlrl_envs
 from benchmarks import suite_teams
-from benchmarks.suite_teams import SUITE, TEAMS, run_config
+from benchmarks.suite_teams import METHODS, SUITE, TEAMS, run_config
+from mlrl_learners.algorithms.learner_configs import default_config
 from mlrl_learners.bench.suite import load_suite
+from mlrl_learners.config.groups import build_config
 from tests.benchmarks.finished_runs import write_finished_run
 
 ENTRIES = dict(zip(TEAMS, load_suite(SUITE).entries, strict=True))
 
 
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("name", TEAMS)
-def test_a_team_learns_on_train_tasks_with_the_budget_of_the_suite(name):
-    config, entry = run_config(name, 2), ENTRIES[name]
+def test_a_team_learns_on_train_tasks_with_the_budget_of_the_suite(name, method):
+    config, entry = run_config(name, 2, method), ENTRIES[name]
     assert (config.env.id, config.train.seed) == (entry.env, 2)
     assert config.env.options["split"] == "train"
     assert config.env.options["max_turns"] == entry.budget.turns
     assert config.learner.options["sampling"]["max_new_tokens"] == entry.budget.tokens
     mlrl_envs.make(config.env.id, **{**config.env.options, "split": "sample"}).close()
+    build_config(type(default_config(method)), config.learner.options)
 
 
-def test_finished_teams_are_not_trained_again(tmp_path):
+@pytest.mark.parametrize("name", TEAMS)
+def test_all_methods_sample_as_many_answers_in_an_update(name):
+    counts = set()
+    for method in METHODS:
+        config = run_config(name, 0, method)
+        group = config.learner.options.get("group", {})
+        counts.add(
+            config.train.tasks_per_iteration * group.get("size", 1) * group.get("rollouts", 1)
+        )
+    assert len(counts) == 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_finished_teams_are_not_trained_again(method, tmp_path):
     for name in TEAMS:
-        config = run_config(name, 0)
-        last = config.train.iterations
-        write_finished_run(tmp_path / f"{name}-0", config, [0.1] * last, {})
-        (tmp_path / f"{name}-0" / "checkpoints" / f"step_{last}").mkdir(parents=True)
-    assert suite_teams.main(["--runs", str(tmp_path)]) == 0
+        config = run_config(name, 0, method)
+        last, folder = config.train.iterations, tmp_path / f"{name}-{method}-0"
+        write_finished_run(folder, config, [0.1] * last, {})
+        (folder / "checkpoints" / f"step_{last}").mkdir(parents=True)
+    assert suite_teams.main(["--runs", str(tmp_path), "--methods", method]) == 0
