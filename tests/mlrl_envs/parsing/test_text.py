@@ -1,6 +1,5 @@
 import ast
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -23,11 +22,10 @@ def test_every_text_is_survived(text):
     parsing.printable(text).encode()
 
 
+@pytest.mark.timeout(60)
 @pytest.mark.parametrize("text", JUNK_TEXTS, ids=range(len(JUNK_TEXTS)))
 def test_junk_is_survived_in_reasonable_time(text):
-    start = time.perf_counter()
     parsing.extract_code(text, "f")
-    assert time.perf_counter() - start < 2.0
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 import mlrl_envs
@@ -110,6 +112,16 @@ def test_the_suite_of_games_has_every_game_and_keeps_its_turn_limit():
 @pytest.mark.parametrize("name", sorted({*suite_files()} - {"smoke"}))
 def test_ours_have_fifty_tasks_an_entry_or_a_whole_split(name):
     assert all(entry.tasks is None or entry.tasks >= 50 for entry in load_suite(name).entries)
+
+
+@pytest.mark.skipif("MLRL_DATA_DIR" not in os.environ, reason="MLRL_DATA_DIR is not set")
+@pytest.mark.parametrize("name", sorted({*suite_files()} - {"smoke"}))
+def test_ours_play_no_task_of_the_split_that_is_trained_on_by_default(name):
+    for entry in load_suite(name).entries:
+        played = entry.make_env().family.tasks
+        trained = mlrl_envs.make(entry.env, **{**entry.env_options, "split": "train"}).family.tasks
+        ours = {repr(played[index]) for index in range(min(len(played), entry.tasks or 1000))}
+        assert ours.isdisjoint(repr(trained[index]) for index in range(len(trained))), entry.name
 
 
 @pytest.mark.parametrize("name", sorted(suite_files()))
