@@ -4,7 +4,7 @@
 #                             run again, it continues where it stopped
 #   make test                 set up, lint, type-check, run the tests, build the docs
 #   make test-slow            kill processes, train on toys, drive pages: half an hour on two cores
-#   make test-long            every combination of which the others try a part: before a release
+#   make test-long            minutes each, every combination, more examples: before a release
 #   make lint | docs | perf   parts of it; perf measures us against peers
 #   make clean                remove what the above made, runs apart
 #
@@ -61,6 +61,7 @@ test-slow: setup
 
 test-long: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m long $(ALL_CORES)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m hypothesis --hypothesis-profile thorough $(ALL_CORES)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-settings.register_profile("mlrl", deadline=None)  # a busy machine is no failure
+# A busy machine is no failure. Every run draws other examples; `--hypothesis-profile thorough` tries
+# more of them at once.
+settings.register_profile("mlrl", deadline=None, max_examples=30)
+settings.register_profile("thorough", deadline=None, max_examples=300)
 settings.load_profile("mlrl")
 
 

@@ -9,7 +9,7 @@ from benchmarks.trainer_load import main, measure
 
 
 @pytest.mark.ray
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_time_of_the_iterations_after_the_first_is_measured(tmp_path):
     new_process = multiprocessing.get_context("spawn")  # Ray reads its token once in a process
     with ProcessPoolExecutor(1, new_process) as pool:

@@ -42,6 +42,8 @@ PEERS = {
     "ippo_step": "comlrl",
     "story_curve": "comlrl",
 } | {"grpo_step": "trl"}
+LONG = ("memory", "story_curve")
+"""Of `SLOW`, those that start several processes with a peer."""
 PICTURES = ("scaling", "timeline", "story_curve", "network")
 
 
@@ -62,8 +64,13 @@ def test_a_quick_figure_runs(name, capsys, tmp_path):
     run(name, QUICK[name], capsys, tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name in LONG else pytest.mark.slow)
+        for name in SLOW
+    ],
+)
 def test_a_figure_of_whole_steps_runs(name, capsys, tmp_path, monkeypatch):
     if name in PEERS:
         pytest.importorskip(PEERS[name], reason="the peer is not installed")

@@ -20,6 +20,7 @@ OPTIONS = {
 }
 METHODS = {spec.name: OPTIONS.get(spec.name, {}) for spec in BUILT_IN}
 NOISY = {"marlhf", "sft", "ipo"}  # of three seeds with a gain each the interval contains 0
+LONG = {"marlhf"}  # trains a reward model in every update
 SINGLE = [spec.name for spec in BUILT_IN if spec.max_agents == 1]
 VARIANTS = [
     ("ippo", {"critic": {"kind": "value_head"}}),
@@ -54,14 +55,19 @@ def test_every_built_in_learner_is_tested_here():
     assert sorted(METHODS) == sorted(ours)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.long if name in LONG else pytest.mark.slow)
+        for name in METHODS
+    ],
+)
 def test_learning_raises_the_reward_over_three_seeds_or_more(name, toy):
     low, _ = interval_of_gains(name, METHODS[name], toy)
     assert low > 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "options"), VARIANTS)
 def test_so_do_its_variants(name, options, toy):
     low, _ = interval_of_gains(name, options, toy)
