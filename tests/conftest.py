@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# A busy machine is no failure. Every run draws other examples; `--hypothesis-profile thorough` tries
-# more of them at once.
+# A busy machine is no failure. Every run draws other examples; `--hypothesis-profile thorough`
+# tries more of them at once.
 settings.register_profile("mlrl", deadline=None, max_examples=30)
 settings.register_profile("thorough", deadline=None, max_examples=300)
 settings.load_profile("mlrl")
