@@ -35,7 +35,8 @@ class BoundedProtocol(H11Protocol):
         self.since = self.loop.time()
         self._timer = self.loop.call_later(REQUEST_SECONDS, self._check_time)
         peers = [each for each in self.connections if isinstance(each, BoundedProtocol)]
-        waiting = [each for each in peers if each.is_waiting]
+        # Aborted connections stay among the peers until the event loop goes on.
+        waiting = [each for each in peers if each.is_waiting and not each.transport.is_closing()]
         if len(waiting) > MOST_WAITING:
             min(waiting, key=lambda each: each.since).transport.abort()
 
