@@ -116,7 +116,7 @@ def test_sample_has_every_topic_and_level_and_ignores_the_seed():
         ({"num_tasks": 0}, InvalidArgumentError, "num_tasks"),
         ({"data_path": "rows.jsonl"}, InvalidArgumentError, "mlrl/mbpp-v1"),
         (
-            {"topics": ["text"], "levels": [1], "num_tasks": 5000},
+            {"topics": ["text"], "levels": [1], "num_tasks": 300},
             InvalidDataError,
             "smaller num_tasks",
         ),

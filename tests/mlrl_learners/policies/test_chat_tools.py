@@ -173,6 +173,7 @@ def test_a_team_is_trained_on_prompts_whose_template_has_the_tools(name, tmp_pat
         env_id=TOOLS,
         env_options=options,
         learner=learner,
+        tasks_per_iteration=1,
         iterations=1,
         run_dir=tmp_path,
         progress=False,
