@@ -13,7 +13,7 @@ pytest.importorskip("jsonschema")
 
 from mlrl_learners.runs.files import EPISODES_FILE
 
-KILLS = 20
+KILLS = 10
 
 MANY = """
 name: many
@@ -28,7 +28,7 @@ entries:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_twenty_kills_lose_nothing_and_double_nothing(tmp_path):
+def test_kills_lose_nothing_and_double_nothing(tmp_path):
     """Kill a run at random instants and compare with one that nothing disturbed."""
     suite = tmp_path / "many.yaml"
     suite.write_text(MANY)

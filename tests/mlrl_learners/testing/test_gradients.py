@@ -95,10 +95,14 @@ def test_a_turn_weighs_what_it_pays(name, branching, joint_mode, rollouts):
     ("name", "branching", "rollouts"),
     [
         *(
-            pytest.param(name, branching, rollouts, marks=pytest.mark.slow)
+            pytest.param(name, branching, rollouts, marks=mark)
             for name in [*SCALES, "iac", "maac"]
-            for branching, rollouts in (("tree", 1500), ("chain", 2500))
+            for branching, rollouts, mark in (
+                ("tree", 1500, pytest.mark.long),
+                ("chain", 2500, pytest.mark.slow),
+            )
         ),
+        pytest.param("magrpo", "tree", 1500, marks=pytest.mark.slow),
         ("magrpo", "chain", 1000),
         ("mappo", "chain", 1000),
     ],
