@@ -106,7 +106,7 @@ def _build_landing(source):
 @pytest.fixture(scope="session")
 def files(runs, tmp_path_factory):
     """Address of a server of the pages that are files: report, leaderboard, first page."""
-    for package in ("scipy", "jsonschema", "jinja2", "furo"):
+    for package in ("scipy", "jsonschema_rs", "jinja2", "furo"):
         pytest.importorskip(package)
     from mlrl_learners.bench.leaderboard import build, write
     from mlrl_learners.report import write_report

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("scipy")
-pytest.importorskip("jsonschema")
+pytest.importorskip("jsonschema_rs")
 pytest.importorskip("jinja2")
 
 from mlrl_learners.bench.leaderboard import build, write

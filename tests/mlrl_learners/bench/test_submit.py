@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("scipy")
-pytest.importorskip("jsonschema")
+pytest.importorskip("jsonschema_rs")
 
 from mlrl_learners.actors import ReferenceActor
 from mlrl_learners.bench import transcripts

@@ -3,7 +3,7 @@ import json
 import pytest
 
 pytest.importorskip("scipy")
-pytest.importorskip("jsonschema")
+pytest.importorskip("jsonschema_rs")
 
 from mlrl_learners.cli import main
 from mlrl_learners.runs import lock

@@ -5,7 +5,7 @@ import json
 import pytest
 
 pytest.importorskip("scipy")
-pytest.importorskip("jsonschema")
+pytest.importorskip("jsonschema_rs")
 
 from mlrl_learners.cli.bench_actors import NamedActor
 from mlrl_learners.errors import ConfigError, ModelNotFoundError

@@ -9,7 +9,7 @@ import time
 import pytest
 
 pytest.importorskip("scipy")
-pytest.importorskip("jsonschema")
+pytest.importorskip("jsonschema_rs")
 
 from mlrl_learners.runs.files import EPISODES_FILE
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-EXTRAS = ("torch", "transformers", "scipy", "simpleeval", "tqdm", "jsonschema", "argcomplete")
+EXTRAS = ("torch", "transformers", "scipy", "simpleeval", "tqdm", "jsonschema_rs", "argcomplete")
 
 
 @pytest.fixture
