@@ -3,7 +3,7 @@
 #   make demo                 set up, train two agents on a real model, write a report;
 #                             run again, it continues where it stopped
 #   make test                 set up, lint, type-check, run the tests, build the docs
-#   make test-slow            kill processes, train on toys, drive pages: half an hour on two cores
+#   make test-slow            kill processes, train on toys, drive pages: up to an hour on two cores
 #   make test-long            minutes each, every combination, more examples: before a release
 #   make lint | docs | perf   parts of it; perf measures us against peers
 #   make clean                remove what the above made, runs apart

@@ -1,7 +1,7 @@
 """Teams of the leaderboard: one for each environment of the suite `writing`.
 
     python -m benchmarks.suite_teams [--envs story tldr arxiv debate] [--methods magrpo sft ippo]
-        [--seeds 0] [--runs runs/suite-teams]
+        [--seeds 0 1 2] [--runs runs/suite-teams]
     mlrl bench run --suite writing --actor 'runs/suite-teams/{env}-magrpo-{seed}'
         --name 'trained: magrpo'
 
@@ -12,7 +12,7 @@ answers that earned most. TLDR and arXiv are learnt with `assignment`, because p
 their assignment without it, and debates with `vocabulary="topic"`, because most arguments earn
 nothing without it; the suite scores without these options. Interrupted runs are resumed. A run of
 `magrpo` takes half an hour (stories) to an hour on one core. With fewer environments, play those
-with `--only`.
+with `--only`; with fewer seeds than the suite has, write a number in place of `{seed}`.
 """
 
 import argparse
@@ -43,7 +43,8 @@ class Team:
         groups: Options of `magrpo`: which answers are compared.
         tasks: Tasks of an update of `magrpo` and `sft`.
         answers: Answers of each agent to a task in such an update.
-        good: Lowest return that `sft` imitates; untrained, a fifth of the texts earn it.
+        good: Lowest return that `sft` imitates. A fifth of the texts of the untrained model earn
+            it; how many debates do was not measured.
     """
 
     env: Mapping[str, Any]
@@ -68,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Train the teams of the suite `writing`.")
     parser.add_argument("--envs", nargs="+", choices=list(TEAMS), default=list(TEAMS))
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=["magrpo"])
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--runs", type=Path, default=Path("runs/suite-teams"))
     arguments = parser.parse_args(argv)
     runs = [

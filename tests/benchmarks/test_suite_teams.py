@@ -44,4 +44,5 @@ def test_finished_teams_are_not_trained_again(method, tmp_path):
         last, folder = config.train.iterations, tmp_path / f"{name}-{method}-0"
         write_finished_run(folder, config, [0.1] * last, {})
         (folder / "checkpoints" / f"step_{last}").mkdir(parents=True)
-    assert suite_teams.main(["--runs", str(tmp_path), "--methods", method]) == 0
+    words = ["--runs", str(tmp_path), "--methods", method, "--seeds", "0"]
+    assert suite_teams.main(words) == 0
