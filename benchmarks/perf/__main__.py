@@ -7,6 +7,7 @@ Benchmarks that are not run keep their last result.
 """
 
 import argparse
+import datetime as dt
 import json
 import subprocess
 import sys
@@ -88,12 +89,28 @@ def _measure(name: str) -> bool:
     return True
 
 
+def _run_facts() -> dict[str, str]:
+    """Return date and commit of a measurement, with a plus if measured code was changed since."""
+    code = ("mlrl_envs", "mlrl_learners", ":(glob)benchmarks/**/*.py")
+    changed = _git("status", "--porcelain", "--", *code)
+    return {
+        "date": dt.datetime.now(dt.UTC).date().isoformat(),
+        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if changed else ""),
+    }
+
+
+def _git(*arguments: str) -> str:
+    """Return the output of git, empty outside a repository."""
+    run = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+    return run.stdout.strip()
+
+
 def _keep(name: str, figure: dict[str, object]) -> None:
     """Replace one result in the file of this machine."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{machine_name()}.json"
     figures = json.loads(path.read_text()) if path.exists() else {}
-    figures[name] = figure
+    figures[name] = {**figure, "run": _run_facts()}
     partial = path.with_suffix(".tmp")
     partial.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n")
     partial.replace(path)

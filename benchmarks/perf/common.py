@@ -25,6 +25,7 @@ __all__ = [
     "Measurement",
     "Worker",
     "alternate",
+    "cpu_precisions",
     "hardware",
     "machine_name",
     "peak_rss_mib",
@@ -39,6 +40,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "docs" / "images"
 Measurement = dict[str, float]
 
+# Flags of /proc/cpuinfo. Without one of them products in bfloat16 are slower than in float32.
+_BFLOAT16_FLAGS = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 _ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -169,6 +172,13 @@ def hardware() -> dict[str, object]:
         "system": f"{platform.system()} {platform.release().split('-')[0]}",
         "load_before": round(os.getloadavg()[0], 2),
     }
+
+
+def cpu_precisions(cpuinfo: Path = Path("/proc/cpuinfo")) -> list[str]:
+    """Return the precisions that are worth measuring here: bf16 only where the CPU computes it."""
+    text = cpuinfo.read_text() if cpuinfo.exists() else ""
+    flags = set(re.findall(r"\w+", " ".join(re.findall(r"(?m)^(?:flags|Features)\b.*", text))))
+    return ["float32", "bf16"] if flags & _BFLOAT16_FLAGS else ["float32"]
 
 
 def machine_name() -> str:

@@ -17,6 +17,7 @@ from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     Measurement,
     alternate,
+    cpu_precisions,
     hardware,
     print_figure,
     spread,
@@ -142,7 +143,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         prompts=8,
         samples=4,
         max_new_tokens=64,
-        precisions=["float32", "bf16"],
+        precisions=cpu_precisions(),
         smoke=False,
     )
 

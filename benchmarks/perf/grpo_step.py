@@ -9,6 +9,7 @@ each data type has its own process; one learner of mlrl computes in both.
 
 from collections.abc import Sequence
 
+from benchmarks.perf.common import cpu_precisions
 from benchmarks.perf.versus import (
     Side,
     compare,
@@ -35,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "One GRPO step, ours against trl.",
         tasks=8,
         group_size=8,
-        precisions=["float32", "bf16"],
+        precisions=cpu_precisions(),
     )
     precisions = arguments.precisions
     with model_folder(smoke=arguments.smoke) as folder:

@@ -6,7 +6,7 @@ with two models, the prompts of the story task in the chat template of the model
 sampling settings. Both sides load a model whose end-of-sequence token is never sampled, so that
 every answer has exactly `max_new_tokens` tokens. With two turns every joint action is continued,
 and agents read their own answer again. The peer computes in float32; mlrl in float32 and, in
-separate rounds, under bfloat16 autocast.
+separate rounds and on CPUs that have such instructions, under bfloat16 autocast.
 
     python -m benchmarks.perf.magrpo_step [--tasks 1] [--max-new-tokens 96] [--turns 1]
 """
@@ -14,6 +14,7 @@ separate rounds, under bfloat16 autocast.
 import argparse
 from collections.abc import Sequence
 
+from benchmarks.perf.common import cpu_precisions
 from benchmarks.perf.versus import (
     Side,
     compare,
@@ -25,7 +26,6 @@ from benchmarks.perf.work import Work
 
 __all__ = ["main"]
 
-PRECISIONS = ("float32", "bf16")
 # Settings of the trainer of the peer, so that both sides do the same work.
 AS_THE_PEER = {
     "loss": {"kind": "sequence"},
@@ -50,10 +50,10 @@ def main(argv: Sequence[str] | None = None) -> None:
             _title(arguments),
             work,
             [
-                Side.ours("magrpo", AS_THE_PEER, PRECISIONS),
+                Side.ours("magrpo", AS_THE_PEER, arguments.precisions),
                 Side.peer("magrpo_comlrl", {"dtype": "float32"}, {"comlrl": {}}),
             ],
-            [(f"ours, {precision}", "comlrl") for precision in PRECISIONS],
+            [(f"ours, {precision}", "comlrl") for precision in arguments.precisions],
             peer_name="comlrl 1.4.3, float32",
             rounds=arguments.rounds,
             warmup=arguments.warmup,
@@ -71,7 +71,12 @@ def _title(arguments: argparse.Namespace) -> str:
 
 def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
     return parse_step_arguments(
-        argv, "One MAGRPO step, ours against comlrl.", tasks=1, group_size=4, turns=1
+        argv,
+        "One MAGRPO step, ours against comlrl.",
+        tasks=1,
+        group_size=4,
+        turns=1,
+        precisions=cpu_precisions(),
     )
 
 

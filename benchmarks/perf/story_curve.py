@@ -1,9 +1,10 @@
 """Benchmark of the training time to a given held-out reward, against `comlrl`.
 
-All sides (mlrl in float32, mlrl under bfloat16 autocast, the peer in float32) train the same two
-models on the same prompts with the published reward, as in `magrpo_step`, but answers may end.
-After every step they answer held-out prompts; that time is not counted. A side is done when the
-mean of its last three evaluations reaches the threshold. The picture is
+All sides (the peer in float32, mlrl in float32 and, on CPUs that have such instructions, under
+bfloat16 autocast) train the same two models on the same prompts with the published reward, as in
+`magrpo_step`, but answers may end. Sides take turns, step by step, and each round starts with
+another side. After every step they answer held-out prompts; that time is not counted. A side is
+done when the mean of its last three evaluations reaches the threshold. The picture is
 `docs/images/story_curve.svg`.
 
     python -m benchmarks.perf.story_curve [--steps 20] [--seeds 1] [--threshold 0.75]
@@ -19,17 +20,23 @@ from statistics import fmean
 
 from benchmarks.curves import save_figure
 from benchmarks.perf.arguments import parse_arguments
-from benchmarks.perf.common import PICTURES, Worker, hardware, peers_python, print_figure
-from benchmarks.perf.magrpo_step import AS_THE_PEER, PRECISIONS
+from benchmarks.perf.common import (
+    PICTURES,
+    Worker,
+    cpu_precisions,
+    hardware,
+    peers_python,
+    print_figure,
+)
+from benchmarks.perf.magrpo_step import AS_THE_PEER
 from benchmarks.perf.versus import model_folder, story_prompts
 from benchmarks.perf.work import Work, padded_folder
 
 __all__ = ["arrival", "draw", "main"]
 
 LOOKS = 3
-OURS = {f"ours, {precision}": precision for precision in PRECISIONS}
 PEER = "comlrl"
-COLOURS = dict(zip((*OURS, PEER), ("#1b6ca8", "#6bb0e0", "#d1793b"), strict=True))
+COLOURS = {"ours, float32": "#1b6ca8", "ours, bf16": "#6bb0e0", PEER: "#d1793b"}
 Curve = list[tuple[float, float]]  # seconds of training, and the held-out reward
 
 
@@ -52,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     draw(curves, arguments.threshold, arguments.picture)
     arrivals = {
         side: [arrival(race[side], arguments.threshold) for race in curves.values()]
-        for side in COLOURS
+        for side in curves[0]
     }
     print_figure(
         {
@@ -100,7 +107,9 @@ def _race(
     """Run all sides step by step in alternation until each is done or has no steps left."""
     shared = {**work.as_setup(), "held_out": held_out, "samples": arguments.samples}
     ours = {**shared, "learner": "magrpo", "options": {**AS_THE_PEER, "seed": seed}}
-    setups = {side: {**ours, "precision": precision} for side, precision in OURS.items()}
+    setups = {
+        f"ours, {precision}": {**ours, "precision": precision} for precision in arguments.precisions
+    }
     setups[PEER] = {**shared, "dtype": "float32"}
     with contextlib.ExitStack() as stack:
         workers = {
@@ -117,10 +126,12 @@ def _race(
             side: [(0.0, worker.round(seed, train="no")["reward"])]
             for side, worker in workers.items()
         }
+        names = list(workers)
         for step in range(arguments.steps):
-            for side, worker in workers.items():
+            first = step % len(names)
+            for side in names[first:] + names[:first]:
                 if arrival(curves[side], arguments.threshold) is None:
-                    found = worker.round(1000 * seed + step)
+                    found = workers[side].round(1000 * seed + step)
                     curves[side].append((curves[side][-1][0] + found["seconds"], found["reward"]))
                     print(f"{side}, seed {seed}, step {step}: {found}", file=sys.stderr, flush=True)
     return curves
@@ -129,7 +140,8 @@ def _race(
 def _rows(arrivals: Mapping[str, Sequence[float | None]]) -> list[dict[str, object]]:
     return [
         _row(f"seconds of training, seed {seed}, {side}", one, other)
-        for side in OURS
+        for side in arrivals
+        if side != PEER
         for seed, (one, other) in enumerate(zip(arrivals[side], arrivals[PEER], strict=True))
     ]
 
@@ -165,6 +177,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         max_new_tokens=64,
         learning_rate=1e-4,
         threshold=0.75,
+        precisions=cpu_precisions(),
         picture=PICTURES / "story_curve.svg",
         smoke=False,
     )

@@ -87,10 +87,16 @@ def table(machine: str, figures: Mapping[str, Any]) -> str:
 
 
 def _hardware(figures: Mapping[str, Any]) -> str:
-    """Return what the machine of the first figure is."""
+    """Return what the machine of the first figure is, and which dates and commits are known."""
     facts = next(iter(figures.values()))["hardware"]
     memory = f"{facts['memory_gib']} GiB"
-    return f"{facts['processor']}, {facts['cores']} cores, {memory}, {facts['system']}."
+    machine = f"{facts['processor']}, {facts['cores']} cores, {memory}, {facts['system']}"
+    runs = sorted({f"{run['date']} (commit {run['commit']})" for run in _runs(figures)})
+    return f"{machine}; measured on {', '.join(runs)}." if runs else f"{machine}."
+
+
+def _runs(figures: Mapping[str, Any]) -> list[Mapping[str, str]]:
+    return [figure["run"] for figure in figures.values() if "run" in figure]
 
 
 def _line(title: str, row: Mapping[str, Any]) -> str:

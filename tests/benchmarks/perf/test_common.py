@@ -2,7 +2,14 @@ import sys
 
 import pytest
 
-from benchmarks.perf.common import Worker, alternate, machine_name, spread, versions
+from benchmarks.perf.common import (
+    Worker,
+    alternate,
+    cpu_precisions,
+    machine_name,
+    spread,
+    versions,
+)
 
 FAKE_SIDE = """
 from benchmarks.perf.common import serve
@@ -66,6 +73,25 @@ def test_spread_is_median_range_and_number_of_values():
 
 def test_packages_that_are_not_installed_are_left_out():
     assert list(versions(["no-such-package-at-all"])) == ["python"]
+
+
+@pytest.mark.parametrize(
+    ("line", "precisions"),
+    [
+        ("flags\t\t: avx512f avx512_bf16 fma", ["float32", "bf16"]),
+        ("flags\t\t: avx512f avx512_vnni fma", ["float32"]),
+        ("Features\t: asimd bf16 i8mm", ["float32", "bf16"]),
+        ("model name\t: a bf16 processor", ["float32"]),
+    ],
+)
+def test_bfloat16_is_measured_only_where_the_processor_computes_it(tmp_path, line, precisions):
+    cpuinfo = tmp_path / "cpuinfo"
+    cpuinfo.write_text(f"processor\t: 0\n{line}\nbogomips\t: 2\n")
+    assert cpu_precisions(cpuinfo) == precisions
+
+
+def test_without_facts_about_the_processor_float32_is_measured(tmp_path):
+    assert cpu_precisions(tmp_path / "missing") == ["float32"]
 
 
 def test_the_name_of_a_machine_is_a_file_name():
