@@ -23,7 +23,7 @@ from benchmarks.perf.common import (
     spread,
     versions,
 )
-from benchmarks.perf.versus import model_folder, story_prompts
+from benchmarks.perf.versus import check_lengths, model_folder, story_prompts
 from mlrl_learners.engine import Precision, SamplingConfig
 from mlrl_learners.policies import Policy
 from mlrl_learners.seeding import CallSeeds
@@ -42,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         for precision in arguments.precisions:
             sides = _sides(folder, precision, arguments)
             measured |= alternate(sides, rounds=arguments.rounds, warmup=1)
+        if not arguments.smoke:
+            check_lengths(measured, arguments.max_new_tokens)
     rows = arguments.prompts * arguments.samples
     print_figure(
         {
@@ -91,7 +93,11 @@ def _sides(folder: str, precision: Precision, arguments: argparse.Namespace) -> 
             )
         return int(rows[:, inputs["input_ids"].shape[1] :].numel())
 
-    return {f"ours, {precision}": _timed(sample), f"generate, {precision}": _timed(generate)}
+    answers = len(prompts) * arguments.samples
+    return {
+        f"ours, {precision}": _timed(sample, answers),
+        f"generate, {precision}": _timed(generate, answers),
+    }
 
 
 def _prompt_ids(tokenizer: Any, text: str) -> list[int]:  # noqa: ANN401 - transformers has no types
@@ -111,11 +117,12 @@ def _padded(prompts: Sequence[Sequence[int]], samples: int) -> dict[str, torch.T
     }
 
 
-def _timed(sample: Callable[[int], int]) -> Sample:
+def _timed(sample: Callable[[int], int], answers: int) -> Sample:
     def work(seed: int) -> Measurement:
         start = time.perf_counter()
         tokens = sample(seed)
-        return {"seconds": time.perf_counter() - start, "tokens": float(tokens)}
+        seconds = time.perf_counter() - start
+        return {"seconds": seconds, "tokens": float(tokens), "samples": float(answers)}
 
     return work
 

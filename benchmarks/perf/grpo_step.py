@@ -62,6 +62,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             peer_name="trl 1.16.0",
             rounds=arguments.rounds,
             warmup=arguments.warmup,
+            smoke=arguments.smoke,
         )
 
 

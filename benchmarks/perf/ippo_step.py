@@ -51,6 +51,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             peer_name="comlrl 1.4.3 IAC",
             rounds=arguments.rounds,
             warmup=arguments.warmup,
+            smoke=arguments.smoke,
         )
 
 

@@ -57,6 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             peer_name="comlrl 1.4.3, float32",
             rounds=arguments.rounds,
             warmup=arguments.warmup,
+            smoke=arguments.smoke,
         )
 
 

@@ -22,6 +22,7 @@ from benchmarks.perf.work import Work, endless_folder
 
 __all__ = [
     "Side",
+    "check_lengths",
     "compare",
     "memory_row",
     "model_folder",
@@ -86,6 +87,7 @@ def compare(
     peer_name: str,
     rounds: int,
     warmup: int = 1,
+    smoke: bool = False,
 ) -> None:
     """Measure the sides in alternation and print the result.
 
@@ -99,9 +101,15 @@ def compare(
         rounds: Measured rounds per side.
         warmup: Unmeasured rounds per side. 0 is fine where a round takes many minutes: the first
             round of a process is only some seconds slower.
+        smoke: Whether the model is a tiny one, whose answers may end.
+
+    Raises:
+        RuntimeError: If an answer ended early, so that the sides did not do the same work.
     """
     before = hardware()
     measured, about = _measure(work, sides, rounds=rounds, warmup=warmup)
+    if not smoke:
+        check_lengths(measured, work.max_new_tokens)
     print_figure(
         {
             "figure": figure,
@@ -139,6 +147,21 @@ def _measure(
             measured |= alternate(rounds_of, rounds=rounds, warmup=warmup)
             about += [worker.about for worker in workers]
     return measured, about
+
+
+def check_lengths(measured: Mapping[str, Sequence[Measurement]], max_new_tokens: int) -> None:
+    """Check that every sampled answer has the largest length.
+
+    Raises:
+        RuntimeError: If one is shorter; the message names the side.
+    """
+    for side, rounds in measured.items():
+        for one in rounds:
+            if one["tokens"] != one["samples"] * max_new_tokens:
+                raise RuntimeError(
+                    f"{side} sampled {one['tokens']:g} tokens in {one['samples']:g} answers, and "
+                    f"not {max_new_tokens} in each: the sides did not do the same work"
+                )
 
 
 def _round(worker: Worker, how: Mapping[str, str]) -> Callable[[int], Measurement]:

@@ -13,6 +13,8 @@ from pathlib import Path
 __all__ = ["Work", "endless_folder", "length_reward", "padded_folder", "revision", "story_reward"]
 
 END, PAD = "<jupyter_script>", "<empty_output>"  # not sampled by any model
+# In the chat template: that of SmolLM2, and one that is not sampled.
+END_OF_TURN, RARE_END_OF_TURN = "<|im_end|>", "<jupyter_output>"
 TOKEN_IDS = {END: 15, PAD: 16}
 
 
@@ -71,9 +73,15 @@ def revision(prompt: str, answer: str) -> str:
 def endless_folder(model: Path, target: Path) -> str:
     """Make a folder with links to a model and an end-of-sequence token that is never sampled.
 
-    Every answer then has the largest length, on all sides.
+    Every answer then has the largest length, on all sides. The chat template ends turns with
+    another rare token, because mlrl also ends an answer at the token that ends a turn.
     """
-    return _linked_folder(model, target, {"eos": END, "pad": PAD})
+    folder = _linked_folder(model, target, {"eos": END, "pad": PAD})
+    template = target / "chat_template.jinja"
+    text = template.read_text().replace(END_OF_TURN, RARE_END_OF_TURN)
+    template.unlink()  # a link
+    template.write_text(text)
+    return folder
 
 
 def padded_folder(model: Path, target: Path) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.perf import versus
 from benchmarks.perf.__main__ import RESULTS
-from benchmarks.perf.versus import Side, rows
+from benchmarks.perf.versus import Side, check_lengths, rows
 from benchmarks.perf.work import Work
 
 # Name of the result, name of the side of the peer, and name of the peer in the table.
@@ -87,6 +87,13 @@ MEASURED = {
     "peer, float32": [turn(6.0, peak_rss_mib=100.0)],
     "peer, bf16": [turn(5.0, peak_rss_mib=90.0)],
 }
+
+
+def test_a_side_whose_answers_ended_early_is_refused():
+    whole = {"seconds": 1.0, "samples": 8.0, "tokens": 768.0}
+    check_lengths({"ours": [whole], "peer": [whole]}, 96)
+    with pytest.raises(RuntimeError, match="ours sampled 683 tokens in 8 answers"):
+        check_lengths({"peer": [whole], "ours": [whole, {**whole, "tokens": 683.0}]}, 96)
 
 
 def test_precisions_that_share_a_process_have_one_row_of_memory():
