@@ -14,6 +14,7 @@ INTRODUCTION = "# Performance\n"
 # same work in the same precision.
 HEADLINES = (
     ("magrpo_8x256", "seconds a step, float32", "MAGRPO step, 8 tasks, 256 tokens, float32"),
+    ("magrpo_8x96", "seconds a step, float32", "MAGRPO step, 8 tasks, 96 tokens, float32"),
     ("magrpo_8x96_2_turns", "seconds a step, float32", "MAGRPO step, trees of two turns, float32"),
     ("ippo_8x96", "seconds a step, float32", "IPPO step, 8 tasks, 96 tokens, float32"),
     ("grpo_8x96", "seconds a step, float32", "GRPO step, 8 prompts, 96 tokens, float32"),
@@ -87,16 +88,16 @@ def table(machine: str, figures: Mapping[str, Any]) -> str:
 
 
 def _hardware(figures: Mapping[str, Any]) -> str:
-    """Return what the machine of the first figure is, and which dates and commits are known."""
+    """Return what the machine of the first figure is, and known dates and commits of all."""
     facts = next(iter(figures.values()))["hardware"]
     memory = f"{facts['memory_gib']} GiB"
     machine = f"{facts['processor']}, {facts['cores']} cores, {memory}, {facts['system']}"
-    runs = sorted({f"{run['date']} (commit {run['commit']})" for run in _runs(figures)})
-    return f"{machine}; measured on {', '.join(runs)}." if runs else f"{machine}."
-
-
-def _runs(figures: Mapping[str, Any]) -> list[Mapping[str, str]]:
-    return [figure["run"] for figure in figures.values() if "run" in figure]
+    commits: dict[str, set[str]] = {}
+    for figure in figures.values():
+        if run := figure.get("run"):
+            commits.setdefault(run["date"], set()).add(run["commit"])
+    days = [f"{date} (commit {', '.join(sorted(found))})" for date, found in commits.items()]
+    return f"{machine}; measured on {', '.join(sorted(days))}." if days else f"{machine}."
 
 
 def _line(title: str, row: Mapping[str, Any]) -> str:

@@ -35,9 +35,9 @@ Cannot read:
     prompt passes, such as sentences of other stories. `judged` adds what its scorer reads.
 
 Data:
-    Twenty prompts written for this project: ten to train on, ten to evaluate on. `prompts` replaces
-    them; words that go with a topic are known for the built-in prompts only. There are no reference
-    answers.
+    Seventy prompts written for this project: ten to train on, ten to evaluate on, and 50 more in
+    the split `test`. `prompts` replaces them; words that go with a topic are known for the built-in
+    prompts only. There are no reference answers.
 
 Version history:
     v1: Relevance by contrast with other prompts, `reward="judged"`, no lists of words. Replaces v0.

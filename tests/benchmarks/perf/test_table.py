@@ -78,11 +78,12 @@ def test_writing_twice_changes_nothing(results, tmp_path):
 
 def test_the_table_names_dates_and_commits_of_its_measurements(results, tmp_path):
     runs = [{"date": "2026-11-28", "commit": commit} for commit in ("b", "a", "a")]
+    runs.append({"date": "2026-11-27", "commit": "c"})
     figures = {str(place): {**FIGURE, "run": run} for place, run in enumerate(runs)}
     (results / "machine.json").write_text(json.dumps(figures))
     write_page(results, tmp_path / "page.md")
     page = (tmp_path / "page.md").read_text()
-    assert "Linux 6; measured on 2026-11-28 (commit a), 2026-11-28 (commit b).\n" in page
+    assert "Linux 6; measured on 2026-11-27 (commit c), 2026-11-28 (commit a, b).\n" in page
 
 
 def test_short_tables_name_their_machine(results, tmp_path):

@@ -96,6 +96,14 @@ def test_a_side_whose_answers_ended_early_is_refused():
         check_lengths({"peer": [whole], "ours": [whole, {**whole, "tokens": 683.0}]}, 96)
 
 
+@pytest.mark.parametrize("file", sorted(RESULTS.glob("*.json")), ids=lambda file: file.stem)
+def test_sides_of_stored_steps_sampled_equally_many_tokens(file):
+    for name, figure in json.loads(file.read_text()).items():
+        if name == "decoding" or name.startswith(("magrpo_", "grpo_", "ippo_")):
+            rounds = [one for each in figure["measured"].values() for one in each]
+            assert len({one["tokens"] for one in rounds}) == 1, name
+
+
 def test_precisions_that_share_a_process_have_one_row_of_memory():
     *speeds, memory = rows(MEASURED, PAIRS, "them")
     assert memory["what"] == "peak resident memory, of both precisions"
