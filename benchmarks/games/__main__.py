@@ -1,7 +1,9 @@
 """Command line of the proof that learners learn games.
 
-    python -m benchmarks.games kuhn|nim|tictactoe|matrix|public-goods|hanabi [--methods NAME ...]
-        [--seeds 0 1 2] [--resume] [--runs runs/games] [--measure-only] [--list]
+    python -m benchmarks.games GAME [--methods NAME ...] [--seeds 0 1 2] [--resume]
+        [--runs runs/games] [--measure-only] [--list]
+
+GAME is one of kuhn, nim, tictactoe, connect-four, liars-dice, matrix, public-goods and hanabi.
 
 Trains every method of a game from every seed, measures the stored weights, and writes
 `benchmarks/games/results/<game>.json`, `docs/images/games_<game>.svg` and a table. It may be killed

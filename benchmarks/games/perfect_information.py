@@ -1,4 +1,4 @@
-"""Nim and tic-tac-toe: how much of optimal play self-play finds, over all positions."""
+"""Nim, tic-tac-toe, Connect Four: how much of optimal play self-play finds, over all positions."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from benchmarks.games.model import ModelSize
 from benchmarks.games.plans import Method, Plan, Stage
 from mlrl_learners.config.option_places import merge_options
 
-__all__ = ["NIM", "TICTACTOE"]
+__all__ = ["CONNECT_FOUR", "NIM", "TICTACTOE"]
 
 # With a critic every move of a game is informative: one answer per position is enough, while the
 # groups of a tree are mostly decided already. A short horizon (`gae_lambda`) keeps the noise of
@@ -124,6 +124,36 @@ TICTACTOE = Plan(
         "ippo": Method(
             (Stage(240, 256, "ippo", NEARLY_SURE, rounds=3, env=RANDOM_START),),
             "`ippo`, `kl_coef` 0.3, a reference per stage, random starts",
+        ),
+    },
+)
+
+CONNECT_FOUR = Plan(
+    env_id="mlrl/connect-four-v0",
+    env={"rows": 3, "columns": 4, "connect": 3},
+    # What is left: the own mark, and the board.
+    unread=(
+        r"^Connect Four\. [^\n]* You play",
+        r"^1 2 3 4$",
+        r"^Moves: [^\n]*",
+        r"Answer with one[^\n]*$",
+    ),
+    # As in tic-tac-toe: completes or blocks a row, and else plays at random.
+    scripts=("greedy",),
+    measure="perfect",
+    shown="perfect",
+    goal=1.0,
+    max_new_tokens=3,
+    size=ModelSize(hidden_size=64, num_layers=3),
+    variants=tuple({"opening_moves": number} for number in (0, 2, 4)),
+    games=8000,
+    sft=1600,
+    sft_options={"examples": {"batch_size": 256}},
+    points=4,
+    methods={
+        "ippo": Method(
+            (Stage(80, 256, "ippo", NEARLY_SURE, env={"opening_moves": 4}),),
+            "`ippo`, `kl_coef` 0.3, after four random moves",
         ),
     },
 )
