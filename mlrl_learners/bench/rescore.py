@@ -7,7 +7,7 @@ actions go.
 
 import copy
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from mlrl_learners.runs.labels import TurnScore, rescored_record
 from mlrl_learners.runs.stored import Record, StoredEpisode, decode_episode
 from mlrl_learners.types import AgentID
 
-__all__ = ["ScoreChange", "replayed", "rescore"]
+__all__ = ["ScoreChange", "has_same_observations", "replayed", "rescore"]
 
 ROUNDING = 1e-9
 BATCH = 64
@@ -104,13 +104,40 @@ def replayed(
         ConfigError: If the data lack a task, or its agents differ.
     """
     for episode in episodes:
-        clone, acting = _at_task(env, episode)
-        for number in range(len(episode.turns)):
-            if not clone.agents:
-                break
-            observations, *_, infos = clone.step(_actions(acting, episode, number))
-            acting = list(acting_observations(clone.agents, observations, infos))
+        *_, (clone, _) = _positions(env, episode)
         yield clone
+
+
+def has_same_observations(
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    episode: StoredEpisode,
+) -> bool:
+    """Return whether an environment shows agents what they read before each stored turn.
+
+    Raises:
+        ConfigError: If the data lack the task, or its agents differ.
+    """
+    shown = [acting for _, acting in _positions(env, episode)]
+    return len(shown) == len(episode.turns) + 1 and all(
+        turn.observations.get(agent) == text
+        for turn, acting in zip(episode.turns, shown, strict=False)
+        for agent, text in acting.items()
+    )
+
+
+def _positions(
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    episode: StoredEpisode,
+) -> Iterator[tuple[Any, Mapping[AgentID, str]]]:
+    """Yield a copy of an environment, and what acting agents read, before and after each turn."""
+    clone, acting = _at_task(env, episode)
+    yield clone, acting
+    for number in range(len(episode.turns)):
+        if not clone.agents:
+            break
+        observations, *_, infos = clone.step(_actions(acting, episode, number))
+        acting = acting_observations(clone.agents, observations, infos)
+        yield clone, acting
 
 
 def _without_expert(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,7 +163,7 @@ def _score(
         results = mlrl_envs.step_many([envs[i] for i in playing], actions)
         for i, result in zip(playing, results, strict=True):
             scores[i].append(_turn_score(result))
-            acting[i] = list(acting_observations(envs[i].agents, result[0], result[-1]))
+            acting[i] = acting_observations(envs[i].agents, result[0], result[-1])
         number += 1
     return [
         (found, _length_note(episode, len(found), is_over=not each.agents))
@@ -144,8 +171,11 @@ def _score(
     ]
 
 
-def _at_task(env: Any, episode: StoredEpisode) -> tuple[Any, list[AgentID]]:  # noqa: ANN401
-    """Return an environment at the task of an episode, and the agents that act first."""
+def _at_task(
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    episode: StoredEpisode,
+) -> tuple[Any, Mapping[AgentID, str]]:
+    """Return an environment at the task of an episode, and what the agents read that act first."""
     clone = copy.deepcopy(env)
     known: dict[str, object] = {"task_id": episode.task_id} if episode.task_id else {}
     if not known and episode.task_index is not None:  # tasks of some environments have no id
@@ -154,10 +184,10 @@ def _at_task(env: Any, episode: StoredEpisode) -> tuple[Any, list[AgentID]]:  # 
         observations, infos = clone.reset(seed=episode.seed, options=known)
     except InvalidArgumentError as error:
         raise ConfigError(f"the data no longer hold a task of an episode: {error}") from error
-    return clone, list(acting_observations(clone.agents, observations, infos))
+    return clone, acting_observations(clone.agents, observations, infos)
 
 
-def _actions(acting: Sequence[AgentID], episode: StoredEpisode, number: int) -> dict[str, str]:
+def _actions(acting: Collection[AgentID], episode: StoredEpisode, number: int) -> dict[str, str]:
     actions = dict(episode.turns[number].actions)
     if set(actions) != set(acting):
         raise ConfigError(

@@ -2,7 +2,9 @@
 
 A new version of a suite shares most entries with the one before. Episodes are taken over if the
 actor, the entry, its data and the way of decoding are the same; they are scored again. How a model
-is computed (`compute`: device, precision) is not compared.
+is computed (`compute`: device, precision) is not compared. If the options of an entry have changed,
+those episodes are taken over in which agents would read the same, because a changed reward does not
+change what they write. The earlier result must have stored their prompts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,20 +14,20 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_learners.bench.plan import ActorSource, Unit, plan_entry
-from mlrl_learners.bench.rescore import rescore
+from mlrl_learners.bench.rescore import has_same_observations, rescore
 from mlrl_learners.bench.results import read_result, read_transcripts
 from mlrl_learners.bench.suite import Entry, Suite
 from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.labels import entry_of, place_of
-from mlrl_learners.runs.stored import Record
+from mlrl_learners.runs.stored import Record, decode_episode
 
 __all__ = ["reuse_episodes"]
 
 ACTOR = ("way", "base", "options", "weights")
 COMPUTE = "compute"  # group of options that a result may differ in
-ENTRY = ("env", "split", "options", "budget")
+ENTRY = ("env", "split", "budget")
 
 
 def reuse_episodes(
@@ -65,8 +67,9 @@ def reuse_episodes(
         raise ConfigError(f"{str(path)!r} was decoded by {decoding}, this run is not")
     stored = read_transcripts(path, result)
     planned = {each.name: _units(suite, each, result, source, settings) for each in suite.entries}
+    usable = {each.name: _usable(each, result, stored) for each in suite.entries}
     folder.open()
-    return sum(_add(each, planned[each.name], stored, folder) for each in suite.entries)
+    return sum(_add(each, planned[each.name], usable[each.name], folder) for each in suite.entries)
 
 
 def _compared(value: Any) -> Any:  # noqa: ANN401 - a JSON value of an actor's description
@@ -97,17 +100,30 @@ def _units(
 
 def _is_same(entry: Entry, result: Mapping[str, Any], data: str) -> bool:
     """Return whether a result has this entry, with the same data."""
-    ours = asdict(entry)
-    for theirs in result["entries"]:
-        if theirs["name"] == entry.name:
-            same = all(theirs[name] == ours[name] for name in ENTRY)
-            return same and bool(theirs["data"] == data)
-    return False
+    ours, theirs = asdict(entry), _stored_entry(entry, result)
+    same = all(theirs.get(name) == ours[name] for name in ENTRY)
+    return same and bool(theirs["data"] == data)
+
+
+def _usable(entry: Entry, result: Mapping[str, Any], stored: Sequence[Record]) -> list[Record]:
+    """Return the episodes of an entry; with other options, those with the same observations."""
+    of_entry = [each for each in stored if entry_of(each) == entry.name]
+    if _stored_entry(entry, result).get("options") == asdict(entry)["options"]:
+        return of_entry
+    env = entry.make_env()
+    try:
+        return [each for each in of_entry if has_same_observations(env, decode_episode(each))]
+    finally:
+        env.close()
+
+
+def _stored_entry(entry: Entry, result: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next((each for each in result["entries"] if each["name"] == entry.name), {})
 
 
 def _add(entry: Entry, units: Sequence[Unit], stored: Sequence[Record], folder: SuiteFolder) -> int:
     """Score the stored episodes of units again, and add them to the folder; return their number."""
-    known = {place_of(each): each for each in stored if entry_of(each) == entry.name}
+    known = {place_of(each): each for each in stored}
     missing = [unit for unit in folder.missing(units) if _place(unit) in known]
     scored, _ = rescore(entry.env, entry.env_options, [known[_place(unit)] for unit in missing])
     origin = {"env_id": entry.env, "env_options": entry.env_options}

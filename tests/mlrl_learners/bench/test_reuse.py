@@ -6,6 +6,7 @@ import pytest
 
 from mlrl_learners.bench.results import read_transcripts, save_result, write_result
 from mlrl_learners.bench.reuse import reuse_episodes
+from mlrl_learners.bench.suite import suite_of
 from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.errors import ConfigError
@@ -58,6 +59,31 @@ def test_an_entry_that_changed_is_played(make_suite, make_source, earlier, tmp_p
     added, (played,) = resume(suite, source, earlier, tmp_path / "run")
     assert (added, played.missing) == (0, 0)
     assert source.made == 1
+
+
+@pytest.mark.parametrize(
+    ("prompts", "turns", "options", "reused"),
+    [
+        (True, 1, {"assignment": True}, 2),  # changes the reward only
+        (True, 2, {"assignment": True}, 0),  # and the feedback, which the second turn shows
+        (True, 2, {"communication": "broadcast"}, 0),
+        (False, 1, {"assignment": True}, 0),  # nobody knows what was read
+    ],
+)
+def test_with_other_options_episodes_are_reused_whose_agents_read_the_same(
+    make_source, tmp_path, prompts, turns, options, reused
+):
+    entry = {**POSTS, "tasks": 2, "budget": {"turns": turns}, "show_prompts": prompts}
+    before = {"name": "posts", "version": 0, "summary": "", "seeds": [0], "entries": [entry]}
+    after = before | {"version": 1, "entries": [{**entry, "options": options}]}
+    source = make_source(answer="Your teammate writes.")
+    played = play_suite(suite_of(before), source, tmp_path / "before", SETTINGS)
+    path = tmp_path / "before.json"
+    write_result(path, suite_of(before), source.describe(), played, SETTINGS)
+    asked = source.asked
+    added, (now,) = resume(suite_of(after), source, path, tmp_path / "after")
+    assert (added, now.missing, len(now.episodes)) == (reused, 0, 2)
+    assert source.asked == asked + (2 - reused) * turns * 2
 
 
 def test_a_result_of_another_precision_is_of_the_same_actor(
