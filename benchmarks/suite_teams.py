@@ -1,18 +1,24 @@
 """Teams of the leaderboard: one for each environment of the suite `writing`.
 
-    python -m benchmarks.suite_teams [--envs story tldr arxiv debate] [--methods magrpo sft ippo]
-        [--seeds 0 1 2] [--runs runs/suite-teams]
+    python -m benchmarks.suite_teams [--envs story tldr arxiv debate]
+        [--methods magrpo sft ippo one-magrpo] [--seeds 0 1 2] [--runs runs/suite-teams]
     mlrl bench run --suite writing --actor 'runs/suite-teams/{env}-magrpo-{seed}'
         --name 'trained: magrpo'
+    mlrl bench run --suite writing --actor 'pipeline:runs/suite-teams/{env}-one-magrpo-{seed}'
+        --name 'trained: one agent, magrpo' --only mlrl/story-v1:test
 
 Two copies of SmolLM2-135M-Instruct learn on the train split of each environment, with the token
 budget of the suite and the same number of updates. In an update, all methods sample as many
 answers: `magrpo` and `sft` several of a task, `ippo` one of each of more tasks. `sft` imitates the
-answers that earned most. TLDR and arXiv are learnt with `assignment`, because policies write about
-their assignment without it, and debates with `vocabulary="topic"`, because most arguments earn
-nothing without it; the suite scores without these options. Interrupted runs are resumed. A run of
-`magrpo` takes half an hour (stories) to an hour on one core. With fewer environments, play those
-with `--only`; with fewer seeds than the suite has, write a number in place of `{seed}`.
+answers that earned most. `one-magrpo` is one agent with one model: in the workflow `pipeline` it
+writes the first text, reads it, and writes the second; whole episodes are compared. No agent
+debates for both sides.
+
+TLDR and arXiv are learnt with `assignment`, because policies write about their assignment without
+it, and debates with `vocabulary="topic"`, because most arguments earn nothing without it; the suite
+scores without these options. Interrupted runs are resumed. A run of `magrpo` takes half an hour
+(stories) to an hour on one core. With fewer environments, play those with `--only`; with fewer
+seeds than the suite has, write a number in place of `{seed}`.
 """
 
 import argparse
@@ -28,10 +34,11 @@ from mlrl_learners.bench.suite import load_suite
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 
-__all__ = ["METHODS", "TEAMS", "Team", "main", "run_config"]
+__all__ = ["METHODS", "TEAMS", "Team", "main", "methods_of", "run_config"]
 
 SUITE, ITERATIONS = "writing", 10
-METHODS = ("magrpo", "sft", "ippo")
+ONE_AGENT = "one-magrpo"
+METHODS = ("magrpo", "sft", "ippo", ONE_AGENT)
 
 
 @dataclass(frozen=True)
@@ -77,8 +84,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         for seed in arguments.seeds
         for method in arguments.methods
         for name in arguments.envs
+        if method in methods_of(name)
     ]
     return 0 if finish_all(runs) else 130
+
+
+def methods_of(name: str) -> tuple[str, ...]:
+    """Return the methods of an environment, a name of `TEAMS`."""
+    return tuple(each for each in METHODS if each != ONE_AGENT or name != "debate")
 
 
 def run_config(name: str, seed: int, method: str = "magrpo") -> RunConfig:
@@ -87,13 +100,15 @@ def run_config(name: str, seed: int, method: str = "magrpo") -> RunConfig:
     Args:
         name: A name of `TEAMS`.
         seed: Seed of the task order and of all sampling.
-        method: A name of `METHODS`.
+        method: A name of `methods_of(name)`.
     """
     team = TEAMS[name]
     entry = next(each for each in load_suite(SUITE).entries if f"/{name}-" in each.env)
     budget = {"sampling": {"max_new_tokens": entry.budget.tokens}}
     learner = merge_options(_method_options(team, method), budget, PRECISION)
     env = {"split": "train", "max_turns": entry.budget.turns, **entry.options, **team.env}
+    if method == ONE_AGENT:
+        env["workflow"] = "pipeline"
     train = TrainConfig(
         iterations=ITERATIONS,
         tasks_per_iteration=team.tasks * (team.answers if method == "ippo" else 1),
@@ -101,12 +116,18 @@ def run_config(name: str, seed: int, method: str = "magrpo") -> RunConfig:
         checkpoint_every=5,
         keep_checkpoints=1,
     )
-    return RunConfig(EnvConfig(entry.env, env), LearnerConfig(method, MODEL, learner), train=train)
+    algorithm = "magrpo" if method == ONE_AGENT else method
+    return RunConfig(
+        EnvConfig(entry.env, env), LearnerConfig(algorithm, MODEL, learner), train=train
+    )
 
 
 def _method_options(team: Team, method: str) -> dict[str, Any]:
     if method == "magrpo":
         return merge_options(OPTIONS, team.groups)
+    if method == ONE_AGENT:
+        one_model = {"team": {"share_weights": True}}
+        return merge_options(OPTIONS, DEBATES, {"group": {"rollouts": team.answers}}, one_model)
     shared = {name: OPTIONS[name] for name in ("sampling", "optimizer")}
     if method == "sft":
         own = {
