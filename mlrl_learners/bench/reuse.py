@@ -2,13 +2,13 @@
 
 A new version of a suite shares most entries with the one before. Episodes are taken over if the
 actor, the entry, its data and the way of decoding are the same; they are scored again. How a model
-is computed (`compute`: device, precision) is not compared. If the options of an entry have changed,
-those episodes are taken over in which agents would read the same, because a changed reward does not
-change what they write. The earlier result must have stored their prompts.
+is computed (`compute`: device, precision) is not compared. If options or data of an entry have
+changed, those episodes are taken over in which agents would read the same, because a changed reward
+does not change what they write. The earlier result must have stored their prompts.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,12 @@ def reuse_episodes(
         decoding = "greedy decoding" if settings.explore else "sampling"
         raise ConfigError(f"{str(path)!r} was decoded by {decoding}, this run is not")
     stored = read_transcripts(path, result)
-    planned = {each.name: _units(suite, each, result, source, settings) for each in suite.entries}
-    usable = {each.name: _usable(each, result, stored) for each in suite.entries}
+    usable = [(each, _usable(each, result, stored)) for each in suite.entries]
+    planned = [
+        (each, found, _units(suite, each, source, settings)) for each, found in usable if found
+    ]
     folder.open()
-    return sum(_add(each, planned[each.name], usable[each.name], folder) for each in suite.entries)
+    return sum(_add(each, units, found, folder) for each, found, units in planned)
 
 
 def _compared(value: Any) -> Any:  # noqa: ANN401 - a JSON value of an actor's description
@@ -79,18 +81,10 @@ def _compared(value: Any) -> Any:  # noqa: ANN401 - a JSON value of an actor's d
     return value
 
 
-def _units(
-    suite: Suite,
-    entry: Entry,
-    result: Mapping[str, Any],
-    source: ActorSource,
-    settings: RunSettings,
-) -> list[Unit]:
-    """Return the episodes of an entry; none if the result lacks it."""
+def _units(suite: Suite, entry: Entry, source: ActorSource, settings: RunSettings) -> list[Unit]:
+    """Return the episodes of an entry."""
     env = entry.make_env()
     try:
-        if not _is_same(entry, result, mlrl_envs.fingerprint(env).get("data", "")):
-            return []
         size, explore = settings.batch_size, settings.explore
         plan = plan_entry(suite, entry, env, source, explore=explore, batch_size=size)
         return [unit for batch in plan for unit in batch.units]
@@ -98,27 +92,29 @@ def _units(
         env.close()
 
 
-def _is_same(entry: Entry, result: Mapping[str, Any], data: str) -> bool:
-    """Return whether a result has this entry, with the same data."""
-    ours, theirs = asdict(entry), _stored_entry(entry, result)
-    same = all(theirs.get(name) == ours[name] for name in ENTRY)
-    return same and bool(theirs["data"] == data)
-
-
 def _usable(entry: Entry, result: Mapping[str, Any], stored: Sequence[Record]) -> list[Record]:
-    """Return the episodes of an entry; with other options, those with the same observations."""
-    of_entry = [each for each in stored if entry_of(each) == entry.name]
-    if _stored_entry(entry, result).get("options") == asdict(entry)["options"]:
-        return of_entry
+    """Return the episodes of an entry that agents would play in the same way now."""
+    ours = asdict(entry)
+    theirs = next((each for each in result["entries"] if each["name"] == entry.name), None)
+    if theirs is None or any(theirs[name] != ours[name] for name in ENTRY):
+        return []
+    episodes = [each for each in stored if entry_of(each) == entry.name]
     env = entry.make_env()
     try:
-        return [each for each in of_entry if has_same_observations(env, decode_episode(each))]
+        data = mlrl_envs.fingerprint(env).get("data", "")
+        if (theirs["options"], theirs["data"]) == (ours["options"], data):
+            return episodes
+        return [each for each in episodes if _reads_the_same(env, each)]
     finally:
         env.close()
 
 
-def _stored_entry(entry: Entry, result: Mapping[str, Any]) -> Mapping[str, Any]:
-    return next((each for each in result["entries"] if each["name"] == entry.name), {})
+def _reads_the_same(env: Any, record: Record) -> bool:  # noqa: ANN401 - any parallel environment
+    """Return whether agents read the same in an episode of the task with the same index."""
+    try:
+        return has_same_observations(env, replace(decode_episode(record), task_id=""))
+    except ConfigError:  # the data have no such task, or other agents act
+        return False
 
 
 def _add(entry: Entry, units: Sequence[Unit], stored: Sequence[Record], folder: SuiteFolder) -> int:

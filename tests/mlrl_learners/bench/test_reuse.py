@@ -86,6 +86,22 @@ def test_with_other_options_episodes_are_reused_whose_agents_read_the_same(
     assert source.asked == asked + (2 - reused) * turns * 2
 
 
+def test_with_other_data_episodes_are_reused_whose_task_is_the_same(
+    make_source, two_environments, tmp_path
+):
+    source, suite = make_source(), suite_of(two_environments)
+    played = play_suite(suite, source, tmp_path / "before", SETTINGS)
+    path = tmp_path / "before.json"
+    write_result(path, suite, source.describe(), played, SETTINGS)
+    result = json.loads(path.read_text())
+    stored = read_transcripts(path, result)
+    stored[0]["turns"][0]["observations"]["setup"] = "Tell of another task:"
+    result["entries"][0]["data"] = "0" * 64
+    save_result(path, result, stored)
+    with SuiteFolder(tmp_path / "after") as held:
+        assert reuse_episodes(path, suite, source, source.describe(), held, SETTINGS) == 3
+
+
 def test_a_result_of_another_precision_is_of_the_same_actor(
     make_suite, make_source, earlier, tmp_path
 ):
