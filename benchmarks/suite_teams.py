@@ -7,18 +7,16 @@
     mlrl bench run --suite writing --actor 'pipeline:runs/suite-teams/{env}-one-magrpo-{seed}'
         --name 'trained: one agent, magrpo' --only mlrl/story-v1:test
 
-Two copies of SmolLM2-135M-Instruct learn on the train split of each environment, with the token
-budget of the suite and the same number of updates. In an update, all methods sample as many
-answers: `magrpo` and `sft` several of a task, `ippo` one of each of more tasks. `sft` imitates the
-answers that earned most. `one-magrpo` is one agent with one model: in the workflow `pipeline` it
-writes the first text, reads it, and writes the second; whole episodes are compared. No agent
-debates for both sides.
+Two copies of SmolLM2-135M-Instruct learn on the train split of each environment, with the options
+and the token budget of the suite and the same number of updates. In an update, all methods sample
+as many answers: `magrpo` and `sft` several of a task, `ippo` one of each of more tasks. `sft`
+imitates the answers that earned most. `one-magrpo` is one agent with one model: in the workflow
+`pipeline` it writes the first text, reads it, and writes the second; whole episodes are compared.
+No agent debates for both sides.
 
-TLDR and arXiv are learnt with `assignment`, because policies write about their assignment without
-it, and debates with `vocabulary="topic"`, because most arguments earn nothing without it; the suite
-scores without these options. Interrupted runs are resumed. A run of `magrpo` takes half an hour
-(stories) to an hour on one core. With fewer environments, play those with `--only`; with fewer
-seeds than the suite has, write a number in place of `{seed}`.
+Interrupted runs are resumed. A run of `magrpo` takes half an hour (stories) to an hour on one core.
+With fewer environments, play those with `--only`; with fewer seeds than the suite has, write a
+number in place of `{seed}`.
 """
 
 import argparse
@@ -46,7 +44,6 @@ class Team:
     """What a team learns.
 
     Attributes:
-        env: Options of the environment besides those of the suite.
         groups: Options of `magrpo`: which answers are compared.
         tasks: Tasks of an update of `magrpo` and `sft`.
         answers: Answers of each agent to a task in such an update.
@@ -54,7 +51,6 @@ class Team:
             it; how many debates do was not measured.
     """
 
-    env: Mapping[str, Any]
     groups: Mapping[str, Any]
     tasks: int
     answers: int
@@ -62,10 +58,10 @@ class Team:
 
 
 TEAMS: Mapping[str, Team] = {
-    "story": Team({}, PAIRS, 4, 6, good=0.35),
-    "tldr": Team({"assignment": True}, PAIRS, 4, 6, good=0.3),
-    "arxiv": Team({"assignment": True}, PAIRS, 4, 6, good=0.14),
-    "debate": Team({"vocabulary": "topic"}, DEBATES, 2, 8, good=0.5),
+    "story": Team(PAIRS, 4, 6, good=0.35),
+    "tldr": Team(PAIRS, 4, 6, good=0.3),
+    "arxiv": Team(PAIRS, 4, 6, good=0.14),
+    "debate": Team(DEBATES, 2, 8, good=0.5),
 }
 # A processor without bfloat16 instructions computes float32 faster than bfloat16.
 PRECISION = {"compute": {"precision": "float32"}}
@@ -106,7 +102,7 @@ def run_config(name: str, seed: int, method: str = "magrpo") -> RunConfig:
     entry = next(each for each in load_suite(SUITE).entries if f"/{name}-" in each.env)
     budget = {"sampling": {"max_new_tokens": entry.budget.tokens}}
     learner = merge_options(_method_options(team, method), budget, PRECISION)
-    env = {"split": "train", "max_turns": entry.budget.turns, **entry.options, **team.env}
+    env = {"split": "train", "max_turns": entry.budget.turns, **entry.options}
     if method == ONE_AGENT:
         env["workflow"] = "pipeline"
     train = TrainConfig(
@@ -138,7 +134,8 @@ def _method_options(team: Team, method: str) -> dict[str, Any]:
         return merge_options(shared, own)
     # One step per update, as with the other methods; a value head, because separate critics would
     # double the memory.
-    return merge_options(shared, {"critic": {"kind": "value_head"}, "optimizer": {"epochs": 1}})
+    own = {"critic": {"kind": "value_head"}, "optimizer": {"epochs": 1}, "group": {"size": 1}}
+    return merge_options(shared, own)
 
 
 if __name__ == "__main__":

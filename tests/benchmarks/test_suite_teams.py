@@ -32,10 +32,10 @@ def test_all_methods_sample_as_many_answers_in_an_update(name):
     counts = set()
     for method in methods_of(name):
         config = run_config(name, 0, method)
-        group = config.learner.options.get("group", {})
-        counts.add(
-            config.train.tasks_per_iteration * group.get("size", 1) * group.get("rollouts", 1)
-        )
+        kind = type(default_config(config.learner.name))
+        group = build_config(kind, config.learner.options).group
+        answers = group.size * getattr(group, "rollouts", 1)  # sft has one rollout
+        counts.add(config.train.tasks_per_iteration * answers)
     assert len(counts) == 1
 
 
