@@ -7,12 +7,15 @@ A sentence is about the assignment if it
   possessive, two such words, or one that begins a clause ("Finally, you ..."). A lone "you" within
   a clause is often everybody, and questions are free if the source asks one; or
 - holds three distinct content words of the instructions that the source lacks, or one and a word of
-  writing (paragraph, text), or three words of writing, or two of which one is of rewriting.
+  writing (paragraph, text), or three words of writing, or two of which one is of rewriting; or
+- repeats a label of the source, a word in capitals and a colon at the beginning of a line: it
+  begins with the label and a colon ("Title: ..."), or holds a word that begins as a label of six or
+  more letters does ("SUBREDD is ...", of "SUBREDDIT:") and that the source has nowhere else.
 
-Words are compared by stem, and what the source has is never a sign. Common words such as "two" and
-"find" are not counted, so that scientific prose ("the implications", "in this paper") is free.
-Only words are read: a text that speaks of its assignment in the third person and in words of its
-own is not found, and a retelling that often says "your" to everybody is.
+Words are compared by stem, and what the source has, labels apart, is never a sign. Common words
+such as "two" and "find" are not counted, so that scientific prose ("the implications", "in this
+paper") is free. Only words are read: a text that speaks of its assignment in the third person and
+in words of its own is not found, and a retelling that often says "your" to everybody is.
 """
 
 import re
@@ -43,6 +46,9 @@ _REWRITING = frozenset(map(stem, _REWRITING_WORDS.split()))
 _WRITING = frozenset(map(stem, _WRITING_WORDS.split())) | _REWRITING
 _COMMON = frozenset(map(stem, _COMMON_WORDS.split()))
 _SENTENCE_END = re.compile("(?<=[.!?\u2026])[\"')\\]\u201d\u2019]*\\s+|\n+")
+_LABEL = re.compile("^([A-Z]{4,}):", re.MULTILINE)
+_LABELLED = re.compile(r"\W*\w+\s*[:\uff1a]")  # a word and a colon
+_LABEL_START = 6  # letters of a label; shorter ones begin ordinary words (title, post)
 _CLAUSE = re.compile("[,;:(\u2013\u2014]\\s*you\\b", re.IGNORECASE)
 
 
@@ -75,6 +81,9 @@ class _Signs:
         within: Whether the second person counts within a sentence.
         first: Whether it counts at the beginning.
         asks: Whether the second person is free in questions.
+        labels: Labels of the source.
+        known: Words of the source without labels.
+        sentences: Sentences of the source, labels included: copies are not judged here.
     """
 
     told: frozenset[str]
@@ -82,10 +91,13 @@ class _Signs:
     within: bool
     first: bool
     asks: bool
+    labels: frozenset[str]
+    known: frozenset[str]
+    sentences: frozenset[str]
 
     def found_in(self, sentence: str) -> bool:
         """Return whether a sentence is about the assignment."""
-        return self._addresses(sentence) or self._repeats(sentence)
+        return self._addresses(sentence) or self._repeats(sentence) or self._labels(sentence)
 
     def _addresses(self, sentence: str) -> bool:
         if self.asks and sentence.rstrip("\"')]\u201d\u2019 ").endswith("?"):
@@ -102,6 +114,15 @@ class _Signs:
             max(len(told), len(writing)) >= MANY
             or bool(told and writing)
             or (len(writing) > 1 and not writing.isdisjoint(_REWRITING))
+        )
+
+    def _labels(self, sentence: str) -> bool:
+        if not self.labels or sentence in self.sentences:
+            return False
+        words = words_of(sentence)
+        starts = {each[:_LABEL_START] for each in self.labels if len(each) >= _LABEL_START}
+        return (words[0] in self.labels and _LABELLED.match(sentence) is not None) or any(
+            word[:_LABEL_START] in starts and word not in self.known for word in words
         )
 
 
@@ -122,6 +143,9 @@ def _signs(instructions: str, source: str) -> _Signs:
         within=_SECOND_PERSON.isdisjoint(words_of(source)),
         first=not any(words_of(each)[0] in _SECOND_PERSON for each in _sentences(source)),
         asks="?" in source,
+        labels=frozenset(label.lower() for label in _LABEL.findall(source)),
+        known=frozenset(words_of(_LABEL.sub("", source))),
+        sentences=frozenset(_sentences(source)),
     )
 
 

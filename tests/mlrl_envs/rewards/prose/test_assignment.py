@@ -145,6 +145,41 @@ def test_own_instructions_are_read():
     assert share(text) == 0.0
 
 
+FORM = "SUBREDDIT: r/advice\n\nTITLE: My car\n\nPOST: My brother took it. Is it his?\n\nTL;DR:"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SUBREDDIT is a story of a brother who took a car.",
+        "SUBREDD is about a brother.",
+        "Her subredtitle tells of a car.",
+        "Title: A brother took a car.",
+        "POST : a brother took a car.",
+    ],
+)
+def test_a_sentence_with_a_label_of_the_source_is_about_the_assignment(text):
+    assert share(text, FORM) == 1.0
+    assert share(text) == 0.0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The poster titled a post about a car.",
+        "Post offices sell cars: it is his.",
+        "My title to the car is old.",
+        "TL;DR: my brother took a car.",
+    ],
+)
+def test_ordinary_words_that_are_labels_are_free(text):
+    assert share(text, FORM) == 0.0
+
+
+def test_a_label_that_the_source_uses_as_a_word_is_free():
+    assert share("The subreddit says so.", f"{FORM} I asked a subreddit.") == 0.0
+
+
 @pytest.mark.parametrize("env_id", ["mlrl/tldr-v1", "mlrl/arxiv-v1"])
 def test_the_instructions_are_about_the_assignment(env_id):
     family = mlrl_envs.make(env_id, split="sample").family
