@@ -7,8 +7,9 @@ earned, and the audit of the same environment in `grounded`, whose rules are the
 scorer, has been measured again, then the attacks are not played again. The card says so.
 
 On another processor a scorer in bfloat16 rounds differently, and a reward near a threshold differs.
-With `--before`, a checkout of the code before the change scores the answers on this machine, in
-place of the stored rewards.
+With `--before`, the code in a checkout of before the change and the code of now score the answers
+with a function of their length in place of the text scorer, whose fingerprint must be the same: a
+reward that agrees for other scores agrees for those of the scorer.
 """
 
 import json
@@ -33,10 +34,17 @@ import mlrl_envs
 from benchmarks.reward_cards import corpora
 if any(not Path(each.__file__).is_relative_to(Path.cwd()) for each in (mlrl_envs, corpora)):
     sys.exit(f"{Path.cwd()} is no checkout: it lacks mlrl_envs or benchmarks")
+class Length:
+    fingerprint = "length"
+    def score_many(self, batch):
+        return [0.5 + len(each.text) % 50 / 100 for each in batch]
 env_id, options, seed = json.loads(sys.argv[1])
+scorer = mlrl_envs.make(env_id, **options).family.scorer.fingerprint
+options["scorer"] = Length()
 honest = corpora.earned(env_id, options, corpora.honest_lines(env_id), seed)
-print(json.dumps([honest, corpora.people_shares(env_id, options, seed)]))
+print(json.dumps([honest, corpora.people_shares(env_id, options, seed), scorer]))
 """
+_HERE = Path(__file__).parents[2]
 
 
 def confirm(env_id: str, before: Path | None = None) -> str | None:
@@ -59,14 +67,22 @@ def confirm(env_id: str, before: Path | None = None) -> str | None:
     rules = mlrl_envs.fingerprint(env)
     env.close()
     options, lines = found["options"], corpora.honest_lines(env_id)
-    stored = (found["audit"]["honest"], found["groups"]["people"])
-    earlier = stored if before is None else _earned_by(before, env_id, options)
-    now = (
-        corpora.earned(env_id, options, lines, SEED),
-        corpora.people_shares(env_id, options, SEED),
-    )
+    earlier: Sequence[Sequence[float]]
+    now: Sequence[Sequence[float]]
+    if before is None:
+        earlier = (found["audit"]["honest"], found["groups"]["people"])
+        now = (
+            rounded(corpora.earned(env_id, options, lines, SEED)),
+            rounded(corpora.people_shares(env_id, options, SEED)),
+        )
+    else:
+        (*earlier, scorer), (*now, ours) = (
+            _earned_by(each, env_id, options) for each in (before, _HERE)
+        )
+        if scorer != ours:
+            return "the text scorer is another one"
     for name, one, other in zip(("honest answers", "people's texts"), earlier, now, strict=True):
-        if reason := differences(name, one, rounded(other)):
+        if reason := differences(name, one, other):
             return reason
     found["measured_with"] = found.get("measured_with", found["fingerprint"]["scorer"])
     found["fingerprint"] = rules
@@ -76,8 +92,11 @@ def confirm(env_id: str, before: Path | None = None) -> str | None:
 
 def _earned_by(
     checkout: Path, env_id: str, options: Mapping[str, Any]
-) -> tuple[Sequence[float], Sequence[float]]:
-    """Return what the honest answers and people's texts of another checkout earn there."""
+) -> tuple[Sequence[float], Sequence[float], str]:
+    """Return what honest answers and people's texts earn in a checkout, and its text scorer.
+
+    Scores of texts are a function of their length. The text scorer is its fingerprint.
+    """
     command = [sys.executable, "-c", _EARNED, json.dumps([env_id, options, SEED])]
     variables = {**os.environ, "PYTHONPATH": str(checkout.resolve())}
     done = subprocess.run(
@@ -85,8 +104,8 @@ def _earned_by(
     )
     if done.returncode:
         raise RuntimeError(f"the code in {str(checkout)!r} cannot score the answers, see above")
-    honest, people = json.loads(done.stdout.splitlines()[-1])
-    return rounded(honest), rounded(people)
+    honest, people, scorer = json.loads(done.stdout.splitlines()[-1])
+    return rounded(honest), rounded(people), scorer
 
 
 def differences(name: str, before: Sequence[float], now: Sequence[float]) -> str | None:

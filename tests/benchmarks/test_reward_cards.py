@@ -160,11 +160,29 @@ def test_a_judged_audit_is_not_confirmed_if_honest_answers_earn_something_else(
 def test_rewards_of_another_processor_are_compared_with_the_code_before(
     judged, capsys, monkeypatch
 ):
-    monkeypatch.setattr(confirmation.corpora, "earned", lambda *_: [0.5, 0.75])
     words = ["mlrl/story-v1", "--confirm", "--before", str(judged.parent)]
-    monkeypatch.setattr(confirmation, "_earned_by", lambda *_: ([0.5, 0.75], []))
-    assert command.main(words) == 0
+
+    def confirm(before, now):
+        found = iter([before, now])
+        monkeypatch.setattr(confirmation, "_earned_by", lambda *_: next(found))
+        status = command.main(words)
+        return status, capsys.readouterr().out
+
+    status, said = confirm(([0.5], [], "one"), ([0.5], [], "two"))
+    assert (status, "another one" in said) == (1, True)
+    status, said = confirm(([0.5], [], "one"), ([0.75], [], "one"))
+    assert (status, "1 of 1 honest answers" in said) == (1, True)
+    assert "measured_with" not in json.loads(judged.read_text("utf-8"))
+    assert confirm(([0.5], [], "one"), ([0.5], [], "one"))[0] == 0
     assert json.loads(judged.read_text("utf-8"))["measured_with"] == "of before"
+
+
+def test_the_code_of_now_earns_the_same_as_itself(judged, capsys):
+    options = {"max_turns": 1, "split": "sample", "reward": "judged"}
+    judged.write_text(json.dumps(json.loads(judged.read_text("utf-8")) | {"options": options}))
+    words = ["mlrl/story-v1", "--confirm", "--before", str(confirmation._HERE)]
+    assert command.main(words) == 0
+    assert "confirmed" in capsys.readouterr().out
 
 
 def test_a_checkout_scores_with_its_own_code(tmp_path):
@@ -173,13 +191,18 @@ def test_a_checkout_scores_with_its_own_code(tmp_path):
     (tmp_path / "mlrl_envs").mkdir()
     for folder in (tmp_path / "mlrl_envs", package.parent, package):
         (folder / "__init__.py").touch()
+    (tmp_path / "mlrl_envs" / "__init__.py").write_text(
+        "from types import SimpleNamespace as Has\n"
+        "made = Has(family=Has(scorer=Has(fingerprint='model')))\n"
+        "make = lambda env_id, **options: made\n"
+    )
     (package / "corpora.py").write_text(
         "honest_lines = lambda env_id: [env_id]\n"
         "earned = lambda env_id, options, lines, seed: [len(options), 0.123456]\n"
         "people_shares = lambda env_id, options, seed: []\n"
     )
     found = confirmation._earned_by(tmp_path, "mlrl/story-v1", {"split": "train"})
-    assert found == ([1, 0.1235], [])
+    assert found == ([2, 0.1235], [], "model")
     with pytest.raises(RuntimeError, match="cannot score"):
         confirmation._earned_by(tmp_path / "benchmarks", "mlrl/story-v1", {})
 
