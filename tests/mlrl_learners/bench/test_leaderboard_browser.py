@@ -52,7 +52,7 @@ def test_pages_fit_into_the_window(open_page, pages, width, scheme):
 
 def test_trained_actors_are_shown_at_first_and_found_in_every_table(page):
     assert visible_rows(page).filter(has_text="trained by").count() > 0
-    page.select_option("#group", "writing-v3-mlrl-story-v1-test")
+    page.select_option("#group", "writing-v4-mlrl-story-v1-test")
     page.fill("#search", "trained")
     assert visible_rows(page).count() > 0
     assert (
@@ -67,9 +67,9 @@ def test_trained_actors_are_shown_at_first_and_found_in_every_table(page):
 def test_whole_suites_come_first_and_one_environment_can_be_chosen(page):
     main = page.locator("section[data-main=yes]").count()
     assert page.locator("section:visible").count() == main > 5
-    page.select_option("#group", "writing-v3-mlrl-story-v1-test")
-    expect(page.locator("section:visible h2")).to_have_text(["writing v3 mlrl/story-v1:test"])
-    expect(page).to_have_url(re.compile("#writing-v3-mlrl-story-v1-test$"))
+    page.select_option("#group", "writing-v4-mlrl-story-v1-test")
+    expect(page.locator("section:visible h2")).to_have_text(["writing v4 mlrl/story-v1:test"])
+    expect(page).to_have_url(re.compile("#writing-v4-mlrl-story-v1-test$"))
     page.reload()
     expect(page.locator("section:visible")).to_have_count(1)
 
@@ -78,12 +78,12 @@ def test_it_opens_with_the_main_result_and_every_actor_by_suite(page):
     assert re.search(r"earns 0\.\d+ .*best of \d untrained teams", page.inner_text(".lead"))
     cells = page.locator("table.overview tbody tr")
     assert cells.filter(has_text="trained: ").count() > 0
-    page.click("table.overview thead a >> text=writing v3 >> nth=0")
-    expect(page).to_have_url(re.compile("#writing-v3"))
+    page.click("table.overview thead a >> text=writing v4 >> nth=0")
+    expect(page).to_have_url(re.compile("#writing-v4"))
 
 
 def test_a_heading_sorts_by_keyboard_both_ways(page):
-    page.select_option("#group", "writing-v3-mlrl-story-v1-test")
+    page.select_option("#group", "writing-v4-mlrl-story-v1-test")
     names = first_names(page)
     button = page.locator("section:visible thead button").first
     button.focus()
@@ -104,7 +104,7 @@ def test_filter_hides_rows_and_dims_their_marks(page):
 
 
 def test_an_actor_leads_to_its_transcripts(page):
-    page.select_option("#group", "writing-v3-mlrl-story-v1-test")
+    page.select_option("#group", "writing-v4-mlrl-story-v1-test")
     page.click("section:visible tbody th a >> nth=0")
     expect(page.locator("h1")).to_contain_text("on writing")
     expect(page.locator(".writes").first).to_be_visible()
