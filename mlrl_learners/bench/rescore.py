@@ -20,7 +20,7 @@ from mlrl_learners.runs.labels import TurnScore, rescored_record
 from mlrl_learners.runs.stored import Record, StoredEpisode, decode_episode
 from mlrl_learners.types import AgentID
 
-__all__ = ["ScoreChange", "has_same_observations", "replayed", "rescore"]
+__all__ = ["ScoreChange", "replayed", "rescore", "with_same_observations"]
 
 ROUNDING = 1e-9
 BATCH = 64
@@ -108,21 +108,35 @@ def replayed(
         yield clone
 
 
-def has_same_observations(
-    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
-    episode: StoredEpisode,
-) -> bool:
-    """Return whether an environment shows agents what they read before each stored turn.
+def with_same_observations(
+    env_id: str, options: Mapping[str, Any], episodes: Sequence[Record]
+) -> list[Record]:
+    """Return the episodes in which agents would read the same, up to the end.
+
+    Args:
+        env_id: A registered environment.
+        options: Its arguments, split included. A model that suggests edits between turns is not
+            called, so that episodes that read its edits are left out.
+        episodes: Records of episodes; those without observations are left out.
 
     Raises:
-        ConfigError: If the data lack the task, or its agents differ.
+        ConfigError: If the data lack a task, or its agents differ.
+        InfraError: If infrastructure fails.
     """
-    shown = [acting for _, acting in _positions(env, episode)]
-    return len(shown) == len(episode.turns) + 1 and all(
-        turn.observations.get(agent) == text
-        for turn, acting in zip(episode.turns, shown, strict=False)
-        for agent, text in acting.items()
-    )
+    env = mlrl_envs.make(env_id, **_without_expert(options))
+    try:
+        return [each for each in episodes if _reads_the_same(env, decode_episode(each))]
+    finally:
+        env.close()
+
+
+def _reads_the_same(env: Any, episode: StoredEpisode) -> bool:  # noqa: ANN401 - any environment
+    positions = _positions(env, episode)
+    for turn, (_, acting) in zip(episode.turns, positions, strict=False):
+        if not acting or any(turn.observations.get(agent) != acting[agent] for agent in acting):
+            return False
+    clone, _ = next(positions)
+    return not clone.agents
 
 
 def _positions(

@@ -2,26 +2,26 @@
 
 A new version of a suite shares most entries with the one before. Episodes are taken over if the
 actor, the entry, its data and the way of decoding are the same; they are scored again. How a model
-is computed (`compute`: device, precision) is not compared. If options or data of an entry have
-changed, those episodes are taken over in which agents would read the same, because a changed reward
-does not change what they write. The earlier result must have stored their prompts.
+is computed (`compute`: device, precision) is not compared. If the options of an entry have changed,
+those episodes are taken over in which agents would read the same, because a changed reward does not
+change what they write. The earlier result must have stored their prompts.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import mlrl_envs
 from mlrl_learners.bench.plan import ActorSource, Unit, plan_entry
-from mlrl_learners.bench.rescore import has_same_observations, rescore
+from mlrl_learners.bench.rescore import rescore, with_same_observations
 from mlrl_learners.bench.results import read_result, read_transcripts
 from mlrl_learners.bench.suite import Entry, Suite
 from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.labels import entry_of, place_of
-from mlrl_learners.runs.stored import Record, decode_episode
+from mlrl_learners.runs.stored import Record
 
 __all__ = ["reuse_episodes"]
 
@@ -54,6 +54,7 @@ def reuse_episodes(
     Raises:
         ConfigError: If the result is of another actor or decoding, or cannot be read.
         RunDirError: If another run holds the folder, or it cannot be written.
+        InfraError: If infrastructure fails.
     """
     result = read_result(path)
     for name in ACTOR:
@@ -98,23 +99,17 @@ def _usable(entry: Entry, result: Mapping[str, Any], stored: Sequence[Record]) -
     theirs = next((each for each in result["entries"] if each["name"] == entry.name), None)
     if theirs is None or any(theirs[name] != ours[name] for name in ENTRY):
         return []
-    episodes = [each for each in stored if entry_of(each) == entry.name]
     env = entry.make_env()
     try:
         data = mlrl_envs.fingerprint(env).get("data", "")
-        if (theirs["options"], theirs["data"]) == (ours["options"], data):
-            return episodes
-        return [each for each in episodes if _reads_the_same(env, each)]
     finally:
         env.close()
-
-
-def _reads_the_same(env: Any, record: Record) -> bool:  # noqa: ANN401 - any parallel environment
-    """Return whether agents read the same in an episode of the task with the same index."""
-    try:
-        return has_same_observations(env, replace(decode_episode(record), task_id=""))
-    except ConfigError:  # the data have no such task, or other agents act
-        return False
+    if theirs["data"] != data:
+        return []
+    episodes = [each for each in stored if entry_of(each) == entry.name]
+    if theirs["options"] == ours["options"]:
+        return episodes
+    return with_same_observations(entry.env, entry.env_options, episodes)
 
 
 def _add(entry: Entry, units: Sequence[Unit], stored: Sequence[Record], folder: SuiteFolder) -> int:

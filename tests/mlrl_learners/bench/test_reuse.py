@@ -86,20 +86,32 @@ def test_with_other_options_episodes_are_reused_whose_agents_read_the_same(
     assert source.asked == asked + (2 - reused) * turns * 2
 
 
-def test_with_other_data_episodes_are_reused_whose_task_is_the_same(
-    make_source, two_environments, tmp_path
-):
+def test_an_episode_that_would_now_go_on_is_played(make_source, tmp_path):
+    """Solved in the first of two turns with any length, and in neither with the options of now."""
+    entry = {"env": "mlrl/story-v1", "split": "sample", "tasks": 2, "budget": {"turns": 2}}
+    entry |= {"show_prompts": True, "options": {"reward": "paper", "min_ratio": 0.1}}
+    before = {"name": "stories", "version": 0, "summary": "", "seeds": [0], "entries": [entry]}
+    now = {"reward": "paper", "min_ratio": 2.0}
+    after = before | {"version": 1, "entries": [{**entry, "options": now}]}
+    source = make_source(answer="A fox carries letters through the snow.")
+    played = play_suite(suite_of(before), source, tmp_path / "before", SETTINGS)
+    assert [len(each["turns"]) for each in played[0].episodes] == [1, 1]
+    path = tmp_path / "before.json"
+    write_result(path, suite_of(before), source.describe(), played, SETTINGS)
+    added, (found,) = resume(suite_of(after), source, path, tmp_path / "after")
+    assert (added, [len(each["turns"]) for each in found.episodes]) == (0, [2, 2])
+
+
+def test_with_other_data_episodes_are_played(make_source, two_environments, tmp_path):
     source, suite = make_source(), suite_of(two_environments)
     played = play_suite(suite, source, tmp_path / "before", SETTINGS)
     path = tmp_path / "before.json"
     write_result(path, suite, source.describe(), played, SETTINGS)
     result = json.loads(path.read_text())
-    stored = read_transcripts(path, result)
-    stored[0]["turns"][0]["observations"]["setup"] = "Tell of another task:"
     result["entries"][0]["data"] = "0" * 64
-    save_result(path, result, stored)
+    path.write_text(json.dumps(result))
     with SuiteFolder(tmp_path / "after") as held:
-        assert reuse_episodes(path, suite, source, source.describe(), held, SETTINGS) == 3
+        assert reuse_episodes(path, suite, source, source.describe(), held, SETTINGS) == 2
 
 
 def test_a_result_of_another_precision_is_of_the_same_actor(
