@@ -8,9 +8,10 @@ A sentence is about the assignment if it
   a clause is often everybody, and questions are free if the source asks one; or
 - holds three distinct content words of the instructions that the source lacks, or one and a word of
   writing (paragraph, text), or three words of writing, or two of which one is of rewriting; or
-- repeats a label of the source, a word in capitals and a colon at the beginning of a line: it
-  begins with the label and a colon ("Title: ..."), or holds a word that begins as a label of six or
-  more letters does ("SUBREDD is ...", of "SUBREDDIT:") and that the source has nowhere else.
+- repeats a label of the form that all sources have, such as TITLE: it begins with the label and a
+  colon ("Title: ..."), or holds a word that begins like a label of six or more letters ("SUBREDD",
+  of SUBREDDIT) and that the source has only as a label. Copies of a sentence of the source are
+  left to other factors.
 
 Words are compared by stem, and what the source has, labels apart, is never a sign. Common words
 such as "two" and "find" are not counted, so that scientific prose ("the implications", "in this
@@ -46,26 +47,30 @@ _REWRITING = frozenset(map(stem, _REWRITING_WORDS.split()))
 _WRITING = frozenset(map(stem, _WRITING_WORDS.split())) | _REWRITING
 _COMMON = frozenset(map(stem, _COMMON_WORDS.split()))
 _SENTENCE_END = re.compile("(?<=[.!?\u2026])[\"')\\]\u201d\u2019]*\\s+|\n+")
-_LABEL = re.compile("^([A-Z]{4,}):", re.MULTILINE)
 _LABELLED = re.compile(r"\W*\w+\s*[:\uff1a]")  # a word and a colon
-_LABEL_START = 6  # letters of a label; shorter ones begin ordinary words (title, post)
+_LABEL_START = 6  # letters of a label; fewer begin ordinary words (title, post)
 _CLAUSE = re.compile("[,;:(\u2013\u2014]\\s*you\\b", re.IGNORECASE)
 
 
-def assignment_score(text: str, instructions: str, source: str) -> float:
+def assignment_score(
+    text: str, instructions: str, source: str, labels: Sequence[str] = ()
+) -> float:
     """Return 1 for a text with few words about the assignment, 0 for one with many.
 
     Args:
         text: The text.
         instructions: The prompt of the agent without the source.
         source: What the text retells.
+        labels: Labels of the form that sources have, in capitals.
     """
-    return ramp(assignment_share(text, instructions, source), *SHARES)
+    return ramp(assignment_share(text, instructions, source, labels), *SHARES)
 
 
-def assignment_share(text: str, instructions: str, source: str) -> float:
+def assignment_share(
+    text: str, instructions: str, source: str, labels: Sequence[str] = ()
+) -> float:
     """Return the share of a text's words that are in sentences about the assignment."""
-    signs = _signs(instructions, source)
+    signs = _signs(instructions, source, labels)
     sizes = [(len(words_of(sentence)), signs.found_in(sentence)) for sentence in _sentences(text)]
     total = sum(size for size, _ in sizes)
     return sum(size for size, found in sizes if found) / total if total else 0.0
@@ -81,7 +86,7 @@ class _Signs:
         within: Whether the second person counts within a sentence.
         first: Whether it counts at the beginning.
         asks: Whether the second person is free in questions.
-        labels: Labels of the source.
+        labels: Labels, in lower case.
         known: Words of the source without labels.
         sentences: Sentences of the source, labels included: copies are not judged here.
     """
@@ -135,7 +140,8 @@ def _speaks_to_reader(sentence: str, words: Sequence[str]) -> bool:
     )
 
 
-def _signs(instructions: str, source: str) -> _Signs:
+def _signs(instructions: str, source: str, labels: Sequence[str]) -> _Signs:
+    body = re.sub("|".join(f"\\b{each}:" for each in labels), " ", source) if labels else source
     known = frozenset(content_of(source))
     return _Signs(
         told=frozenset(content_of(instructions)) - known - _COMMON - _WRITING,
@@ -143,8 +149,8 @@ def _signs(instructions: str, source: str) -> _Signs:
         within=_SECOND_PERSON.isdisjoint(words_of(source)),
         first=not any(words_of(each)[0] in _SECOND_PERSON for each in _sentences(source)),
         asks="?" in source,
-        labels=frozenset(label.lower() for label in _LABEL.findall(source)),
-        known=frozenset(words_of(_LABEL.sub("", source))),
+        labels=frozenset(label.lower() for label in labels),
+        known=frozenset(words_of(body)),
         sentences=frozenset(_sentences(source)),
     )
 

@@ -84,10 +84,12 @@ class WritingRules:
     Attributes:
         parts: Requirements of the first text and of the second.
         length: Score of the ratio of characters, second text to first.
+        labels: Labels of the form that all sources have, in capitals (`assignment=True`).
     """
 
     parts: tuple[WritingPart, WritingPart]
     length: Trapezoid
+    labels: tuple[str, ...] = ()
 
 
 def score_grounded(
@@ -121,7 +123,7 @@ def score_grounded(
             measures[agent]["facts"] = facts_score(text, source, forgiven=part.outside)
         if instructions is not None:
             told = instructions[agent]
-            measures[agent]["assignment"] = assignment_score(text, told, source)
+            measures[agent]["assignment"] = assignment_score(text, told, source, rules.labels)
         measures[agent]["judged"] = judged[agent]
     sound_1, sound_2 = math.prod(measures[one].values()), math.prod(measures[two].values())
     shares = {"length": _length(first, second, rules.length), "division": _new(first, second)}

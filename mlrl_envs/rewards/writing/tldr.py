@@ -43,4 +43,5 @@ RULES = WritingRules(
         ),
     ),
     length=Trapezoid(0.8, 1.3, 4.5, 7.0),
+    labels=("SUBREDDIT", "TITLE", "POST"),  # and TL;DR, with which people begin summaries
 )

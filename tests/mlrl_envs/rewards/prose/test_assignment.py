@@ -54,8 +54,8 @@ EXPLOITS = (
 )
 
 
-def share(text, source=SOURCE, instructions=INSTRUCTIONS):
-    return assignment_share(text, instructions, source)
+def share(text, source=SOURCE, instructions=INSTRUCTIONS, labels=()):
+    return assignment_share(text, instructions, source, labels)
 
 
 def score(text, source=SOURCE):
@@ -146,6 +146,7 @@ def test_own_instructions_are_read():
 
 
 FORM = "SUBREDDIT: r/advice\n\nTITLE: My car\n\nPOST: My brother took it. Is it his?\n\nTL;DR:"
+LABELS = ("SUBREDDIT", "TITLE", "POST")
 
 
 @pytest.mark.parametrize(
@@ -159,8 +160,8 @@ FORM = "SUBREDDIT: r/advice\n\nTITLE: My car\n\nPOST: My brother took it. Is it 
     ],
 )
 def test_a_sentence_with_a_label_of_the_source_is_about_the_assignment(text):
-    assert share(text, FORM) == 1.0
-    assert share(text) == 0.0
+    assert share(text, FORM, labels=LABELS) == 1.0
+    assert share(text, FORM) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -173,11 +174,18 @@ def test_a_sentence_with_a_label_of_the_source_is_about_the_assignment(text):
     ],
 )
 def test_ordinary_words_that_are_labels_are_free(text):
-    assert share(text, FORM) == 0.0
+    assert share(text, FORM, labels=LABELS) == 0.0
+
+
+@pytest.mark.parametrize("text", ["He updated the post: it is his.", "Background: TLDR, he left."])
+def test_labels_that_only_some_sources_have_are_free(text):
+    assert share(text, f"{FORM}\n\nUPDATE: It is.\n\nBACKGROUND: Ours.", labels=LABELS) == 0.0
 
 
 def test_a_label_that_the_source_uses_as_a_word_is_free():
-    assert share("The subreddit says so.", f"{FORM} I asked a subreddit.") == 0.0
+    text = "The subreddit says so."
+    assert share(text, FORM, labels=LABELS) == 1.0
+    assert share(text, f"{FORM} I asked a subreddit.", labels=LABELS) == 0.0
 
 
 @pytest.mark.parametrize("env_id", ["mlrl/tldr-v1", "mlrl/arxiv-v1"])
@@ -195,7 +203,8 @@ def test_a_source_is_not_about_the_assignment(env_id):
     family = mlrl_envs.make(env_id, split="sample").family
     for task in family.tasks:
         for told in family.instructions(task).values():
-            assert assignment_share(task.source, told, task.source) == 0.0
+            labels = family.brief.rules.labels
+            assert assignment_share(task.source, told, task.source, labels) == 0.0
 
 
 @given(st.lists(st.sampled_from(POST.split(". "))), st.lists(st.sampled_from(SOURCE.split(". "))))
@@ -206,13 +215,14 @@ def test_sentences_of_the_source_are_free(of_post, of_source):
 
 @given(ANY_TEXT | PIECES.map(" ".join), ANY_TEXT, ANY_TEXT | PIECES.map("".join))
 def test_any_texts_have_a_share_and_a_score(text, instructions, source):
-    assert 0.0 <= assignment_share(text, instructions, source) <= 1.0
-    assert 0.0 <= assignment_score(text, instructions, source) <= 1.0
+    for labels in ((), LABELS):
+        assert 0.0 <= assignment_share(text, instructions, source, labels) <= 1.0
+        assert 0.0 <= assignment_score(text, instructions, source, labels) <= 1.0
 
 
 @given(ANY_TEXT | PIECES.map(" ".join))
 def test_a_text_without_its_own_words_has_no_share(text):
-    assert share(text, text) == 0.0
+    assert share(text, text, labels=LABELS) == 0.0
 
 
 @pytest.mark.timeout(60)
