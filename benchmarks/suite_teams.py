@@ -85,6 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name in arguments.envs
         if method in methods_of(name)
     ]
+    if not runs:
+        parser.error("no agent writes for both sides of a debate: choose other --envs or --methods")
     return 0 if finish_all(runs) else 130
 
 

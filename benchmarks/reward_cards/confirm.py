@@ -8,8 +8,8 @@ scorer, has been measured again, then the attacks are not played again. The card
 
 On another processor a scorer in bfloat16 rounds differently, and a reward near a threshold differs.
 With `--before`, the code in a checkout of before the change and the code of now score the answers
-with a function of their length in place of the text scorer, whose fingerprint must be the same: a
-reward that agrees for other scores agrees for those of the scorer.
+with a hash of all that a text scorer reads in place of the scorer, whose fingerprint must be the
+same: a reward that agrees for arbitrary scores of the same texts agrees for those of the scorer.
 """
 
 import json
@@ -28,19 +28,20 @@ __all__ = ["confirm", "differences"]
 
 TOLERANCE = 2e-3
 _EARNED = """
-import json, sys
+import json, sys, zlib
 from pathlib import Path
 import mlrl_envs
 from benchmarks.reward_cards import corpora
 if any(not Path(each.__file__).is_relative_to(Path.cwd()) for each in (mlrl_envs, corpora)):
     sys.exit(f"{Path.cwd()} is no checkout: it lacks mlrl_envs or benchmarks")
-class Length:
-    fingerprint = "length"
+class Hash:
+    fingerprint = "hash"
     def score_many(self, batch):
-        return [0.5 + len(each.text) % 50 / 100 for each in batch]
+        read = [repr((each.text, each.source, each.instruction, each.others)) for each in batch]
+        return [zlib.crc32(each.encode("utf-8", "surrogatepass")) % 101 / 100 for each in read]
 env_id, options, seed = json.loads(sys.argv[1])
 scorer = mlrl_envs.make(env_id, **options).family.scorer.fingerprint
-options["scorer"] = Length()
+options["scorer"] = Hash()
 honest = corpora.earned(env_id, options, corpora.honest_lines(env_id), seed)
 print(json.dumps([honest, corpora.people_shares(env_id, options, seed), scorer]))
 """
@@ -81,6 +82,9 @@ def confirm(env_id: str, before: Path | None = None) -> str | None:
         )
         if scorer != ours:
             return "the text scorer is another one"
+        people, stored = now[1], found["groups"]["people"]
+        if len(people) != len(stored):
+            return f"there were {len(stored)} people's texts, now {len(people)}"
     for name, one, other in zip(("honest answers", "people's texts"), earlier, now, strict=True):
         if reason := differences(name, one, other):
             return reason
@@ -93,9 +97,9 @@ def confirm(env_id: str, before: Path | None = None) -> str | None:
 def _earned_by(
     checkout: Path, env_id: str, options: Mapping[str, Any]
 ) -> tuple[Sequence[float], Sequence[float], str]:
-    """Return what honest answers and people's texts earn in a checkout, and its text scorer.
+    """Return what honest answers and people's texts earn in a checkout with scores by a hash.
 
-    Scores of texts are a function of their length. The text scorer is its fingerprint.
+    The third value is the fingerprint of the text scorer that the hash stands for.
     """
     command = [sys.executable, "-c", _EARNED, json.dumps([env_id, options, SEED])]
     variables = {**os.environ, "PYTHONPATH": str(checkout.resolve())}

@@ -183,6 +183,9 @@ def test_the_code_of_now_earns_the_same_as_itself(judged, capsys):
     words = ["mlrl/story-v1", "--confirm", "--before", str(confirmation._HERE)]
     assert command.main(words) == 0
     assert "confirmed" in capsys.readouterr().out
+    earned, _, scorer = confirmation._earned_by(confirmation._HERE, "mlrl/story-v1", options)
+    assert (len(earned) > 40, len(scorer)) == (True, 64)
+    assert len(set(earned)) > 20  # arbitrary scores change what answers earn
 
 
 def test_a_checkout_scores_with_its_own_code(tmp_path):

@@ -63,3 +63,5 @@ def test_one_agent_writes_both_texts_with_one_model_and_reads_the_first():
 
 def test_no_agent_debates_for_both_sides():
     assert "one-magrpo" not in methods_of("debate")
+    with pytest.raises(SystemExit, match="2"):
+        suite_teams.main(["--envs", "debate", "--methods", "one-magrpo"])
