@@ -67,11 +67,22 @@ def confirm(env_id: str, before: Path | None = None) -> str | None:
     env: Any = mlrl_envs.make(env_id, **found["options"])
     rules = mlrl_envs.fingerprint(env)
     env.close()
-    options, lines = found["options"], corpora.honest_lines(env_id)
+    if reason := _change(env_id, found, before):
+        return reason
+    found["measured_with"] = found.get("measured_with", found["fingerprint"]["scorer"])
+    found["fingerprint"] = rules
+    write_audit(path, found)
+    return None
+
+
+def _change(env_id: str, found: Mapping[str, Any], before: Path | None) -> str | None:
+    """Return how rewards differ from those of an audit, or of a checkout; None if they agree."""
+    options, stored = found["options"], (found["audit"]["honest"], found["groups"]["people"])
     earlier: Sequence[Sequence[float]]
     now: Sequence[Sequence[float]]
     if before is None:
-        earlier = (found["audit"]["honest"], found["groups"]["people"])
+        lines = corpora.honest_lines(env_id)
+        earlier = stored
         now = (
             rounded(corpora.earned(env_id, options, lines, SEED)),
             rounded(corpora.people_shares(env_id, options, SEED)),
@@ -82,15 +93,11 @@ def confirm(env_id: str, before: Path | None = None) -> str | None:
         )
         if scorer != ours:
             return "the text scorer is another one"
-        people, stored = now[1], found["groups"]["people"]
-        if len(people) != len(stored):
-            return f"there were {len(stored)} people's texts, now {len(people)}"
+        if len(now[1]) != len(stored[1]):  # without the data there are none, which would agree
+            return f"there were {len(stored[1])} people's texts, now {len(now[1])}"
     for name, one, other in zip(("honest answers", "people's texts"), earlier, now, strict=True):
         if reason := differences(name, one, other):
             return reason
-    found["measured_with"] = found.get("measured_with", found["fingerprint"]["scorer"])
-    found["fingerprint"] = rules
-    write_audit(path, found)
     return None
 
 
