@@ -21,9 +21,13 @@ def write_play(task: TeamTask, folder: Path) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     lines: dict[str, list[str]] = {TEAM: [], ONE_AGENT: []}
-    env: Any = mlrl_envs.make(task.env_id, split="train", **task.env)
+    envs = [
+        mlrl_envs.make(task.env_id, split="train", **{**task.env, **further})
+        for further in task.imitated
+    ]
     draw = random.Random(0)  # noqa: S311 - reproducible on purpose
     for number in range(task.games):
+        env = envs[number % len(envs)]
         for name, turns in _game(env, task, number, draw).items():
             lines[name].append(json.dumps({"return": 0.0, "turns": turns}))
     for name, written in lines.items():  # the file that is looked for comes last
@@ -34,7 +38,8 @@ def write_play(task: TeamTask, folder: Path) -> None:
 
 def _game(env: Any, task: TeamTask, number: int, draw: random.Random) -> dict[str, list[Any]]:  # noqa: ANN401
     """Play one game; return its turns as the team and as the one agent see them, by file."""
-    observations, _ = env.reset(seed=number, options={"task_index": number % env.num_tasks})
+    index = number // len(task.imitated) % env.num_tasks
+    observations, _ = env.reset(seed=number, options={"task_index": index})
     team: list[Any] = []
     one: list[Any] = []
     while env.agents:

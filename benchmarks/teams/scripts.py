@@ -45,6 +45,11 @@ def _half(reference: Answers) -> dict[str, str]:
     return {agent: "\n".join(each[: (len(each) + 1) // 2]) for agent, each in lines.items()}
 
 
+def _short(reference: Answers) -> dict[str, str]:
+    """Return the last line of each answer: a result without working."""
+    return {agent: "".join(text.splitlines()[-1:]) for agent, text in reference.items()}
+
+
 def _together(reference: Answers) -> dict[str, str]:
     """Return programs in which the helper does the first step of the function."""
     main = reference["main"]
@@ -61,6 +66,7 @@ def _together(reference: Answers) -> dict[str, str]:
 FROM_REFERENCE: Mapping[str, Callable[[Answers], dict[str, str]]] = {
     "reference": dict,
     "half": _half,
+    "short": _short,
     "together": _together,
 }
 """Scripts that change the correct answers of an environment, by name."""

@@ -25,6 +25,7 @@ class TeamTask:
         answers: Agents that act in a turn, at most; the one agent writes as many answers at once.
         max_new_tokens: Longest answer of one agent.
         unread: Regular expressions of text that the model does not read.
+        imitated: Further options of the environments of imitated games, which take turns.
         games: Number of imitated games.
         imitation: Number of updates of imitation.
         updates: Number of updates of learning.
@@ -42,6 +43,7 @@ class TeamTask:
     answers: int
     max_new_tokens: int
     unread: tuple[str, ...]
+    imitated: tuple[Mapping[str, Any], ...] = ({},)
     games: int = 2000
     imitation: int = 400
     updates: int = 60
@@ -111,6 +113,23 @@ TASKS: Mapping[str, TeamTask] = {
             r"Say how many you take:[^\n]*",
             r"Answer for .*? in between\.",
         ),
+    ),
+    "math": _text_task(
+        "mlrl/math-v1",
+        {"topics": ["multistep"], "levels": [1], "max_turns": 1, "problem_seed": 8},
+        scripts=("short", "reference"),
+        references=("reference",),
+        answers=2,
+        max_new_tokens=32,
+        unread=(
+            r"Problem: A \w+ has|\w+ on Monday morning|How many \w+ does[\s\S]*?<number>",
+            r"Answer for .*? in between\.",
+        ),
+        imitated=tuple({"problem_seed": seed} for seed in range(8)),
+        games=8000,
+        imitation=2000,
+        updates=120,
+        eval_tasks=200,
     ),
     "functions": _text_task(
         "mlrl/functions-v0",

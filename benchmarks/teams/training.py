@@ -92,6 +92,7 @@ def _imitate(task: TeamTask, seed: int, runs: Path, *, is_team: bool) -> Path | 
     """Return the folder of a model that imitates scripts; None if a signal ended it early."""
     read = {"unread": task.unread, "digits": task.digits, "size": asdict(task.size)}
     played = {"env": task.env_id, "options": task.env, "scripts": task.scripts, "games": task.games}
+    played["imitated"] = task.imitated
     keep_same(runs / "made.json", {**played, **read})
     write_play(task, runs)
     model = runs / f"model-{seed}"

@@ -57,6 +57,20 @@ def reuse_episodes(
         InfraError: If infrastructure fails.
     """
     result = read_result(path)
+    _check_same_actor(path, result, actor, settings)
+    stored = read_transcripts(path, result)
+    usable = [(each, _usable(each, result, stored)) for each in suite.entries]
+    planned = [
+        (each, found, _units(suite, each, source, settings)) for each, found in usable if found
+    ]
+    folder.open()
+    return sum(_add(each, units, found, folder) for each, found, units in planned)
+
+
+def _check_same_actor(
+    path: Path, result: Mapping[str, Any], actor: Mapping[str, Any], settings: RunSettings
+) -> None:
+    """Raise `ConfigError` if a result is of another actor or decoding."""
     for name in ACTOR:
         theirs, ours = (_compared(each.get(name)) for each in (result["actor"], actor))
         if theirs != ours:
@@ -66,13 +80,6 @@ def reuse_episodes(
     if result["settings"]["explore"] != settings.explore:
         decoding = "greedy decoding" if settings.explore else "sampling"
         raise ConfigError(f"{str(path)!r} was decoded by {decoding}, this run is not")
-    stored = read_transcripts(path, result)
-    usable = [(each, _usable(each, result, stored)) for each in suite.entries]
-    planned = [
-        (each, found, _units(suite, each, source, settings)) for each, found in usable if found
-    ]
-    folder.open()
-    return sum(_add(each, units, found, folder) for each, found, units in planned)
 
 
 def _compared(value: Any) -> Any:  # noqa: ANN401 - a JSON value of an actor's description
