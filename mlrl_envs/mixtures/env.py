@@ -9,17 +9,18 @@ of the member; task ids start with its name. The member of an episode follows fr
 
 import copy
 import hashlib
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from pettingzoo import ParallelEnv
 
-from mlrl_envs.errors import InvalidArgumentError, ResetNeededError, unknown_name
+from mlrl_envs.errors import ResetNeededError, unknown_name
+from mlrl_envs.mixtures.members import Member, checked, interleaved
 from mlrl_envs.shell.arguments import checked_index, checked_seed
 from mlrl_envs.shell.fingerprint import fingerprint
+from mlrl_envs.shell.roster import acting_agents
 from mlrl_envs.spaces import UnicodeText
 from mlrl_envs.types import AgentID, Info, ResetResult, StepResult, TextEnv, is_batched
 
@@ -28,26 +29,6 @@ __all__ = ["MIXTURE", "Member", "MixtureEnv"]
 MIXTURE = "env-mixture"
 """Id of mixtures for `mlrl_envs.make`; `mixture` alone is a workflow."""
 MAX_SEED = 2**31
-
-
-@dataclass(frozen=True)
-class Member:
-    """An environment of a mixture.
-
-    Attributes:
-        name: Name in task ids, infos and metrics; contains no `/`.
-        env: The environment; each episode plays a copy.
-        weight: Share of the episodes, relative to the other members; above 0.
-    """
-
-    name: str
-    env: TextEnv
-    weight: float = 1.0
-
-    @property
-    def num_tasks(self) -> int:
-        """Number of tasks; 1 for environments that choose tasks by seed."""
-        return int(getattr(self.env, "num_tasks", 1))
 
 
 class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # PettingZoo is untyped
@@ -62,16 +43,17 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
-        self.members = _checked(members)
+        self.members = checked(members)
         self.possible_agents: list[AgentID] = list(
             dict.fromkeys(agent for each in members for agent in each.env.possible_agents)
         )
         self.state_space = max(
             (each.env.state_space for each in members), key=lambda space: space.max_length
         )
-        self._order = _interleaved([(each.num_tasks, each.weight) for each in members])
+        self._order = interleaved([(each.num_tasks, each.weight) for each in members])
         self._np_random: np.random.Generator | None = None
         self._member: Member | None = None  # of the episode, with its copy of the environment
+        self._acting: tuple[AgentID, ...] = ()
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -88,6 +70,11 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
     def agents(self) -> list[AgentID]:
         """Agents still in the episode; empty before the first one."""
         return list(self._member.env.agents) if self._member else []
+
+    @property
+    def acting(self) -> tuple[AgentID, ...]:
+        """Agents that are asked at the next step; the others of `agents` wait."""
+        return self._acting
 
     @property
     def episode_agents(self) -> list[AgentID]:
@@ -155,17 +142,21 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
             InvalidArgumentError: If the seed or the index is out of range, or the member or task
                 does not exist.
         """
-        if seed is not None or self._np_random is None:
-            self._np_random = np.random.default_rng(checked_seed(seed))
+        seed = checked_seed(seed)
+        # Drawn from a copy, so that a refused reset changes nothing.
+        generator = copy.deepcopy(self._np_random)
+        if seed is not None or generator is None:
+            generator = np.random.default_rng(seed)
         weights = np.array([each.weight for each in self.members])
         # Draw both even if the task is given, so that its episode has the same randomness.
-        drawn = int(self._np_random.choice(len(weights), p=weights / weights.sum()))
-        chance = int(self._np_random.integers(MAX_SEED))
+        drawn = int(generator.choice(len(weights), p=weights / weights.sum()))
+        chance = int(generator.integers(MAX_SEED))
         number, chosen = self._choose(drawn, dict(options or {}))
         member = self.members[number]
         env = copy.deepcopy(member.env)
         observations, infos = env.reset(seed=chance, options=chosen)
-        self._member = replace(member, env=env)
+        self._np_random, self._member = generator, replace(member, env=env)
+        self._acting = acting_agents(env.agents, infos)
         return observations, self._named(infos)
 
     def step(self, actions: Mapping[AgentID, str]) -> StepResult:
@@ -175,8 +166,10 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
     @property
     def batch_key(self) -> object:
         """Key that is equal for episodes that can be scored in one batch."""
-        env = self._playing
-        return env.batch_key if is_batched(env) else id(self)
+        if self._member is None or not is_batched(self._member.env):
+            return id(self)
+        # Differs from the key of the member itself, because `score_batch` takes only mixtures.
+        return MIXTURE, self._member.env.batch_key
 
     def attempt(self, actions: Mapping[AgentID, str]) -> Any:  # noqa: ANN401  as in BatchedEnv
         """Check a joint action, and return the attempt that `score_batch` takes."""
@@ -269,31 +262,6 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
         }
 
     def _result(self, result: StepResult) -> StepResult:
+        """Return the result of a step that the member has played, with the names of the mixture."""
+        self._acting = acting_agents(self.agents, result[4])
         return (*result[:4], self._named(result[4]))
-
-
-def _checked(members: Sequence[Member]) -> tuple[Member, ...]:
-    names: set[str] = set()
-    for each in members:
-        if not isinstance(each.name, str) or not each.name or "/" in each.name:
-            raise InvalidArgumentError(f"an environment's name has no /, got {each.name!r}")
-        if each.name in names:
-            raise InvalidArgumentError(f"two environments are {each.name!r}: give each a name")
-        names.add(each.name)
-        weight = each.weight
-        is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
-        if not is_number or not (0 < weight < math.inf):
-            raise InvalidArgumentError(f"weight of {each.name!r} must be above 0, got {weight!r}")
-    if not names:
-        raise InvalidArgumentError("a mixture needs at least one environment")
-    return tuple(members)
-
-
-def _interleaved(parts: Sequence[tuple[int, float]]) -> list[tuple[int, int]]:
-    """Return all (member, task) pairs, interleaved in proportion to the members' weights."""
-    places = [
-        ((task + 0.5) / weight, number, task)
-        for number, (num_tasks, weight) in enumerate(parts)
-        for task in range(num_tasks)
-    ]
-    return [(number, task) for _, number, task in sorted(places)]

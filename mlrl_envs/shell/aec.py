@@ -28,7 +28,23 @@ class TextObservation(str):
 
 def to_aec(env: TextEnv) -> AECEnv[AgentID, str, str]:
     """Return an AEC view of a parallel text environment; the view owns `env` from then on."""
-    return OrderEnforcingWrapper(_AecView(env))
+    return _OrderedView(_AecView(env))
+
+
+class _OrderedView(OrderEnforcingWrapper):  # type: ignore[misc]  # PettingZoo is untyped
+    _has_reset: bool
+    _has_updated: bool
+
+    def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
+        before = self._has_reset, self._has_updated
+        try:
+            super().reset(seed=seed, options=options)
+        except Exception:
+            self._has_reset, self._has_updated = before  # a refused reset begins nothing
+            raise
+
+    def __str__(self) -> str:
+        return str(self.env)
 
 
 class _AecView(parallel_to_aec_wrapper):  # type: ignore[misc]  # PettingZoo is untyped

@@ -152,12 +152,14 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
         Raises:
             InvalidArgumentError: If the seed or the index is out of range, or no task has that id.
         """
+        # Checked before anything is drawn, so that a refused reset changes nothing.
+        seed, chosen = checked_seed(seed), self._chosen_task(dict(options or {}))
         if seed is not None or self._np_random is None:
-            self.np_random = np.random.default_rng(checked_seed(seed))
+            self.np_random = np.random.default_rng(seed)
         # Drawn before the task, so that a task has the same chance however it was chosen.
         chance = int(self.np_random.integers(2**63)) if hasattr(self.family, "deal") else 0
-        task = self.family.tasks[self._choose_task(dict(options or {}))]
-        self._task = deal_task(self.family, task, chance)
+        index = int(self.np_random.integers(len(self.family.tasks))) if chosen is None else chosen
+        self._task = deal_task(self.family, self.family.tasks[index], chance)
         self._turns = ()
         self._roster = roster_of(self.family, self._task, ())
         return self._observations(), self._infos()
@@ -272,16 +274,15 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             raise unknown_name("agent", agent, self._spaces)
         return self._spaces[agent]
 
-    def _choose_task(self, options: dict[str, Any]) -> int:
-        tasks = self.family.tasks
+    def _chosen_task(self, options: dict[str, Any]) -> int | None:
         if "task_index" in options:
-            return checked_index(options["task_index"], len(tasks))
+            return checked_index(options["task_index"], len(self.family.tasks))
         if "task_id" in options:
-            ids = [task.task_id for task in tasks]
+            ids = [task.task_id for task in self.family.tasks]
             if options["task_id"] not in ids:
                 raise unknown_name("task_id", options["task_id"], ids)
             return ids.index(options["task_id"])
-        return int(self.np_random.integers(len(tasks)))
+        return None
 
     def _observations(self) -> dict[AgentID, str]:
         task = self._current_task()

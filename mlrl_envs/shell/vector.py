@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.shell.arguments import checked_seed
 from mlrl_envs.shell.roster import acting_agents
 from mlrl_envs.shell.stepping import reset_many, step_many
 from mlrl_envs.types import AgentID, Info, ResetResult, TextEnv
@@ -79,6 +80,12 @@ class VectorEnv:
 
         Returns:
             Observations and infos, one mapping for each environment.
+
+        Raises:
+            InvalidArgumentError: If a seed is out of range or a list has another length, before any
+                environment is reset; or if an environment refuses its options, after those before
+                it were reset.
+            InfraError: If a server fails.
         """
         seeds = self._spread_seed(seed)
         spread = self._spread_options(options)
@@ -112,7 +119,7 @@ class VectorEnv:
             return [None] * self.num_envs
         if isinstance(seed, int | np.integer):
             return [int(seed) + index for index in range(self.num_envs)]
-        return self._one_each("seed", list(seed))
+        return self._one_each("seed", [checked_seed(each) for each in seed])
 
     def _spread_options(self, options: Options) -> Sequence[dict[str, Any] | None]:
         if options is None or isinstance(options, Mapping):

@@ -4,7 +4,7 @@ A turn of the workflow is a step of its graph. The turns of the wrapped family f
 the workflow: a step that ends a turn there has its joint action and score in `WorkflowScore.base`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from mlrl_envs.shell.roster import Roster, roster_of
 from mlrl_envs.shell.wrapped import WrappedFamily
 from mlrl_envs.types import AgentID, Attempt, Json, ProgramRunner, Score, Task, Turn
 from mlrl_envs.workflows.drawing import facts_of
-from mlrl_envs.workflows.graph import Graph, Node
+from mlrl_envs.workflows.graph import Graph
 from mlrl_envs.workflows.prompts import prompt_of
 from mlrl_envs.workflows.steps import Progress, choose, follow
 
@@ -117,8 +117,14 @@ class WorkflowFamily(WrappedFamily):
         return [
             WorkflowScore({}, solved=False)
             if base is None
-            else self._score(base, next(scores), after, {name: next(scores) for name in own})
-            for base, after, own in zip(bases, reached, others, strict=True)
+            else self._score(
+                base,
+                next(scores),
+                after,
+                {name: next(scores) for name in own},
+                self._earners(base, after, attempt.turns),
+            )
+            for attempt, base, after, own in zip(attempts, bases, reached, others, strict=True)
         ]
 
     def reference(self, task: Task) -> Mapping[str, str] | None:
@@ -167,15 +173,45 @@ class WorkflowFamily(WrappedFamily):
                 found[name] = Attempt(base.task, base.turns, {**base.actions, agent: answer})
         return found
 
+    def _earners(
+        self, base: Attempt[Any], after: Progress, turns: Sequence[Turn]
+    ) -> Collection[str]:
+        """Return the nodes that earn the rewards of their agents in the turn `base`.
+
+        If each earns its own, these are the nodes that wrote in the last turn of their agent, which
+        is an earlier one if the agent waits. All nodes of an agent that has not acted yet earn.
+        """
+        if self.graph.pay != "own":
+            return [n.name for n in self.graph.nodes if n.plays or self.graph.pay == "all"]
+        earners = set(after.answers)
+        for agent in set(self.family.agents) - base.actions.keys():
+            nodes = {node.name for node in self.graph.nodes if node.agent == agent}
+            earners |= _last_writers(nodes, turns) or nodes
+        return earners
+
     def _score(
-        self, base: Attempt[Any], score: Score, after: Progress, own: Mapping[str, Score]
+        self,
+        base: Attempt[Any],
+        score: Score,
+        after: Progress,
+        own: Mapping[str, Score],
+        earners: Collection[str],
     ) -> WorkflowScore:
-        """Return the score of a step that plays `base`, for the nodes of each agent."""
+        """Return the score of a step that plays `base`, for the nodes of each agent.
+
+        Args:
+            base: The turn of the wrapped family.
+            score: Its score.
+            after: The workflow after the step.
+            own: Scores of the turn with the answers of nodes that are not played.
+            earners: Nodes that earn the rewards of their agents.
+        """
         nodes = [(node, str(node.agent)) for node in self.graph.nodes]
+        paid = {name: own.get(name, score).components for name in earners}
         components = {
-            node.name: own.get(node.name, score).components[agent]
+            node.name: paid[node.name][agent]
             for node, agent in nodes
-            if agent in score.components and self._earns(node, after)
+            if node.name in paid and agent in paid[node.name]
         }
         diagnostics: dict[str, Mapping[str, Json]] = {
             node.name: score.diagnostics[agent]
@@ -186,11 +222,6 @@ class WorkflowFamily(WrappedFamily):
         diagnostics[first] = {**diagnostics.get(first, {}), FACTS: self._facts(base, after)}
         turn = Turn(base.actions, score)
         return WorkflowScore(components, score.solved, diagnostics, base=turn)
-
-    def _earns(self, node: Node, after: Progress) -> bool:
-        if self.graph.pay == "own":
-            return node.name in after.answers
-        return node.plays or self.graph.pay == "all"
 
     def _facts(self, base: Attempt[Any], after: Progress) -> Json:
         """Return the graph with who wrote and who was played, for pictures of the turn."""
@@ -203,15 +234,29 @@ class WorkflowFamily(WrappedFamily):
 
 def _played(turns: Sequence[Turn]) -> tuple[Turn, ...]:
     """Return the turns of the wrapped family."""
-    scores = (turn.score for turn in turns)
-    return tuple(s.base for s in scores if isinstance(s, WorkflowScore) and s.base is not None)
+    return tuple(base for base in map(_base_of, turns) if base is not None)
 
 
 def _written(turns: Sequence[Turn]) -> list[Mapping[str, str]]:
     """Return what was written since the last turn of the wrapped family."""
     written: list[Mapping[str, str]] = []
     for turn in reversed(turns):
-        if isinstance(turn.score, WorkflowScore) and turn.score.base is not None:
+        if _base_of(turn) is not None:
             break
         written.append(turn.actions)
     return written[::-1]
+
+
+def _last_writers(nodes: Set[str], turns: Sequence[Turn]) -> set[str]:
+    """Return those of the nodes of an agent that wrote in its last turn; none if it had none."""
+    wrote: set[str] = set()
+    for turn in reversed(turns):
+        if wrote and _base_of(turn) is not None:  # the end of the turn before
+            break
+        wrote |= nodes & turn.actions.keys()
+    return wrote
+
+
+def _base_of(turn: Turn) -> Turn | None:
+    """Return the turn of the wrapped family that a step played, if it played one."""
+    return turn.score.base if isinstance(turn.score, WorkflowScore) else None

@@ -79,7 +79,8 @@ class Graph:
         combine: What is played of an agent: `"last"`, the answer that was written last, or
             `"vote"`, the first of the most frequent answers of the last step.
         pay: Who earns an agent's reward: `"all"` nodes that work for it, or those that `"play"`;
-            with `"own"` each node earns what its own last answer would earn if it were played.
+            with `"own"` each node earns what its own last answer would earn if it were played, and
+            rewards while its agent waits if it wrote in the last turn of the agent.
         name: Name of the shape; "" for a graph of one's own.
     """
 

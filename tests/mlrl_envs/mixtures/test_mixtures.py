@@ -96,6 +96,87 @@ def test_a_batch_is_scored_as_the_episodes_alone():
     assert together == [env.step(each) for env, each in zip(copies, actions, strict=True)]
 
 
+def test_copies_are_made_before_the_first_episode():
+    vec = mlrl_envs.make_vec("env-mixture", 3, envs=[MATH, KUHN])
+    assert len({id(env.members) for env in vec.envs}) == 1
+    vec.reset(seed=0)
+    vec.step([dict.fromkeys(acting, "7") for acting in vec.acting])
+
+
+def test_a_step_before_the_first_reset_is_an_error_of_its_environment():
+    env = make(MATH)
+    assert env.batch_key != make(MATH).batch_key
+    (found,) = mlrl_envs.step_many([env], [{"solver": "7"}], errors="return")
+    assert isinstance(found, ResetNeededError)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_batch_may_hold_the_environment_that_the_mixture_plays(order):
+    raw = mlrl_envs.make("mlrl/kuhn-v0")
+    env = MixtureEnv([Member("kuhn", raw)])
+    for each in (env, raw):
+        each.reset(seed=0)
+    envs = [env, raw][::order]
+    alone = [copy.deepcopy(each).step({"player_0": "bet"}) for each in envs]
+    assert mlrl_envs.step_many(envs, [{"player_0": "bet"}] * 2) == alone
+
+
+def test_those_that_act_are_those_of_the_episode():
+    env, alone = make(KUHN), mlrl_envs.make("mlrl/kuhn-v0")
+    assert env.acting == ()
+    env.reset(seed=0)
+    alone.reset(seed=0)
+    while alone.agents:
+        assert env.acting == copy.deepcopy(env).acting == alone.acting
+        action = dict.fromkeys(alone.acting, "check")
+        for each in (env, alone):
+            each.step(action)
+    assert env.acting == ()
+
+
+def test_those_that_act_follow_the_infos_of_an_environment_that_says_it_there():
+    class Taking(Alone):
+        """An environment without `acting` in which `b` waits at first, and `a` then."""
+
+        possible_agents = ("a", "b")
+
+        def reset(self, seed=None, options=None):
+            self.agents = ["a", "b"]
+            return {"a": "", "b": ""}, {"a": {"acts": True}, "b": {"acts": False}}
+
+        def step(self, actions):
+            infos = {"a": {"acts": False}, "b": {"acts": True}}
+            same = [dict.fromkeys("ab", value) for value in ("", 0.0, False, False)]
+            return (*same, infos)
+
+    env = MixtureEnv([Member("taking", Taking())])
+    env.reset(seed=0)
+    assert env.acting == ("a",)
+    copied = copy.deepcopy(env)
+    env.step({"a": ""})
+    mlrl_envs.step_many([copied], [{"a": ""}])
+    assert env.acting == copied.acting == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [
+        (None, {"task_id": "nope/1"}),
+        (None, {"task_id": "kuhn/nope"}),
+        (5, {"task_index": 10**9}),
+        (-1, None),
+    ],
+)
+def test_refused_reset_changes_nothing(seed, options):
+    env = make(KUHN, STORY)
+    env.reset(seed=1)
+    twin = copy.deepcopy(env)
+    with pytest.raises((InvalidArgumentError, UnknownNameError)):
+        env.reset(seed=seed, options=options)
+    assert (env.state(), env.acting) == (twin.state(), twin.acting)
+    assert [env.reset() for _ in range(4)] == [twin.reset() for _ in range(4)]
+
+
 def test_an_environment_without_batches_or_tasks_takes_part():
     env = MixtureEnv([Member("alone", Alone()), Member("kuhn", mlrl_envs.make("mlrl/kuhn-v0"))])
     env.reset(seed=1, options={"task_index": 0})

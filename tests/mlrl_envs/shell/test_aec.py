@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import mlrl_envs
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.shell.aec import TextObservation
 
 
@@ -58,3 +59,21 @@ def test_view_keeps_its_own_actions_where_the_environment_keeps_the_dict():
 def test_state_and_name_are_those_of_the_environment(aec):
     assert aec.state() == aec.unwrapped.state()
     assert str(aec) == "mlrl/story-v1"
+
+
+def test_refused_reset_changes_nothing(aec):
+    aec.step("A fox waits.")
+    selected, shown = aec.agent_selection, aec.last()
+    with pytest.raises(InvalidArgumentError):
+        aec.reset(seed=3, options={"task_index": 10**9})
+    assert (aec.agent_selection, aec.last()) == (selected, shown)
+    aec.step("The fox waited.")
+    assert aec.unwrapped.turns[0].actions == {"setup": "A fox waits.", "story": "The fox waited."}
+
+
+def test_refused_first_reset_begins_nothing():
+    view = mlrl_envs.to_aec(mlrl_envs.make("mlrl/story-v1"))
+    with pytest.raises(InvalidArgumentError):
+        view.reset(options={"task_index": 10**9})
+    with pytest.raises(AssertionError, match="reset"):
+        view.step("A fox waits.")

@@ -64,6 +64,21 @@ def test_unknown_task_id_names_the_nearest(story_env):
         story_env.reset(options={"task_id": "story/train/33"})
 
 
+@pytest.mark.parametrize("env_id", ["mlrl/story-v1", "mlrl/hanabi-v0"])
+@pytest.mark.parametrize(
+    ("seed", "options"),
+    [(5, {"task_index": 10**9}), (None, {"task_id": "?"}), (-1, None), (-1, {"task_index": 0})],
+)
+def test_refused_reset_changes_nothing(env_id, seed, options):
+    env = mlrl_envs.make(env_id)
+    env.reset(seed=1)
+    twin = copy.deepcopy(env)
+    with pytest.raises((InvalidArgumentError, UnknownNameError)):
+        env.reset(seed=seed, options=options)
+    assert env.state() == twin.state()
+    assert [env.reset() for _ in range(3)] == [twin.reset() for _ in range(3)]
+
+
 def test_step_returns_five_dicts_and_ends_the_episode(story_env):
     story_env.reset(seed=0)
     result = story_env.step(FAIR)

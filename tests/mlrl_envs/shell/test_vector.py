@@ -37,6 +37,14 @@ def test_lists_of_the_wrong_length_are_refused(vec, name):
         vec.reset(**{name: [None]})
 
 
+def test_refused_seeds_change_nothing(vec):
+    vec.reset(seed=3)
+    twins = copy.deepcopy(vec.envs)
+    with pytest.raises(InvalidArgumentError, match="seed must be"):
+        vec.reset(seed=[1, 2, -1])
+    assert [env.reset() for env in vec.envs] == [twin.reset() for twin in twins]
+
+
 def test_step_equals_single_environments(vec, story_env):
     vec.reset(seed=3)
     columns = vec.step([TEXTS] * 3)

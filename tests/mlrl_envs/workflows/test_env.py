@@ -9,6 +9,7 @@ import mlrl_envs
 from mlrl_envs.errors import InvalidActionError
 from mlrl_envs.shell.aec import to_aec
 from mlrl_envs.workflows import SHAPES
+from tests.mlrl_envs.shell import card_game
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 MATH = {"split": "sample", "max_turns": 2}
@@ -114,6 +115,38 @@ def test_every_node_earns_what_its_own_answer_would_earn():
         earned[name] = copied.step(actions)[1]["solver"]
     assert {name: last[1][name] for name in earned} == earned
     assert earned["solver_writer"] > earned["solver_reviser"]
+
+
+@pytest.mark.parametrize("pay", ["all", "play", "own"])
+def test_one_node_an_agent_earns_the_rewards_of_the_environment(pay):
+    env = card_game.make()  # pays an agent while it waits, also before it has acted
+    over = mlrl_envs.workflow(env, {"shape": "chain", "length": 1, "pay": pay})
+    wanted = [result[1] for _, result in card_game.play(env)]
+    found = [result[1] for _, result in card_game.play(over)]
+    assert found == [{f"{a}_writer_1": paid for a, paid in each.items()} for each in wanted]
+    assert any(paid == 0.1 for each in found for paid in each.values())
+
+
+def test_a_reward_that_comes_later_is_that_of_the_nodes_that_wrote_in_the_last_turn_of_the_agent():
+    drafter, other = {"agent": "player_0", "plays": True}, {"agent": "player_1"}
+    reviser = {**drafter, "reads": ["drafter"], "when": {"drafter": "REVISE"}}
+    nodes = {"drafter": drafter, "reviser": reviser, "other": other}
+    moves = {"drafter": "<move>bet</move>", "other": "<move>fold</move>"}
+    env = mlrl_envs.make("mlrl/kuhn-v0", split="sample", workflow={"nodes": nodes, "pay": "own"})
+    assert play(env, moves.get)[-1][1] == {"drafter": 1.0, "reviser": 0.0, "other": -1.0}
+    moves |= {"drafter": "REVISE", "reviser": "<move>bet</move>"}
+    assert play(env, moves.get)[-1][1] == {"drafter": 1.0, "reviser": 1.0, "other": -1.0}
+
+
+def test_an_answer_that_would_end_no_turn_earns_nothing_if_each_earns_its_own():
+    inner = code(workflow=REVIEW, max_turns=1)
+    env = mlrl_envs.workflow(inner, {"shape": "chain", "length": 2, "pay": "own"})
+    said = {"critic_writer_1": "REVISE", "critic_writer_2": "APPROVED"}
+    env.reset(seed=0)
+    right = next(iter(env.reference_actions().values()))
+    last = play(env, lambda name: said.get(name, right))[-1]
+    assert last[1]["critic_writer_1"] == 0.0
+    assert last[1]["critic_writer_2"] == last[1]["writer_writer_2"] == pytest.approx(1.0)
 
 
 def test_nodes_read_their_predecessors_and_nobody_else():
