@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from gymnasium import logger
-from pettingzoo import ParallelEnv
 
 from mlrl_envs.config import check_choice
 from mlrl_envs.errors import (
@@ -19,20 +18,19 @@ from mlrl_envs.errors import (
     MlrlError,
     RemoteEnvError,
     ResetNeededError,
-    unknown_name,
 )
 from mlrl_envs.serve.address import Connection, as_connection, split_id
+from mlrl_envs.serve.described import DescribedEnv
 from mlrl_envs.shell.arguments import checked_actions
-from mlrl_envs.spaces import UnicodeText
 from mlrl_envs.types import AgentID, Info, ResetResult, StepResult
 
 try:
     from mlrl_envs.serve.episode import (
         RemoteEpisode,
         begun_episode,
-        close_session,
         opening_job,
         read_view,
+        send_released,
         unpacked,
     )
     from mlrl_envs.serve.exchange import CHUNK_BYTES, Job, Kind, describe_any, run_jobs
@@ -57,7 +55,7 @@ def factory_of(env_id: str) -> "Callable[..., RemoteEnv]":
     return functools.partial(RemoteEnv, addresses, name)
 
 
-class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # PettingZoo is untyped
+class RemoteEnv(DescribedEnv):
     """A parallel environment of servers.
 
     Args:
@@ -93,14 +91,8 @@ class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pettin
             raise InvalidArgumentError(f"options of a server are JSON values: {error}") from error
         self._addresses, self._connection = tuple(addresses), as_connection(connection)
         self._link = link_to(self._addresses, self._connection)
-        told = self._told = describe_any(self._link, self._place)
-        self._kind = Kind(self._place, told["deterministic"], told["fingerprint"])
-        self.metadata: dict[str, Any] = copy.deepcopy(told["metadata"])
-        self.possible_agents: list[AgentID] = list(told["agents"])
-        self.state_space = _space(told["state_space"])
-        self._spaces = {
-            agent: (_space(each[2:]), _space(each[:2])) for agent, each in told["spaces"].items()
-        }
+        super().__init__(describe_any(self._link, self._place))
+        self._kind = Kind(self._place, self._told["deterministic"], self._told["fingerprint"])
         self._episode: RemoteEpisode | None = None
 
     @property
@@ -114,37 +106,9 @@ class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pettin
         return () if self._episode is None else self._episode.acting
 
     @property
-    def num_tasks(self) -> int:
-        """Number of tasks in this split."""
-        return int(self._told["num_tasks"])
-
-    @property
-    def max_turns(self) -> int:
-        """Maximum number of joint actions in an episode."""
-        return int(self._told["max_turns"])
-
-    @property
-    def reward_range(self) -> tuple[float, float]:
-        """Lowest and highest reward of one turn."""
-        return cast("tuple[float, float]", tuple(self._told["reward_range"]))
-
-    @property
-    def fingerprint(self) -> dict[str, str]:
-        """Hashes of data and scorer, see `mlrl_envs.fingerprint`."""
-        return dict(self._told["fingerprint"])
-
-    @property
     def batch_key(self) -> object:
         """Equal for environments of the same servers with the same options."""
         return id(self._link), self._place.env_id, self._place.options
-
-    def action_space(self, agent: AgentID) -> UnicodeText:
-        """Return the space of the actions of `agent`."""
-        return self._agent_spaces(agent)[0]
-
-    def observation_space(self, agent: AgentID) -> UnicodeText:
-        """Return the space of the observations of `agent`."""
-        return self._agent_spaces(agent)[1]
 
     def reset(
         self, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -252,9 +216,11 @@ class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pettin
         return text if self.render_mode == "ansi" else print(text)
 
     def close(self) -> None:
-        """Tell the server that the session is no longer needed; may be called twice."""
+        """Give the session up; the server drops it once no copy uses it. May be called twice."""
         if self._episode is not None:
-            close_session(self._link, self._episode.session)
+            address = self._episode.session.address
+            self._episode = self._episode.without_claim()
+            send_released(self._link, address)
 
     def __deepcopy__(self, memo: dict[int, object]) -> "RemoteEnv":
         # The episode is immutable, so copies share it and its session.
@@ -288,12 +254,3 @@ class RemoteEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pettin
         if self._episode is None:
             raise ResetNeededError("there is no episode yet: call reset first")
         return self._episode
-
-    def _agent_spaces(self, agent: AgentID) -> tuple[UnicodeText, UnicodeText]:
-        if agent not in self._spaces:
-            raise unknown_name("agent", agent, self._spaces)
-        return self._spaces[agent]
-
-
-def _space(lengths: Sequence[int]) -> UnicodeText:
-    return UnicodeText(lengths[1], min_length=lengths[0])

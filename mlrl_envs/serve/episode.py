@@ -20,9 +20,9 @@ from mlrl_envs.types import AgentID
 __all__ = [
     "RemoteEpisode",
     "begun_episode",
-    "close_session",
     "opening_job",
     "read_view",
+    "send_released",
     "unpacked",
 ]
 
@@ -85,6 +85,11 @@ class RemoteEpisode:
             acting=position.acting,
             seen=dict(position.result[0]),
         )
+
+    def without_claim(self) -> "RemoteEpisode":
+        """Return the episode of a closed environment; copies that are open keep the session."""
+        held = self.session
+        return replace(self, session=Session(held.link, held.key, held.address, owned=False))
 
     def packed(self) -> tuple[Any, ...]:
         """Return values that can be pickled."""
@@ -183,7 +188,10 @@ def read_view(link: Link, kind: Kind, episode: RemoteEpisode, method: str) -> An
     raise RemoteEnvError(f"environment server {session.address} lost a session: {found}")
 
 
-def close_session(link: Link, session: Session) -> None:
-    """Tell a server that a session is no longer needed, without waiting for its answer."""
-    keys = [session.key, *link.released(session.address)]
-    link.send(session.address, "Close", message("CloseRequest")(keys=keys))
+def send_released(link: Link, address: str) -> None:
+    """Tell a server which sessions are no longer needed, without waiting for its answer."""
+    keys = link.released(address)
+    if keys:
+        future = link.send(address, "Close", message("CloseRequest")(keys=keys))
+        # A callback keeps the future until the reply comes; gRPC cancels calls of lost futures.
+        future.add_done_callback(lambda _: None)

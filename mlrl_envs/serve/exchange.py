@@ -43,6 +43,7 @@ class Job:
         joint: Message of the joint action of a step; None otherwise.
         seen: Observations at `origin`, which a replay must repeat.
         lost: Whether `origin` must be replayed first.
+        replays: Number of replays since a job of the batch was done.
     """
 
     address: str
@@ -106,11 +107,16 @@ def run_jobs(link: Link, kind: Kind, jobs: Sequence[Job]) -> None:
                 pause = max(pause, _failed(link, chunk, error, silent=silent))
                 continue
             except MlrlError as error:
-                _finish(chunk, error)
+                for job in chunk:
+                    job.done = error
                 continue
             for job, item in zip(chunk, items, strict=True):
                 _take(kind, job, item)
-        waiting = [job for job in waiting if job.done is None]
+        left = [job for job in waiting if job.done is None]
+        if len(left) < len(waiting):  # a server that keeps few sessions plays a batch in parts
+            for job in left:
+                job.replays = 0
+        waiting = left
         if waiting and pause:
             time.sleep(pause)
 
@@ -186,14 +192,14 @@ def _send(link: Link, kind: Kind, chunk: Sequence[Job], *, alone: bool) -> Calla
     request = message(f"{method}Request")(**fields)
     if alone:
         return functools.partial(link.call, address, method, request)
-    return link.send(address, method, request).result  # type: ignore[no-any-return]  # untyped
+    return link.start(address, method, request)
 
 
 def _reply(link: Link, kind: Kind, chunk: Sequence[Job], call: Callable[[], Any]) -> Sequence[Any]:
     address = chunk[0].address
     try:
         reply = call()
-        _check_same(link, kind, chunk[0])
+        _check_same(link, kind, chunk[0], reply.boot_id)
     except grpc.RpcError as error:
         refusal = refusal_of(error, address)
         if refusal is None:
@@ -204,23 +210,26 @@ def _reply(link: Link, kind: Kind, chunk: Sequence[Job], call: Callable[[], Any]
     return reply.items  # type: ignore[no-any-return]  # gRPC is untyped
 
 
-def _check_same(link: Link, kind: Kind, job: Job) -> None:
+def _check_same(link: Link, kind: Kind, job: Job, boot_id: str) -> None:
     """Check that a server has the data and the scorer that the environment was made with.
 
-    It is asked at its first episode, after a failure, and whenever it replays an episode.
+    It is asked at its first episode, after a failure or a start, and when it replays an episode.
 
     Raises:
         RemoteEnvError: If it has not.
     """
-    address, key = job.address, (kind.place.env_id, kind.place.options)
-    if job.method == "Step" or (job.method == "Open" and key in link.checked[address]):
+    if job.method == "Step":
         return
-    if describe(link, kind.place, address)["fingerprint"] != kind.fingerprint:
+    address, known = job.address, link.fingerprints[job.address]
+    key = (boot_id, kind.place.env_id, kind.place.options)
+    told = known.get(key) if job.method == "Open" else None
+    if told is None:
+        known[key] = told = describe(link, kind.place, address)["fingerprint"]
+    if told != kind.fingerprint:
         raise RemoteEnvError(
             f"environment server {address} has other tasks or another scorer than before; "
             "run the same version of mlrl and of the data on all servers"
         )
-    link.checked[address].add(key)
 
 
 def _take(kind: Kind, job: Job, item: Any) -> None:  # noqa: ANN401  a message
@@ -261,7 +270,7 @@ def _failed(link: Link, chunk: Sequence[Job], error: Any, *, silent: bool) -> fl
     wait = dict(error.trailing_metadata() or ()).get(RETRY_KEY)
     limit = link.connection.deadline_seconds if wait else link.connection.retry_seconds
     text = " ".join(f"{error.code().name}: {error.details()}".split())[:200]
-    link.checked[address].clear()  # it may come back as another version
+    link.fingerprints[address].clear()  # it may come back as another version
     for job in chunk:
         job.failed_at = job.failed_at or now
         job.failures += 0 if wait else 1
@@ -289,8 +298,3 @@ def _failed(link: Link, chunk: Sequence[Job], error: Any, *, silent: bool) -> fl
 def _pause(failures: int) -> float:
     """Return the seconds to wait after some failures in a row, with jitter."""
     return min(LAST_PAUSE, FIRST_PAUSE * 2.0**failures) * _draw.uniform(0.5, 1.5)
-
-
-def _finish(chunk: Sequence[Job], error: MlrlError) -> None:
-    for job in chunk:
-        job.done = error

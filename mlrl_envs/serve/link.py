@@ -1,12 +1,14 @@
 """Channels of a client to its servers, and the keys of sessions that it no longer needs."""
 
 import collections
+import contextlib
 import functools
 import itertools
 import os
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -73,8 +75,8 @@ class Link:
         self.closed: dict[str, collections.deque[bytes]] = {
             address: collections.deque(maxlen=MAX_CLOSED) for address in addresses
         }
-        self.checked: dict[str, set[object]] = {address: set() for address in addresses}
-        """For each server, environments whose fingerprints were compared."""
+        self.fingerprints: dict[str, dict[object, object]] = {each: {} for each in addresses}
+        """For each server, fingerprints by its start and the environment."""
         self._down: dict[str, float] = {}
         self._turn = itertools.count()
         self._lock = threading.Lock()
@@ -121,14 +123,48 @@ class Link:
             request, timeout=seconds, metadata=self._metadata
         )
 
+    def start(self, address: str, method: str, request: Any) -> Callable[[], Any]:  # noqa: ANN401
+        """Start a call and return what waits for its reply and returns it, as `call` does."""
+        sent, future = self._metadata, self.send(address, method, request)
+
+        def wait() -> Any:  # noqa: ANN401  gRPC
+            try:
+                reply = future.result()
+            except grpc.RpcError as error:
+                if not self._renews(error, sent):
+                    raise
+                return self.call(address, method, request)
+            self._down.pop(address, None)
+            return reply
+
+        return wait
+
     def call(self, address: str, method: str, request: Any) -> Any:  # noqa: ANN401  gRPC
         """Return the reply to a call; cheaper than a future, for which gRPC starts a thread.
+
+        A call with a refused token is repeated once if the file holds another one by now.
 
         Raises:
             grpc.RpcError: If the call fails.
         """
-        seconds = self.connection.deadline_seconds
-        return self._method(address, method)(request, timeout=seconds, metadata=self._metadata)
+        sent, seconds = self._metadata, self.connection.deadline_seconds
+        play = functools.partial(self._method(address, method), request, timeout=seconds)
+        try:
+            reply = play(metadata=sent)
+        except grpc.RpcError as error:
+            if not self._renews(error, sent):
+                raise
+            reply = play(metadata=self._metadata)
+        self._down.pop(address, None)  # it answers again
+        return reply
+
+    def _renews(self, error: Any, sent: object) -> bool:  # noqa: ANN401  an error of gRPC
+        """Return whether a call failed because of its token, and there is another one by now."""
+        if error.code() is not _Code.UNAUTHENTICATED:
+            return False
+        with contextlib.suppress(InvalidArgumentError):  # it may be written just now
+            self._metadata = self._credentials()
+        return self._metadata != sent
 
     def _method(self, address: str, name: str) -> Any:  # noqa: ANN401  gRPC
         with self._lock:

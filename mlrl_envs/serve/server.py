@@ -152,9 +152,9 @@ class EnvServer:
                 "refused", "reference answers are not served; start it with --references"
             )
         views: dict[str, Callable[[Any], object]] = {
-            "State": lambda env: env.state(),
+            "State": _state,
             "Render": _rendered,
-            "Reference": lambda env: env.reference_actions(),
+            "Reference": lambda env: getattr(env, "reference_actions", lambda: None)(),
         }
         if name in views:
             return functools.partial(self.service.view, read=views[name])
@@ -212,6 +212,14 @@ async def _serve(config: ServerConfig, announce: Callable[[EnvServer], None] | N
         announce(server)
     await ended.wait()
     await server.stop()
+
+
+def _state(env: Any) -> Any:  # noqa: ANN401  any environment
+    """Return the joint observation; empty where the environment has none."""
+    try:
+        return env.state() if hasattr(env, "state") else ""
+    except NotImplementedError:  # of PettingZoo's class
+        return ""
 
 
 def _rendered(env: Any) -> str | None:  # noqa: ANN401  any environment

@@ -132,7 +132,7 @@ class EnvService:
         }
 
     async def _reply(self, works: Sequence[Answer], name: str) -> Any:  # noqa: ANN401  a message
-        reply, size = message("PlayReply")(), 0
+        reply, size = message("PlayReply")(boot_id=self.boot_id), 0
         for work in works:
             item = reply.items.add()
             try:

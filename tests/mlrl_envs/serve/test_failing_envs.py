@@ -123,6 +123,16 @@ def test_lost_episode_that_does_not_repeat_is_an_error(start_server):
         env.step({"a": "5"})
 
 
+def test_closing_a_copy_leaves_an_episode_that_does_not_repeat(start_server):
+    _, env = _counting_server(start_server, deterministic=False)
+    env.reset(seed=10)
+    env.step({"a": "12"})
+    for _ in range(3):
+        copy.deepcopy(env).close()
+        env.state()
+    assert env.step({"a": "3"})[0] == {"a": "13"}
+
+
 def test_exception_of_an_environment_shows_its_type_only(start_server):
     _, env = _counting_server(start_server, explode=True)
     env.reset(seed=1)

@@ -150,6 +150,62 @@ def test_other_servers_must_have_the_same_scorer(start_server, monkeypatch):
     assert sorted(type(each) is RemoteEnvError for each in found) == [False, True]
 
 
+def _restart_with_another_scorer(server, monkeypatch):
+    """Change what a server says as a restart does that no call of its clients meets."""
+    for place in server.server.service.places._places.values():
+        monkeypatch.setitem(place.description, "fingerprint", {"data": "other", "scorer": "x"})
+    server.server.service.boot_id = "another"
+    server.forget()
+
+
+def test_other_scorer_after_a_restart_is_noticed_at_the_next_reset(start_server, monkeypatch):
+    server = start_server(ids=["mlrl/story-v1"])
+    env = server.make("mlrl/story-v1")
+    env.reset(seed=1)
+    _restart_with_another_scorer(server, monkeypatch)
+    with pytest.raises(RemoteEnvError, match="other tasks or another scorer"):
+        env.reset(seed=2)
+
+
+def test_environment_made_after_a_restart_vouches_for_itself_only(start_server, monkeypatch):
+    server = start_server(ids=["mlrl/story-v1"])
+    old = server.make("mlrl/story-v1")
+    old.reset(seed=1)
+    _restart_with_another_scorer(server, monkeypatch)
+    server.make("mlrl/story-v1").reset(seed=1)
+    with pytest.raises(RemoteEnvError, match="other tasks or another scorer"):
+        old.reset(seed=2)
+
+
+def test_server_is_asked_for_its_scorer_once(start_server, monkeypatch):
+    server = start_server(ids=["mlrl/story-v1"])
+    env = server.make("mlrl/story-v1")
+    env.reset(seed=1)
+    monkeypatch.setattr("mlrl_envs.serve.exchange.describe", None)
+    env.reset(seed=2)
+
+
+def test_server_that_answers_again_is_asked_again_after_a_lost_reply(server):
+    proxy = Proxy(server.server.port)
+    env = mlrl_envs.make(f"remote://127.0.0.1:{proxy.port}/mlrl/story-v1", connection=FAST)
+    local = mlrl_envs.make("mlrl/story-v1")
+    env._link.mark_down(f"127.0.0.1:{proxy.port}")
+    assert env.reset(seed=1) == local.reset(seed=1)
+    proxy.drop = True
+    assert env.step(TEXTS) == local.step(TEXTS)
+    assert not proxy.drop
+
+
+def test_server_that_keeps_few_sessions_costs_no_episode(start_server):
+    server = start_server(ids=["mlrl/story-v1"], max_sessions=3)
+    envs = mlrl_envs.make_vec(f"remote://{server.address}/mlrl/story-v1", 30, max_turns=2).envs
+    twins = mlrl_envs.make_vec("mlrl/story-v1", 30, max_turns=2).envs
+    for each in (envs, twins):
+        mlrl_envs.reset_many(each, range(30), [None] * 30)
+    for _ in range(2):
+        assert mlrl_envs.step_many(envs, [TEXTS] * 30) == mlrl_envs.step_many(twins, [TEXTS] * 30)
+
+
 class Refusal(grpc.RpcError):
     def code(self):
         return grpc.StatusCode.UNAVAILABLE
