@@ -111,10 +111,16 @@ def _anchored(
     options: BaselineOptions,
     credit: CreditOptions,
 ) -> list[list[float]]:
-    """Return advantages of episodes plus those among answers to equal observations."""
+    """Return advantages of episodes plus those among answers to equal observations.
+
+    Every episode counts once among episodes, however many answers the agent gave in it.
+    """
     agents = {group.agent for group in groups}
     whole = _returns(rollouts, replace(credit, gamma=1.0), agents)
-    contexts = [each for each in node_contexts(rollouts) if each.agent in agents]
+    weights = statistic_weights(rollouts, "trajectory", turn_weights=credit.turn_weights)
+    weighted = zip(node_contexts(rollouts), weights, strict=True)
+    mine = [(context, weight) for context, weight in weighted if context.agent in agents]
+    contexts = [context for context, _ in mine]
     return anchored_advantages(
         [
             [context.earned + value for value in returns]
@@ -123,6 +129,7 @@ def _anchored(
         [group.returns for group in groups],
         comparison_keys(groups, rollouts, options),
         [(context.agent, context.observation) for context in contexts],
+        episode_weights=[weight for _, weight in mine],
         normalize_std=options.normalize_std,
         epsilon=options.std_epsilon,
     )

@@ -59,6 +59,12 @@ class ActorCriticConfig(CriticConfig):
                 "credit.kind alignment compares the answers of a group: take a method without a "
                 "critic, such as magrpo"
             )
+        if self.critic.kind == "value_head" and self.team.conversation:
+            raise ConfigError(
+                "critic.kind value_head reads the earlier turns of team.conversation true, and "
+                "values are kept by observation: set critic.kind separate or central, or leave "
+                "team.conversation out"
+            )
         whole = ("difference", "leave_one_out", "replay")
         if self.critic.level == "token" and self.credit.kind in whole:
             raise ConfigError(

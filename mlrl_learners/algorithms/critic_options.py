@@ -18,8 +18,9 @@ class CriticOptions:
 
     Attributes:
         kind: `"separate"` (a model or adapter per policy that reads the agent's observation),
-            `"value_head"` (a head on the policy, in the same forward pass) or `"central"` (one
-            model or adapter that reads the observations of all agents).
+            `"value_head"` (a head on the policy, in the same forward pass; not with
+            `team.conversation`) or `"central"` (one model or adapter that reads the observations of
+            all agents).
         model: Model that critics with a model of their own start from; null for the policy's.
         lr: Peak learning rate of the critics, of the heads for `value_head`, above 0; null for
             `optimizer.lr`.

@@ -5,7 +5,7 @@ agents have the same returns, otherwise by each agent's own.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from mlrl_learners.algorithms.rollout_pairs import are_returns_equal
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.preferences import largest_gap_pairs
 from mlrl_learners.runs.demonstrations import JointTurn, read_joint_turns
-from mlrl_learners.types import AgentID
+from mlrl_learners.types import AgentID, Conversation
 
 __all__ = ["TurnPair", "ranked_turns"]
 
@@ -36,11 +36,17 @@ class TurnPair:
 
 
 def ranked_turns(
-    path: Path, num_pairs: int, agents: Sequence[AgentID], *, own_answers: bool
+    path: Path,
+    num_pairs: int,
+    agents: Sequence[AgentID],
+    *,
+    own_answers: bool,
+    conversation: bool = False,
 ) -> list[list[TurnPair]]:
     """Return the pairs with the largest gaps of each decision point of a file.
 
-    A decision point is the joint observation of all agents. Those without a pair are left out.
+    A decision point is the joint observation of all agents. Those without a pair, and turns in
+    which no trained agent acts, are left out.
 
     Args:
         path: File of `mlrl collect` with several episodes per task.
@@ -50,6 +56,7 @@ def ranked_turns(
         own_answers: If true, decision points at which returns differ between agents give pairs of
             each agent's answers, ranked by their mean return over joint answers. If false, one
             such decision point makes each agent's return rank joint answers in the whole file.
+        conversation: Whether models read earlier turns, which then belong to a decision point.
 
     Raises:
         ConfigError: If the file is missing, or has no two answers of these agents with different
@@ -57,9 +64,10 @@ def ranked_turns(
     """
     found = read_joint_turns(path)
     _check_agents(path, found, agents)
-    points: dict[tuple[tuple[AgentID, str], ...], list[JointTurn]] = {}
+    points: dict[Hashable, list[JointTurn]] = {}
     for turn in found:
-        points.setdefault(tuple(sorted(turn.observations.items())), []).append(turn)
+        if any(agent in agents for agent in turn.actions):
+            points.setdefault(_point(turn, conversation=conversation), []).append(turn)
     all_shared = all(map(_has_shared_returns, points.values()))
     pairs = []
     for turns in points.values():
@@ -70,6 +78,15 @@ def ranked_turns(
     if not any(pairs):
         raise ConfigError(_without_pairs(path, max(map(len, points.values()), default=0)))
     return [each for each in pairs if each]
+
+
+def _point(turn: JointTurn, *, conversation: bool) -> Hashable:
+    """Return the decision point of a turn: what the models read in it."""
+    # A `Conversation` equals its text, whatever its earlier turns.
+    return tuple(
+        (agent, text, text.earlier if conversation and isinstance(text, Conversation) else ())
+        for agent, text in sorted(turn.observations.items())
+    )
 
 
 def _has_shared_returns(turns: Sequence[JointTurn]) -> bool:

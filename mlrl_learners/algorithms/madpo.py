@@ -134,6 +134,7 @@ class Madpo(OfflineTeam):
             self.config.preferences.num_pairs,
             self.learning,
             own_answers=True,
+            conversation=self.config.team.conversation,
         )
         return [self._pair_of_turns(pair) for point in points for pair in point]
 

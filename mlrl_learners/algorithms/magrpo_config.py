@@ -69,7 +69,7 @@ class MagrpoConfig(PolicyGradientConfig):
 
         Raises:
             ConfigError: If `credit` is `difference` and answers are not crossed, or `credit`,
-                `baseline` or `normalize_std` needs a group and there is one answer per prompt.
+                `baseline` needs a group and there is one answer per prompt.
         """
         super().check_rollout(rollout)
         size = rollout.num_samples
@@ -80,12 +80,9 @@ class MagrpoConfig(PolicyGradientConfig):
                 "group.resample replaces tasks whose answers have equal returns, from which "
                 f"baseline.kind {self.baseline.kind} learns: leave it out"
             )
-        needs_group = self.baseline.kind not in ("none", "role_ema")
-        if size < 2 and (needs_group or self.baseline.normalize_std):
-            what = (
-                f"baseline.kind {self.baseline.kind}" if needs_group else "baseline.normalize_std"
-            )
+        if size < 2 and self.baseline.kind not in ("none", "role_ema"):
             raise ConfigError(
-                f"{what} takes at least 2 answers a prompt, group.size or rollout.num_samples, got "
-                f"{size}; with one answer, set baseline.kind none as in mareinforce, or role_ema"
+                f"baseline.kind {self.baseline.kind} takes at least 2 answers a prompt, group.size "
+                f"or rollout.num_samples, got {size}; with one answer, set baseline.kind none as "
+                "in mareinforce, or role_ema"
             )

@@ -143,7 +143,8 @@ class BaselineOptions:
             answers as much as their nodes, `trajectory` counts every episode once.
         ema_decay: Weight of the moving average before an update in that after it, in [0, 1).
         normalize_std: Divides advantages by the standard deviation of an agent's groups, pooled
-            over the nodes of a rollout; with `turn_weights: nodes` by that of each group.
+            over the nodes of a rollout; with `turn_weights: nodes` by that of each group. Takes a
+            `kind` that is computed from the group.
         std_epsilon: Constant added to that standard deviation, above 0.
         normalize_batch: Shifts and scales the advantages of a policy to mean 0 and deviation 1 in
             each update (REINFORCE++, arXiv 2501.03262).
@@ -189,10 +190,19 @@ class BaselineOptions:
         if self.kind != "role_ema":
             reason = f"baseline.kind {self.kind}: set baseline.kind role_ema"
             check_unread(self, ("ema_decay",), reason)
+        self._check_deviation()
+
+    def _check_deviation(self) -> None:
         if not 0 < self.std_epsilon < math.inf:
             raise ConfigError(f"std_epsilon must be above 0, got {self.std_epsilon}")
         if not self.normalize_std:
             check_unread(self, ("std_epsilon",), "normalize_std false: set normalize_std")
+        elif self.kind in ("none", "role_ema"):
+            raise ConfigError(
+                "normalize_std divides by the deviation of a group, which is 0 where returns are "
+                f"equal and advantages are not, got baseline.kind {self.kind}: set "
+                "baseline.normalize_batch instead"
+            )
 
     def _check_components(self) -> None:
         for name, weight in self.components.items():

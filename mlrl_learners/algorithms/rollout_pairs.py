@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.preferences import largest_gap_pairs
-from mlrl_learners.functional.returns import joint_returns, mean_by_sample
+from mlrl_learners.functional.returns import is_same_return, joint_returns, mean_by_sample
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout, RolloutConfig
 
 __all__ = [
@@ -97,11 +97,7 @@ def has_shared_returns(rollouts: Iterable[Rollout], *, gamma: float) -> bool:
 def are_returns_equal(returns: Iterable[Sequence[float]]) -> bool:
     """Return whether all agents have the same returns, up to rounding."""
     first, *others = [*returns] or [()]
-    return all(
-        math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-9)
-        for other in others
-        for a, b in zip(first, other, strict=True)
-    )
+    return all(is_same_return(a, b) for other in others for a, b in zip(first, other, strict=True))
 
 
 def ranked_steps(
@@ -138,10 +134,13 @@ def played_pairs(
         gamma: Discount factor per turn, in [0, 1].
         num_pairs: Largest number of pairs per decision point (and agent, where returns differ
             between agents).
-        agents: The trained agents; where returns differ, only their answers are paired.
+        agents: The trained agents; where returns differ, only their answers are paired. Decision
+            points at which none of them acts make no pairs.
     """
     for rollout in rollouts:
         for node in rollout.root.walk():
+            if not any(agent in agents for agent in node.completions):
+                continue  # a pair would have a margin of 0 and no gradient
             returns = _returns(node, rollout.agents, gamma)
             if are_returns_equal(returns.values()):
                 team = _team_returns(node, rollout.agents, gamma)

@@ -90,8 +90,8 @@ def iqm_interval(tasks: Tasks, *, seed: int = 0) -> Interval | None:
 def probability_of_improvement(ours: Tasks, theirs: Tasks) -> float:
     """Return the mean over tasks of the probability that a value of ours exceeds one of theirs.
 
-    Ties count half. It is the Mann-Whitney statistic divided by its maximum, so that 0.5 means no
-    difference.
+    Ties count half; values are compared to 9 decimals. It is the Mann-Whitney statistic divided by
+    its maximum, so that 0.5 means no difference.
 
     Args:
         ours: For each task, the values of its seeds.
@@ -121,8 +121,8 @@ def paired_p_value(
 
     The difference is the mean over groups of their mean differences, each group with equal weight.
     Under the null hypothesis the two values of a task are exchangeable. All exchanges are
-    enumerated if there are at most 9999, else 9999 are drawn. The result is 1 for a single task and
-    for equal values.
+    enumerated if there are at most 9999, else 9999 are drawn. Values are compared to 9 decimals.
+    The result is 1 for a single task and for equal values.
 
     Args:
         ours: For each environment, one value per task.
@@ -131,7 +131,7 @@ def paired_p_value(
     """
     weights = np.concatenate([np.full(len(each), 1 / len(each) / len(ours)) for each in ours])
     first, second = (
-        np.concatenate([np.asarray(each, float) for each in values]) for values in (ours, theirs)
+        np.concatenate([_rounded(each) for each in values]) for values in (ours, theirs)
     )
     if len(weights) == 1 or np.array_equal(first, second):
         return 1.0
@@ -171,9 +171,14 @@ def _quantile(values: NDArray[np.float64], probabilities: Sequence[float]) -> An
 def _probabilities(ours: Tasks, theirs: Tasks) -> list[float]:
     test = _scipy_stats().mannwhitneyu
     return [
-        float(test(x, y, method="asymptotic").statistic) / (len(x) * len(y))
+        float(test(_rounded(x), _rounded(y), method="asymptotic").statistic) / (len(x) * len(y))
         for x, y in zip(ours, theirs, strict=True)
     ]
+
+
+def _rounded(values: Sequence[float]) -> NDArray[np.float64]:
+    """Return values to 9 decimals, so that returns that differ by rounding errors are ties."""
+    return np.round(np.asarray(values, float), 9)
 
 
 def _scipy_stats() -> Any:  # noqa: ANN401 - scipy ships no types

@@ -36,7 +36,9 @@ def group_advantages(
     Args:
         returns: Return of each answer, at least one.
         baseline: Kind of baseline.
-        normalize_std: Divide by `deviation` plus `epsilon`, as in GRPO.
+        normalize_std: Divide by `deviation` plus `epsilon`, as in GRPO. Not for `none` and
+            `role_ema`: equal returns have advantages other than 0, and would be divided by
+            `epsilon` alone.
         deviation: By default the population standard deviation of the returns.
         epsilon: Constant added to the standard deviation, above 0.
         role_baseline: Average return of the agent, see `mlrl_learners.functional.role_baseline`.

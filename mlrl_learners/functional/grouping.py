@@ -9,6 +9,7 @@ Sources: all agents (GRPO, arXiv 2402.03300, as Dr. MAS describes it, eq. 2), ea
 arXiv 2602.08847, eq. 5), equal observations (GiGPO, arXiv 2505.10978, eqs. 3, 7 and 8).
 """
 
+import functools
 import math
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
@@ -127,6 +128,7 @@ def anchored_advantages(
     tasks: Sequence[Hashable],
     anchors: Sequence[Hashable],
     *,
+    episode_weights: Sequence[Sequence[float]] | None = None,
     step_weight: float = 1.0,
     normalize_std: bool = False,
     epsilon: float = 1e-6,
@@ -142,13 +144,15 @@ def anchored_advantages(
         step_returns: Discounted return from each answer on.
         tasks: Key of the answers whose episodes are compared, such as a task and an agent.
         anchors: Observation of each node; it counts within its task only.
+        episode_weights: Weight of each answer in the statistics of episodes, from
+            `statistic_weights` with `trajectory` as in the paper; 1 by default.
         step_weight: w, at least 0; 1 in the paper.
         normalize_std: Divide by the standard deviations (paper: both ways).
         epsilon: Constant added to the standard deviations, above 0.
     """
-    whole = grouped_advantages(episode_returns, tasks, normalize_std=normalize_std, epsilon=epsilon)
-    places = list(zip(tasks, anchors, strict=True))
-    steps = grouped_advantages(step_returns, places, normalize_std=normalize_std, epsilon=epsilon)
+    compare = functools.partial(grouped_advantages, normalize_std=normalize_std, epsilon=epsilon)
+    whole = compare(episode_returns, tasks, episode_weights)
+    steps = compare(step_returns, list(zip(tasks, anchors, strict=True)))
     return [
         [episode + step_weight * step for episode, step in zip(*both, strict=True)]
         for both in zip(whole, steps, strict=True)

@@ -12,6 +12,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from mlrl_learners.functional.returns import is_same_return
+
 __all__ = [
     "PreferenceLoss",
     "largest_gap_pairs",
@@ -78,16 +80,17 @@ def largest_gap_pairs(scores: Sequence[float], num_pairs: int) -> list[tuple[int
     """Return at most `num_pairs` pairs (better, worse) of indices with the largest gaps.
 
     The best candidate is paired with the worst, the second best with the second worst, and so on.
-    Pairs of equal scores are left out; among equal candidates the first ranks higher.
+    Pairs of scores that are equal up to rounding are left out; among equal candidates the first
+    ranks higher.
 
     Args:
-        scores: Score of each candidate.
+        scores: Score of each candidate, such as its return.
         num_pairs: Largest number of pairs, at least 1.
     """
     order = sorted(range(len(scores)), key=lambda number: (-scores[number], number))
     pairs = zip(order[: len(order) // 2], reversed(order), strict=False)
     taken = list(pairs)[:num_pairs]
-    return [(better, worse) for better, worse in taken if scores[better] > scores[worse]]
+    return [pair for pair in taken if not is_same_return(*(scores[number] for number in pair))]
 
 
 def _one_sided(margins: Tensor, beta: float, kind: PreferenceLoss) -> Tensor:

@@ -25,6 +25,7 @@ __all__ = [
     "answer_credits",
     "chain_baselines",
     "check_rewards",
+    "is_same_return",
     "joint_returns",
     "mean_by_sample",
     "rollout_groups",
@@ -61,6 +62,14 @@ class AnswerGroup:
     def role(self) -> str:
         """The agent, with its environment among several: `kuhn/player_0`."""
         return f"{self.env_name}/{self.agent}" if self.env_name else self.agent
+
+
+def is_same_return(one: float, other: float) -> bool:
+    """Return whether two returns differ by at most 1e-9, or that share of the larger one.
+
+    The sum of the rewards of several turns differs by rounding from the same sum paid at once.
+    """
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def check_rewards(rollouts: Sequence[Rollout]) -> None:

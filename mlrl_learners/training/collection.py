@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlrl_learners.functional.returns import rollout_groups
+from mlrl_learners.functional.returns import is_same_return, rollout_groups
 from mlrl_learners.play.jobs import sampling_opponents
 from mlrl_learners.play.rollout import RolloutBatch, collect_rollouts
 from mlrl_learners.seeding import derive_seed, task_indices, weighted_indices
@@ -77,7 +77,7 @@ def collect_tasks(
 
 
 def has_spread(rollouts: Sequence[Rollout]) -> bool:
-    """Return whether two answers that may be compared have different returns.
+    """Return whether two answers that may be compared have returns that differ beyond rounding.
 
     Those are the answers of an agent at a node or, of several rollouts, in a turn. Returns are
     without discount, and without what a learner adds to rewards.
@@ -85,12 +85,12 @@ def has_spread(rollouts: Sequence[Rollout]) -> bool:
     Args:
         rollouts: Rollouts of one task, at least one.
     """
-    returns: dict[object, set[float]] = defaultdict(set)
+    returns: dict[object, list[float]] = defaultdict(list)
     own = [own_rollout(rollout) for rollout in rollouts]
     for number, group in enumerate(rollout_groups(own, gamma=1.0, turn_weights="nodes")):
         key: tuple[AgentID, int] | int = (group.agent, group.turn) if len(own) > 1 else number
-        returns[key].update(group.returns)
-    return any(len(values) > 1 for values in returns.values())
+        returns[key] += group.returns
+    return not all(is_same_return(min(values), max(values)) for values in returns.values())
 
 
 def _collect(

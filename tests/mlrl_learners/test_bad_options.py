@@ -104,6 +104,17 @@ def test_what_is_added_to_a_deviation_that_nothing_is_divided_by(name):
     )
 
 
+@pytest.mark.parametrize("kind", ["none", "role_ema"])
+def test_a_deviation_that_divides_returns_without_a_baseline_of_their_group(kind):
+    refused(
+        "magrpo",
+        rf"normalize_std .* got baseline\.kind {kind}: set baseline\.normalize_batch",
+        baseline={"kind": kind, "normalize_std": True},
+    )
+    if kind == "none":
+        refused("mareinforce", "set baseline.normalize_batch", baseline={"normalize_std": True})
+
+
 @pytest.mark.parametrize("name", CRITICS)
 @pytest.mark.parametrize(
     ("options", "message"),
@@ -117,6 +128,10 @@ def test_what_is_added_to_a_deviation_that_nothing_is_divided_by(name):
             r"critic\.model x means nothing with value_coef",
         ),
         ({"critic": {"kind": "value_head", "model": "x"}}, r"leave critic\.model out"),
+        (
+            {"critic": {"kind": "value_head"}, "team": {"conversation": True}},
+            r"value_head .* team\.conversation .* set critic\.kind separate or central",
+        ),
         (
             {"credit": {"kind": "leave_one_out"}, "group": {"size": 1}},
             r"at least 2 for credit\.kind leave_one_out",

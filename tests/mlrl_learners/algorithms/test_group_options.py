@@ -49,8 +49,8 @@ def rollout(root, seed=0):
     return Rollout("env", "task", AGENTS, root, seed)
 
 
-def advantages(rollouts, baseline=None, credit=None):
-    """Return the advantages of all answers by agent and turn, in order."""
+def advantages(rollouts, baseline=None, credit=None, agents=AGENTS):
+    """Return the advantages of the answers of some agents by agent and turn, in order."""
     credit = credit or CreditOptions()
     groups = list(
         rollout_groups(rollouts, credit.gamma, credit.kind, credit.turn_weights, credit.term_weight)
@@ -61,7 +61,7 @@ def advantages(rollouts, baseline=None, credit=None):
         baseline or BaselineOptions(),
         credit=credit,
         role_baseline=RoleBaseline(0.9),
-        agents=AGENTS,
+        agents=agents,
     )
     return [(group.agent, group.turn, tuple(values)) for group, values in found]
 
@@ -108,6 +108,17 @@ def test_an_anchor_adds_the_advantage_among_answers_to_equal_observations():
     # Returns of the episodes 1 and 0.6, from the hall 1 and 0.6, from the room 0 and 0.6.
     assert one == pytest.approx((0.2 + 0.2,))
     assert room == pytest.approx((0.2 - 0.3,))
+
+
+def test_an_anchor_compares_episodes_whatever_their_number_of_answers():
+    """A long failure has as much weight as a short success; no observation occurs twice."""
+    played = [episode(1.0), episode(0.0, 0.0, 0.0, texts=("door", "room", "cave"))]
+    options = BaselineOptions(group_by="anchor")
+    found = advantages(played, options)
+    assert {values for _, _, values in found[:2]} == {(0.5,)}
+    assert {values for _, _, values in found[2:]} == {(-0.5,)}
+    of_one = [each for each in found if each[0] == "b"]
+    assert advantages(played, options, agents=("b",)) == of_one  # as if no other was trained
 
 
 def test_the_scale_of_a_component_does_not_hide_the_others():

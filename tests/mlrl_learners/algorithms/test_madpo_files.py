@@ -56,6 +56,30 @@ def test_pairs_of_a_file_are_joint_answers_to_the_same_prompts(tmp_path):
     assert pair.gap == pytest.approx(0.8)
 
 
+@pytest.mark.parametrize(("conversation", "worth"), [(False, ["d", "b"]), (True, ["e", "b"])])
+def test_only_answers_to_the_same_chat_are_paired_where_earlier_turns_are_read(
+    conversation, worth, tmp_path
+):
+    """All episodes read "go on" in turn 1; "d" comes after another answer than "b" and "e"."""
+    firsts = [episode(first, first, 0.0) for first in "aca"]
+    seconds = [
+        episode(text, text, earned, prompt="go on")
+        for text, earned in (("b", 0.1), ("d", 0.9), ("e", 0.5))
+    ]
+    shown = [
+        {"return": 0.0, "turns": [*one["turns"], *two["turns"]]}
+        for one, two in zip(firsts, seconds, strict=True)
+    ]
+    learner = make(
+        preferences={"episodes": write(tmp_path / "e", *shown)}, team={"conversation": conversation}
+    )
+    _, pair = learner.examples  # the first one is of turn 0
+    decode = learner.policies["left"].tokenizer.decode
+    texts = [decode(list(each["left"].token_ids)) for each in (pair.better, pair.worse)]
+    assert texts == [f"{text}<|im_end|>" for text in worth]
+    assert pair.better["left"].prompt_ids == pair.worse["left"].prompt_ids
+
+
 @pytest.mark.parametrize("from_file", [True, False])
 def test_a_file_is_scored_at_temperature_1_and_what_is_played_at_its_own(from_file, tmp_path, toy):
     file = write(tmp_path / "e", episode("good", "fine", 0.9), episode("bad", "poor", 0.1))

@@ -186,11 +186,6 @@ def test_a_baseline_of_a_group_takes_a_group(name):
         mlrl_learners.make(name, **merge_options(small, {"group": {"size": 1}}))
     with pytest.raises(ConfigError, match=ALONE):
         mlrl_learners.make(name, **small).check_rollout(RolloutConfig(1))
-    with pytest.raises(ConfigError, match=ALONE):  # one return has no deviation
-        mlrl_learners.make(
-            "mareinforce",
-            **merge_options(small, {"baseline": {"normalize_std": True}, "group": {"size": 1}}),
-        )
 
 
 def test_without_a_baseline_one_answer_is_enough():

@@ -93,6 +93,33 @@ def a_turn(left, right, pay=pennies, prompt=PROMPT):
     }
 
 
+def acted(learner, turn, agent, paid, child=None):
+    """A node at which one agent acts: answers that pay both, the first of which goes on."""
+    steps = tuple(
+        JointStep(
+            samples={agent: number},
+            rewards=dict.fromkeys(AGENTS, reward),
+            components={},
+            infos={},
+            terminated=number > 0 or child is None,
+            truncated=False,
+            child=None if number else child,
+        )
+        for number, reward in enumerate(paid.values())
+    )
+    answers = {agent: [completion(learner, agent, text) for text in paid]}
+    (waiting,) = set(AGENTS) - {agent}
+    return Node(turn, {agent: PROMPT}, answers, steps, {waiting: PROMPT})
+
+
+def shared_turn(agent, text, pay):
+    return {
+        "observations": {agent: f"{PROMPT} of {agent}"},
+        "actions": {agent: text},
+        "rewards": dict.fromkeys(AGENTS, pay),
+    }
+
+
 def write(path, *episodes):
     path.write_text("".join(json.dumps(each) + "\n" for each in episodes))
     return str(path)
@@ -131,6 +158,23 @@ def test_own_answers_of_a_frozen_agent_make_no_pairs():
     learner = make(team={"frozen": ["right"]})
     own = rollout(learner, ("h", "t"), ("h", "t"), levels)
     assert [set(pair.better) for pair in learner._played([own])] == [{"left"}]
+
+
+def test_where_only_a_frozen_agent_acts_shared_pay_makes_no_pairs(tmp_path):
+    """`left` acts in turn 0, `right` in turn 1, and both are paid for the last answer."""
+    learner = make(team={"frozen": ["right"]})
+    last = acted(learner, 1, "right", {"h": 1.0, "t": 0.0})
+    first = acted(learner, 0, "left", {"h": 1.0, "t": 0.0}, child=last)
+    played = Rollout("pennies", "0", AGENTS, first)
+    assert [set(pair.better) for pair in learner._played([played])] == [{"left"}]
+    shown = [
+        game(shared_turn("left", one, 0.0), shared_turn("right", two, pay))
+        for one, two, pay in (("h", "h", 1.0), ("t", "h", 0.5), ("t", "t", 0.0))
+    ]
+    file = write(tmp_path / "e", *shown)
+    learner = make(team={"frozen": ["right"]}, preferences={"episodes": file})
+    assert [set(pair.better) for pair in learner.examples] == [{"left"}]
+    assert learner.update([])["preferences/pairs"] == 1.0
 
 
 def test_a_file_of_a_zero_sum_game_ranks_the_mean_pay_of_each_own_answer(tmp_path):

@@ -103,6 +103,15 @@ def test_p_value_of_no_difference_is_one():
     assert paired_p_value([[0.5, 0.1]], [[0.5, 0.1]]) == 1.0
 
 
+def test_values_that_differ_by_rounding_are_ties():
+    """A score of 0.9, paid at once or as gains over two turns."""
+    whole, gains = [0.9] * 13, [0.2 + (0.9 - 0.2)] * 13
+    assert whole != gains
+    assert paired_p_value([whole], [gains]) == 1.0
+    assert probability_of_improvement([whole], [gains]) == 0.5
+    assert probability_interval([([whole] * 2, [gains] * 2)]) == (0.5, 0.5)
+
+
 def test_p_value_of_a_single_task_is_one():
     assert paired_p_value([[1.0]], [[0.0]]) == 1.0
 

@@ -90,6 +90,14 @@ def test_an_anchor_tells_a_good_step_of_a_failed_episode_from_a_bad_one():
     assert found[0][0] > found[1][0]
 
 
+def test_answers_of_an_episode_share_its_weight_among_episodes():
+    episodes, weights = [[1.0], [0.0], [0.0], [0.0]], [[1.0], *[[1 / 3]] * 3]
+    found = anchored_advantages(
+        episodes, [[0.0]] * 4, ["t"] * 4, list("abcd"), episode_weights=weights
+    )
+    assert flat(found) == pytest.approx([0.5, -0.5, -0.5, -0.5])
+
+
 def slow_contexts(place, agent, earned=0.0):
     """Follow every path by itself, in the order of a walk."""
     if agent in place.completions:

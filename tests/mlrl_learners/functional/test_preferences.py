@@ -154,7 +154,9 @@ def test_pairs_equal_a_slow_reference(scores, num_pairs):
 @pytest.mark.parametrize(
     ("scores", "pairs"),
     [([], []), ([1.0], []), ([0.5, 0.5], []), ([0.0, 1.0], [(1, 0)]),
-     ([0.1, 0.9, 0.5, 0.3], [(1, 0), (2, 3)]), ([0.2, 0.9, 0.2, 0.2], [(1, 3)])],
+     ([0.1, 0.9, 0.5, 0.3], [(1, 0), (2, 3)]), ([0.2, 0.9, 0.2, 0.2], [(1, 3)]),
+     ([0.3, 0.1 + 0.2], []), ([0.9, 0.2 + (0.9 - 0.2), 0.0], [(0, 2)]), ([1e-6, 0.0], [(0, 1)]),
+     ([3e9, 3e9 + 1], []), ([-3e6, -3e6 - 1], [(0, 1)])],
 )  # fmt: skip
 def test_the_best_goes_with_the_worst_and_equals_are_left_out(scores, pairs):
     assert largest_gap_pairs(scores, 16) == pairs

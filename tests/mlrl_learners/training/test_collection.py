@@ -109,6 +109,9 @@ def played(*rewards):
         ([played(1.0, 1.0)], False),
         ([played(1.0), played(0.0)], True),
         ([played(1.0), played(1.0)], False),
+        ([played(0.9, 0.2 + (0.9 - 0.2))], False),
+        ([played(0.9), played(0.2 + (0.9 - 0.2))], False),
+        ([played(1e-6, 0.0)], True),
     ],
 )
 def test_spread_is_between_answers_that_may_be_compared(rollouts, spread):
