@@ -55,6 +55,7 @@ _NUMBER = re.compile(
 )
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*([^{}]{1,40})\}\s*\{\s*([^{}]{1,40})\}")
 _PLAIN = (
+    ("\r\n", "\n"),
     ("\u2212", "-"),
     ("\u2013", "-"),
     ("\u00a0", " "),
@@ -69,16 +70,20 @@ _PLAIN = (
 )
 _BOXED = "\\boxed{"
 _MARK = re.compile(
-    r"(?i)(?P<hashes>####)"
+    rf"(?i)(?P<hashes>####(?=[ \t*_$€£(+\-.]*(?:[0-9]|{re.escape(_BOXED)}))(?!\s*[0-9]+[.):]\s))"
     r"|(?P<tag><answer>)"
-    r"|\banswer\b(?:[ \t]+to[ \t][\w \t]{1,40}?)?[\"'*_ \t]{0,6}(?:\bis\b|:|=)[ \t:*_\"'=]{0,6}"
+    r"|\banswer\b(?:[ \t]+to[ \t][\w \t]{1,40}?)?[\"'*_ \t]{0,6}"
+    r"(?:(?P<states>\bis\b)|:|=)[ \t:*_\"'=]{0,6}"
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+")
 _CHOICE = re.compile(r"(?i)\b(?:or|either|maybe|perhaps|alternatively)\b|\|")
 _CHECK = re.compile(r"(?i)\b(?:check|verif|proof|to confirm|test:)")
 _ASSIGNED = re.compile(rf"\b([a-zA-Z])\s*=\s*(-?(?:{_DIGITS}))(?!\s*[-+*/\u00d7\u00f7\d])")
-_LIST_GAP = re.compile(r"(?i)[\s,;&*_(){}\[\]$\"'.]*(?:and|to)?[\s,;&*_(){}\[\]$\"'.]*\Z")
-_OPERATION_GAP = re.compile(r"\s*(?:[-+*/x\u00d7\u00f7^]|\\times|\\cdot|\\div)?\s*\(?\s*\Z")
+_SPACES = re.compile(r"[^\S\n]+")
+_APART = re.compile(r"(\bis|[=:])([ *_$]*)- (?=[$.0-9])")  # "x = - 5"
+_NO_WORDS = re.compile(r"(?:(?:[\W_]*|```\w*)\n)+(?:[-+*\u2022] )?")  # `$$`, a fence, a bullet
+_LIST_MARKS = " \n,;&*_(){}[]$\"'."
+_OPERATIONS = ("", *"-+*/x\u00d7\u00f7^", "\\times", "\\cdot", "\\div")
 
 
 def find_answer(text: str) -> NumericAnswer | None:
@@ -137,21 +142,25 @@ def _last_of_few(segments: list[str]) -> NumericAnswer | None:
 def _plain(text: str) -> str:
     for old, new in _PLAIN:
         text = text.replace(old, new)
+    text = _APART.sub(r"\1\2-", _SPACES.sub(" ", text))
     return _LATEX_FRACTION.sub(r" \1/\2 ", text)
 
 
 def _marked_segments(text: str) -> list[str]:
-    # The text after each mark, in order; a box inside "the answer is" is one mark, not two.
-    starts = [(match.end(), match.start()) for match in _MARK.finditer(text)]
-    segments = [(end, _after_mark(text, end)) for end, _ in starts]
-    segments += _boxes(text)
-    return [segment for _, segment in sorted(segments)]
+    # The text after each mark, in order; "this answer is right" states no number and marks nothing.
+    found = [(match, _after_mark(text, match.end())) for match in _MARK.finditer(text)]
+    segments = [
+        (match.end(), segment)
+        for match, segment in found
+        if not match["states"] or _NUMBER.search(segment)
+    ]
+    return [segment for _, segment in sorted([*segments, *_boxes(text)])]
 
 
 def _after_mark(text: str, start: int) -> str:
     rest = text[start : start + 400].lstrip(" \t*_")
-    if rest.startswith("\n"):  # "Answer:" on a line of its own
-        rest = rest.lstrip()
+    if own_line := _NO_WORDS.match(rest):  # "Answer:" on a line of its own
+        rest = rest[own_line.end() :].lstrip()
     line = rest.split("\n", 1)[0].split("</", 1)[0]
     following = _MARK.search(line)
     return line[: following.start()] if following else line
@@ -207,7 +216,12 @@ def _read_numbers(text: str) -> NumericAnswer | None:
 
 
 def _is_list(gaps: list[str]) -> bool:
-    return any(_LIST_GAP.match(gap) or _OPERATION_GAP.match(gap) for gap in gaps)
+    # Without regular expressions, because their time is quadratic in a run of spaces or marks.
+    return any(
+        gap.strip(_LIST_MARKS).lower() in ("", "and", "to")
+        or gap.strip().removesuffix("(").strip() in _OPERATIONS
+        for gap in gaps
+    )
 
 
 def _value(match: re.Match[str]) -> Fraction | None:

@@ -10,9 +10,11 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlrl_envs.parsing.combining import MAX_MARKS, limit_combining
 from mlrl_envs.parsing.syntax import parse_module
 
 __all__ = [
+    "BYTE_ORDER_MARK",
     "MAX_CODE_CHARS",
     "FunctionNode",
     "ParsedCode",
@@ -31,16 +33,19 @@ __all__ = [
 ]
 
 MAX_CODE_CHARS = 50_000  # far above the length of real answers; bounds the time of the parser
+BYTE_ORDER_MARK = "\ufeff"
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[ \t]*([\w+.-]*)")
+_FENCE = re.compile(r"^([ \t]{0,3})(`{3,}|~{3,})[ \t]*([\w+.-]*)")
 _CODE_LANGUAGES = frozenset({"", "python", "py", "python3"})
 _CODE_START = re.compile(r"(?:def|async def|class|import|from)\s|@\w")
 _CODE_LINE = re.compile(
     r"\s|$|[#)\]}@]|(?:def|async|class|import|from|if|elif|else|for|while|try|except|finally|with)\b"
-    r"|\w+(?:\s*:[^=]+)?\s*="
+    r"|\w+\s*(?::[^=]+)?="
 )
+# Begins code in an answer whose fences are incomplete.
+_STATEMENT = re.compile(r"\s*(?:(?:def|async def|class|import|from|assert)\s|@\w|\w+\s*=[^=])")
 _WORD = re.compile(r"\w+")
 _NO_WORD = {
     number: " " for number in range(128) if not (chr(number).isalnum() or number == ord("_"))
@@ -90,22 +95,51 @@ def blanked(text: str) -> str:
 
 
 def code_blocks(text: str) -> list[str]:
-    """Return the content of fenced Python or unmarked blocks; the last fence may be unclosed."""
+    """Return the content of fenced Python or unmarked blocks; the last fence may be unclosed.
+
+    The indentation of a fence, as in an item of a list, is removed from the lines of its block. A
+    first fence that only closes a block is taken for the end of a block that the prompt opened.
+    """
     blocks: list[str] = []
-    fence, body, wanted = "", [""], False
-    for line in text.split("\n"):
+    fence, indent, body, wanted = "", 0, [""], False
+    for line in _opened(text.removeprefix(BYTE_ORDER_MARK).split("\n")):
         match = _FENCE.match(line)
         if not fence and match:
-            fence, wanted, body = match[1], match[2].lower() in _CODE_LANGUAGES, []
-        elif fence and match and match[1].startswith(fence) and line.strip() == match[1]:
+            fence, indent, body = match[2], len(match[1]), []
+            wanted = match[3].lower() in _CODE_LANGUAGES
+        elif fence and match and match[2].startswith(fence) and line.strip() == match[2]:
             if wanted:
-                blocks.append("\n".join(body))
+                blocks.append(_without_indent(body, indent))
             fence = ""
         elif fence:
             body.append(line)
     if fence and wanted:
-        blocks.append("\n".join(body))
+        blocks.append(_without_indent(body, indent))
     return blocks
+
+
+def _without_indent(body: Sequence[str], indent: int) -> str:
+    # Code that does not start below its fence keeps its own indentation.
+    first = next((line for line in body if line.strip()), "")
+    if first[:indent].strip():
+        indent = 0
+    return "\n".join(line[min(indent, len(line) - len(line.lstrip(" \t"))) :] for line in body)
+
+
+def _opened(lines: list[str]) -> list[str]:
+    """Insert the opening fence if the first fence of an answer closes code."""
+    fences = [number for number, line in enumerate(lines) if _FENCE.match(line)][:2]
+    bare = [not lines[number].strip().strip("`~") for number in fences]
+    if bare not in ([True], [True, False]):
+        return lines
+    first = fences[0]
+    end = fences[1] if len(fences) > 1 else len(lines)
+    start = next((n for n in range(first) if _STATEMENT.match(lines[n])), None)
+    if start is None or any(_STATEMENT.match(line) for line in lines[first + 1 : end]):
+        return lines
+    while start and _CODE_LINE.match(lines[start - 1]):
+        start -= 1
+    return [*lines[:start], lines[first].strip(), *lines[start:]]
 
 
 def extract_code(text: str, name: str) -> ParsedCode:
@@ -121,6 +155,7 @@ def extract_code(text: str, name: str) -> ParsedCode:
     """
     blocks = [parse_code(block) for block in code_blocks(text)]
     if not blocks:
+        text = text.removeprefix(BYTE_ORDER_MARK)
         blocks = [parse_code(_code_lines(text)), parse_code(text)]
     defining = [block for block in blocks if block.tree and find_function(block.tree.body, name)]
     meaning = [block for block in blocks if f"def {name}" in block.text]
@@ -129,9 +164,14 @@ def extract_code(text: str, name: str) -> ParsedCode:
 
 
 def parse_code(source: str) -> ParsedCode:
-    """Parse Python; source that is too long, too deep or malformed has no tree."""
+    """Parse Python; source that is too long, too deep or malformed has no tree.
+
+    Nor has source with a run of more than 30 combining marks, which would take seconds to parse.
+    """
     if len(source) > MAX_CODE_CHARS:
         return ParsedCode("", None, f"more than {MAX_CODE_CHARS} characters of code")
+    if limit_combining(source) != source:
+        return ParsedCode(source, None, f"more than {MAX_MARKS} combining marks in a row")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # such as warnings about invalid escapes

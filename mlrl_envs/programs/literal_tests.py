@@ -9,7 +9,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlrl_envs.parsing.text import code_blocks, parse_code
+from mlrl_envs.parsing.text import BYTE_ORDER_MARK, code_blocks, parse_code
 
 __all__ = ["literal_tests", "novel_tests"]
 
@@ -25,7 +25,7 @@ def literal_tests(text: str, name: str, limit: int) -> tuple[str, ...]:
         name: The function under test.
         limit: The largest number of assertions.
     """
-    text = text[:MAX_TEXT_CHARS]
+    text = text[:MAX_TEXT_CHARS].removeprefix(BYTE_ORDER_MARK)
     found: dict[str, None] = {}
     for block in code_blocks(text) or [text]:
         for node in _assertions(block):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from mlrl_envs.parsing.text import (
+    BYTE_ORDER_MARK,
     MAX_CODE_CHARS,
     FunctionNode,
     bound_names,
@@ -124,7 +125,7 @@ def find_methods(text: str, class_name: str) -> FoundMethods:
     """
     found = FoundMethods()
     blocks = code_blocks(text)
-    sources = blocks or [text]
+    sources = blocks or [text.removeprefix(BYTE_ORDER_MARK)]
     if sum(map(len, sources)) > MAX_CODE_CHARS:
         found.errors.append(f"more than {MAX_CODE_CHARS} characters of code")
         return found

@@ -10,12 +10,13 @@ methods of others without a body, as a repeated skeleton has them.
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.parsing.syntax import parse_module
 from mlrl_envs.parsing.text import FunctionNode, bound_names, unparse
+from mlrl_envs.programs.class_answer import ClassAnswer, is_import, own_work
 from mlrl_envs.programs.methods import (
     FoundMethods,
     class_in,
@@ -36,33 +37,6 @@ _HEAD = parse_module("from __future__ import annotations").body[0]
 # Decorators that an answer may add if the skeleton has none.
 KEPT_DECORATORS = ("staticmethod", "classmethod")
 _DEPTH: tuple[Work, ...] = ("nothing", "constant", "real")
-
-
-@dataclass(frozen=True)
-class ClassAnswer:
-    """The contribution of one coder.
-
-    Attributes:
-        own: The methods that the coder was asked for.
-        methods: The delivered methods, by name.
-        stubs: Methods whose body does less than the reference.
-        strays: Methods of the task that belong to others and have a body; they are not used.
-        signatures: The same without a body, as in a repeated skeleton.
-        helpers: Helper methods, by name.
-        beside: Statements for the module.
-        dropped: Short labels of all other statements.
-        errors: Parse errors.
-    """
-
-    own: tuple[str, ...]
-    methods: Mapping[str, FunctionNode]
-    stubs: Mapping[str, FunctionNode]
-    strays: tuple[str, ...] = ()
-    signatures: tuple[str, ...] = ()
-    helpers: Mapping[str, FunctionNode] = field(default_factory=dict)
-    beside: tuple[ast.stmt, ...] = ()
-    dropped: tuple[str, ...] = ()
-    errors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,11 +67,11 @@ def merge(
         task: The class.
         owners: The methods of each coder.
         actions: The answers.
-        with_stubs: Whether stubs are inserted, too, and methods that call helpers of a teammate.
+        with_stubs: Whether stubs are inserted, too, and methods whose work a teammate may do.
     """
     answers = {agent: read_answer(task, own, actions[agent]) for agent, own in owners.items()}
     if not with_stubs:
-        answers = {agent: _without_borrowed(answer, answers) for agent, answer in answers.items()}
+        answers = own_work(answers)
     methods: dict[str, FunctionNode] = {}
     helpers: dict[str, FunctionNode] = {}
     beside: list[ast.stmt] = []
@@ -109,33 +83,6 @@ def merge(
         return MergedClass(answers, None)
     source = splice(task.skeleton, task.class_name, methods, helpers, beside)
     return MergedClass(answers, source, "" if source else "nested too deeply")
-
-
-def _without_borrowed(answer: ClassAnswer, answers: Mapping[AgentID, ClassAnswer]) -> ClassAnswer:
-    """Return an answer in which methods that call helpers of other coders alone are stubs.
-
-    Coders do not see each other, so only one that leaves its work to another makes such calls.
-    """
-    theirs = {name for other in answers.values() for name in _helper_names(other)}
-    borrowed = theirs - _helper_names(answer)
-    stubs = {name: node for name, node in answer.methods.items() if _calls(node, borrowed)}
-    return replace(
-        answer,
-        methods={name: node for name, node in answer.methods.items() if name not in stubs},
-        stubs={**answer.stubs, **stubs},
-        helpers={k: node for k, node in answer.helpers.items() if not _calls(node, borrowed)},
-        beside=tuple(node for node in answer.beside if not _calls(node, borrowed)),
-    )
-
-
-def _helper_names(answer: ClassAnswer) -> set[str]:
-    defined = [node for node in answer.beside if not _is_import(node)]
-    return {*answer.helpers, *(name for node in defined for name in bound_names(node))}
-
-
-def _calls(statement: ast.stmt, names: Set[str]) -> bool:
-    called = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
-    return any(getattr(f, "id", getattr(f, "attr", None)) in names for f in called)
 
 
 def read_answer(task: ClassTask, own: Sequence[str], text: str) -> ClassAnswer:
@@ -188,18 +135,14 @@ def _sort_helpers(
     for statement in found.beside:
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             continue
-        is_new = _is_import(statement) or not bound_names(statement) & taken
+        is_new = is_import(statement) or not bound_names(statement) & taken
         if unparse([statement]) is None or not is_new:
             dropped.append(label_of(statement))
         else:
             beside.append(statement)
-    imports = [statement for statement in beside if _is_import(statement)]
-    rest = [statement for statement in beside if not _is_import(statement)]
+    imports = [statement for statement in beside if is_import(statement)]
+    rest = [statement for statement in beside if not is_import(statement)]
     return helpers, [*imports, *functions, *rest], dropped
-
-
-def _is_import(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
 def splice(

@@ -1,11 +1,12 @@
 """Calculator tool, based on the library `simpleeval`; it never calls `eval`.
 
 Expressions are short and contain numbers, arithmetic and the functions below. Integers are exact up
-to 10^60, and operands of powers are checked before the evaluation, so that every expression takes
-milliseconds at most. `^` means a power.
+to 10^60, and operands are checked before an operator or function computes, so that every expression
+takes milliseconds at most. `^` means a power.
 """
 
 import math
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ MAX_CHARS = 300
 MAX_VALUE = 10**60
 MAX_EXPONENT = 1000
 MAX_FACTORIAL = 40
+MAX_DIGITS = 60
 Number = int | float
 
 
@@ -84,12 +86,12 @@ def _library() -> Any:  # noqa: ANN401  a type of an optional package
     import ast
 
     operators: dict[type, Callable[..., Any]] = {
-        ast.Add: lambda a, b: _bounded(a + b),
-        ast.Sub: lambda a, b: _bounded(a - b),
-        ast.Mult: lambda a, b: _bounded(a * b),
-        ast.Div: lambda a, b: _bounded(a / b),
-        ast.FloorDiv: lambda a, b: _bounded(a // b),
-        ast.Mod: lambda a, b: _bounded(a % b),
+        ast.Add: _of_numbers(operator.add),
+        ast.Sub: _of_numbers(operator.sub),
+        ast.Mult: _of_numbers(operator.mul),  # a text times a number would fill the memory
+        ast.Div: _of_numbers(operator.truediv),
+        ast.FloorDiv: _of_numbers(operator.floordiv),
+        ast.Mod: _of_numbers(operator.mod),
         ast.Pow: _power,
         ast.USub: lambda a: -_bounded(a),
         ast.UAdd: _bounded,
@@ -118,6 +120,13 @@ def _power(base: Any, exponent: Any) -> Number:  # noqa: ANN401  any operand
     return _bounded(base**exponent)
 
 
+def _round(value: Any, digits: Any = 0) -> Number:  # noqa: ANN401  any operand
+    value, digits = _bounded(value), _bounded(digits)
+    if not isinstance(digits, int) or abs(digits) > MAX_DIGITS:  # Python computes 10 ** digits
+        raise CalculatorError(f"round to a whole number of at most {MAX_DIGITS} digits")
+    return _bounded(round(value, digits) if digits else round(value))
+
+
 def _factorial(n: Any) -> int:  # noqa: ANN401  any operand
     if not 0 <= _bounded(n) <= MAX_FACTORIAL:
         raise CalculatorError(f"factorial of 0 to {MAX_FACTORIAL} only")
@@ -137,9 +146,10 @@ FUNCTIONS: dict[str, Callable[..., Number]] = {
         for function in (
             *(math.sqrt, math.sin, math.cos, math.tan, math.asin, math.acos, math.atan),
             *(math.exp, math.log, math.log2, math.log10, math.floor, math.ceil, math.gcd),
-            *(abs, min, max, round),
+            *(abs, min, max),
         )
     },
+    "round": _round,
     "pow": _power,
     "factorial": _factorial,
 }

@@ -18,6 +18,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.parsing.combining import limit_combining
 from mlrl_envs.parsing.text import shorten
 from mlrl_envs.workflows.graph import Node
 
@@ -111,6 +112,6 @@ def _imitates(line: str, own: set[str]) -> bool:
 def _plain(line: str) -> str:
     """Return a line as a reader sees it: compatible letters, no invisible ones, lower case."""
     if not line.isascii():
-        line = unicodedata.normalize("NFKC", line)
+        line = unicodedata.normalize("NFKC", limit_combining(line))
         line = "".join(c for c in line if unicodedata.category(c) not in ("Cf", "Mn", "Cc"))
     return " ".join(line.casefold().split())

@@ -5,7 +5,7 @@ from the end of the episode. Error texts come only from docstring examples, whic
 shows; they are shortened, and memory addresses are removed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from mlrl_envs.programs.splice import ClassAnswer
 from mlrl_envs.rewards.coding.checks import check, clean_error, hidden_tests_check
@@ -35,7 +35,8 @@ def class_checks(
         error: Why the program does not load; empty if it does.
     """
     answer = answers[agent]
-    checks = [_method(answer, name) for name in answer.own]
+    taken = {name for other in answers.values() for name in other.overridden}
+    checks = [_method(answer, name, taken) for name in answer.own]
     checks += [_syntax(answer), *_left_out(answer)]
     checks += [_teammate(other, answers[other]) for other in answers if other != agent]
     if error:
@@ -44,11 +45,14 @@ def class_checks(
     return {"checks": checks}
 
 
-def _method(answer: ClassAnswer, name: str) -> Json:
+def _method(answer: ClassAnswer, name: str, taken: Set[str]) -> Json:
     if name in answer.methods:
         return check(f"method {name}", "FOUND", passed=True)
     if name in answer.stubs:
-        detail = "its body does not do the work yet, so it is not used."
+        reason = "its body does not do the work yet"
+        if name in taken:
+            reason = "a teammate sets this attribute at run time"
+        detail = f"{reason}, so it is not used."
         return check(f"method {name}", "STUB", passed=False, details=[detail])
     detail = "write it as a whole `def` with its body."
     return check(f"method {name}", "MISSING", passed=False, details=[detail])
@@ -65,6 +69,9 @@ def _left_out(answer: ClassAnswer) -> list[Json]:
     if answer.strays:
         details = [f"{', '.join(answer.strays)}: not used, and costs reward."]
         checks.append(check("methods of teammates", "written", passed=False, details=details))
+    if answer.overridden:
+        details = [f"{', '.join(answer.overridden)}: set at run time, so they do not count."]
+        checks.append(check("methods of teammates", "set", passed=False, details=details))
     if answer.dropped:
         details = [f"{clean_error('; '.join(answer.dropped))}: not used."]
         checks.append(check("beside your methods", "something else", passed=False, details=details))

@@ -10,7 +10,8 @@ With k of n test methods passed, of which the unchanged skeleton passes k0, test
 (n - k0), so that tests that pass without any work are not paid; at most 0.1 + methods delivered /
 methods, so that a class which one coder completes at run time is not paid in full. A stub is
 neither delivered nor run; it is a body that does nothing, or the same for all arguments, although
-the reference does more, or that calls a helper which only a teammate wrote. Overlap is the share of
+the reference does more, or that calls a helper which only a teammate wrote, or a method that the
+code of a teammate sets as an attribute, which could replace it at run time. Overlap is the share of
 the methods that were written by a coder to whom they were not assigned; a repeated signature
 without a body is no overlap.
 

@@ -19,9 +19,9 @@ main function whose wrong results are all the same, such as a search that a wron
 makes fail.
 """
 
-import re
 from collections.abc import Sequence
 
+from mlrl_envs.programs.inspection import inspects
 from mlrl_envs.programs.replacements import REPLACEMENTS, replace
 from mlrl_envs.rewards.coding.runs import FunctionRun, run_sources
 from mlrl_envs.tasks import CodeTask
@@ -34,11 +34,6 @@ SPARE = 0.35
 # The replacements that most often pass run first, the others only if something is left to earn.
 FIRST = ("none", "list", "hands_on")
 STAGES = (FIRST, tuple(name for name in REPLACEMENTS if name not in FIRST))
-_INSPECTS = re.compile(
-    r"\b(globals|locals|vars)\(|\b(_getframe|_current_frames|settrace|setprofile)\b"
-    r"|__(code|closure|globals|defaults|qualname|traceback|subclasses|builtins|import)__"
-    r"|\b(import|from) (inspect|gc|builtins|signal)\b|\b(_exit|abort|kill|sleep)\b"
-)
 
 
 def cooperation_of(
@@ -79,7 +74,7 @@ def cooperation_of(
 
 def _helpers(task: CodeTask, run: FunctionRun) -> list[str]:
     """Return the helpers that may earn something."""
-    if run.earned_rate == 0.0 or _INSPECTS.search(run.program.source or ""):
+    if run.earned_rate == 0.0 or inspects(run.program.source or ""):
         return []
     answers = run.program.answers.values()
     return [a.name for a in answers if a.name != task.entry_point and a.function is not None]

@@ -7,21 +7,16 @@ Only presence is compared: a number or a name that the source has in another rol
 what is read see `mlrl_envs.rewards.prose.numbers` and `mlrl_envs.rewards.prose.names`.
 """
 
-import re
-import unicodedata
-
 from mlrl_envs.rewards.prose.names import known_names, names_of
 from mlrl_envs.rewards.prose.numbers import known_numbers, numbers_of
-from mlrl_envs.rewards.prose.words import MAX_CHARS, stem, words_of
+from mlrl_envs.rewards.prose.words import normalized, stem, words_of
 
 __all__ = ["facts_score", "unsupported_facts"]
-
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
 
 def unsupported_facts(text: str, source: str) -> list[str]:
     """Return the numbers and names of a text that its source lacks, in order of appearance."""
-    text, source = _plain(text), _plain(source)
+    text, source = normalized(text), normalized(source)
     numbers, names = known_numbers(source), known_names(source)
     found: dict[object, tuple[int, str]] = {}
     for number in numbers_of(text):
@@ -43,8 +38,3 @@ def facts_score(text: str, source: str, *, forgiven: float) -> float:
     """
     excess = len(unsupported_facts(text, source)) - forgiven * len(words_of(text)) / 100.0
     return float(0.5 ** max(excess, 0.0))
-
-
-def _plain(text: str) -> str:
-    text = text[:MAX_CHARS]
-    return text if text.isascii() else _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))

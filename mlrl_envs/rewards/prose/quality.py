@@ -14,7 +14,8 @@ __all__ = ["clean_length", "copied_share", "prose_quality"]
 
 DOUBT = 0.7  # times 1 / sqrt(words): the order of a short text varies more
 CASUAL = 0.9  # factor for a missing initial capital, and for a missing end mark
-_FOREIGN = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u024f]")
+_FOREIGN = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff]")
+_AROUND = " \t\n\ufeff\"'()[]\u2018\u2019\u201c\u201d*_#>`+-\u2022"  # quotes, and marks of Markdown
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -30,11 +31,8 @@ def prose_quality(text: str) -> float:
     shouted = sum(map(str.isupper, text)) / len(text)
     letters = len(_LETTER.findall(text))
     foreign = len(_FOREIGN.findall(text)) / letters if letters else 1.0
-    tidy = (
-        1.0 if text.lstrip("\"'([\u201c\u2018")[:1].isupper() or text[0].isdigit() else CASUAL
-    ) * (1.0 if text.rstrip("\"')]\u201d\u2019")[-1:] in tuple(".!?\u2026") else CASUAL)
     return (
-        tidy
+        _tidiness(text.strip(_AROUND))
         * ramp(order_of(text) + DOUBT / len(words) ** 0.5, 0.12, 0.3)
         * ramp(function, 0.15, 0.3)
         * ramp(function, 0.85, 0.75)
@@ -43,6 +41,12 @@ def prose_quality(text: str) -> float:
         * ramp(shouted, 0.5, 0.25)
         * ramp(_frames(text), 0.6, 0.92)
     )
+
+
+def _tidiness(text: str) -> float:
+    starts = text[:1].isupper() or text[:1].isdigit()
+    ends = text[-1:] in tuple(".!?\u2026")
+    return (1.0 if starts else CASUAL) * (1.0 if ends else CASUAL)
 
 
 def _frames(text: str) -> float:

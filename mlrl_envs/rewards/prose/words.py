@@ -10,7 +10,18 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-__all__ = ["FUNCTION_WORDS", "MAX_CHARS", "content_of", "ngrams", "ramp", "stem", "words_of"]
+from mlrl_envs.parsing.combining import limit_combining
+
+__all__ = [
+    "FUNCTION_WORDS",
+    "MAX_CHARS",
+    "content_of",
+    "ngrams",
+    "normalized",
+    "ramp",
+    "stem",
+    "words_of",
+]
 
 MAX_CHARS = 20_000  # longer texts are truncated; bounds the time of scoring
 _FUNCTION_WORDS = (
@@ -44,10 +55,15 @@ _ENDINGS = (
 @lru_cache(maxsize=256)
 def words_of(text: str) -> tuple[str, ...]:
     """Return the lower-case words of the first 20,000 characters of a text."""
+    return tuple(_WORD.findall(normalized(text).lower()))
+
+
+def normalized(text: str) -> str:
+    """Return the first 20,000 characters of a text in NFKC, without invisible characters."""
     text = text[:MAX_CHARS]
-    if not text.isascii():
-        text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text))
-    return tuple(_WORD.findall(text.lower()))
+    if text.isascii():
+        return text
+    return _INVISIBLE.sub("", unicodedata.normalize("NFKC", limit_combining(text)))
 
 
 @lru_cache(maxsize=256)

@@ -78,6 +78,24 @@ FOUND = {
     "Answer: 1\nNo, I was wrong.\nAnswer: 2": 2,
     "We add 40 and 2.\nSo there are 42 clips.": 42,
     "42": 42,
+    "Answer:\r\n42": 42,
+    "**Answer:**\r\n\r\n**42**": 42,
+    "<answer>\r\n42\r\n</answer>": 42,
+    "**Answer:**\n\n$$\n42\n$$": 42,
+    "The answer is:\n\\[\n42\n\\]": 42,
+    "Answer:\n```\n42\n```": 42,
+    "Answer:\n```text\n42\n```": 42,
+    "Answer:\n- 42": 42,
+    "6 * 7 = 42\nThis answer is reasonable.": 42,
+    "<answer>1284. This answer is right.</answer>": 1284,
+    "Answer: - 5": -5,
+    "Answer: \u2212 5": -5,
+    "So x = - 5": -5,
+    "The answer is **- 5**.": -5,
+    "Answer: 7 - 5 = 2": 2,
+    "#### Step 1. Add\n40 + 2 = 42\n#### Answer\n42": 42,
+    "#### **42**": 42,
+    "#### $\\boxed{42}$": 42,
 }
 NOT_FOUND = [
     "",
@@ -169,6 +187,24 @@ def test_any_text_gives_an_answer_or_none(text):
 )
 def test_megabyte_is_read_quickly(piece):
     find_answer(piece * (10**6 // len(piece)))
+
+
+@pytest.mark.timeout(10)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1" + " " * 19_000 + "y 2",
+        "1" + "*" * 19_000 + "y 2",
+        "1" + "\n" * 19_000 + "y 2",
+        "1" + "(" * 19_000 + "y 2",
+        ("Answer: 1" + " " * 380 + "y 2 ") * 48,
+        ("Answer: 1" + "*" * 380 + "y 2 ") * 48,
+        ("Answer:" + "\n$ " * 130 + "y ") * 48,
+    ],
+    ids=lambda text: repr(text[:12]),
+)
+def test_runs_of_spaces_and_marks_are_read_in_linear_time(text):
+    find_answer(text)
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,11 @@ def test_junk_is_survived_in_reasonable_time(text):
     parsing.extract_code(text, "f")
 
 
+@pytest.mark.timeout(60)
+def test_a_long_line_after_a_colon_is_read_in_linear_time():
+    assert parsing.extract_code("def f(x):\na:" + " " * 300_000, "f").tree is None
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -60,7 +65,21 @@ def test_deep_code_is_survived(text):
         ("````python\n```\na\n```\n````", ["```\na\n```"]),
         ("```Python title=x\na\n```", ["a"]),
         ("```python\r\na\r\n```", ["a\r"]),
-        ("  ```python\n  a\n  ```", ["  a"]),
+        ("  ```python\n  a\n  ```", ["a"]),
+        ("1. x\n   ```python\n   a\n     b\n\n  c\n   ```", ["a\n  b\n\nc"]),
+        ("  ```python\na\n  b\n  ```", ["a\n  b"]),
+        ("\t```python\n\ta\n\t\tb\n\t```", ["a\n\tb"]),
+        ("\ufeff```python\na\n```", ["a"]),
+        ("a = 1\n```", ["a = 1"]),
+        ("a = 1\n```\nThis is a.", ["a = 1"]),
+        ("a = 1\n~~~~\n", ["a = 1"]),
+        ("assert a\n```\n```python\nb\n```", ["assert a", "b"]),
+        ("Sure:\n\n# a\nimport a\n```", ["\n# a\nimport a"]),
+        ("The code is\n```\na = 1", ["a = 1"]),
+        ("import a\n```\na = 1", ["a = 1"]),
+        ("The code is\n```", [""]),
+        ("a = 1\n```\nb\n```", ["b"]),
+        ("a = 1\n```python\nb", ["b"]),
     ],
 )
 def test_fenced_blocks_are_found(text, blocks):
@@ -83,6 +102,14 @@ F = "def f(x):\n    return x"
         f"```python\ndef f(:\n```\nSorry:\n```python\n{F}\n```",
         f"Sure, here is the code.\n\n{F}\n\nThis returns x.",
         f"import os\n{F}\n",
+        f"{F}\n```",
+        f"{F}\n```\nThis returns x.",
+        f"Sure, here is the code.\n\n{F}\n```\n",
+        f"{F}\n```\nUse it so:\n```python\nprint(f(1))\n```",
+        f"{F}\r\n```\r\n",
+        "1. My part:\n\n   ```python\n   def f(x):\n       return x\n   ```",
+        f"\ufeff{F}",
+        f"\ufeff```python\n{F}\n```",
     ],
 )
 def test_the_wanted_function_is_found(text):

@@ -17,7 +17,14 @@ from mlrl_envs.testing import JUNK_TEXTS
 )
 def test_assertions_on_literals_are_accepted(line):
     assert literal_tests(line, "f", 5) == (line,)
-    assert literal_tests(f"```python\n{line}\n```", "f", 5) == (line,)
+    for form in ("```python\n{}\n```", "{}\n```", "\ufeff{}", " ```\n {}\n ```"):
+        assert literal_tests(form.replace("{}", line), "f", 5) == (line,)
+
+
+def test_escapes_that_become_a_long_run_of_marks_are_literals():
+    line = "assert f('" + "\\u0301\\u0327" * 40 + "') == 1"
+    (test,) = literal_tests(line, "f", 5)
+    assert novel_tests((test,), (), "def f(x): pass", "f") == (test,)
 
 
 @pytest.mark.parametrize(

@@ -99,13 +99,34 @@ ANSWERS = {
 }
 
 
+FORMS = {
+    "fenced": _fenced,
+    "raw": str,
+    "closing fence": "{}\n```\n".format,
+    "in a list": lambda code: f"1. Mine:\n\n{textwrap.indent(_fenced(code), '   ')}",
+    "byte order mark": "\ufeff{}".format,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ANSWERS)
-def test_methods_are_found_however_they_are_laid_out(name):
-    for text in (_fenced(ANSWERS[name]), ANSWERS[name]):
-        found = find_methods(text, "A")
-        assert sorted(found.methods) == ["f", "g"]
-        assert ast.unparse(found.methods["f"]).endswith("return self.x")
-        assert found.errors == []
+def test_methods_are_found_however_they_are_laid_out(name, form):
+    found = find_methods(FORMS[form](ANSWERS[name]), "A")
+    assert sorted(found.methods) == ["f", "g"]
+    assert ast.unparse(found.methods["f"]).endswith("return self.x")
+    assert found.errors == []
+
+
+def test_a_method_with_a_long_run_of_combining_marks_does_not_parse():
+    marked = "def g(self):\n    a" + "\u0301\u0327" * 12_000 + " = 1\n    return a"
+    found = find_methods(_fenced(f"def f(self):\n    return 1\n\n{marked}"), "A")
+    assert list(found.methods) == ["f"]
+    assert found.errors == ["g, more than 30 combining marks in a row"]
+
+
+def test_imports_before_a_closing_fence_count():
+    found = find_methods("import os\n\ndef f(self):\n    return os.sep\n```", "A")
+    assert [ast.unparse(node) for node in found.beside] == ["import os"]
 
 
 def test_several_blocks_count_together_and_the_last_definition_wins():

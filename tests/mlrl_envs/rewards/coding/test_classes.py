@@ -128,6 +128,24 @@ def test_stub_earns_nothing_and_is_not_run(body):
     assert sandbox.sources == []
 
 
+def test_methods_that_a_teammate_sets_are_not_delivered():
+    """Of four methods, coder_1 delivers two and sets one of coder_2."""
+    first = _code("a") + "\n" + _code("b", "type(self).c = type(self).a; return x")
+    score = _play(score_grounded, first, _code("cd"), ScriptedSandbox(10))
+    assert score.components["coder_1"] == pytest.approx(
+        {"tests": 0.9 * 0.85, "delivered": 0.1 * 0.85 * 0.75, "overlap": 0.0}
+    )
+    assert not score.solved
+    checks = {c["name"]: c for c in score.diagnostics["coder_2"]["checks"]}
+    assert checks["method c"]["details"] == [
+        "a teammate sets this attribute at run time, so it is not used."
+    ]
+    checks = {c["name"]: c for c in score.diagnostics["coder_1"]["checks"]}
+    assert checks["methods of teammates"]["details"] == [
+        "c: set at run time, so they do not count."
+    ]
+
+
 def test_stub_parses_by_the_published_formula():
     score = _play(score_paper, _code("ab", "pass"), _code("cd", "pass"), ScriptedSandbox(10, 3))
     assert score.components["coder_1"] == pytest.approx(

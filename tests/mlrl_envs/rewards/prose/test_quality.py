@@ -1,5 +1,6 @@
 import hashlib
 import random
+import textwrap
 
 import pytest
 from hypothesis import given
@@ -41,6 +42,37 @@ def test_junk_does_not(text):
 
 def test_disguised_letters_do_not():
     assert prose_quality(PROSE["plain"].replace("o", "\u043e")) == 0.0
+
+
+@pytest.mark.parametrize("width", [60, 72, 80])
+def test_wrapped_lines_are_no_ends_of_sentences(width):
+    for text in map(" ".join, map(str.split, PROSE.values())):
+        assert order_of(textwrap.fill(text, width)) == pytest.approx(order_of(text))
+
+
+def test_lines_of_a_list_or_below_a_heading_are_apart():
+    for text in ("The lighthouse\nThe wind is cold today", "a b c d " * 6 + "\n2. the wind"):
+        assert order_of(text) != order_of(text.replace("\n", " "))
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["## The lamp\n\n{}", "**The** lamp. {}", "*{}*", "```\n{}\n```", "\ufeff{}", "- {}", "> {}"],
+)
+def test_marks_of_markdown_cost_nothing(form):
+    text = "The keeper of the light sees a boat in the storm, and he goes down to help it."
+    assert prose_quality(form.format(text)) == pytest.approx(prose_quality(text), abs=0.02)
+
+
+def test_names_with_vietnamese_letters_are_latin():
+    text = "Nguy\u1ec5n Th\u1ecb H\u1ea1nh mends the sails of a city, and today she finds a tear."
+    assert prose_quality(text) > 0.9
+
+
+@pytest.mark.timeout(10)
+def test_runs_of_combining_marks_are_read_in_linear_time():
+    text = "The a" + "\u0301\u0327" * 10_000
+    assert prose_quality(text) == prose_quality(text + " ")
 
 
 def test_frames_with_other_content_words_do_not():
