@@ -5,7 +5,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["CallSeeds", "derive_seed", "task_indices", "weighted_indices"]
+__all__ = ["MOST_SEED", "CallSeeds", "derive_seed", "task_indices", "weighted_indices"]
+
+MOST_SEED = 2**63 - 1
+"""Largest seed of a generator of torch."""
 
 LEAST_SLOTS = 1000  # of a round, so that shares are exact to a thousandth
 

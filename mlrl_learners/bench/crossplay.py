@@ -30,6 +30,7 @@ from mlrl_learners.bench.suite_run import PlayedEntry, RunSettings, play_suite
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.figures.bootstrap import LEVEL, RESAMPLES
 from mlrl_learners.figures.elo import elo_ratings
+from mlrl_learners.runs.provenance import result_provenance
 from mlrl_learners.runs.stored import decode_episode
 from mlrl_learners.types import Actor, AgentID
 
@@ -43,9 +44,13 @@ Array = NDArray[np.float64]
 
 
 class NamedSource(ActorSource, Protocol):
-    """Source of an actor with a name."""
+    """Source of an actor with a name and a description."""
 
     name: str
+
+    def describe(self, seeds: Sequence[int], env_ids: Sequence[str]) -> dict[str, Any]:
+        """Return a description of the actor as JSON values: what it is, and its options."""
+        ...
 
 
 def crossplay_suite(entry: Entry, seeds: Sequence[int]) -> Suite:
@@ -68,17 +73,22 @@ def crossplay(
 ) -> dict[str, Any]:
     """Play the missing episodes of all matches, and return the result as JSON values.
 
+    The result has the descriptions of the actors in their order, the hashes of data and scorers,
+    and versions, commit and hardware.
+
     Raises:
         ConfigError: If there are fewer than two actors, two of the same name, or fewer than two
             agents; or if an actor does not fit the environment.
         RunDirError: If another run holds the folder, or it cannot be written.
     """
     _check_names([source.name for source in sources])
-    env = suite.entries[0].make_env()
+    entry = suite.entries[0]
+    described = [source.describe(suite.seeds, [entry.env]) for source in sources]
+    env = entry.make_env()
     try:
         agents = tuple(env.possible_agents)
         if len(agents) < 2:
-            raise ConfigError(f"crossplay takes at least 2 agents, {suite.entries[0].env} has 1")
+            raise ConfigError(f"crossplay takes at least 2 agents, {entry.env} has 1")
         cache = _Actors(sources)
         exact = _nash_convs(sources, cache, env, suite) if has_exact_measure(env) else {}
     finally:
@@ -90,7 +100,8 @@ def crossplay(
             ]
             for match in matches_of(len(sources), len(agents))
         }
-    return _result(suite, [source.name for source in sources], agents, played, exact, settings)
+    result = _result(suite, [source.name for source in sources], agents, played, exact, settings)
+    return {**result, "descriptions": described, **_origin(list(played.values()))}
 
 
 @dataclass
@@ -213,6 +224,16 @@ def _result(
             "mean": ratings.tolist(),
             **(_bounds(drawn, 0) if has_intervals else {"low": None, "high": None}),
         },
+    }
+
+
+def _origin(played: Sequence[PlayedEntry]) -> dict[str, Any]:
+    """Return the hashes of data and scorers, and the provenance of a result."""
+    episodes = [decode_episode(record) for entry in played for record in entry.episodes]
+    return {
+        "data": played[0].hashes.get("data", ""),
+        "scorers": sorted({episode.scorer for episode in episodes}),
+        "provenance": result_provenance(),
     }
 
 

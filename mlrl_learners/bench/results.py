@@ -4,7 +4,6 @@ Every figure is computed from the transcripts by `figures_of`, so that anyone wh
 check it. This module owns the format of result files; episodes are those of `mlrl_learners.runs`.
 """
 
-import datetime as dt
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +19,7 @@ from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.figures.comparisons import interquartile_mean, iqm_interval, mean_interval
 from mlrl_learners.figures.means import agent_means, component_means, mean, pass_at_k
 from mlrl_learners.runs.labels import missing_labels
-from mlrl_learners.runs.provenance import describe_environment
+from mlrl_learners.runs.provenance import result_provenance
 from mlrl_learners.runs.stored import Record, StoredEpisode, decode_episode
 
 __all__ = [
@@ -31,6 +30,7 @@ __all__ = [
     "read_result",
     "read_transcripts",
     "save_result",
+    "write_file",
     "write_json",
     "write_result",
 ]
@@ -76,7 +76,7 @@ def write_result(
         "entries": [{**e, **f} for e, f in zip(entries, figures, strict=True)],
         "failures": _failures(played, measures),
         "settings": {"explore": settings.explore, "batch_size": settings.batch_size},
-        "provenance": _provenance(),
+        "provenance": result_provenance(),
     }
     return save_result(path, result, published(played))
 
@@ -95,7 +95,7 @@ def save_result(path: Path, result: Result, episodes: Sequence[Record]) -> dict[
         "episodes": len(episodes),
     }
     whole = {**result, "transcripts": named}
-    _write(transcripts, data)
+    write_file(transcripts, data)
     write_json(path, whole)
     return whole
 
@@ -106,7 +106,25 @@ def write_json(path: Path, value: Result) -> None:
     Raises:
         RunDirError: If it cannot be written.
     """
-    _write(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+    write_file(path, (json.dumps(value, indent=1, allow_nan=False) + "\n").encode())
+
+
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file, completely or not at all; a device or a pipe is written to directly.
+
+    Raises:
+        RunDirError: If it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(data)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(path)
+    except OSError as error:
+        raise RunDirError(f"cannot write {str(path)!r}: {error}") from error
 
 
 def read_transcripts(path: Path, result: Result) -> list[dict[str, Any]]:
@@ -136,7 +154,7 @@ def read_result(path: Path) -> dict[str, Any]:
     """
     try:
         value = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"cannot read a result from {str(path)!r}: {error}") from error
     check_result(value, str(path))
     result: dict[str, Any] = value
@@ -270,21 +288,3 @@ def _failures(played: Sequence[PlayedEntry], measures: SuiteMeasures) -> list[di
         {"entry": entry, "error": error, "episodes": len(messages), "message": messages[-1]}
         for (entry, error), messages in sorted(found.items())
     ]
-
-
-def _provenance() -> dict[str, Any]:
-    """Return versions, commit, hardware and date, without the command line: it may be private."""
-    now = dt.datetime.now(dt.timezone.utc)
-    described = describe_environment()
-    del described["command"]
-    return {"finished": now.isoformat(timespec="seconds"), **described}
-
-
-def _write(path: Path, data: bytes) -> None:
-    partial = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(data)
-        partial.replace(path)
-    except OSError as error:
-        raise RunDirError(f"cannot write {str(path)!r}: {error}") from error

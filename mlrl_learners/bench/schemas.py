@@ -21,9 +21,17 @@ def check_result(value: object, source: str) -> None:
         source: Name of the file, for messages.
 
     Raises:
-        ConfigError: If the schema is violated; the message names the place.
+        ConfigError: If the schema is violated, which names the place, or the value is nested too
+            deeply or has text that UTF-8 cannot encode.
         MissingPackageError: If `jsonschema-rs` is missing.
     """
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # half a surrogate pair: no page can show it
+        raise ConfigError(f"{source} is no result: {error}") from error
     _check(value, "result", f"{source} is no result")
 
 
@@ -31,21 +39,32 @@ def check_episode(value: object, source: str) -> None:
     """Check one line of a file of episodes against `episode.schema.json`.
 
     Args:
-        value: Content of the line.
+        value: Content of the line; an answer may have half of a surrogate pair.
         source: Name and line of the file, for messages.
 
     Raises:
-        ConfigError: If the schema is violated; the message names the place.
+        ConfigError: If the schema is violated, which names the place, or the value is nested too
+            deeply.
         MissingPackageError: If `jsonschema-rs` is missing.
     """
-    _check(value, "episode", f"{source} is not an episode")
+    verdict = f"{source} is not an episode"
+    try:
+        _check(value, "episode", verdict)
+    except ConfigError as error:
+        if not isinstance(error.__cause__, UnicodeEncodeError):
+            raise
+        whole = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        _check(json.loads(whole), "episode", verdict)
 
 
 def _check(value: object, schema: str, verdict: str) -> None:
     validator = _validator(schema)
-    if validator.is_valid(value):
-        return
-    found = min(validator.iter_errors(value), key=lambda error: len(error.instance_path))
+    try:
+        if validator.is_valid(value):
+            return
+        found = min(validator.iter_errors(value), key=lambda error: len(error.instance_path))
+    except ValueError as error:  # of text that is not Unicode, or of deep nesting
+        raise ConfigError(f"{verdict}: {error}") from error
     place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in found.instance_path)
     message = found.message if len(found.message) < LONGEST else found.message[:LONGEST] + "…"
     raise ConfigError(f"{verdict}: {place.lstrip('.') or 'it'}: {message}")

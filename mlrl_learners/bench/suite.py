@@ -19,6 +19,7 @@ from mlrl_learners.config.env import DEFAULT_SPLIT, evaluation_options
 from mlrl_learners.config.options import check_options
 from mlrl_learners.config.yaml import read_yaml
 from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.seeding import MOST_SEED
 
 __all__ = ["Budget", "Entry", "Suite", "env_options", "load_suite", "suite_files", "suite_of"]
 
@@ -45,8 +46,9 @@ class Budget:
         """Check ranges.
 
         Raises:
-            ConfigError: If a number is below 1.
+            ConfigError: If a value is not an int, or below 1.
         """
+        check_options(dataclasses.asdict(self), Budget)
         for name, number in dataclasses.asdict(self).items():
             if number is not None and number < 1:
                 raise ConfigError(f"{name} must be at least 1, got {number}")
@@ -143,8 +145,8 @@ class Suite:
             if not values:
                 raise ConfigError(f"{kind} must not be empty")
         for seed in self.seeds:
-            if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-                raise ConfigError(f"seeds must be ints of at least 0, got {seed!r}")
+            if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= MOST_SEED:
+                raise ConfigError(f"seeds must be ints from 0 to 2**63 - 1, got {seed!r}")
         for kind, keys in (("seed", self.seeds), ("entry", [each.name for each in self.entries])):
             if doubled := [key for key in keys if list(keys).count(key) > 1]:
                 raise ConfigError(f"{kind} {doubled[0]!r} appears twice")

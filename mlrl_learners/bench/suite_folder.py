@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from mlrl_learners.bench.plan import Unit
-from mlrl_learners.errors import NoReferenceError
+from mlrl_learners.errors import NoReferenceError, RunDirError
 from mlrl_learners.loggers import JsonlFile
-from mlrl_learners.runs.files import EPISODES_FILE, FAILURES_FILE
+from mlrl_learners.runs.files import CONFIG_FILE, EPISODES_FILE, FAILURES_FILE
 from mlrl_learners.runs.labels import attempt_record, key_of, suite_labels
 from mlrl_learners.runs.lock import hold_folder
 from mlrl_learners.runs.records import episode_record
-from mlrl_learners.runs.stored import StoredFailure, decode_failure
+from mlrl_learners.runs.stored import UNREADABLE, StoredFailure, decode_failure
 from mlrl_learners.types import Episode, FailedEpisode
 
 __all__ = ["SuiteFolder"]
@@ -47,21 +47,38 @@ class SuiteFolder:
         if self._lock is not None:
             self._lock.close()
 
+    @property
+    def is_new(self) -> bool:
+        """Whether no run has written into the folder."""
+        return not (self.path / EPISODES_FILE).exists()
+
     def open(self) -> None:
         """Lock the folder and read its records, unless that was done before.
 
         Raises:
-            RunDirError: If another run holds the folder, or it cannot be written.
+            RunDirError: If another run holds the folder, it holds something else than episodes of
+                suites, or it cannot be written.
         """
         if self._lock is not None:
             return
+        if (self.path / CONFIG_FILE).exists():
+            raise RunDirError(
+                f"{str(self.path)!r} holds a training run: it has {CONFIG_FILE}; choose another "
+                "folder"
+            )
         self._lock = hold_folder(self.path)
         self._episodes = JsonlFile(self.path / EPISODES_FILE)
         self._failures = JsonlFile(self.path / FAILURES_FILE)
-        for record in self._episodes.records():
-            self.episodes.setdefault(key_of(record), record)
-        for record in self._failures.records():
-            self.failures[key_of(record)] = decode_failure(record)
+        try:
+            for record in self._episodes.records():
+                self.episodes.setdefault(key_of(record), record)
+            for record in self._failures.records():
+                self.failures[key_of(record)] = decode_failure(record)
+        except UNREADABLE as error:
+            raise RunDirError(
+                f"{str(self.path)!r} has a line that is not of a suite: {error!r}; choose another "
+                "folder"
+            ) from error
 
     def add(self, unit: Unit, outcome: Episode | FailedEpisode, **labels: object) -> None:
         """Write an outcome, unless its episode is already in the folder."""

@@ -25,6 +25,9 @@ from mlrl_learners.types import Actor
 
 __all__ = ["PlayedEntry", "RunSettings", "play_suite"]
 
+MadeActor = tuple[Mapping[str, Any], Actor]
+"""Identity of an actor, and the actor."""
+
 
 @dataclass(frozen=True)
 class RunSettings:
@@ -86,8 +89,8 @@ def play_suite(
 ) -> list[PlayedEntry]:
     """Play the missing episodes of a suite and return all episodes of the folder.
 
-    Every episode is planned before the folder is made. If all episodes of a batch fail, the
-    rest of that entry is skipped.
+    Every episode is planned and the first actor is made before the folder is made. If all episodes
+    of a batch fail, the rest of that entry is skipped.
 
     Args:
         suite: The suite.
@@ -115,9 +118,13 @@ def play_suite(
             )
             for entry, env in zip(suite.entries, envs, strict=True)
         ]
+        made = []
+        if folder.is_new and plans[0]:
+            batch, entry = plans[0][0], suite.entries[0]
+            made.append(_make_actor(batch, entry, envs[0], source))
         folder.open()
         for entry, env, plan in zip(suite.entries, envs, plans, strict=True):
-            _play_entry(entry, env, plan, source, folder, settings)
+            _play_entry(entry, env, plan, source, folder, settings, made)
         return [
             _played(entry, env, plan, folder)
             for entry, env, plan in zip(suite.entries, envs, plans, strict=True)
@@ -134,7 +141,19 @@ def _play_entry(
     source: ActorSource,
     stored: SuiteFolder,
     settings: RunSettings,
+    made: list[MadeActor],
 ) -> None:
+    """Play the missing episodes of an entry.
+
+    Args:
+        entry: The entry.
+        env: Its environment.
+        plan: Its episodes.
+        source: Makes the actor.
+        stored: Folder of the run.
+        settings: Settings of the run.
+        made: The actor of the first batch if it is made already; this function takes it out.
+    """
     units = [unit for batch in plan for unit in batch.units]
     missing = len(stored.missing(units))
     bar = progress_bar(
@@ -144,7 +163,7 @@ def _play_entry(
         enabled=settings.progress and missing > 0,
     )
     with bar:
-        for batch, actor in _with_actors(plan, entry, env, source, stored):
+        for batch, actor in _with_actors(plan, entry, env, source, stored, made):
             before = len(stored.missing(batch.units))
             _play_batch(batch, entry, env, actor, stored, settings)
             left = len(stored.missing(batch.units))
@@ -159,20 +178,28 @@ def _with_actors(
     env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
     source: ActorSource,
     stored: SuiteFolder,
+    ready: list[MadeActor],
 ) -> Iterator[tuple[Batch, Actor]]:
     """Yield each batch that has missing episodes, with its actor; one actor per identity."""
-    made: tuple[Mapping[str, Any], Actor] | None = None
+    made = ready.pop() if ready else None
     for batch in plan:
         if not stored.missing(batch.units):
             continue
-        seed = batch.units[0].suite_seed
-        identity = source.identity(seed, entry.env)
-        if made is None or made[0] != identity:
-            agents = list(env.possible_agents)
+        if made is None or made[0] != source.identity(batch.units[0].suite_seed, entry.env):
             made = None  # free one model before the next is loaded
-            actor = source.make(agents, env_id=entry.env, tokens=entry.budget.tokens, seed=seed)
-            made = (identity, actor)
+            made = _make_actor(batch, entry, env, source)
         yield batch, made[1]
+
+
+def _make_actor(
+    batch: Batch,
+    entry: Entry,
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    source: ActorSource,
+) -> MadeActor:
+    seed, agents = batch.units[0].suite_seed, list(env.possible_agents)
+    actor = source.make(agents, env_id=entry.env, tokens=entry.budget.tokens, seed=seed)
+    return source.identity(seed, entry.env), actor
 
 
 def _play_batch(

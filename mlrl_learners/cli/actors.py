@@ -115,10 +115,9 @@ def make_actor(
             raise ConfigError(f"{prefix} wraps another actor: write {prefix}:ACTOR")
         return WRAPPERS[prefix][0](make_actor(rest, agents, seed=seed, options=options))
     if prefix in (SCRIPT, SERVED):
-        is_script = prefix == SCRIPT
         return (
             ScriptActor(_script_name(rest), seed)
-            if is_script
+            if prefix == SCRIPT
             else served_actor(rest, seed, options)
         )
     if is_code(word):
@@ -212,6 +211,7 @@ def _from_path(
     run_dir = run_of(Path(word))
     if run_dir is not None:
         return load_run(run_dir, None if Path(word) == run_dir else Path(word), options)
+    _check_own(options or {})
     settings = merge_options({"team": {"share_weights": True}}, options or {})
     return make("magrpo", agents=agents, model=word, seed=seed, **settings)
 
@@ -283,9 +283,7 @@ def make_learner(config: RunConfig) -> Learner:
     env = mlrl_envs.make(config.env.location, **config.env.options)
     agents = list(env.possible_agents)
     env.close()
-    for name in ("agents", "model", "seed"):
-        if name in config.learner.options:
-            raise ConfigError(f"learner.options.{name} is set by the run; remove it there")
+    _check_own(config.learner.options)
     return make(
         config.learner.name,
         agents=agents,
@@ -293,3 +291,10 @@ def make_learner(config: RunConfig) -> Learner:
         seed=config.train.seed,
         **config.learner.options,
     )
+
+
+def _check_own(options: Mapping[str, Any]) -> None:
+    """Check that options do not set what the command sets."""
+    for name in ("agents", "model", "name", "seed"):
+        if name in options:
+            raise ConfigError(f"learner.options.{name} is set by the run; remove it there")

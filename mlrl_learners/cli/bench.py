@@ -17,6 +17,7 @@ from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli import bench_crossplay
 from mlrl_learners.cli.bench_actors import NamedActor
+from mlrl_learners.cli.bench_checks import check_bench
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.overrides import split_overrides
@@ -119,6 +120,7 @@ def _run_suite(suite: Suite, actor: NamedActor, arguments: argparse.Namespace) -
     slug = re.sub(r"[^\w.+-]+", "-", actor.name).strip("-")
     folder = arguments.run_dir or Path("runs") / "bench" / f"{suite.name}-v{suite.version}" / slug
     path = arguments.out or folder / RESULT_FILE
+    check_bench(path, [actor], suite)
     env_ids = [entry.env for entry in suite.entries]
     described = {**actor.describe(suite.seeds, env_ids), "note": arguments.note}
     with SuiteFolder(folder) as held:
@@ -182,11 +184,14 @@ def _options(overrides: Sequence[str]) -> dict[str, Any]:
     """Return the options of `--learner.NAME VALUE` overrides.
 
     Raises:
-        ConfigError: If an option is one of the environment, which the suite sets.
+        ConfigError: If an option is one of the environment, which the suite sets, or names the
+            learner or its model, which the actor does.
     """
     for key, _ in split_overrides(overrides):
         if key.startswith("env."):
             raise ConfigError(f"--{key} is set by the suite; change it there")
+        if key.split(".")[:2] in (["learner", "name"], ["learner", "model"]):
+            raise ConfigError(f"the actor is given: leave --{key} out")
     options: dict[str, Any] = {}
     for key, text in split_overrides(overrides):
         if key.startswith("ray."):

@@ -35,9 +35,10 @@ from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.training.checkpoint import latest_checkpoint, read_checkpoint
 from mlrl_learners.types import Actor, AgentID
 
-__all__ = ["NamedActor", "takes_options"]
+__all__ = ["NamedActor", "check_agents", "short_name", "takes_options"]
 
 SEED, ENV = "{seed}", "{env}"
+LONGEST_NAME = 80  # characters, as in the schema of results
 NO_WEIGHTS = ("baselines.pt", "optimizer.pt", "generator.pt", "team.json")
 
 
@@ -47,12 +48,14 @@ class NamedActor:
     Args:
         word: A word as for `mlrl evaluate --actor`; it may contain `{seed}` and `{env}`.
         options: Options of the wrapped learner or endpoint, without the token budget.
-        name: Name in results; by default the word, with paths shortened to their last part.
+        name: Name in results, at most 80 characters; by default the word, with paths shortened to
+            their last part.
         prepare: Called with each actor that is made, before it is wrapped.
 
     Raises:
         UnknownNameError: If the word is misspelt.
-        ConfigError: If the actor takes no options, or an option is set by the suite.
+        ConfigError: If the actor takes no options, an option is set by the suite, or the name is
+            too long.
     """
 
     def __init__(
@@ -73,13 +76,15 @@ class NamedActor:
             raise ConfigError(f"{self._base} takes no options, got {', '.join(self._options)}")
         if not self._has_places():
             check_word(self._base)
-        self.name = name or ":".join([*self._ways, self._short(self._base)])
+        if name and len(name) > LONGEST_NAME:
+            raise ConfigError(f"--name has at most {LONGEST_NAME} characters, got {len(name)}")
+        self.name = name or short_name(":".join([*self._ways, self._short(self._base)]))
         self._weights: dict[str, str] = {}
         self._settings: dict[str, dict[str, Any]] = {}
 
     def describe(self, seeds: Sequence[int], env_ids: Sequence[str]) -> dict[str, Any]:
         """Return a description of the actor as JSON values, for a result file."""
-        words = list(dict.fromkeys(self._word(seed, each) for each in env_ids for seed in seeds))
+        words = list(dict.fromkeys(w for each in env_ids for w in self.words(seeds, each)))
         trained = [found for found in map(self._trained, words) if found]
         return {
             "name": self.name,
@@ -90,6 +95,10 @@ class NamedActor:
             **({} if all(map(self._takes_budget, words)) else {"token_budget": "not taken"}),
             **({"trained": trained} if trained else {}),
         }
+
+    def words(self, seeds: Sequence[int], env_id: str) -> list[str]:
+        """Return the wrapped actors that play an environment, each once."""
+        return list(dict.fromkeys(self._word(seed, env_id) for seed in seeds))
 
     def _takes_budget(self, word: str) -> bool:
         """Return whether answers are limited to the tokens of the suite.
@@ -152,12 +161,7 @@ class NamedActor:
                 config, learner=dataclasses.replace(config.learner, options=options)
             )
         )
-        known = getattr(learner, "agents", tuple(agents))
-        if set(agents) - set(known):
-            raise ConfigError(
-                f"{run_dir.name} was trained for the agents {', '.join(known)} of "
-                f"{config.env.id}, not for {', '.join(agents)}; choose entries with --only"
-            )
+        check_agents(run_dir, getattr(learner, "agents", tuple(agents)), agents)
         read_checkpoint(checkpoint, learner)
         return learner
 
@@ -228,6 +232,32 @@ def _word_limit(word: str, tokens: int) -> dict[str, Any]:
     if word.startswith(f"{SERVED}:"):
         return {"max_tokens": tokens}
     return {} if is_code(word) else _token_limit("magrpo", tokens)
+
+
+def check_agents(run_dir: Path, trained: Sequence[AgentID], agents: Sequence[AgentID]) -> None:
+    """Check that a run was trained for the agents that it is to play.
+
+    Args:
+        run_dir: The run.
+        trained: Agents of its training.
+        agents: Agents that it is to play.
+
+    Raises:
+        ConfigError: If there are others among them.
+    """
+    if set(agents) - set(trained):
+        raise ConfigError(
+            f"{run_dir.name} was trained for the agents {', '.join(trained)}, "
+            f"not for {', '.join(agents)}; choose entries with --only"
+        )
+
+
+def short_name(name: str) -> str:
+    """Return a name of at most 80 characters: the end of a longer one is replaced by a hash."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    mark = hashlib.sha256(name.encode("utf-8", "backslashreplace")).hexdigest()[:8]
+    return f"{name[: LONGEST_NAME - 9]}-{mark}"
 
 
 def takes_options(word: str) -> bool:

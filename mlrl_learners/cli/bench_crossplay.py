@@ -10,13 +10,15 @@ from mlrl_learners.bench.crossplay import crossplay, crossplay_suite
 from mlrl_learners.bench.results import write_json
 from mlrl_learners.bench.suite import Budget, Entry
 from mlrl_learners.bench.suite_run import RunSettings
-from mlrl_learners.cli.actors import check_player, options_of, unwrapped
-from mlrl_learners.cli.bench_actors import NamedActor, takes_options
+from mlrl_learners.cli.actors import options_of, unwrapped
+from mlrl_learners.cli.bench_actors import NamedActor, short_name, takes_options
+from mlrl_learners.cli.bench_checks import check_bench
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.config.run import from_mapping
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.files import CROSSPLAY_FILE
+from mlrl_learners.seeding import MOST_SEED
 
 __all__ = ["add_arguments"]
 
@@ -32,7 +34,9 @@ def add_arguments(actions: Any) -> None:  # noqa: ANN401 - the type is private t
     cross.add_argument("--split", default="eval", help="split to play; default: eval")
     cross.add_argument("--tasks", type=at_least(1), default=50, help="tasks of a match; default 50")
     cross.add_argument("--samples", type=at_least(1), default=1, help="episodes per task and seed")
-    cross.add_argument("--seeds", type=at_least(0), nargs="+", default=[0], help="random seeds")
+    cross.add_argument(
+        "--seeds", type=at_least(0, MOST_SEED), nargs="+", default=[0], help="random seeds"
+    )
     cross.add_argument("--tokens", type=at_least(1), default=32, help="longest answer in tokens")
     cross.add_argument("--run-dir", type=Path, help="folder; runs/crossplay/ENV by default")
     cross.add_argument("--out", type=Path, help="result file; RUN_DIR/crossplay.json by default")
@@ -54,7 +58,6 @@ def _crossplay(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     turns = options.pop("max_turns", None)
     budget = Budget(turns, arguments.tokens, arguments.samples)
     entry = Entry(arguments.env, split, arguments.tasks, options, budget)
-    _check(entry, arguments.actors)
     sources = _sources(arguments.actors, options_of(config.learner))
     settings = RunSettings(
         explore=not arguments.greedy,
@@ -65,8 +68,9 @@ def _crossplay(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     slug = arguments.env.rpartition("/")[2]
     folder = arguments.run_dir or Path("runs") / "crossplay" / slug
     suite = crossplay_suite(entry, arguments.seeds)
-    result = crossplay(suite, sources, folder, settings)
     path = arguments.out or folder / CROSSPLAY_FILE
+    check_bench(path, sources, suite)
+    result = crossplay(suite, sources, folder, settings)
     write_json(path, result)
     if arguments.json:
         print_json(result)
@@ -85,22 +89,12 @@ def _crossplay(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     return 1
 
 
-def _check(entry: Entry, words: Sequence[str]) -> None:
-    """Check the actors before a model is loaded."""
-    env = entry.make_env()
-    try:
-        for word in words:
-            check_player(word, env)
-    finally:
-        env.close()
-
-
 def _sources(words: Sequence[str], options: Mapping[str, Any]) -> list[NamedActor]:
     """Return the actors; where short names are equal, their words are the names."""
     given = [(word, options if takes_options(unwrapped(word)[1]) else {}) for word in words]
     short = [NamedActor(word, own).name for word, own in given]
     return [
-        NamedActor(word, own, word if short.count(name) > 1 else None)
+        NamedActor(word, own, short_name(word) if short.count(name) > 1 else None)
         for (word, own), name in zip(given, short, strict=True)
     ]
 

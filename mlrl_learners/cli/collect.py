@@ -7,9 +7,11 @@ from pathlib import Path
 
 import mlrl_envs
 from mlrl_learners.cli.actors import make_actor, options_of
+from mlrl_learners.cli.early_checks import check_episodes_file
 from mlrl_learners.cli.parser import at_least, print_json
 from mlrl_learners.config.run import from_mapping
 from mlrl_learners.evaluation.collect import CollectionResult, collect
+from mlrl_learners.seeding import MOST_SEED
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
@@ -27,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tasks", type=at_least(1), help="play only the first TASKS tasks")
     parser.add_argument("--samples", type=at_least(1), default=1, help="episodes per task")
-    parser.add_argument("--seed", type=at_least(0), default=0, help="random seed")
+    parser.add_argument("--seed", type=at_least(0, MOST_SEED), default=0, help="random seed")
     parser.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
     parser.add_argument("--token-ids", action="store_true", help="write token ids as well")
     parser.add_argument("--resume", action="store_true", help="continue after the last full line")
@@ -36,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Play the split, write the episodes and print their number."""
+    check_episodes_file(arguments.out)
     config = from_mapping({"env": {"id": arguments.env}}, overrides)
     options = {"split": "train", **config.env.options}
     env = mlrl_envs.make(config.env.location, **options)

@@ -8,31 +8,56 @@ from mlrl_learners.config.option_places import grouped
 from mlrl_learners.config.run import RunConfig
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.processes.work_sharing import is_main
-from mlrl_learners.runs.files import CONFIG_FILE
+from mlrl_learners.runs.directory import check_kind
+from mlrl_learners.runs.files import CONFIG_FILE, FAILURES_FILE, RUN_FILES
 from mlrl_learners.runs.lock import hold_folder
 
-__all__ = ["check_example_files", "check_folder"]
+__all__ = ["check_episodes_file", "check_example_files", "check_folder", "check_writable"]
 
 
 def check_folder(run_dir: Path, *, resume: bool) -> None:
     """Check that a run directory can be written, and that it holds no other run.
 
     Raises:
-        RunDirError: If it holds a run that is not resumed or has not ended, or it cannot be made or
-            written.
+        RunDirError: If it holds a run that is not resumed or has not ended, or episodes of another
+            command, or it cannot be made or written.
     """
+    check_kind(run_dir)
     if not resume and (run_dir / CONFIG_FILE).exists():
         raise RunDirError(f"{str(run_dir)!r} holds a run; pass --resume or another --run-dir")
-    parent = next(each for each in (run_dir, *run_dir.absolute().parents) if each.exists())
+    check_writable(run_dir)
+    if is_main() and (run_dir / CONFIG_FILE).exists():
+        hold_folder(run_dir).close()
+
+
+def check_writable(folder: Path) -> None:
+    """Check that files can be written into a folder, or that it can be made.
+
+    Raises:
+        RunDirError: If not.
+    """
+    parent = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     try:
         if not parent.is_dir():
             raise NotADirectoryError(f"{str(parent)!r} is a file")
         with tempfile.TemporaryFile(dir=parent):  # permissions do not tell for every file system
             pass
     except OSError as error:
-        raise RunDirError(f"cannot write {str(run_dir)!r}: {error}") from error
-    if is_main() and (run_dir / CONFIG_FILE).exists():
-        hold_folder(run_dir).close()
+        raise RunDirError(f"cannot write {str(folder)!r}: {error}") from error
+
+
+def check_episodes_file(path: Path) -> None:
+    """Check that a file of episodes is not one that a run or a suite keeps its own records in.
+
+    Raises:
+        RunDirError: If it is.
+    """
+    is_run = any((path.parent / name).exists() for name in (CONFIG_FILE, FAILURES_FILE))
+    if is_run and path.name in RUN_FILES:
+        raise RunDirError(
+            f"{str(path)!r} is of the run in its folder, which could not go on with other episodes "
+            "in it; choose another file"
+        )
 
 
 def check_example_files(config: RunConfig) -> None:

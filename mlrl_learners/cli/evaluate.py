@@ -7,6 +7,7 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_learners.cli.actors import SERVED, load_run, make_actor, options_of, run_of, unwrapped
+from mlrl_learners.cli.early_checks import check_episodes_file
 from mlrl_learners.cli.opponents import check_opponents, evaluation_config, evaluation_seats
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.env import evaluation_options
@@ -18,6 +19,7 @@ from mlrl_learners.figures.means import mean, team_return
 from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.runs.records import episode_record
+from mlrl_learners.seeding import MOST_SEED
 from mlrl_learners.training.checkpoint import latest_checkpoint
 from mlrl_learners.types import Actor, AgentID, Episode
 
@@ -42,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         help="values of k for pass@k; default: powers of two, SAMPLES",
     )
-    parser.add_argument("--seed", type=at_least(0), default=0, help="random seed")
+    parser.add_argument("--seed", type=at_least(0, MOST_SEED), default=0, help="random seed")
     parser.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
     parser.add_argument("--episodes", type=Path, help="append every episode to this JSONL file")
     parser.add_argument("--token-ids", action="store_true", help="write token ids to that file")
@@ -51,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Evaluate and print the figures."""
+    if arguments.episodes is not None:
+        check_episodes_file(arguments.episodes)
     run_dir = run_of(Path(arguments.target))
     config = evaluation_config(_config(arguments.target, run_dir, overrides))
     check_opponents(config)

@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> int:
-    pages = build(arguments.results)
+    pages = build(arguments.results, arguments.out)
     if arguments.check:
         problems = stale(pages, arguments.out)
         for problem in problems:

@@ -12,6 +12,7 @@ from mlrl_learners.cli.parser import at_least, print_json, printable
 from mlrl_learners.config.run import from_mapping
 from mlrl_learners.play.rollout import play_episodes
 from mlrl_learners.runs.records import episode_record
+from mlrl_learners.seeding import MOST_SEED
 from mlrl_learners.types import Actor, Episode, EpisodeTurn
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
@@ -31,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workflow", metavar="NAME", help="play through a graph of agents, see mlrl list"
     )
     parser.add_argument("--task-id", help="id of the task")
-    parser.add_argument("--seed", type=at_least(0), default=0, help="random seed")
+    parser.add_argument("--seed", type=at_least(0, MOST_SEED), default=0, help="random seed")
     parser.add_argument("--greedy", action="store_true", help="greedy decoding instead of sampling")
     parser.add_argument("--json", action="store_true", help="print the episode as JSON")
 

@@ -38,7 +38,8 @@ def referenced_actor(
         options: Further keyword arguments of the class or function.
 
     Raises:
-        ConfigError: If the object is none of these.
+        ConfigError: If the object is none of these, what it makes is no actor, or an option is
+            one of `agents` and `seed`.
         UnknownNameError: If it takes no such option.
     """
     found = import_reference(reference)
@@ -52,7 +53,12 @@ def referenced_actor(
     if inspect.isclass(found) or "agents" in known:
         given = {"agents": tuple(agents), "seed": seed}
         check_names(options, known)
-        return found(**{name: given[name] for name in given if name in known}, **options)  # type: ignore[no-any-return]
+        if set_here := options.keys() & given.keys():
+            raise ConfigError(f"{min(set_here)} is set by the command; leave the option out")
+        made: Actor = found(**{name: given[name] for name in given if name in known}, **options)
+        if not hasattr(made, "act"):
+            raise ConfigError(f"{reference!r} must make an actor with a method act, got {made!r}")
+        return made
     if len(known) < 2:
         raise ConfigError(f"{reference!r} must take an agent and its observation")
     check_names(options, ())

@@ -15,14 +15,15 @@ from mlrl_learners.bench.results import (
     read_result,
     read_transcripts,
     save_result,
+    write_file,
 )
 from mlrl_learners.bench.suite import env_options
 from mlrl_learners.bench.transcripts import read_episodes
 from mlrl_learners.cli.parser import print_json, print_table
 from mlrl_learners.config.run import from_mapping
-from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.files import EPISODES_FILE
-from mlrl_learners.runs.labels import entry_of, origin_of, with_scorer
+from mlrl_learners.runs.labels import entry_of, origin_of, with_origin, with_scorer
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
@@ -55,12 +56,15 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     else:
         episodes = read_transcripts(path, result)
         entries = {entry["name"]: entry for entry in result["entries"]}
+        for name in map(entry_of, episodes):
+            if name not in entries:
+                raise ConfigError(f"{str(path)!r} has no entry {name!r}, but an episode of it")
         origins = [_entry_origin(entries[entry_of(episode)]) for episode in episodes]
     if not episodes:
         raise ConfigError(f"{str(path)!r} has no episodes")
     scored, changes = _rescore_all(episodes, origins)
     if arguments.write is not None:
-        _keep(arguments.write, result, scored)
+        _keep(arguments.write, result, scored, origins)
     if arguments.json:
         print_json({"episodes": len(episodes), "changes": [asdict(change) for change in changes]})
     else:
@@ -110,14 +114,11 @@ def _rescore_all(
     return [scored[place] for place in range(len(episodes))], changes
 
 
-def _keep(path: Path, result: Record | None, episodes: Sequence[Record]) -> None:
+def _keep(
+    path: Path, result: Record | None, episodes: Sequence[Record], origins: Sequence[Origin]
+) -> None:
     if result is None:
-        scorer = _scorer(episodes)
-        lines = [json.dumps(with_scorer(episode, scorer)) for episode in episodes]
-        try:
-            path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-        except OSError as error:
-            raise RunDirError(f"cannot write {str(path)!r}: {error}") from error
+        write_file(path, _lines(episodes, origins).encode("ascii"))
         return
     entries = []
     for entry in result["entries"]:
@@ -127,8 +128,16 @@ def _keep(path: Path, result: Record | None, episodes: Sequence[Record]) -> None
     save_result(path, {**result, "entries": entries, "overall": overall_of(entries)}, episodes)
 
 
-def _scorer(episodes: Sequence[Record]) -> str:
-    return _scorer_of(*_origin(episodes[0], []))
+def _lines(episodes: Sequence[Record], origins: Sequence[Origin]) -> str:
+    """Return the lines of a file of episodes that name the environment and scorer of each."""
+    names = [json.dumps(origin, sort_keys=True) for origin in origins]
+    distinct = dict(zip(names, origins, strict=True))
+    scorers = {name: _scorer_of(*origin) for name, origin in distinct.items()}
+    records = (
+        with_scorer(with_origin(episode, *origin), scorers[name])
+        for episode, origin, name in zip(episodes, origins, names, strict=True)
+    )
+    return "".join(f"{json.dumps(record)}\n" for record in records)
 
 
 def _scorer_of(env_id: str, options: Mapping[str, Any]) -> str:

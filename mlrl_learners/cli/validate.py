@@ -1,7 +1,10 @@
 """`mlrl validate`: check the tasks of environments, or learners on toy environments.
 
-For an environment, the reference actions of every task must solve it, and empty actions must earn
-the lowest reward.
+For an environment, the reference actions of every task, played to the end of the episode, must
+solve it, and empty actions must earn the lowest reward. Two kinds differ:
+
+- in a competitive environment the best move need not solve anything: references are not played
+- in a game an answer without a legal move may count as a random move: empty actions may earn more
 """
 
 import argparse
@@ -33,9 +36,11 @@ class Row:
 
     Attributes:
         task_id: Id of the task.
-        reference: Whether the reference actions solve the task; None if the data has none.
-        reference_reward: Mean reward over agents of the reference actions; None without them.
-        empty_reward: Mean reward over agents of empty actions.
+        reference: Whether the reference actions solve the task; None if the data has none, or the
+            environment is competitive.
+        reference_reward: Sum over turns of the mean reward over agents of the reference actions;
+            None where they are not played.
+        empty_reward: Mean reward over agents of empty actions in the first turn.
         problem: Description of the problem; empty if there is none.
     """
 
@@ -169,7 +174,7 @@ def _with_split(env_id: str, options: Mapping[str, Any], split: str | None) -> d
 def validate(
     env_id: str, options: Mapping[str, Any], *, batch_size: int = 32, progress: bool = True
 ) -> list[Row]:
-    """Score the reference and an empty joint action of every task.
+    """Score the references and an empty joint action of every task.
 
     Args:
         env_id: A registered environment with `num_tasks` and `reference_actions`.
@@ -199,16 +204,44 @@ def validate(
 def _check(vector: mlrl_envs.VectorEnv, indices: Sequence[int]) -> Iterator[Row]:
     envs: list[Any] = list(vector.envs[: len(indices)])
     task_ids = _reset(envs, indices)
-    references: list[Mapping[AgentID, str] | None] = [env.reference_actions() for env in envs]
-    known = [number for number, reference in enumerate(references) if reference is not None]
-    steps = mlrl_envs.step_many(
-        [envs[number] for number in known], [references[number] or {} for number in known]
-    )
-    solved = {number: _verdict(step) for number, step in zip(known, steps, strict=True)}
+    played = _play_references(envs)
     _reset(envs, indices)
     empty = mlrl_envs.step_many(envs, [dict.fromkeys(env.possible_agents, "") for env in envs])
     for number, (env, step) in enumerate(zip(envs, empty, strict=True)):
-        yield _row(task_ids[number], solved.get(number), _verdict(step), env.reward_range[0])
+        floor = None if _is_game(env) else env.reward_range[0]
+        yield _row(task_ids[number], played.get(number), _verdict(step), floor)
+
+
+def _play_references(envs: Sequence[Any]) -> dict[int, tuple[bool, float]]:
+    """Play the reference actions to the end of each episode, all environments at the same time.
+
+    Returns:
+        Number of the environment -> whether the last turn solved the task, and the sum over turns
+        of the mean reward over agents; nothing where there are no references to play.
+    """
+    found: dict[int, tuple[bool, float]] = {}
+    while references := _references(envs):
+        actions = list(references.values())
+        steps = mlrl_envs.step_many([envs[number] for number in references], actions)
+        for number, step in zip(references, steps, strict=True):
+            solved, reward = _verdict(step)
+            found[number] = solved, reward + found.get(number, (False, 0.0))[1]
+    return found
+
+
+def _references(envs: Sequence[Any]) -> dict[int, Mapping[AgentID, str]]:
+    """Return the reference actions of the next turn where there is one, by environment."""
+    playing = {i: env for i, env in enumerate(envs) if env.agents and not _is_competitive(env)}
+    found = {number: env.reference_actions() for number, env in playing.items()}
+    return {number: actions for number, actions in found.items() if actions is not None}
+
+
+def _is_competitive(env: Any) -> bool:  # noqa: ANN401 - any PettingZoo parallel environment
+    return bool((getattr(env, "metadata", None) or {}).get("competitive", False))
+
+
+def _is_game(env: Any) -> bool:  # noqa: ANN401 - any PettingZoo parallel environment
+    return _is_competitive(env) or bool(getattr(env, "scripts", ()))
 
 
 def _reset(envs: Sequence[Any], indices: Sequence[int]) -> list[str]:
@@ -228,12 +261,16 @@ def _verdict(step: Sequence[Mapping[AgentID, Any]]) -> tuple[bool, float]:
 
 
 def _row(
-    task_id: str, reference: tuple[bool, float] | None, empty: tuple[bool, float], floor: float
+    task_id: str,
+    reference: tuple[bool, float] | None,
+    empty: tuple[bool, float],
+    floor: float | None,
 ) -> Row:
+    """Return the result of a task; `floor` is the lowest reward, None in a game."""
     problems = []
     if reference is not None and not reference[0]:
         problems.append("the reference does not solve it")
-    if empty[0] or empty[1] > max(floor, 0.0):  # the lowest reward may be negative
+    if floor is not None and (empty[0] or empty[1] > max(floor, 0.0)):  # it may be negative
         problems.append(f"empty answers earn {empty[1]:.4f}, above the floor {floor:.4f}")
     solved, reward = reference or (None, None)
     return Row(task_id, solved, reward, empty[1], "; ".join(problems))

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mlrl_learners.errors import ConfigError
+from mlrl_learners.seeding import MOST_SEED
 
 __all__ = ["LoggingConfig", "TrainConfig"]
 
@@ -18,7 +19,7 @@ class TrainConfig:
         epochs: In place of `iterations`, how often every task of the environment is played, above
             0; null for `iterations`.
         tasks_per_iteration: Tasks per iteration, at least 1.
-        seed: Seed of the task order and of all sampling.
+        seed: Seed of the task order and of all sampling, from 0 to 2**63 - 1.
         checkpoint_every: Iterations between checkpoints, at least 1.
         keep_checkpoints: Number of newest checkpoints to keep, at least 1.
         eval_every: Iterations between evaluations; 0 for none.
@@ -42,12 +43,14 @@ class TrainConfig:
         """Check ranges.
 
         Raises:
-            ConfigError: If a value is below its minimum.
+            ConfigError: If a value is out of range.
         """
         for name, value in vars(self).items():
             low = 0 if name in ("seed", "eval_every") else 1
             if name != "epochs" and isinstance(value, int) and value < low:
                 raise ConfigError(f"train.{name} must be at least {low}, got {value}")
+        if self.seed > MOST_SEED:
+            raise ConfigError(f"train.seed must be at most {MOST_SEED}, got {self.seed}")
         if self.epochs is not None and not 0 < self.epochs < math.inf:
             raise ConfigError(f"train.epochs must be above 0, got {self.epochs}")
 

@@ -7,6 +7,7 @@ the file.
 """
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -15,7 +16,7 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
-from mlrl_learners.errors import RunDirError
+from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.figures.means import team_return
 from mlrl_learners.loggers import JsonlFile
 from mlrl_learners.play.jobs import Job, batches, plan_jobs, play_jobs, sampling_from
@@ -74,7 +75,8 @@ def collect(
         actor_name: Name of the actor in the file; its class by default.
         split: Split to play; None for environments without splits.
         env_options: Arguments of `mlrl_envs.make` other than the split.
-        filter_reward: Write only episodes whose team return is at least this; None for all.
+        filter_reward: Write only episodes whose team return is at least this finite number; None
+            for all.
         samples: Episodes per task, at least 1.
         tasks: Number of tasks, counted from the first, or their indices; None for all.
         seed: Seed from which the seeds of episodes and batches are derived.
@@ -85,11 +87,13 @@ def collect(
         progress: Show a progress bar.
 
     Raises:
-        ConfigError: If `samples`, `tasks` or `batch_size` is out of range.
+        ConfigError: If `filter_reward`, `samples`, `tasks` or `batch_size` is out of range.
         RunDirError: If `out` cannot be written, holds episodes and `resume` is false, or holds
             episodes of another collection.
         InfraError: If infrastructure broke every episode.
     """
+    if filter_reward is not None and not math.isfinite(filter_reward):
+        raise ConfigError(f"filter_reward must be finite, got {filter_reward}")
     options = {**(env_options or {}), **({} if split is None else {"split": split})}
     source = {
         "env_id": env_id,
@@ -163,7 +167,11 @@ def _open(path: Path, source: Mapping[str, Any], *, resume: bool) -> tuple[Jsonl
     done = 0
     asked = json.loads(json.dumps(source))
     for record in file.records():
-        stored, number = collection_of(record)
+        try:
+            stored, number = collection_of(record)
+        except (KeyError, ValueError) as error:
+            message = f"{str(path)!r} has an episode that is not of a collection: {error!r}"
+            raise RunDirError(message) from error
         if stored != asked:
             raise RunDirError(f"{str(path)!r} holds another collection: {_change(stored, asked)}")
         done = number + 1

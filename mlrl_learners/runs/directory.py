@@ -29,7 +29,7 @@ from mlrl_learners.runs.lock import hold_folder
 from mlrl_learners.runs.records import failure_record, rollout_record
 from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
 
-__all__ = ["RunDir", "changed_setting"]
+__all__ = ["RunDir", "changed_setting", "check_kind"]
 
 APPENDED_FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 MAY_CHANGE = (
@@ -58,7 +58,7 @@ class RunDir:
 
     Raises:
         RunDirError: If the folder cannot be written, holds a run and `resume` is false, holds a run
-            of another configuration, or is locked by another run.
+            of another configuration or of another kind, or is locked by another run.
     """
 
     def __init__(
@@ -93,9 +93,19 @@ class RunDir:
             self._lock.close()
 
     def rewind(self, iteration: int) -> None:
-        """Move every line of a later iteration to `*.abandoned.jsonl`."""
+        """Move every line of a later iteration to `*.abandoned.jsonl`.
+
+        Raises:
+            RunDirError: If a line has no iteration, or a file cannot be written.
+        """
         for file in self._files.values():
-            file.keep(lambda record: int(str(record["iteration"])) <= iteration)
+            try:
+                file.keep(lambda record: int(str(record["iteration"])) <= iteration)
+            except (KeyError, ValueError) as error:
+                raise RunDirError(
+                    f"{str(file.path)!r} has a line that is not of a training run: {error!r}; "
+                    "remove it to resume"
+                ) from error
 
     def add_metrics(self, iteration: int, metrics: Mapping[str, object]) -> None:
         """Append the metrics of an iteration."""
@@ -133,6 +143,7 @@ class RunDir:
     def _check(
         self, config: Mapping[str, Any], environment: Mapping[str, Any], resume: bool
     ) -> None:
+        check_kind(self.path)
         stored = self.path / CONFIG_FILE
         if not stored.exists():
             return
@@ -170,6 +181,19 @@ class RunDir:
             partial.replace(self.path / name)
         except OSError as error:
             raise RunDirError(f"cannot write {str(self.path / name)!r}: {error}") from error
+
+
+def check_kind(path: Path) -> None:
+    """Check that a folder does not hold episodes of another command, such as `mlrl bench run`.
+
+    Raises:
+        RunDirError: If it has episodes and no configuration of a training run.
+    """
+    if (path / EPISODES_FILE).exists() and not (path / CONFIG_FILE).exists():
+        raise RunDirError(
+            f"{str(path)!r} holds episodes that are not of a training run: it has {EPISODES_FILE} "
+            f"and no {CONFIG_FILE}; choose another folder"
+        )
 
 
 def changed_setting(stored: Any, config: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - JSON

@@ -26,6 +26,7 @@ __all__ = [
     "published_record",
     "rescored_record",
     "suite_labels",
+    "with_origin",
     "with_scorer",
 ]
 
@@ -110,6 +111,20 @@ def origin_of(record: Record) -> tuple[str, dict[str, Any]] | None:
     if source.get("split") is not None:
         options["split"] = source["split"]
     return source["env_id"], options
+
+
+def with_origin(record: Record, env_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record that names an environment and options, such as those of new scores.
+
+    A record with other options loses its key, because it is no longer the episode of its suite.
+    """
+    if origin_of(record) == (env_id, dict(options)):
+        return dict(record)
+    source = {**record.get("source", {}), "env_id": env_id, "env_options": dict(options)}
+    source.pop("split", None)  # it is one of the options
+    kept = {name: value for name, value in record.items() if name != "key"}
+    split = {"split": options["split"]} if "split" in record and "split" in options else {}
+    return {**kept, **split, "source": source}
 
 
 def published_record(record: Record, *, show_prompts: bool) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Provenance of a result: package versions, commit, hardware."""
 
+import datetime as dt
 import os
 import platform
 import subprocess
@@ -8,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_environment", "package_versions"]
+__all__ = ["describe_environment", "package_versions", "result_provenance"]
 
 PACKAGES = (
     "mlrl", "gymnasium", "pettingzoo", "numpy", "torch", "transformers", "accelerate", "peft",
@@ -29,6 +30,14 @@ def describe_environment() -> dict[str, Any]:
         "memory_gib": _memory_gib(),
         "gpus": _gpu_names(),
     }
+
+
+def result_provenance() -> dict[str, Any]:
+    """Return versions, commit, hardware and date, without the command line: it may be private."""
+    now = dt.datetime.now(dt.timezone.utc)
+    described = describe_environment()
+    del described["command"]
+    return {"finished": now.isoformat(timespec="seconds"), **described}
 
 
 def package_versions() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import os
 from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
@@ -37,8 +38,13 @@ UNKNOWN = "\u2013"
 Pages = dict[str, str]
 
 
-def build(results: Path) -> Pages:
+def build(results: Path, out: Path | None = None) -> Pages:
     """Return every page by its path.
+
+    Args:
+        results: Folder of results.
+        out: Folder that the pages are for, which links to results start from; by default a folder
+            beside `results`.
 
     Raises:
         ConfigError: If there is no result, one is invalid or lacks its transcripts, or two of a
@@ -48,6 +54,7 @@ def build(results: Path) -> Pages:
     sources = read_sources(results)
     groups = groups_of(sources)
     templates = _templates()
+    link = Path(os.path.relpath(results, out or results.parent / "leaderboard")).as_posix()
     script = _part("page.js")
     actors = sorted({row.actor for group in groups for row in group.rows})
     common = {"style": stylesheet() + _part("style.css"), "WHOLE": WHOLE}
@@ -55,12 +62,14 @@ def build(results: Path) -> Pages:
         MARKDOWN: templates.get_template("leaderboard.md.jinja").render(
             suites=_by_suite(groups),
             WHOLE=WHOLE,
+            results=link,
             columns=overview_columns(groups),
             overview=overview_rows(groups),
             main_result=main_result(groups),
         ),
         PAGE: templates.get_template("index.html.jinja").render(
             **common,
+            results=link,
             suites=_by_suite(groups),
             columns=overview_columns(groups),
             overview=overview_rows(groups),

@@ -68,6 +68,10 @@ def check_submission(path: Path, *, sample: int = 20, seed: int | None = None) -
     problems += [f"unknown entry {name}" for name in sorted(strange)]
     if not result["complete"]:
         problems.append("the run is not complete")
+    elif result["failures"]:
+        problems.append("a complete run has no failures")
+    if (claimed := result["transcripts"]["episodes"]) != len(episodes):
+        problems.append(f"the transcripts have {len(episodes)} episodes, not {claimed}")
     return problems + _problems(result, suite, episodes, sample, seed)
 
 

@@ -21,6 +21,9 @@ class Script:
     def identity(self, seed, env_id):
         return {"name": self.name}
 
+    def describe(self, seeds, env_ids):
+        return {"name": self.name, "base": f"script:{self.name}", "envs": env_ids}
+
     def make(self, agents, *, env_id, tokens, seed):
         self.made += 1
         return ScriptActor(self.name, seed)
@@ -70,7 +73,7 @@ def test_finished_episodes_are_not_played_again(tmp_path):
     lines = (tmp_path / "episodes.jsonl").read_text().splitlines()
     (tmp_path / "episodes.jsonl").write_text("\n".join(lines[:9]) + "\n")
     again, _ = play(tmp_path, ["random", "perfect"])
-    assert again == first
+    assert {**again, "provenance": {}} == {**first, "provenance": {}}
     assert len((tmp_path / "episodes.jsonl").read_text().splitlines()) == len(lines)
 
 
@@ -85,6 +88,16 @@ def test_another_actor_adds_its_matches_to_the_folder(tmp_path):
 def test_the_result_is_json(tmp_path):
     result, _ = play(tmp_path, ["random", "perfect"], suite_of(seeds=(0, 1)))
     assert json.loads(json.dumps(result, allow_nan=False)) == result
+
+
+def test_the_result_says_what_was_played_and_scored_with(tmp_path):
+    suite = suite_of(tasks=1)
+    result, _ = play(tmp_path, ["random", "perfect"], suite)
+    assert [each["base"] for each in result["descriptions"]] == ["script:random", "script:perfect"]
+    hashes = mlrl_envs.fingerprint(suite.entries[0].make_env())
+    assert (result["data"], result["scorers"]) == (hashes["data"], [hashes["scorer"]])
+    assert "mlrl" in result["provenance"]["packages"]
+    assert "command" not in result["provenance"]
 
 
 def test_a_single_task_has_no_interval(tmp_path):

@@ -51,6 +51,15 @@ def test_what_was_written_is_fresh_until_a_result_changes(add_result, tmp_path):
     ]
 
 
+def test_links_lead_from_the_pages_to_the_results(add_result, tmp_path):
+    add_result("a")
+    results = tmp_path / "results"
+    pages = build(results, tmp_path / "site" / "pages")
+    for name in ("LEADERBOARD.md", "index.html"):
+        assert "../../results/mine/a.json" in pages[name]
+    assert build(results) == build(results, tmp_path / "leaderboard")
+
+
 def test_html_pages_are_optional(add_result, tmp_path):
     add_result("a")
     pages, out = build(tmp_path / "results"), tmp_path / "out"

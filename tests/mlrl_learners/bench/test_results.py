@@ -94,6 +94,10 @@ def test_changed_transcripts_are_refused(make_result):
         (lambda r: r["entries"][0].update(mean="high"), r"entries\[0\]\.mean"),
         (lambda r: r["suite"].update(hash="x"), r"suite\.hash"),
         (lambda r: r.update(format="mlrl-bench/0"), "format"),
+        (lambda r: r["entries"][0].update(returns={"a": {}}), r"entries\[0\]\.returns\.a"),
+        (lambda r: r["entries"][0].update(mean=10**400), r"entries\[0\]\.mean"),
+        (lambda r: r["entries"][0].update(tokens=10**400), r"entries\[0\]\.tokens"),
+        (lambda r: r["actor"].update(note="\ud800"), "is no result: 'utf-8' codec"),
     ],
 )
 def test_broken_result_names_the_place(make_result, change, place):
@@ -103,6 +107,12 @@ def test_broken_result_names_the_place(make_result, change, place):
     path.write_text(json.dumps(value))
     with pytest.raises(ConfigError, match=place):
         read_result(path)
+
+
+def test_a_file_that_is_nested_without_end_is_refused(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="cannot read a result"):
+        read_result(tmp_path / "deep.json")
 
 
 class TestCompare:

@@ -140,6 +140,25 @@ def test_forgeries_are_found(submission, forge, problem):
     assert [p for p in check_submission(submission) if problem in p]
 
 
+@pytest.mark.parametrize(
+    ("edit", "problem"),
+    [
+        (lambda r: r["transcripts"].update(episodes=99), "have 4 episodes, not 99"),
+        (
+            lambda r: r.update(
+                failures=[{"entry": "a", "error": "b", "episodes": 1, "message": "c"}]
+            ),
+            "a complete run has no failures",
+        ),
+    ],
+)
+def test_edited_counts_and_failures_are_found(submission, edit, problem):
+    result = json.loads(submission.read_text())
+    edit(result)
+    submission.write_text(json.dumps(result))
+    assert [found for found in check_submission(submission) if problem in found]
+
+
 def test_all_is_scored_anew_where_other_code_has_scored(submission):
     def forge(result, episodes):
         result["entries"][0]["scorers"] = ["0" * 64]

@@ -11,7 +11,7 @@ from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.runs import lock
-from mlrl_learners.runs.files import EPISODES_FILE, FAILURES_FILE
+from mlrl_learners.runs.files import CONFIG_FILE, EPISODES_FILE, FAILURES_FILE
 
 pytestmark = pytest.mark.usefixtures("addition_env")
 OWN_TURNS = {"turns": None}
@@ -172,6 +172,19 @@ def test_a_folder_that_another_run_plays_into_is_refused(suite, source, tmp_path
         with pytest.raises(RunDirError, match="is written by another run"):
             play_suite(suite, source, tmp_path, RunSettings())
     assert play_suite(suite, source, tmp_path, RunSettings())[0].missing == 0
+
+
+def test_a_folder_of_a_training_run_is_refused_and_left_as_it_is(suite, source, tmp_path):
+    (tmp_path / CONFIG_FILE).write_text("")
+    with pytest.raises(RunDirError, match="holds a training run"):
+        play_suite(suite, source, tmp_path, RunSettings())
+    assert [path.name for path in tmp_path.iterdir()] == [CONFIG_FILE]
+
+
+def test_a_folder_with_episodes_of_another_command_is_refused(suite, source, tmp_path):
+    (tmp_path / EPISODES_FILE).write_text('{"env_id": "test/addition-v0"}\n')
+    with pytest.raises(RunDirError, match="a line that is not of a suite: KeyError"):
+        play_suite(suite, source, tmp_path, RunSettings())
 
 
 def test_a_suite_that_cannot_be_made_leaves_no_folder(make_suite, source, tmp_path):

@@ -77,6 +77,24 @@ def test_a_wrong_option_of_an_endpoint_is_named():
         make_actor(SERVED, AGENTS, options={"max_new_tokens": 9})
 
 
+@pytest.mark.parametrize("name", ["agents", "model", "name", "seed"])
+def test_what_the_command_sets_is_no_option_of_a_model(name):
+    with pytest.raises(ConfigError, match=f"{name} is set by the run"):
+        make_actor("tiny-random", AGENTS, options={name: 1})
+
+
+def test_a_class_of_a_file_must_make_actors(tmp_path):
+    (tmp_path / "silent.py").write_text("class Silent: ...\n")
+    with pytest.raises(ConfigError, match="must make an actor with a method act"):
+        make_actor(f"{tmp_path}/silent.py:Silent", AGENTS)
+
+
+def test_what_the_command_sets_is_no_option_of_a_class(tmp_path):
+    (tmp_path / "silent.py").write_text("class Seeded:\n    def __init__(self, seed): ...\n")
+    with pytest.raises(ConfigError, match="seed is set by the command"):
+        make_actor(f"{tmp_path}/silent.py:Seeded", AGENTS, options={"seed": 1})
+
+
 def test_list_shows_every_word_with_a_line(capsys):
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -54,12 +54,31 @@ def test_a_run_takes_over_episodes_of_an_earlier_result(suite, tmp_path, capsys)
             "the suite's budget",
         ),
         (["--suite", "smoke", "--actor", "random", "--learner.nonsense", "5"], "takes no options"),
+        (["--suite", "smoke", "--actor", "tiny", "--learner.name", "ippo"], "leave --learner.name"),
+        (["--suite", "smoke", "--actor", "tiny", "--learner.model", "b"], "leave --learner.model"),
     ],
 )
 def test_mistakes_are_one_line(words, message, tmp_path, capsys):
     assert main(["bench", "run", *words, "--run-dir", str(tmp_path / "run")]) == 2
     err = capsys.readouterr().err.strip().splitlines()[-1]
     assert message in err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("actor", "words", "message"),
+    [
+        ("random", ["--out", "/proc/nowhere/a.json"], "cannot write '/proc/nowhere'"),
+        ("random", ["--out", "."], "is a folder"),
+        ("random", ["--out", "my result.json"], "is named by letters, digits"),
+        ("script:nash", [], "has no scripted players"),
+        ("tiny-random", ["--learner.sampling.nonsense", "1"], "nonsense"),
+        ("tiny-randm", [], "did you mean 'tiny-random'"),
+    ],
+)
+def test_mistakes_are_found_before_a_folder_is_made(actor, words, message, suite, tmp_path, capsys):
+    assert bench(suite, actor, tmp_path / "run", *words) in (1, 2)
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
@@ -167,6 +186,7 @@ def test_trained_run_is_held_to_the_budget_and_says_what_it_is(suite, tmp_path, 
     assert str(tmp_path) not in json.dumps(result)
     assert bench(str(seeds), str(run_dir), tmp_path / "other") == 2
     assert "was trained for the agents" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
 
 
 class TestCompare:

@@ -56,6 +56,16 @@ def test_each_environment_and_seed_has_its_own_run(tmp_path):
     assert described["weights"] == [story["weights"], tldr["weights"]]
 
 
+def test_names_are_no_longer_than_a_result_allows():
+    word = ":".join(["pipeline"] * 12 + ["random"])
+    first, second = NamedActor(word).name, NamedActor(f"single:{word}").name
+    assert len(first) == len(second) == 80
+    assert first != second
+    assert NamedActor("random", name="a" * 80).name == "a" * 80
+    with pytest.raises(ConfigError, match="at most 80 characters, got 81"):
+        NamedActor("random", name="a" * 81)
+
+
 def test_an_environment_without_a_run_is_an_error_before_anything_is_played(tmp_path):
     write_run(tmp_path / "story")
     actor = NamedActor(f"{tmp_path}/{{env}}")

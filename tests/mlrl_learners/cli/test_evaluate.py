@@ -4,6 +4,7 @@ import pytest
 
 import mlrl_learners
 from mlrl_learners.cli import main
+from mlrl_learners.runs.files import CONFIG_FILE, EPISODES_FILE, FAILURES_FILE
 from tests.mlrl_learners.cli.commands import ENV_ID, run_json
 
 pytestmark = pytest.mark.usefixtures("addition_env", "student")
@@ -101,6 +102,16 @@ class TestEvaluate:
     def test_an_episode_that_infrastructure_broke_is_left_out_and_said(self, capsys):
         assert main(["evaluate", ENV_ID, "--actor", "random", "--env.broken", "true"]) == 0
         assert "1: no worker" in capsys.readouterr().out
+
+    @pytest.mark.parametrize("beside", [CONFIG_FILE, FAILURES_FILE])
+    @pytest.mark.parametrize("command", ["evaluate", "collect"])
+    def test_the_episodes_of_a_run_are_not_added_to(self, command, beside, tmp_path, capsys):
+        file = tmp_path / EPISODES_FILE
+        (tmp_path / beside).write_text("")
+        option = "--episodes" if command == "evaluate" else "--out"
+        assert main([command, ENV_ID, "--actor", "random", option, str(file)]) == 2
+        assert "choose another file" in capsys.readouterr().err
+        assert not file.exists()
 
     def test_every_episode_can_be_kept(self, tmp_path, capsys):
         file = tmp_path / "episodes.jsonl"

@@ -94,6 +94,9 @@ class TestMistakes:
             ["train", "--run-dir", "x"],
             ["train"],
             ["train", "--resume"],
+            ["train", "story", "--run-dir", "x", "--train.seed", str(2**63)],
+            ["collect", ENV_ID, "--actor", "random", "--out", "x", "--seed", str(2**63)],
+            ["bench", "crossplay", "mlrl/nim-v0", "--actors", "a", "b", "--env.max_turns=x"],
             ["train", "story", "--run-dir", "x", "--train.iterations", "0"],
         ],
     )

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from mlrl_learners.cli import main
+from mlrl_learners.runs.files import EPISODES_FILE
 from tests.mlrl_learners.cli.commands import run_json
 
 pytestmark = pytest.mark.usefixtures("addition_env", "student")
@@ -56,6 +57,19 @@ class TestTrain:
         assert "is of version 1 of the methods, this is 2" in line
         after = {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
         assert after == before
+
+    def test_a_folder_of_a_suite_is_refused_and_left_as_it_is(self, preset, tmp_path, capsys):
+        (tmp_path / EPISODES_FILE).write_text('{"key": "a"}\n')
+        before = sorted(tmp_path.iterdir())
+        assert main(["train", preset, "--run-dir", str(tmp_path)]) == 2
+        assert "episodes that are not of a training run" in capsys.readouterr().err
+        assert sorted(tmp_path.iterdir()) == before
+
+    def test_a_line_of_another_command_is_named_when_a_run_is_resumed(self, run_dir, capsys):
+        with (run_dir / EPISODES_FILE).open("a") as file:
+            file.write('{"key": "a"}\n')
+        assert main(["train", "--resume", "--run-dir", str(run_dir)]) == 2
+        assert "a line that is not of a training run" in capsys.readouterr().err
 
     def test_a_full_disk_is_status_1(self, preset, tmp_path, capsys):
         (tmp_path / "file").write_text("")

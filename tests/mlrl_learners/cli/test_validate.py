@@ -18,6 +18,19 @@ class TestValidate:
         assert main(["validate", ENV_ID, "--env.wrong", "true"]) == 1
         assert "all/2  the reference does not solve it" in capsys.readouterr().out
 
+    @pytest.mark.parametrize("env_id", ["mlrl/puzzle-v0", "mlrl/coder-tester-v1"])
+    def test_references_of_several_turns_are_played_to_the_end(self, env_id, capsys):
+        status, found = run_json(capsys, "validate", env_id, "--split", "sample")
+        assert status == 0
+        assert all(row["reference"] for row in found["rows"])
+        assert {row["reference_reward"] for row in found["rows"]} == {1.0}
+
+    def test_competitive_games_need_not_be_solved(self, capsys):
+        status, found = run_json(capsys, "validate", "mlrl/matrix-v0", "--split", "sample")
+        assert status == 0
+        assert {row["reference"] for row in found["rows"]} == {None}
+        assert all(row["empty_reward"] > 0 for row in found["rows"])
+
     def test_several_environments_share_a_table(self, capsys):
         status, found = run_json(capsys, "validate", ENV_ID, "mlrl/story-v1", "--split", "all")
         assert status == 0

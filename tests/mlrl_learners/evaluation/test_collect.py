@@ -64,6 +64,12 @@ def test_another_collection_is_not_mixed_in(change, tmp_path):
         run(tmp_path / "e.jsonl", resume=True, **change)
 
 
+def test_episodes_of_a_suite_are_not_added_to(tmp_path):
+    (tmp_path / "e.jsonl").write_text('{"source": {"env_id": "a"}}\n')
+    with pytest.raises(RunDirError, match="not of a collection: KeyError"):
+        run(tmp_path / "e.jsonl", resume=True)
+
+
 def test_a_finished_collection_that_is_resumed_plays_nothing(tmp_path):
     before = run(tmp_path / "e.jsonl").path.read_bytes()
     result = run(tmp_path / "e.jsonl", resume=True)
@@ -90,6 +96,13 @@ def test_an_episode_that_infrastructure_broke_is_told_and_not_kept(tmp_path):
     assert (result.played, result.kept, len(result.failures)) == (4, 3, 1)
     with pytest.raises(InfraError, match="no worker"):
         run(tmp_path / "f.jsonl", env_options={"broken": True}, tasks=[3])
+
+
+@pytest.mark.parametrize("low", [float("nan"), float("inf")])
+def test_a_filter_that_keeps_nothing_is_refused_before_anything_is_written(low, tmp_path):
+    with pytest.raises(ConfigError, match="filter_reward must be finite"):
+        run(tmp_path / "e.jsonl", filter_reward=low)
+    assert not (tmp_path / "e.jsonl").exists()
 
 
 def test_a_number_below_one_is_refused_before_anything_is_written(tmp_path):
