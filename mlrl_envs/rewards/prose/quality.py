@@ -15,7 +15,8 @@ __all__ = ["clean_length", "copied_share", "prose_quality"]
 DOUBT = 0.7  # times 1 / sqrt(words): the order of a short text varies more
 CASUAL = 0.9  # factor for a missing initial capital, and for a missing end mark
 _FOREIGN = re.compile(r"[^\W\d_a-zA-Z\u00c0-\u024f\u1e00-\u1eff]")
-_AROUND = " \t\n\ufeff\"'()[]\u2018\u2019\u201c\u201d*_#>`+-\u2022"  # quotes, and marks of Markdown
+_AROUND = " \t\n\ufeff\"'()[]\u2018\u2019\u201c\u201d*_#>`"  # quotes, and marks of Markdown
+_BULLETS = ("- ", "+ ", "* ", "\u2022 ")  # a list is no prose
 _LETTER = re.compile(r"[^\W\d_]")
 
 
@@ -32,7 +33,7 @@ def prose_quality(text: str) -> float:
     letters = len(_LETTER.findall(text))
     foreign = len(_FOREIGN.findall(text)) / letters if letters else 1.0
     return (
-        _tidiness(text.strip(_AROUND))
+        _tidiness(text)
         * ramp(order_of(text) + DOUBT / len(words) ** 0.5, 0.12, 0.3)
         * ramp(function, 0.15, 0.3)
         * ramp(function, 0.85, 0.75)
@@ -44,8 +45,9 @@ def prose_quality(text: str) -> float:
 
 
 def _tidiness(text: str) -> float:
-    starts = text[:1].isupper() or text[:1].isdigit()
-    ends = text[-1:] in tuple(".!?\u2026")
+    inside = text.strip(_AROUND)
+    starts = (inside[:1].isupper() or inside[:1].isdigit()) and not text.startswith(_BULLETS)
+    ends = inside[-1:] in tuple(".!?\u2026")
     return (1.0 if starts else CASUAL) * (1.0 if ends else CASUAL)
 
 

@@ -57,11 +57,16 @@ def test_lines_of_a_list_or_below_a_heading_are_apart():
 
 @pytest.mark.parametrize(
     "form",
-    ["## The lamp\n\n{}", "**The** lamp. {}", "*{}*", "```\n{}\n```", "\ufeff{}", "- {}", "> {}"],
+    ["## The lamp\n\n{}", "**The** lamp. {}", "*{}*", "```\n{}\n```", "\ufeff{}", "> {}"],
 )
 def test_marks_of_markdown_cost_nothing(form):
     text = "The keeper of the light sees a boat in the storm, and he goes down to help it."
     assert prose_quality(form.format(text)) == pytest.approx(prose_quality(text), abs=0.02)
+
+
+@pytest.mark.parametrize("bullet", "-+*\u2022")
+def test_an_item_of_a_list_is_less_than_prose(bullet):
+    assert prose_quality(f"{bullet} {PROSE['plain']}") < 0.95 * prose_quality(PROSE["plain"])
 
 
 def test_names_with_vietnamese_letters_are_latin():
