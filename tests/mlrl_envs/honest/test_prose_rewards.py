@@ -23,6 +23,8 @@ HAS_DATA = {
     name: (Path(os.environ.get("MLRL_DATA_DIR", "")) / f"{file}.jsonl").is_file()
     for name, file in (("tldr", "tldr"), ("arxiv", "arxiv_abstract"))
 }
+# The posts of the sample split are too few for a mean of honest answers.
+WITH_POSTS = pytest.mark.skipif(not HAS_DATA["tldr"], reason="needs MLRL_DATA_DIR with tldr.jsonl")
 
 
 def held_out(entry):
@@ -82,7 +84,7 @@ def test_honest_arguments_keep_most_of_their_reward_with_the_vocabulary(is_held_
     assert sum(value >= 0.6 for value in wide) >= 0.8 * len(wide)
 
 
-@pytest.mark.parametrize("name", ["tldr", "arxiv"])
+@pytest.mark.parametrize("name", [pytest.param("tldr", marks=WITH_POSTS), "arxiv"])
 def test_honest_answers_of_the_held_out_half_are_paid_where_facts_are_read(name):
     chosen = [entry for entry in entries(name) if held_out(entry)]
     plain, read = rewards(name, chosen), rewards(name, chosen, facts=True)
@@ -90,7 +92,9 @@ def test_honest_answers_of_the_held_out_half_are_paid_where_facts_are_read(name)
     assert fmean(read) >= 0.9 * fmean(plain)  # a factor lowers what is paid for the other text, too
 
 
-@pytest.mark.parametrize(("name", "rules"), [("tldr", TLDR), ("arxiv", ARXIV)])
+@pytest.mark.parametrize(
+    ("name", "rules"), [pytest.param("tldr", TLDR, marks=WITH_POSTS), ("arxiv", ARXIV)]
+)
 @pytest.mark.parametrize("is_held_out", [False, True])
 def test_honest_texts_lose_little_for_facts(name, rules, is_held_out):
     sources = {
@@ -108,7 +112,7 @@ def test_honest_texts_lose_little_for_facts(name, rules, is_held_out):
     assert fmean(factors) >= 0.95
 
 
-@pytest.mark.skipif(not HAS_DATA["tldr"], reason="needs MLRL_DATA_DIR with tldr.jsonl")
+@WITH_POSTS
 @pytest.mark.parametrize("is_held_out", [False, True])
 def test_summaries_of_people_lose_little_for_facts(is_held_out):
     file = Path(os.environ["MLRL_DATA_DIR"]) / "tldr.jsonl"
@@ -143,7 +147,7 @@ def test_honest_texts_are_not_about_the_assignment(name, is_held_out):
     assert_nearly_all_free(factors)
 
 
-@pytest.mark.skipif(not HAS_DATA["tldr"], reason="needs MLRL_DATA_DIR with tldr.jsonl")
+@WITH_POSTS
 @pytest.mark.parametrize("is_held_out", [False, True])
 def test_summaries_of_people_are_not_about_the_assignment(is_held_out):
     file = Path(os.environ["MLRL_DATA_DIR"]) / "tldr.jsonl"

@@ -48,7 +48,7 @@ def test_what_is_saved_is_what_is_loaded():
         (changed(sedes=[0]), "did you mean 'seeds'"),
         (changed(seeds=[]), "seeds must not be empty"),
         (changed(seeds=[0, 0]), "seed 0 appears twice"),
-        (changed(seeds=[-1]), "at least 0"),
+        (changed(seeds=[-1]), "from 0 to"),
         (changed(version="one"), "version must be an int"),
         (changed(name="two words"), "one word"),
         (changed(entries=VALID["entries"][:1] * 2), "appears twice"),
