@@ -1,4 +1,4 @@
-"""What a server tells about an environment once: its agents, spaces, tasks and limits."""
+"""Base class of remote environments: agents, spaces, tasks and limits from the server."""
 
 import copy
 from collections.abc import Mapping, Sequence
