@@ -1,35 +1,37 @@
-"""Untrained and trained returns of every named workflow in one game, at equal tokens.
+"""Untrained and trained returns of every named workflow in two games, at equal tokens.
 
     python -m benchmarks.workflow_learning --runs runs/shapes
-    python -m benchmarks.workflow_learning --runs runs/shapes --gather-only --publish
+    python -m benchmarks.workflow_learning --games math --runs runs/shapes --gather-only --publish
 
-Two players of a stag hunt are played by one graph each, by one small Llama with random weights (as
-in `benchmarks.games`), which learns by `magrpo` with `credit: team`. Answers have the same limit,
-and an update has the same number of answers, so that a graph with more nodes plays fewer episodes.
-All graphs start from the same weights of a seed. Finished runs are kept and interrupted runs are
-resumed; `--publish` adds them to `benchmarks/workflow_learning.json`, and writes the table of all
-into the documentation.
-Not covered: models that can write text, see `benchmarks.workflow_shapes`.
+Two agents of a stag hunt, or of equations with one unknown, are played by one graph each. All nodes
+are one small Llama with random weights (as in `benchmarks.games`), which imitates scripted answers
+and then learns by `magrpo` with `credit: team`. Answers have the same limit, and an update has the
+same number of answers, so that a graph with more nodes plays fewer episodes. All graphs start from
+the same weights of a seed. Finished runs are kept and interrupted runs are resumed; `--publish`
+adds them to `benchmarks/workflow_learning.json`, and writes the tables of all into the
+documentation.
+Not covered: large models, see `benchmarks.workflow_shapes`.
 """
 
 import argparse
 import json
 import random
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import mlrl_envs
 from benchmarks.curves import ROOT, conflict, held_out_returns, merged, stored_model
-from benchmarks.games.model import ModelSize, save_model
+from benchmarks.games.model import save_model
+from benchmarks.games.play import texts_of
 from benchmarks.games.training import SFT
 from benchmarks.kept_runs import finish, keep_same, shared_weights
 from benchmarks.perf.table import between
 from benchmarks.recipes import half_width, interval
+from benchmarks.workflow_games import GAMES, WorkflowGame
 from benchmarks.workflow_shapes import PLAIN, most_answers
-from mlrl_envs.games.base import PLAYERS
 from mlrl_envs.workflows import SHAPES
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
@@ -38,57 +40,55 @@ from mlrl_learners.figures.means import mean
 from mlrl_learners.loggers import read_records
 from mlrl_learners.runs.files import METRICS_FILE
 
-__all__ = ["main", "rows", "run_config", "table"]
+__all__ = ["NAMES", "main", "rows", "run_config", "table"]
 
 RESULTS = Path(__file__).with_name("workflow_learning.json")
 PAGE = ROOT / "docs" / "workflows.md"
-BEGIN, END = "<!-- workflow learning: begin -->", "<!-- workflow learning: end -->"
-ENV_ID = "mlrl/matrix-v0"
-ENV: Mapping[str, Any] = {"matrix": "stag-hunt", "rounds": 1}
 NAMES = (PLAIN, *SHAPES)
-SIZE = ModelSize(hidden_size=48)
-SFT_UPDATES, UPDATES, ANSWERS, EPISODES = 120, 12, 212, 64
-MOVES, VERDICTS, PLAYED = ("<move>stag</move>", "<move>hare</move>"), ("APPROVED", "REVISE"), 20
 SHARED: Mapping[str, Any] = {
     "team": {"share_weights": True},
-    "sampling": {"max_new_tokens": 4, "temperature": 1.0, "top_p": 1.0},
+    "sampling": {"temperature": 1.0, "top_p": 1.0},
     "compute": {"max_rows": 256, "micro_batch_tokens": 16384},
 }
+# What the play, the model and imitation depend on.
+MADE = (
+    *("env_id", "env", "imitated", "shapes", "answers_of", "played", "extra"),
+    *("unread", "digits", "size"),
+)
 LEARNER: Mapping[str, Any] = {
     "baseline": {"group_by": "agent_turn"},
     "credit": {"kind": "team"},
-    "optimizer": {"lr": 1e-3, "schedule": "linear"},
+    "optimizer": {"schedule": "linear"},
 }
-# The same text of all prompts is not read, which saves half of the computation.
-UNREAD = (r"Two players choose .*? gets 3\.", r"Answer with one of them: <move>\.\.\.</move>")
 
 
-def env_options(shape: str) -> dict[str, Any]:
-    """Return the options of the game, with the workflow of a shape."""
-    return dict(ENV) if shape == PLAIN else {**ENV, "workflow": shape}
-
-
-def run_config(shape: str, seed: int, model: Path) -> RunConfig:
+def run_config(game: WorkflowGame, shape: str, seed: int, model: Path) -> RunConfig:
     """Return the configuration of a run.
 
     Args:
+        game: What is learnt.
         shape: A name of `NAMES`.
         seed: Seed of all sampling.
         model: Folder of the weights from which all nodes start.
     """
-    rollouts = ANSWERS // most_answers(ENV_ID, env_options(shape))
-    options = merge_options(SHARED, LEARNER, {"group": {"size": 1, "rollouts": rollouts}})
+    rollouts = game.answers // most_answers(game.env_id, game.options(shape))
+    own = {"group": {"size": 1, "rollouts": rollouts}, "optimizer": {"lr": game.lr}}
     train = TrainConfig(
-        iterations=UPDATES,
+        iterations=game.updates,
         tasks_per_iteration=1,
         seed=seed,
-        checkpoint_every=UPDATES // 2,
+        checkpoint_every=max(1, game.updates // 2),
         keep_checkpoints=1,
-        eval_every=UPDATES,
-        eval_tasks=EPISODES,
+        eval_every=game.updates,
+        eval_tasks=game.episodes,
     )
-    env = EnvConfig(ENV_ID, {"split": "train", **env_options(shape)})
+    env = EnvConfig(game.env_id, {"split": "train", **game.options(shape)})
+    options = merge_options(SHARED, _limit(game), LEARNER, own)
     return RunConfig(env, LearnerConfig("magrpo", str(model), options), train=train)
+
+
+def _limit(game: WorkflowGame) -> dict[str, Any]:
+    return {"sampling": {"max_new_tokens": game.max_new_tokens}}
 
 
 def rows(records: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -144,126 +144,153 @@ def table(found: Sequence[Mapping[str, Any]]) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Train what is missing, print the table, and publish it if asked."""
+    """Train what is missing, print the tables, and publish them if asked."""
     parser = argparse.ArgumentParser(prog="benchmarks.workflow_learning", description=__doc__)
+    parser.add_argument("--games", nargs="+", choices=GAMES, default=list(GAMES))
     parser.add_argument("--shapes", nargs="+", choices=NAMES, default=NAMES)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--runs", type=Path, default=Path("runs/shapes"))
     parser.add_argument("--gather-only", action="store_true", help="do not train")
-    parser.add_argument("--publish", action="store_true", help="write the results and the table")
+    parser.add_argument("--publish", action="store_true", help="write the results and the tables")
     given = parser.parse_args(argv)
     asked = [(shape, seed) for seed in given.seeds for shape in given.shapes]
-    if not given.gather_only:
-        for shape, seed in asked:
-            if not _train(shape, seed, given.runs):
-                print("interrupted: the same command continues", file=sys.stderr)
-                return 130
-    by_shape = sorted(asked, key=lambda each: NAMES.index(each[0]))
+    is_complete = True
+    for name in given.games:
+        runs = given.runs / name
+        if not given.gather_only and not all(_train(name, *each, runs) for each in asked):
+            print("interrupted: the same command continues", file=sys.stderr)
+            return 130
+        records = _records(name, asked, runs)
+        print(table(rows(records)))
+        is_published = not given.publish or _publish(name, records)
+        is_complete = is_complete and is_published and len(records) == len(asked)
+    return 0 if is_complete else 1
+
+
+def _records(name: str, asked: Sequence[tuple[str, int]], runs: Path) -> list[dict[str, Any]]:
+    """Return the records of the finished runs of a game, and print which others are left out."""
     records = []
-    for shape, seed in by_shape:
+    for shape, seed in sorted(asked, key=lambda each: NAMES.index(each[0])):
         try:
-            records.append(_record(shape, seed, given.runs))
+            records.append(_record(GAMES[name], shape, seed, runs))
         except RunDirError as error:
-            print(f"left out: {shape}, seed {seed}: {error}", file=sys.stderr)
-    print(table(rows(records)))
-    is_published = not given.publish or _publish(records)
-    return 0 if is_published and len(records) == len(asked) else 1
+            print(f"left out: {name}, {shape}, seed {seed}: {error}", file=sys.stderr)
+    return records
 
 
-def _publish(records: Sequence[Mapping[str, Any]]) -> bool:
-    """Add records to the results, and write the table of all of them into the page.
+def _publish(name: str, records: Sequence[Mapping[str, Any]]) -> bool:
+    """Add records to the results of a game, and write the table of all of them into the page.
 
     Returns:
         False, and nothing is written, without records or if results would be lost.
     """
-    stored = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
-    work = {"env": ENV_ID, "env_options": dict(ENV), "updates": UPDATES, "episodes": EPISODES}
+    game = GAMES[name]
+    results = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    stored = results.get(name, {})
+    work = {
+        "env": game.env_id,
+        "env_options": dict(game.env),
+        "updates": game.updates,
+        "episodes": game.episodes,
+    }
     if reason := conflict(stored, work, records, "shape"):
         print(f"{str(RESULTS)!r} stays: {reason}", file=sys.stderr)
         return False
     runs = [run for run in merged(stored, records, "shape") if run["shape"] in NAMES]
     runs.sort(key=lambda run: (NAMES.index(run["shape"]), run["seed"]))
     found = rows(runs)
-    text = json.dumps({"work": work, "rows": found, "runs": runs}, indent=1)
-    RESULTS.write_text(text + "\n", encoding="utf-8")
+    results[name] = {"work": work, "rows": found, "runs": runs}
+    RESULTS.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    begin, end = (f"<!-- workflow learning, {name}: {mark} -->" for mark in ("begin", "end"))
     page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(between(page, BEGIN, END, table(found)), encoding="utf-8")
+    PAGE.write_text(between(page, begin, end, table(found)), encoding="utf-8")
     return True
 
 
-def _train(shape: str, seed: int, runs: Path) -> bool:
+def _train(name: str, shape: str, seed: int, runs: Path) -> bool:
     """Train a shape from the weights of a seed; return whether it is finished."""
-    model = _model(seed, runs)
-    return model is not None and finish(run_config(shape, seed, model), runs / f"{shape}-{seed}")
+    game = GAMES[name]
+    model = _model(game, seed, runs)
+    if model is None:
+        return False
+    return finish(run_config(game, shape, seed, model), runs / f"{shape}-{seed}")
 
 
-def _model(seed: int, runs: Path) -> Path | None:
-    """Return the weights of a seed that imitate random moves; None if it was interrupted."""
+def _model(game: WorkflowGame, seed: int, runs: Path) -> Path | None:
+    """Return the weights of a seed that imitate scripted play; None if it was interrupted."""
     folder, play = runs / f"model-{seed}", runs / "play.jsonl"
-    shapes = {shape: env_options(shape) for shape in NAMES}
-    played = {"env": ENV_ID, "shapes": shapes, "episodes": PLAYED, "answers": [*MOVES, *VERDICTS]}
     runs.mkdir(parents=True, exist_ok=True)
-    keep_same(runs / "made.json", {**played, "size": asdict(SIZE), "unread": UNREAD})
+    made = asdict(game) | {"shapes": NAMES, "answers_of": game.answers_of.__name__}
+    keep_same(runs / "made.json", {name: made[name] for name in MADE})
+    if not play.exists():
+        partial = play.with_suffix(".partial")
+        _write_play(game, partial)
+        partial.rename(play)
     if not (folder / "config.json").exists():
         partial = folder.with_suffix(".partial")
-        read = _random_play(play)
-        save_model(partial, read, SIZE, seed=seed, unread=UNREAD)
+        texts = [*game.extra, *texts_of(play)]
+        save_model(partial, texts, game.size, seed=seed, unread=game.unread, digits=game.digits)
         partial.rename(folder)
-    env = {"split": "train", **ENV}
-    options = merge_options(SHARED, SFT, {"examples": {"episodes": str(play)}})
-    train = TrainConfig(SFT_UPDATES, seed=seed, checkpoint_every=SFT_UPDATES, keep_checkpoints=1)
+    options = merge_options(SHARED, _limit(game), SFT, {"examples": {"episodes": str(play)}})
+    train = TrainConfig(
+        game.imitation, seed=seed, checkpoint_every=game.imitation, keep_checkpoints=1
+    )
     learner = LearnerConfig("sft", str(folder), options)
     run_dir = runs / f"sft-{seed}"
-    if not finish(RunConfig(EnvConfig(ENV_ID, env), learner, train=train), run_dir):
+    env = EnvConfig(game.env_id, {"split": "train", **game.env})
+    if not finish(RunConfig(env, learner, train=train), run_dir):
         return None
-    return shared_weights(run_dir, SFT_UPDATES)
+    return shared_weights(run_dir, game.imitation)
 
 
-def _random_play(file: Path) -> list[str]:
-    """Write random moves and verdicts of all nodes of all shapes; return all that is read.
+def _write_play(game: WorkflowGame, file: Path) -> None:
+    """Write scripted answers of all nodes of all shapes, each as an episode of `game.agent`.
 
-    Every answer is an episode of `player_0`, because nodes share one policy.
+    Nodes share one policy, so that it does not matter which agent of the environment imitates.
     """
     draw = random.Random(0)  # noqa: S311 - reproducible on purpose
-    lines, read = [], [*MOVES, *VERDICTS]
-    for shape in NAMES:
-        env: Any = mlrl_envs.make(ENV_ID, **env_options(shape))
-        for episode in range(PLAYED):
-            observations, _ = env.reset(seed=episode)
-            while env.agents:
-                actions = {node: draw.choice(_answers(node)) for node in env.acting}
-                for node, action in actions.items():
-                    read.append(observations[node])
-                    turn = {"observations": observations[node], "actions": action}
-                    shown = {name: {PLAYERS[0]: text} for name, text in turn.items()}
-                    ends = {"finish_reasons": {PLAYERS[0]: "stop"}}
-                    lines.append(json.dumps({"return": 0.0, "turns": [{**shown, **ends}]}))
-                observations, *_ = env.step(actions)
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return read
+    with file.open("w", encoding="utf-8") as lines:
+        for shape in NAMES:
+            envs: list[Any] = [
+                mlrl_envs.make(game.env_id, split="train", **{**game.options(shape), **further})
+                for further in game.imitated
+            ]
+            for number in range(game.played):
+                for example in _episode(game, envs[number % len(envs)], number, draw):
+                    lines.write(json.dumps(example) + "\n")
 
 
-def _answers(node: str) -> tuple[str, ...]:
-    return VERDICTS if node.endswith("critic") else MOVES
+def _episode(game: WorkflowGame, env: Any, number: int, draw: random.Random) -> Iterator[Any]:  # noqa: ANN401
+    """Yield the scripted answers of an episode; nodes read what was played before."""
+    observations, _ = env.reset(seed=number)
+    played: dict[str, str] = {}
+    while env.agents:
+        answers = game.answers_of(env, played, draw)
+        for node, answer in answers.items():
+            turn = {"observations": observations[node], "actions": answer.imitated}
+            shown = {name: {game.agent: text} for name, text in turn.items()}
+            yield {"return": 0.0, "turns": [{**shown, "finish_reasons": {game.agent: "stop"}}]}
+        played |= {node: answer.played for node, answer in answers.items()}
+        observations, *_ = env.step({node: played[node] for node in answers})
 
 
-def _record(shape: str, seed: int, runs: Path) -> dict[str, Any]:
+def _record(game: WorkflowGame, shape: str, seed: int, runs: Path) -> dict[str, Any]:
     """Return the figures of a finished run.
 
     Raises:
         RunDirError: As `held_out_returns` does.
     """
     run_dir = runs / f"{shape}-{seed}"
-    config = run_config(shape, seed, Path(stored_model(run_dir) or ""))
+    config = run_config(game, shape, seed, Path(stored_model(run_dir) or ""))
     held_out = held_out_returns(config, run_dir)
     metrics = read_records(run_dir / METRICS_FILE)
     return {
         "shape": shape,
         "seed": seed,
-        "answers": most_answers(ENV_ID, env_options(shape)),
+        "answers": most_answers(game.env_id, game.options(shape)),
         "tokens": sum(round(float(str(each["train/tokens"]))) for each in metrics),
         "before": round(held_out[0], 4),
-        "after": round(held_out[UPDATES], 4),
+        "after": round(held_out[game.updates], 4),
     }
 
 

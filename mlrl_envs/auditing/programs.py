@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Mapping
 
 from mlrl_envs.auditing.scene import JointAction, Scene
+from mlrl_envs.parsing.code_blocks import code_blocks
 from mlrl_envs.parsing.syntax import parse_module
-from mlrl_envs.parsing.text import code_blocks
 from mlrl_envs.types import AgentID
 
 __all__ = ["KNOWING", "PLAIN", "Attack", "examples_of"]

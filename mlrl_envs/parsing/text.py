@@ -1,4 +1,4 @@
-"""Code blocks, syntax trees and words in model output.
+"""Syntax trees and words in model output.
 
 All functions accept any `str` (a megabyte, NUL characters, lone surrogates, unclosed brackets) and
 raise no errors. No code is executed.
@@ -10,17 +10,16 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mlrl_envs.parsing.code_blocks import BYTE_ORDER_MARK, code_blocks, code_lines
 from mlrl_envs.parsing.combining import MAX_MARKS, limit_combining
 from mlrl_envs.parsing.syntax import parse_module
 
 __all__ = [
-    "BYTE_ORDER_MARK",
     "MAX_CODE_CHARS",
     "FunctionNode",
     "ParsedCode",
     "blanked",
     "bound_names",
-    "code_blocks",
     "contributes",
     "extract_code",
     "find_function",
@@ -33,19 +32,9 @@ __all__ = [
 ]
 
 MAX_CODE_CHARS = 50_000  # far above the length of real answers; bounds the time of the parser
-BYTE_ORDER_MARK = "\ufeff"
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_FENCE = re.compile(r"^([ \t]{0,3})(`{3,}|~{3,})[ \t]*([\w+.-]*)")
-_CODE_LANGUAGES = frozenset({"", "python", "py", "python3"})
-_CODE_START = re.compile(r"(?:def|async def|class|import|from)\s|@\w")
-_CODE_LINE = re.compile(
-    r"\s|$|[#)\]}@]|(?:def|async|class|import|from|if|elif|else|for|while|try|except|finally|with)\b"
-    r"|\w+\s*(?::[^=]+)?="
-)
-# Begins code in an answer whose fences are incomplete.
-_STATEMENT = re.compile(r"\s*(?:(?:def|async def|class|import|from|assert)\s|@\w|\w+\s*=[^=])")
 _WORD = re.compile(r"\w+")
 _NO_WORD = {
     number: " " for number in range(128) if not (chr(number).isalnum() or number == ord("_"))
@@ -94,54 +83,6 @@ def blanked(text: str) -> str:
     return text.lower().translate(_NO_WORD)
 
 
-def code_blocks(text: str) -> list[str]:
-    """Return the content of fenced Python or unmarked blocks; the last fence may be unclosed.
-
-    The indentation of a fence, as in an item of a list, is removed from the lines of its block. A
-    first fence that only closes a block is taken for the end of a block that the prompt opened.
-    """
-    blocks: list[str] = []
-    fence, indent, body, wanted = "", 0, [""], False
-    for line in _opened(text.removeprefix(BYTE_ORDER_MARK).split("\n")):
-        match = _FENCE.match(line)
-        if not fence and match:
-            fence, indent, body = match[2], len(match[1]), []
-            wanted = match[3].lower() in _CODE_LANGUAGES
-        elif fence and match and match[2].startswith(fence) and line.strip() == match[2]:
-            if wanted:
-                blocks.append(_without_indent(body, indent))
-            fence = ""
-        elif fence:
-            body.append(line)
-    if fence and wanted:
-        blocks.append(_without_indent(body, indent))
-    return blocks
-
-
-def _without_indent(body: Sequence[str], indent: int) -> str:
-    # Code that does not start below its fence keeps its own indentation.
-    first = next((line for line in body if line.strip()), "")
-    if first[:indent].strip():
-        indent = 0
-    return "\n".join(line[min(indent, len(line) - len(line.lstrip(" \t"))) :] for line in body)
-
-
-def _opened(lines: list[str]) -> list[str]:
-    """Insert the opening fence if the first fence of an answer closes code."""
-    fences = [number for number, line in enumerate(lines) if _FENCE.match(line)][:2]
-    bare = [not lines[number].strip().strip("`~") for number in fences]
-    if bare not in ([True], [True, False]):
-        return lines
-    first = fences[0]
-    end = fences[1] if len(fences) > 1 else len(lines)
-    start = next((n for n in range(first) if _STATEMENT.match(lines[n])), None)
-    if start is None or any(_STATEMENT.match(line) for line in lines[first + 1 : end]):
-        return lines
-    while start and _CODE_LINE.match(lines[start - 1]):
-        start -= 1
-    return [*lines[:start], lines[first].strip(), *lines[start:]]
-
-
 def extract_code(text: str, name: str) -> ParsedCode:
     """Return the code of an answer.
 
@@ -156,7 +97,7 @@ def extract_code(text: str, name: str) -> ParsedCode:
     blocks = [parse_code(block) for block in code_blocks(text)]
     if not blocks:
         text = text.removeprefix(BYTE_ORDER_MARK)
-        blocks = [parse_code(_code_lines(text)), parse_code(text)]
+        blocks = [parse_code(code_lines(text)), parse_code(text)]
     defining = [block for block in blocks if block.tree and find_function(block.tree.body, name)]
     meaning = [block for block in blocks if f"def {name}" in block.text]
     parsing = [block for block in blocks if block.tree and block.tree.body]
@@ -239,14 +180,3 @@ def contributes(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Assign):
         return all(isinstance(target, ast.Name | ast.Tuple) for target in statement.targets)
     return isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-
-
-def _code_lines(text: str) -> str:
-    # Without fences, code runs from the first line that starts code to the next line of prose.
-    kept: list[str] = []
-    for line in text.split("\n"):
-        if kept and not _CODE_LINE.match(line):
-            break
-        if kept or _CODE_START.match(line):
-            kept.append(line)
-    return "\n".join(kept)

@@ -9,7 +9,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mlrl_envs.parsing.text import BYTE_ORDER_MARK, code_blocks, parse_code
+from mlrl_envs.parsing.code_blocks import BYTE_ORDER_MARK, code_blocks
+from mlrl_envs.parsing.text import parse_code
 
 __all__ = ["literal_tests", "novel_tests"]
 

@@ -11,12 +11,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from mlrl_envs.parsing.code_blocks import BYTE_ORDER_MARK, code_blocks
 from mlrl_envs.parsing.text import (
-    BYTE_ORDER_MARK,
     MAX_CODE_CHARS,
     FunctionNode,
     bound_names,
-    code_blocks,
     contributes,
     parse_code,
     shorten,

@@ -9,6 +9,7 @@ from benchmarks.games import results as games
 from benchmarks.games.table import PLANS
 from benchmarks.learning_curves import run_config
 from benchmarks.published.table import read_run
+from benchmarks.workflow_games import GAMES
 from mlrl_learners.errors import RunDirError
 
 EVALUATION = '{"iteration": 0, "mean_return": 0.5, "env_id": "mlrl/story-v1"}\n'
@@ -19,7 +20,9 @@ READERS = {
     "curves": lambda run_dir: curves.gather(run_dir, "method", "magrpo", 0, CONFIG),
     "demo": demo.held_out_returns,
     "recipe_curves": lambda run_dir: recipe_curves._record("story", "drmas", 0, run_dir.parent),
-    "workflow_learning": lambda run_dir: workflow_learning._record("plain", 0, run_dir.parent),
+    "workflow_learning": lambda run_dir: workflow_learning._record(
+        GAMES["stag-hunt"], "plain", 0, run_dir.parent
+    ),
 }
 FOLDERS = {"recipe_curves": "story-drmas-0", "workflow_learning": "plain-0"}
 

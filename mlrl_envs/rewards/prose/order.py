@@ -29,14 +29,15 @@ SMOOTHING = 0.3
 ENDINGS = ("ing", "ed", "ly", "s")
 
 # A line of this length that ends in the middle of a sentence was wrapped; a heading is shorter.
-_WRAP = re.compile(r"([^\n]{39}[\w,])[ \t]*\n(?!\d+[.)])(?=\w)")
+WRAPPED_LENGTH = 40
+_CONTINUED = re.compile(r"(?!\d+[.)])\w")
 _TOKEN = re.compile(r"[^\W_]+|[.!?;:,\n]+")
 
 
 def order_of(text: str) -> float:
     """Return the mean mutual information of neighbouring words and marks of a text."""
     pairs, singles, total = _table()
-    outline = _outline(_WRAP.sub(r"\1 ", text[:MAX_CHARS]))
+    outline = _outline(unwrapped(text[:MAX_CHARS]))
     found = [
         math.log(
             (pairs.get(a, {}).get(b, 0) + SMOOTHING)
@@ -46,6 +47,17 @@ def order_of(text: str) -> float:
         for a, b in pairwise(outline)
     ]
     return fmean(found) if found else 0.0
+
+
+def unwrapped(text: str) -> str:
+    """Join each wrapped line with the next, unless that begins an item of a numbered list."""
+    first, *rest = text.split("\n")
+    parts, last = [first], first.rstrip(" \t")
+    for line in rest:
+        wrapped = len(last) >= WRAPPED_LENGTH and (last[-1].isalnum() or last[-1] in "_,")
+        parts.append(f"{' ' if wrapped and _CONTINUED.match(line) else chr(10)}{line}")
+        last = line.rstrip(" \t")
+    return "".join(parts)
 
 
 def count_pairs(texts: Iterable[str]) -> dict[str, dict[str, int]]:

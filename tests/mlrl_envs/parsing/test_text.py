@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlrl_envs.parsing import text as parsing
+from mlrl_envs.parsing.code_blocks import code_blocks
 from mlrl_envs.testing import JUNK_TEXTS
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -15,7 +16,7 @@ CODE_LIKE = st.text(st.sampled_from(list("`~pythondef ():\n\t[]{}\"'\\#@=.,\x00\
 @given(ANY_TEXT | CODE_LIKE)
 def test_every_text_is_survived(text):
     parsing.extract_code(text, "f")
-    parsing.code_blocks(text)
+    code_blocks(text)
     parsing.parse_code(text)
     parsing.words(text)
     parsing.shorten(text, 10)
@@ -80,10 +81,16 @@ def test_deep_code_is_survived(text):
         ("The code is\n```", [""]),
         ("a = 1\n```\nb\n```", ["b"]),
         ("a = 1\n```python\nb", ["b"]),
+        ("```python\na\nb```", ["a\nb"]),
+        ("```python\na\nb```\nThis is b.", ["a\nb"]),
+        ("```python\na  # ```x```\nb", ["a  # ```x```\nb"]),
+        ("```python\na  # ```\nb\n```", ["a  # ```\nb"]),
+        ("- x\n    ```python\n    a\n      b\n    ```", ["a\n  b"]),
+        ("- x\n\n      ```\n      a\n      ```\n      ```\n      b\n      ```", ["a", "b"]),
     ],
 )
 def test_fenced_blocks_are_found(text, blocks):
-    assert parsing.code_blocks(text) == blocks
+    assert code_blocks(text) == blocks
 
 
 F = "def f(x):\n    return x"
@@ -108,6 +115,9 @@ F = "def f(x):\n    return x"
         f"{F}\n```\nUse it so:\n```python\nprint(f(1))\n```",
         f"{F}\r\n```\r\n",
         "1. My part:\n\n   ```python\n   def f(x):\n       return x\n   ```",
+        "- My part:\n    - here:\n\n      ```python\n      def f(x):\n          return x\n    ```",
+        f"```python\n{F}```",
+        f"```python\n{F} ```\nThis returns x.",
         f"\ufeff{F}",
         f"\ufeff```python\n{F}\n```",
     ],
@@ -117,6 +127,13 @@ def test_the_wanted_function_is_found(text):
     assert code.tree is not None
     function = parsing.find_function(code.tree.body, "f")
     assert ast.unparse(function) == F
+
+
+def test_fences_in_a_docstring_are_no_block():
+    code = 'def f(x):\n    """Return x.\n\n    ```python\n    f(1)\n    ```\n    """\n    return x'
+    assert parsing.extract_code(code, "f").text == code
+    fenced = f"```python\n{code}\n```"
+    assert parsing.extract_code(fenced, "f").text == code
 
 
 def test_the_last_definition_wins():
