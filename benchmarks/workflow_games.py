@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from benchmarks.games.model import ModelSize
-from benchmarks.workflow_shapes import PLAIN
+from benchmarks.workflow_shapes import PLAIN, most_answers
 
 __all__ = ["GAMES", "Answer", "WorkflowGame"]
 
@@ -43,6 +43,7 @@ class WorkflowGame:
         imitation: Number of updates of imitation.
         updates: Number of updates of learning.
         answers: Answers of an update, at most.
+        rollouts: Episodes of a task in an update; None for all of them.
         episodes: Held-out episodes before and after.
         max_new_tokens: Longest answer.
         lr: Learning rate of learning.
@@ -64,6 +65,7 @@ class WorkflowGame:
     episodes: int
     max_new_tokens: int
     lr: float
+    rollouts: int | None = None
     imitated: tuple[Mapping[str, Any], ...] = ({},)
     size: ModelSize = field(default_factory=ModelSize)
     digits: bool = False
@@ -71,6 +73,16 @@ class WorkflowGame:
     def options(self, shape: str) -> dict[str, Any]:
         """Return the options of the environment, with the workflow of a shape."""
         return dict(self.env) if shape == PLAIN else {**self.env, "workflow": shape}
+
+    def most_answers(self, shape: str) -> int:
+        """Return the most answers that an episode asks for."""
+        return most_answers(self.env_id, self.options(shape))
+
+    def sizes(self, shape: str) -> tuple[int, int]:
+        """Return the tasks of an update, and the rollouts of each."""
+        episodes = self.answers // self.most_answers(shape)
+        rollouts = self.rollouts or episodes
+        return episodes // rollouts, rollouts
 
 
 def _random_moves(env: Any, played: Mapping[str, str], draw: random.Random) -> dict[str, Answer]:  # noqa: ANN401, ARG001
@@ -142,6 +154,7 @@ GAMES: dict[str, WorkflowGame] = {
         episodes=200,
         max_new_tokens=24,
         lr=2e-4,
+        rollouts=8,
         digits=True,
     ),
 }

@@ -31,7 +31,7 @@ from benchmarks.kept_runs import finish, keep_same, shared_weights
 from benchmarks.perf.table import between
 from benchmarks.recipes import half_width, interval
 from benchmarks.workflow_games import GAMES, WorkflowGame
-from benchmarks.workflow_shapes import PLAIN, most_answers
+from benchmarks.workflow_shapes import PLAIN
 from mlrl_envs.workflows import SHAPES
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
@@ -71,11 +71,11 @@ def run_config(game: WorkflowGame, shape: str, seed: int, model: Path) -> RunCon
         seed: Seed of all sampling.
         model: Folder of the weights from which all nodes start.
     """
-    rollouts = game.answers // most_answers(game.env_id, game.options(shape))
+    tasks, rollouts = game.sizes(shape)
     own = {"group": {"size": 1, "rollouts": rollouts}, "optimizer": {"lr": game.lr}}
     train = TrainConfig(
         iterations=game.updates,
-        tasks_per_iteration=1,
+        tasks_per_iteration=tasks,
         seed=seed,
         checkpoint_every=max(1, game.updates // 2),
         keep_checkpoints=1,
@@ -287,7 +287,7 @@ def _record(game: WorkflowGame, shape: str, seed: int, runs: Path) -> dict[str, 
     return {
         "shape": shape,
         "seed": seed,
-        "answers": most_answers(game.env_id, game.options(shape)),
+        "answers": game.most_answers(shape),
         "tokens": sum(round(float(str(each["train/tokens"]))) for each in metrics),
         "before": round(held_out[0], 4),
         "after": round(held_out[game.updates], 4),
