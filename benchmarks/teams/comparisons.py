@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from benchmarks.recipes import half_width, interval
 from mlrl_learners.figures.comparisons import (
     mean_interval,
@@ -12,7 +14,7 @@ from mlrl_learners.figures.comparisons import (
 )
 from mlrl_learners.figures.means import mean
 
-__all__ = ["Comparison", "Run", "compare"]
+__all__ = ["Comparison", "Run", "at_equal_time", "compare"]
 
 Run = Mapping[str, Any]
 """A finished run: `task`, `method`, `seed`, `tokens`, `minutes`, `held_out` (update -> mean return)
@@ -55,6 +57,38 @@ class Comparison:
     def seeds(self) -> str:
         """The differences by seed."""
         return ", ".join(f"{gap:+.2f}" for gap in self.by_seed)
+
+
+def at_equal_time(runs: Sequence[Run], name: str, first: str, second: str) -> list[float]:
+    """Return by seed the difference of two methods when the faster one has finished.
+
+    The held-out return of the slower one is interpolated between its evaluations. The minutes of a
+    method are those of its fastest run, because other processes slow runs down.
+
+    Args:
+        runs: Finished runs, as `read_run` returns them.
+        name: Name of the task.
+        first: Name of a method.
+        second: Name of the method that it is compared with.
+    """
+    mine = {(each["method"], each["seed"]): each for each in runs if each["task"] == name}
+    minutes = {
+        method: min(each["minutes"] for (other, _), each in mine.items() if other == method)
+        for method in (first, second)
+    }
+    shares = {method: min(minutes.values()) / minutes[method] for method in minutes}
+    seeds = sorted({seed for _, seed in mine if {(first, seed), (second, seed)} <= set(mine)})
+    return [
+        _after(mine[first, seed], shares[first]) - _after(mine[second, seed], shares[second])
+        for seed in seeds
+    ]
+
+
+def _after(run: Run, share: float) -> float:
+    """Return the held-out return after a share of the updates."""
+    held_out = sorted((int(at), value) for at, value in run["held_out"].items())
+    updates, values = zip(*held_out, strict=True)
+    return float(np.interp(share * updates[-1], updates, values))
 
 
 def compare(runs: Sequence[Run], name: str, first: str, second: str) -> Comparison | None:

@@ -9,7 +9,7 @@ import mlrl_envs
 from benchmarks.curves import grouped, save_figure
 from benchmarks.kept_runs import check_same
 from benchmarks.recipes import half_width, interval
-from benchmarks.teams.comparisons import Run, compare
+from benchmarks.teams.comparisons import Run, at_equal_time, compare
 from benchmarks.teams.plans import METHODS, PAIRS, run_config
 from benchmarks.teams.scripts import scripted_actions
 from benchmarks.teams.tasks import TASKS, TeamTask
@@ -132,18 +132,21 @@ def comparison_table(runs: Sequence[Run]) -> str:
     test are paired over held-out tasks, each the mean over the seeds that both have: they hold for
     these trained models, and not for other seeds.
     """
-    lines = [
-        "| task | pair | team | one agent | over seeds | by seed | over tasks | p | P(better) |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
+    columns = (
+        *("task", "pair", "team", "one agent", "over seeds", "by seed", "over tasks", "p"),
+        *("P(better)", "time"),
+    )
+    lines = [f"| {' | '.join(columns)} |", f"{'|---' * len(columns)}|"]
     for name in dict.fromkeys(each["task"] for each in runs):
         for team, one in PAIRS:
             found = compare(runs, name, team, one)
             if found is not None:
+                timed = at_equal_time(runs, name, team, one)
                 lines.append(
                     f"| {name} | `{team}`, `{one}` | {found.ours:.2f} | {found.theirs:.2f} "
                     f"| {found.over_seeds} | {found.seeds} | {found.over_tasks} "
-                    f"| {found.p:.4f} | {found.probability:.2f} |"
+                    f"| {found.p:.4f} | {found.probability:.2f} "
+                    f"| {interval(mean(timed), half_width(timed))} |"
                 )
     return "\n".join(lines)
 

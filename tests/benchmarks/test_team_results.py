@@ -30,7 +30,7 @@ def test_differences_are_paired_over_tasks_and_seeds():
     row = table.splitlines()[-1]
     assert row.startswith("| network | `ippo`, `ppo` | 0.60 | 0.50 | +0.10 ± 0.00 | +0.10, +0.10 |")
     assert "| [+0.10, +0.10] | 0.000" in row
-    assert row.endswith("| 1.00 |")
+    assert row.endswith("| 1.00 | +0.10 ± 0.00 |")
     assert len(results.comparison_table(runs_of("ippo", 0.1)).splitlines()) == 2
 
 
@@ -39,6 +39,16 @@ def test_seeds_that_disagree_widen_the_interval_over_seeds_and_not_the_one_over_
     found = comparisons.compare([*ours, *runs_of("ppo", 0.0)], "network", "ippo", "ppo")
     assert found.over_seeds == "+0.10 ± 1.27"
     assert found.over_tasks == "[+0.10, +0.10]"
+
+
+def test_at_equal_time_the_slower_method_has_done_a_part_of_its_updates():
+    fast, slow = runs_of("ippo", 0.1), runs_of("ppo", 0.3)
+    for number, each in enumerate(slow):
+        each["minutes"] = 4.0 + number  # the second run shared the machine
+    found = comparisons.at_equal_time([*fast, *slow], "network", "ippo", "ppo")
+    assert found == pytest.approx([0.6 - (0.25 + 0.8) / 2] * 2)
+    reverse = comparisons.at_equal_time([*fast, *slow], "network", "ppo", "ippo")
+    assert reverse == pytest.approx([-gap for gap in found])
 
 
 def test_a_change_is_relative_to_imitation():
