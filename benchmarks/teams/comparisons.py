@@ -16,6 +16,8 @@ from mlrl_learners.figures.means import mean
 
 __all__ = ["Comparison", "Run", "at_equal_time", "compare"]
 
+MINUTES_STEP = 0.1  # to which minutes are rounded
+
 Run = Mapping[str, Any]
 """A finished run: `task`, `method`, `seed`, `tokens`, `minutes`, `held_out` (update -> mean return)
 and `returns` (of each held-out task, at the end)."""
@@ -73,7 +75,10 @@ def at_equal_time(runs: Sequence[Run], name: str, first: str, second: str) -> li
     """
     mine = {(each["method"], each["seed"]): each for each in runs if each["task"] == name}
     minutes = {
-        method: min(each["minutes"] for (other, _), each in mine.items() if other == method)
+        method: max(
+            MINUTES_STEP / 2,  # stored minutes of a run of seconds are 0
+            min(each["minutes"] for (other, _), each in mine.items() if other == method),
+        )
         for method in (first, second)
     }
     shares = {method: min(minutes.values()) / minutes[method] for method in minutes}

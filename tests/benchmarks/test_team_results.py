@@ -51,6 +51,11 @@ def test_at_equal_time_the_slower_method_has_done_a_part_of_its_updates():
     assert reverse == pytest.approx([-gap for gap in found])
 
 
+def test_runs_of_seconds_are_compared_at_equal_time():
+    runs = [{**each, "minutes": 0.0} for each in (*runs_of("ippo", 0.1), *runs_of("ppo", 0.0))]
+    assert comparisons.at_equal_time(runs, "network", "ippo", "ppo") == pytest.approx([0.1] * 2)
+
+
 def test_a_change_is_relative_to_imitation():
     table = results.learning_table(runs_of("ippo", 0.1), {"network": {"random": 0.4}})
     assert "| 2 | 0.25 → 0.60 | +0.35 ± 0.00 | 0.60, 0.60 | 1,000 | 2.0 |" in table
