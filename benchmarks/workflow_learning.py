@@ -161,7 +161,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             print("interrupted: the same command continues", file=sys.stderr)
             return 130
         records = _records(name, asked, runs)
-        print(table(rows(records)))
+        print(f"{name}\n\n{table(rows(records))}\n")
         is_published = not given.publish or _publish(name, records)
         is_complete = is_complete and is_published and len(records) == len(asked)
     return 0 if is_complete else 1
