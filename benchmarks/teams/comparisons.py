@@ -73,7 +73,7 @@ def at_equal_time(runs: Sequence[Run], name: str, first: str, second: str) -> li
         first: Name of a method.
         second: Name of the method that it is compared with.
     """
-    mine = {(each["method"], each["seed"]): each for each in runs if each["task"] == name}
+    mine, seeds = _paired(runs, name, first, second)
     minutes = {
         method: max(
             MINUTES_STEP / 2,  # stored minutes of a run of seconds are 0
@@ -82,11 +82,18 @@ def at_equal_time(runs: Sequence[Run], name: str, first: str, second: str) -> li
         for method in (first, second)
     }
     shares = {method: min(minutes.values()) / minutes[method] for method in minutes}
-    seeds = sorted({seed for _, seed in mine if {(first, seed), (second, seed)} <= set(mine)})
     return [
         _after(mine[first, seed], shares[first]) - _after(mine[second, seed], shares[second])
         for seed in seeds
     ]
+
+
+def _paired(
+    runs: Sequence[Run], name: str, first: str, second: str
+) -> tuple[dict[tuple[str, int], Run], list[int]]:
+    """Return the runs of a task by method and seed, and the seeds that both methods have."""
+    mine = {(each["method"], each["seed"]): each for each in runs if each["task"] == name}
+    return mine, sorted({seed for _, seed in mine if {(first, seed), (second, seed)} <= set(mine)})
 
 
 def _after(run: Run, share: float) -> float:
@@ -105,8 +112,7 @@ def compare(runs: Sequence[Run], name: str, first: str, second: str) -> Comparis
         first: Name of a method.
         second: Name of the method that it is compared with.
     """
-    mine = {(each["method"], each["seed"]): each for each in runs if each["task"] == name}
-    seeds = sorted({seed for _, seed in mine if {(first, seed), (second, seed)} <= set(mine)})
+    mine, seeds = _paired(runs, name, first, second)
     if not seeds:
         return None
     ours, theirs = (
