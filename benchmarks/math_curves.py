@@ -26,7 +26,7 @@ from mlrl_learners.figures.means import mean
 
 __all__ = ["draw", "main", "run_config"]
 
-ENV_ID = "mlrl/math-v1"
+ENV_ID = "mlrl/math-v2"
 MODEL = "smollm2-135m-instruct"
 ENV: Mapping[str, Any] = {
     "max_turns": 2,

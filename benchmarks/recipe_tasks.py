@@ -97,7 +97,7 @@ TASKS: Mapping[str, Task] = {
         eval_samples=3,
     ),
     "math": Task(
-        "mlrl/math-v1",
+        "mlrl/math-v2",
         {"max_turns": 1, "topics": ["arithmetic"], "levels": [1]},
         {
             "sampling": {"max_new_tokens": 40, "temperature": 1.0, "top_p": 1.0},
@@ -114,7 +114,7 @@ TASKS: Mapping[str, Task] = {
         ),
     ),
     "small-math": Task(
-        "mlrl/math-v1",
+        "mlrl/math-v2",
         {"max_turns": 1, "topics": ["arithmetic"], "levels": [1], "problem_seed": IMITATED},
         {
             "sampling": {"max_new_tokens": 20, "temperature": 1.0, "top_p": 1.0},

@@ -136,7 +136,7 @@ GAMES: dict[str, WorkflowGame] = {
         size=ModelSize(hidden_size=48),
     ),
     "math": WorkflowGame(
-        "mlrl/math-v1",
+        "mlrl/math-v2",
         {"topics": ["algebra"], "levels": [1], "max_turns": 1, "problem_seed": 8},
         agent="solver",
         answers_of=_right_or_slip,

@@ -27,7 +27,7 @@ from mlrl_learners.loggers import JsonlFile
 
 __all__ = ["PLAIN", "main", "most_answers", "rows", "run", "table"]
 
-ENV_ID = "mlrl/math-v1"
+ENV_ID = "mlrl/math-v2"
 PLAIN = "plain"
 FIGURES = ("return", "solved", "written")
 

@@ -11,14 +11,14 @@ import mlrl_learners
 OPTIONS = {"split": "train", "levels": [1], "max_turns": 1}
 learner = mlrl_learners.make(
     "magrpo",
-    agents=mlrl_envs.make("mlrl/math-v1", **OPTIONS).possible_agents,
+    agents=mlrl_envs.make("mlrl/math-v2", **OPTIONS).possible_agents,
     model=sys.argv[1] if len(sys.argv) > 1 else "tiny-random",
     sampling={"max_new_tokens": 16},
     team={"frozen": ["verifier"]},
     group={"size": 4},
 )
 result = mlrl_learners.train(
-    env_id="mlrl/math-v1",
+    env_id="mlrl/math-v2",
     env_options=OPTIONS,
     learner=learner,
     iterations=2,

@@ -8,7 +8,7 @@ import sys
 import mlrl_learners
 
 ENVS = [
-    {"id": "mlrl/math-v1", "weight": 3, "options": {"split": "sample", "max_turns": 1}},
+    {"id": "mlrl/math-v2", "weight": 3, "options": {"split": "sample", "max_turns": 1}},
     {"id": "mlrl/kuhn-v0"},
 ]
 learner = mlrl_learners.make(

@@ -10,7 +10,7 @@ import mlrl_learners
 from mlrl_learners.actors import ReferenceActor
 from mlrl_learners.evaluation.collect import collect
 
-ENV_ID, AGENTS = "mlrl/math-v1", ["solver", "verifier"]
+ENV_ID, AGENTS = "mlrl/math-v2", ["solver", "verifier"]
 OPTIONS = {"levels": [1], "max_turns": 1}
 model = sys.argv[1] if len(sys.argv) > 1 else "tiny-random"
 examples, weights = Path("runs/references.jsonl"), Path("runs/sft_weights")

@@ -4,9 +4,10 @@ Options are frozen dataclasses; the families define theirs in `mlrl_envs.envs`.
 """
 
 import importlib
+import inspect
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar, cast
 
@@ -15,6 +16,7 @@ from mlrl_envs.errors import InvalidArgumentError, unknown_name
 __all__ = [
     "SHELL_OPTIONS",
     "build_config",
+    "check_arguments",
     "check_choice",
     "check_int",
     "check_number",
@@ -43,6 +45,25 @@ def build_config(config_type: type[ConfigT], options: Mapping[str, Any]) -> Conf
         if name not in known:
             raise unknown_name("option", name, [*known, *SHELL_OPTIONS])
     return config_type(**options)
+
+
+def check_arguments(factory: Callable[..., object], options: Mapping[str, object]) -> None:
+    """Check the names of options against the parameters of the function that takes them.
+
+    Raises:
+        InvalidArgumentError: If an option without a default is missing.
+        UnknownNameError: If there is no such option; the message suggests the nearest name. A
+            function with `**options` checks them itself.
+    """
+    parameters = inspect.signature(factory).parameters
+    for name, each in parameters.items():
+        by_name = each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
+        if by_name and each.default is each.empty and name not in options:
+            raise InvalidArgumentError(f"the environment needs the option {name!r}")
+    if not any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
+        for name in options:
+            if name not in parameters:
+                raise unknown_name("option", name, parameters)
 
 
 def check_choice(kind: str, value: object, choices: Sequence[str]) -> None:

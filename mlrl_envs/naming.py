@@ -9,9 +9,9 @@ from dataclasses import fields
 from typing import Any
 
 from mlrl_envs.config import SHELL_OPTIONS
-from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.errors import DataNotFoundError, InvalidArgumentError
 from mlrl_envs.references import is_reference, reference_to
-from mlrl_envs.registration import registry
+from mlrl_envs.registration import REMOTE, registry
 from mlrl_envs.types import Json, TextEnv
 
 __all__ = ["config_of", "id_of", "is_in_memory", "options_of", "scripts_of", "tools_of"]
@@ -75,9 +75,15 @@ def scripts_of(env_id: str) -> list[str]:
 def options_of(env_id: str) -> list[str] | None:
     """Return the names of an environment's options; None if its function accepts any.
 
+    A server is asked for those of its environments. The answer is None if it cannot make this one
+    without options.
+
     Raises:
         UnknownNameError: If there is no such environment.
+        RemoteEnvError: If no server answers.
     """
+    if env_id.startswith(REMOTE):
+        return _options_at_server(env_id)
     config = config_of(env_id)
     if config is not None:
         return [each.name for each in fields(config)] + list(SHELL_OPTIONS)
@@ -85,6 +91,14 @@ def options_of(env_id: str) -> list[str] | None:
     if any(each.kind is each.VAR_KEYWORD for each in parameters.values()):
         return None
     return list(parameters)
+
+
+def _options_at_server(env_id: str) -> list[str] | None:
+    factory: Any = registry[env_id].load()
+    with contextlib.suppress(InvalidArgumentError, DataNotFoundError):
+        names: list[str] | None = factory().option_names
+        return names
+    return None
 
 
 def tools_of(env_id: str) -> list[dict[str, Json]]:

@@ -12,7 +12,6 @@ the code that registers an id. A built-in environment is a module in `mlrl_envs.
 import copy
 import functools
 import importlib.metadata
-import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from typing import Any
 
 import pettingzoo
 
-from mlrl_envs.config import import_object
+from mlrl_envs.config import check_arguments, import_object
 from mlrl_envs.errors import InvalidArgumentError, InvalidDataError, UnknownNameError, unknown_name
 from mlrl_envs.references import import_module, import_reference, is_reference, same
 from mlrl_envs.shell.aec import to_aec
@@ -54,7 +53,7 @@ BUILT_IN_TASKS = {
     for module, version in (
         ("story", "v1"), ("tldr", "v1"), ("arxiv", "v1"), ("humaneval", "v1"),
         ("coophumaneval", "v1"), ("mbpp", "v1"), ("functions", "v0"), ("classeval", "v1"),
-        ("math", "v1"), ("debate", "v1"), ("tools", "v1"), ("strbuild", "v0"),
+        ("math", "v2"), ("debate", "v1"), ("tools", "v1"), ("strbuild", "v0"),
         ("housebuild", "v0"),
     )
 }  # fmt: skip
@@ -227,7 +226,7 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
 
     Raises:
         UnknownNameError: If the id or an option is unknown; the message suggests the nearest name.
-        InvalidArgumentError: If an option is outside its range.
+        InvalidArgumentError: If an option is outside its range, or a required one is missing.
         DataNotFoundError: If the data set is not found.
     """
     factory = registry[env_id].load()
@@ -235,7 +234,7 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
         return factory(**options)
     graph, custom = options.pop(WORKFLOW, None), take_custom(options)
     sources = take_prompts(options, getattr(factory, "__self__", None))
-    _check_options(factory, options)
+    check_arguments(factory, options)
     try:
         env = with_sources(factory(**options), sources)
     except UnicodeDecodeError as error:
@@ -271,15 +270,6 @@ def _callable(reference: str) -> EnvFactory:
             f"{reference!r} must be a function or class that makes an environment, got {found!r}"
         )
     return found  # type: ignore[no-any-return]  # known only when it is called
-
-
-def _check_options(factory: EnvFactory, options: Mapping[str, object]) -> None:
-    parameters = inspect.signature(factory).parameters
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return  # the function checks its options itself
-    for name in options:
-        if name not in parameters:
-            raise unknown_name("option", name, parameters)
 
 
 def _register_with_pettingzoo(env_id: str) -> None:

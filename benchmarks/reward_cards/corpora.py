@@ -67,9 +67,9 @@ def earned(
         InfraError: If the infrastructure fails.
     """
     shares: list[float] = []
-    places = {(str(line["split"]), line.get("tasks", "")) for line in lines}
-    for split, tasks in sorted(places):
-        data = {"data_path": CORPORA / tasks} if tasks else {}
+    for split, tasks, source in sorted({_place(line) for line in lines}):
+        data: dict[str, Any] = {"data_path": CORPORA / tasks} if tasks else {}
+        data |= {"source": source} if source else {}
         try:
             env: Any = mlrl_envs.make(env_id, **{**options, **data, "split": split})
         except DataNotFoundError:
@@ -81,16 +81,23 @@ def earned(
     return shares
 
 
+def _place(line: Line) -> tuple[str, str, str]:
+    """Return the split, the file and the source of the task that a line answers."""
+    source = (line.get("options") or {}).get("source", "")
+    return str(line["split"]), str(line.get("tasks", "")), str(source)
+
+
 def fitting(env: Any, lines: Sequence[Line]) -> list[Line]:  # noqa: ANN401  a built-in one
     """Return the answers made for the tasks and options of an environment, communication apart.
 
     `tasks` of a line names a file with the tasks that it answers, for `data_path=`.
     """
-    config = env.family.config
+    config, tasks = env.family.config, {task.task_id for task in env.family.tasks}
     return [
         line
         for line in lines
-        if ("tasks" not in line or config.path == str(CORPORA / line["tasks"]))
+        if str(line["task_id"]) in tasks
+        and ("tasks" not in line or config.path == str(CORPORA / line["tasks"]))
         and all(
             name == "communication" or getattr(config, name) == value
             for name, value in (line.get("options") or {}).items()

@@ -64,7 +64,7 @@ PLANS: Mapping[str, Plan] = {
     "mlrl/tldr-v1": Plan(),
     "mlrl/arxiv-v1": Plan(),
     "mlrl/debate-v1": Plan(),
-    "mlrl/math-v1": Plan(),
+    "mlrl/math-v2": Plan(),
     "mlrl/tools-v1": Plan(tasks=4, options={"max_turns": 6}),
     "mlrl/humaneval-v1": Plan(split="all", tasks=4),
     "mlrl/coophumaneval-v1": Plan(split="all", tasks=4),

@@ -115,7 +115,7 @@ TASKS: Mapping[str, TeamTask] = {
         ),
     ),
     "math": _text_task(
-        "mlrl/math-v1",
+        "mlrl/math-v2",
         {"topics": ["multistep"], "levels": [1], "max_turns": 1, "problem_seed": 8},
         scripts=("short", "reference"),
         references=("reference",),

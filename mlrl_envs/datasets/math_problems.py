@@ -1,27 +1,26 @@
 """Math problems generated from a seed: arithmetic, algebra, word problems, inequalities and more.
 
 A problem is a pure function of its key (topic, level, split, seed, number), equal in every process
-and every version of Python. A hash of the question decides the split, so that splits share no
-problem. Every answer is above nine or below minus nine and does not occur in the question, so that
-neither a constant nor a copied number is right.
+and every version of Python. A hash of the calculations decides the split, so that no problem of
+`eval` is one of `train` about other things, with another letter or with exchanged operands. Every
+answer is above nine or below minus nine and does not occur in the question, so that neither a
+constant nor a copied number is right.
 """
 
-import hashlib
 from collections.abc import Sequence
 from fractions import Fraction
 
 from mlrl_envs.datasets.draws import Draws
+from mlrl_envs.datasets.made_splits import in_eval
 from mlrl_envs.datasets.math_inequalities import inequality
 from mlrl_envs.datasets.math_parts import Problem, Template, equation
 from mlrl_envs.parsing.numbers import format_number
 from mlrl_envs.tasks import MathTask
 
-__all__ = ["DEFAULT_TOPICS", "LEVELS", "TOPICS", "make_problem", "make_problems"]
+__all__ = ["DEFAULT_TOPICS", "LEVELS", "TOPICS", "calculations", "make_problem", "make_problems"]
 
 LEVELS = (1, 2, 3)
 SMALL = 9  # smaller answers are too easy to guess
-EVAL_SHARE = 5  # one problem in five belongs to the split `eval`
-
 
 _NAMES = ("Ada", "Ben", "Chidi", "Dana", "Elif", "Femi", "Greta", "Hugo", "Ines", "Jomo", "Kira")
 _THINGS = ("apples", "stickers", "marbles", "stamps", "shells", "pencils", "cards", "buttons")
@@ -62,15 +61,16 @@ def make_problem(split: str, *, seed: int, number: int, topic: str, level: int) 
     """Return one problem, or None if its key gives an unfair one or one of another split."""
     task_id = f"math/{topic}/{level}/{split}/{seed}/{number}"
     problem = TOPICS[topic](Draws(task_id), level)
-    if not _is_fair(problem) or _is_eval(problem.question) != (split == "eval"):
+    if not _is_fair(problem) or in_eval(calculations(problem.steps)) != (split == "eval"):
         return None
     return MathTask(
         task_id, problem.question, format_number(problem.answer), "\n".join(problem.steps)
     )
 
 
-def _is_eval(question: str) -> bool:
-    return hashlib.sha256(question.encode()).digest()[0] % EVAL_SHARE == 0
+def calculations(steps: Sequence[str]) -> str:
+    """Return the steps of a solution in a form that is equal for `12 + 30` and `30 + 12`."""
+    return "\n".join(" ".join(sorted(step.split())) for step in steps)
 
 
 def _is_fair(problem: Problem) -> bool:

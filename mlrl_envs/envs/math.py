@@ -40,10 +40,11 @@ Data:
     for every agent.
 
 Version history:
+    v2: No calculation of a generated `eval` problem occurs in `train`. Replaces v1.
     v1: Working is read by its numbers; a contradiction is no answer. Replaces v0.
 
 Example:
-    env = mlrl_envs.make("mlrl/math-v1", num_solvers=3)
+    env = mlrl_envs.make("mlrl/math-v2", num_solvers=3)
     observations, infos = env.reset(seed=0)
     observations, rewards, *_ = env.step(env.reference_actions())
     assert rewards == {"solver_1": 1.0, "solver_2": 1.0, "solver_3": 1.0}
@@ -139,7 +140,7 @@ class MathConfig(DataConfig):
 class MathFamily(Family[MathConfig, MathTask]):
     """Problems with one number as the answer."""
 
-    env_id: ClassVar[str] = "mlrl/math-v1"
+    env_id: ClassVar[str] = "mlrl/math-v2"
     config_type: ClassVar[type[MathConfig]] = MathConfig
 
     @classmethod

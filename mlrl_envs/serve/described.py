@@ -61,6 +61,12 @@ class DescribedEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pet
         """Hashes of data and scorer, see `mlrl_envs.fingerprint`."""
         return dict(self._told["fingerprint"])
 
+    @property
+    def option_names(self) -> list[str] | None:
+        """Names of the options that the environment has; None if its function accepts any."""
+        names: Sequence[str] | None = self._told["options"]
+        return None if names is None else list(names)
+
     def action_space(self, agent: AgentID) -> UnicodeText:
         """Return the space of the actions of `agent`."""
         return self._agent_spaces(agent)[0]

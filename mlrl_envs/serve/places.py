@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
+from mlrl_envs.naming import options_of
 from mlrl_envs.registration import WORKFLOW, make, registry
 from mlrl_envs.serve.messages import from_json, to_json
 from mlrl_envs.shell.env import TextParallelEnv
@@ -175,6 +176,7 @@ def _place(env_id: str, options: Mapping[str, Any]) -> Place:
     deterministic = metadata.get("deterministic", _is_deterministic(env))
     description = {
         **_described(env),
+        "options": options_of(env_id),
         "forkable": bool(forkable),
         "deterministic": bool(deterministic),
     }

@@ -58,7 +58,8 @@ def _override(name: str, sections: Sequence[str], words: Sequence[str]) -> str |
 
 def _env_options(words: Sequence[str]) -> Sequence[str]:
     for word in words:
-        if "/" in word and word in mlrl_envs.registry:
+        # A misspelled word is no reason to wait for a server.
+        if "/" in word and "://" not in word and word in mlrl_envs.registry:
             return options_of(word) or ENV_OPTIONS
     return ENV_OPTIONS
 

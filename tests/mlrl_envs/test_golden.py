@@ -35,7 +35,7 @@ VARIANTS = {
         {"assignment": "by_parameter_count"},
         {"reward": "paper", "communication": "broadcast"},
     ],
-    "mlrl/math-v1": [
+    "mlrl/math-v2": [
         {},
         {"num_solvers": 3},
         {"require_steps": True, "communication": "broadcast"},
@@ -200,7 +200,7 @@ SCRIPTS = {
     "mlrl/mbpp-v1": _write_code,
     "mlrl/functions-v0": _write_code,
     "mlrl/classeval-v1": _write_class,
-    "mlrl/math-v1": _write_math,
+    "mlrl/math-v2": _write_math,
     "mlrl/debate-v1": _write_debate,
     "mlrl/tools-v1": _write_tools,
     "mlrl/strbuild-v0": _write_commands,

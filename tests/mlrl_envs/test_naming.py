@@ -22,7 +22,7 @@ def test_tools_of_an_own_environment_are_those_of_its_class(tmp_path):
     assert schema["function"]["name"] == "ask"
 
 
-@pytest.mark.parametrize("env_id", ["mlrl/math-v1", "mlrl/nim-v0"])
+@pytest.mark.parametrize("env_id", ["mlrl/math-v2", "mlrl/nim-v0"])
 def test_an_environment_without_tools_is_told_which_have_some(env_id):
     with pytest.raises(InvalidArgumentError, match=f"{env_id}' has no tools; .*mlrl/tools-v1"):
         mlrl_envs.tools_of(env_id)

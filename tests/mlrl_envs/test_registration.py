@@ -62,6 +62,14 @@ def test_bad_option_gives_one_line_that_names_it(env_id, option, value, message)
     assert "\n" not in str(caught.value)
 
 
+def test_missing_option_is_named(forget):
+    forget("tests/needy-v0")
+    mlrl_envs.register("tests/needy-v0", lambda rows, split="train": (rows, split))
+    assert mlrl_envs.make("tests/needy-v0", rows=3) == (3, "train")
+    with pytest.raises(InvalidArgumentError, match="the environment needs the option 'rows'"):
+        mlrl_envs.make("tests/needy-v0", split="eval")
+
+
 @pytest.fixture
 def forget():
     """Forget an id that a test has registered."""

@@ -111,9 +111,14 @@ def test_several_processes_give_the_bits_of_one(tmp_path, processes, jobs):
         )
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("processes", [(2, 1), (1, 3)])
+@pytest.mark.parametrize(
+    "processes",
+    [
+        pytest.param((2, 1), marks=pytest.mark.long),
+        pytest.param((1, 3), marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_is_resumed_bit_by_bit_by_another_number_of_processes(tmp_path, processes):
     jobs = {
         iterations: [

@@ -74,9 +74,14 @@ def test_models_in_pieces_end_where_whole_ones_do(tmp_path):
         assert_same_run(one / each["name"], two / each["name"])
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("processes", [(2, 1), (1, 2)])
+@pytest.mark.parametrize(
+    "processes",
+    [
+        pytest.param((2, 1), marks=pytest.mark.long),
+        pytest.param((1, 2), marks=pytest.mark.slow),
+    ],
+)
 def test_a_run_in_pieces_is_resumed_by_another_number_of_processes(tmp_path, processes):
     """What is saved is whole: weights and optimizer go on from it, in pieces or not."""
     train = {"eval_every": 0}
@@ -91,9 +96,14 @@ def test_a_run_in_pieces_is_resumed_by_another_number_of_processes(tmp_path, pro
     assert config["architectures"] == ["LlamaForCausalLM"]
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        pytest.param("bfloat16", marks=pytest.mark.slow),
+        pytest.param("float16", marks=pytest.mark.long),
+    ],
+)
 def test_masters_of_weights_in_pieces_are_saved_whole_and_resumed_bit_by_bit(tmp_path, dtype):
     options = merge_options(
         GROUPS,

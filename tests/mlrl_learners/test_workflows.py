@@ -46,7 +46,7 @@ def options_of(name):
 def test_every_node_is_an_agent_to_a_learner(name, tmp_path):
     learner = mlrl_learners.make(name, agents=NODES, model="tiny-random", **options_of(name))
     result = train(
-        env_id="mlrl/math-v1",
+        env_id="mlrl/math-v2",
         env_options=OPTIONS,
         learner=learner,
         iterations=1,
@@ -60,7 +60,7 @@ def test_every_node_is_an_agent_to_a_learner(name, tmp_path):
 def config(path, **train_options):
     """Write the configuration of a small run of a workflow."""
     raw = {
-        "env": {"id": "mlrl/math-v1", "options": {**OPTIONS, "workflow": GRAPH}},
+        "env": {"id": "mlrl/math-v2", "options": {**OPTIONS, "workflow": GRAPH}},
         "learner": {
             "name": "magrpo",
             "model": "tiny-random",
@@ -90,7 +90,7 @@ def test_a_run_of_a_graph_is_trained_resumed_evaluated_and_shown(tmp_path, capsy
     assert len((run_dir / "metrics.jsonl").read_text().splitlines()) == 2
     page = write_report(run_dir).read_text()
     assert "Workflow: solver reads verifier" in page
-    assert main(["evaluate", "mlrl/math-v1", "--actor", str(run_dir), "--tasks", "1",
+    assert main(["evaluate", "mlrl/math-v2", "--actor", str(run_dir), "--tasks", "1",
                  "--env.workflow", json.dumps(GRAPH), "--env.max_turns", "1"]) == 0  # fmt: skip
     capsys.readouterr()
     assert export(run_dir, tmp_path / "out.jsonl")
@@ -99,18 +99,18 @@ def test_a_run_of_a_graph_is_trained_resumed_evaluated_and_shown(tmp_path, capsy
 def test_episodes_are_rescored_with_the_graph_that_played_them():
     actor = ScriptedActor(lambda agent, text: f"{agent}\nAnswer: {len(text)}")
     result = evaluate(
-        env_id="mlrl/math-v1", actor=actor, env_options=OPTIONS, split="sample", tasks=2
+        env_id="mlrl/math-v2", actor=actor, env_options=OPTIONS, split="sample", tasks=2
     )
     records = [json.loads(json.dumps(episode_record(each))) for each in result.episodes]
     options = {**OPTIONS, "split": "sample"}
-    assert rescore("mlrl/math-v1", options, records)[1] == []
+    assert rescore("mlrl/math-v2", options, records)[1] == []
     assert len(records[0]["turns"]) == 4
     assert "workflow" in records[0]["turns"][-1]["diagnostics"]["solver_writer"]
 
 
 @pytest.mark.parametrize("word", ["critic", '{"shape": "critic", "only": ["solver"]}'])
 def test_play_draws_the_graph_and_then_the_episode(word, capsys):
-    assert main(["play", "mlrl/math-v1", "--workflow", word, "--actor", "random"]) == 0
+    assert main(["play", "mlrl/math-v2", "--workflow", word, "--actor", "random"]) == 0
     said = capsys.readouterr().out
     assert "solver_reviser <- solver_writer, solver_critic => solver" in said
     assert "solver_critic reads" in said
@@ -119,7 +119,7 @@ def test_play_draws_the_graph_and_then_the_episode(word, capsys):
 def test_a_workflow_of_a_file_is_played_and_kept_in_the_configuration_of_a_run(tmp_path, capsys):
     file = tmp_path / "team.yaml"
     file.write_text(yaml.safe_dump(GRAPH, sort_keys=False))
-    assert main(["play", "mlrl/math-v1", "--workflow", str(file), "--actor", "random"]) == 0
+    assert main(["play", "mlrl/math-v2", "--workflow", str(file), "--actor", "random"]) == 0
     assert "verifier reads" in capsys.readouterr().out
     source = config(tmp_path / "run.yaml", iterations=1)
     found = with_absolute_paths(load_config(source, ["--env.workflow", str(file)]))
@@ -127,7 +127,7 @@ def test_a_workflow_of_a_file_is_played_and_kept_in_the_configuration_of_a_run(t
 
 
 def test_a_misspelt_workflow_is_one_line(capsys):
-    assert main(["play", "mlrl/math-v1", "--workflow", "debat"]) == 2
+    assert main(["play", "mlrl/math-v2", "--workflow", "debat"]) == 2
     assert "did you mean 'debate'" in capsys.readouterr().err
 
 

@@ -56,10 +56,10 @@ def runs(tmp_path_factory):
                                    "--split", "sample", "--tasks", "2", "--json"))  # fmt: skip
     with (folder / "magrpo-seed-1/evaluations.jsonl").open("w") as file:
         file.writelines(json.dumps({"iteration": n, **evaluated}) + "\n" for n in (0, 12))
-    _evaluated_run(folder / "workflow", "mlrl/math-v1", "--env.workflow", "critic")
+    _evaluated_run(folder / "workflow", "mlrl/math-v2", "--env.workflow", "critic")
     _evaluated_run(folder / "worlds", "mlrl/housebuild-v0", "--env.source", "procedural")
     _output("bench", "run", "--suite", "smoke", "--actor", "random", "--run-dir", folder / "smoke",
-            "--only", "mlrl/story-v1", "mlrl/math-v1")  # fmt: skip
+            "--only", "mlrl/story-v1", "mlrl/math-v2")  # fmt: skip
     _output("bench", "crossplay", "mlrl/nim-v0", "--actors", "script:random", "script:perfect",
             "--tasks", "4", "--run-dir", folder / "nim")  # fmt: skip
     return folder

@@ -1,1 +1,1 @@
-"""Rewards of `mlrl/math-v1`."""
+"""Rewards of `mlrl/math-v2`."""

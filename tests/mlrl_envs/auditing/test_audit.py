@@ -256,7 +256,7 @@ def test_check_reward_names_the_worst_exploit():
 
 def test_check_env_audits_on_request():
     def make():
-        return mlrl_envs.make("mlrl/math-v1", split="sample")
+        return mlrl_envs.make("mlrl/math-v2", split="sample")
 
     mlrl_envs.check_env(make, audit=True)
 

@@ -102,7 +102,7 @@ def test_mutations_keep_agents_and_never_fail(kind):
         ("mlrl/debate-v1", "text"),
         ("mlrl/mbpp-v1", "code"),
         ("mlrl/classeval-v1", "code"),
-        ("mlrl/math-v1", "number"),
+        ("mlrl/math-v2", "number"),
         ("mlrl/tools-v1", "calls"),
         ("mlrl/strbuild-v0", "commands"),
         ("mlrl/housebuild-v0", "commands"),

@@ -150,7 +150,7 @@ def test_limits_that_are_too_low_are_named(options, words):
 def test_unknown_attacks_and_texts_are_refused():
     with pytest.raises(UnknownNameError, match="empty"):
         mlrl_envs.audit_game(SumsFamily.make_env(), attacks=["emty"])
-    env = mlrl_envs.make("mlrl/math-v1", split="sample")
+    env = mlrl_envs.make("mlrl/math-v2", split="sample")
     assert not mlrl_envs.is_game(env)
     with pytest.raises(InvalidArgumentError, match="use audit"):
         mlrl_envs.audit_game(env)

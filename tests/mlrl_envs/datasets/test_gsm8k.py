@@ -50,7 +50,7 @@ def test_splits_are_the_data_sets_own(tmp_path):
 def test_folder_of_data_is_found(tmp_path, monkeypatch):
     _write(tmp_path, 3)
     monkeypatch.setenv("MLRL_DATA_DIR", str(tmp_path))
-    env = mlrl_envs.make("mlrl/math-v1", source="gsm8k")
+    env = mlrl_envs.make("mlrl/math-v2", source="gsm8k")
     assert env.num_tasks == 3
 
 
@@ -61,7 +61,7 @@ def test_short_file_has_no_evaluation(tmp_path):
 
 def test_without_data_one_line_names_every_place():
     with pytest.raises(DataNotFoundError) as caught:
-        mlrl_envs.make("mlrl/math-v1", source="gsm8k")
+        mlrl_envs.make("mlrl/math-v2", source="gsm8k")
     message = str(caught.value)
     assert "\n" not in message
     for place in ("data_path", "MLRL_DATA_DIR/gsm8k.jsonl", SOURCE.hub, "HF_HUB_OFFLINE is set"):

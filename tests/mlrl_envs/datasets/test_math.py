@@ -14,6 +14,7 @@ from mlrl_envs.datasets.math_problems import (
     DEFAULT_TOPICS,
     LEVELS,
     TOPICS,
+    calculations,
     make_problem,
     make_problems,
 )
@@ -23,7 +24,7 @@ from mlrl_envs.rewards.math.equations import equations, is_backed
 
 OPTIONS = {"seed": 0, "topics": DEFAULT_TOPICS, "levels": LEVELS}
 INEQUALITIES = {**OPTIONS, "topics": ("inequality",)}
-PROBLEMS_SHA256 = "40022a6b589db11659f126507058eecfc7d52ce4d796994358aa7b481b61124f"
+PROBLEMS_SHA256 = "48cbe329c9899896900ba33dcfa7e5fba4a86086bda0da824c846c2905159352"
 FINGERPRINT = (
     "from mlrl_envs.datasets.math import load_problems as load;import hashlib;"
     f"print(hashlib.sha256(repr(load('all', **{OPTIONS!r})).encode()).hexdigest())"
@@ -62,10 +63,26 @@ def test_test_is_another_name_of_eval():
 
 
 @pytest.mark.parametrize("seeds", [(0, 0), (0, 1), (3, 0)])
-def test_splits_share_no_problem_whatever_their_seeds(seeds):
-    train = make_problems("train", size=600, seed=seeds[0], topics=["arithmetic"], levels=[1])
-    evaluation = make_problems("eval", size=150, seed=seeds[1], topics=["arithmetic"], levels=[1])
-    assert not {task.question for task in train} & {task.question for task in evaluation}
+@pytest.mark.parametrize("topic", TOPICS)
+def test_splits_share_no_calculation_whatever_their_seeds(topic, seeds):
+    # Of "z + 42 = 63" and "x + 42 = 63", or of apples and stamps, one teaches the other.
+    train, evaluation = (
+        {calculations(task.solution.split("\n")) for task in tasks}
+        for tasks in (
+            make_problems("train", size=600, seed=seeds[0], topics=[topic], levels=[1]),
+            make_problems("eval", size=150, seed=seeds[1], topics=[topic], levels=[1]),
+        )
+    )
+    assert not train & evaluation
+
+
+def test_problems_with_the_same_calculation_are_in_the_same_split():
+    seen = {}
+    for topic in ("arithmetic", "word"):
+        for split in ("train", "eval"):
+            for task in make_problems(split, size=400, seed=0, topics=[topic], levels=[1]):
+                assert seen.setdefault(calculations([task.solution]), split) == split
+    assert calculations(["12 + 30 = 42"]) == calculations(["30 + 12 = 42"])
 
 
 def test_no_problem_comes_twice(problems):
@@ -154,5 +171,5 @@ def test_unknown_split_is_refused():
 
 def test_hand_computed_problems():
     tasks = {task.question: task.answer for task in _all()}
-    assert tasks["What is 10 * 54 - 190?"] == "350"
-    assert Fraction(tasks["What is 38 - 53?"]) == -15
+    assert tasks["What is 17 * 31 + 94?"] == "621"
+    assert Fraction(tasks["Solve for y: 14(y + 37) = 9y + 423"]) == -19

@@ -18,7 +18,7 @@ VARIANTS = [
 
 
 def _env(**options):
-    return mlrl_envs.make("mlrl/math-v1", **options)
+    return mlrl_envs.make("mlrl/math-v2", **options)
 
 
 @pytest.mark.parametrize("options", VARIANTS, ids=str)

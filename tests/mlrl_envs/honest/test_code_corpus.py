@@ -31,7 +31,7 @@ CODE = ("mlrl/humaneval-v1", "mlrl/mbpp-v1", "mlrl/coophumaneval-v1", "mlrl/func
 LEAST = {  # rows, tasks, environments
     "coding": (100, 44, CODE),
     "classeval": (40, 25, ("mlrl/classeval-v1",)),
-    "math": (45, 30, ("mlrl/math-v1",)),
+    "math": (45, 30, ("mlrl/math-v2",)),
     "tools": (40, 30, ("mlrl/tools-v1",)),
 }
 KEYS = {"env_id", "options", "split", "task_id", "style", "turns"}

@@ -11,12 +11,12 @@ import pytest
 import mlrl_envs
 
 FOLDER = Path(__file__).parent
-NAMES = ("tools", "math")
+ENVS = {"tools": "mlrl/tools-v1", "math": "mlrl/math-v2"}
 
 
 @lru_cache
 def make(name, options):
-    return mlrl_envs.make(f"mlrl/{name}-v1", **json.loads(options))
+    return mlrl_envs.make(ENVS[name], **json.loads(options))
 
 
 def reward(name, entry):
@@ -36,7 +36,7 @@ def rewards(name):
     ]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ENVS)
 @pytest.mark.parametrize("halves", [(0, 1), (1,)])
 def test_honest_answers_are_paid(name, halves):
     earned = [value for value, half in rewards(name) if half in halves]

@@ -10,7 +10,7 @@ import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError, ResetNeededError, UnknownNameError
 from mlrl_envs.mixtures import Member, MixtureEnv
 
-MATH = {"id": "mlrl/math-v1", "options": {"split": "sample"}}
+MATH = {"id": "mlrl/math-v2", "options": {"split": "sample"}}
 STORY = {"id": "mlrl/story-v1", "options": {"split": "sample"}}
 KUHN = {"id": "mlrl/kuhn-v0"}
 
@@ -202,9 +202,9 @@ def test_fingerprints_cover_all_environments():
 
 
 def test_a_split_is_that_of_all_environments_that_have_one():
-    env = mlrl_envs.make("env-mixture", envs=["mlrl/math-v1", "mlrl/kuhn-v0"], split="sample")
+    env = mlrl_envs.make("env-mixture", envs=["mlrl/math-v2", "mlrl/kuhn-v0"], split="sample")
     sizes = [
-        mlrl_envs.make(name, split="sample").num_tasks for name in ("mlrl/math-v1", "mlrl/kuhn-v0")
+        mlrl_envs.make(name, split="sample").num_tasks for name in ("mlrl/math-v2", "mlrl/kuhn-v0")
     ]
     assert env.num_tasks == sum(sizes)
 
@@ -213,7 +213,7 @@ def test_a_split_is_that_of_all_environments_that_have_one():
     ("envs", "words"),
     [
         ([], "a list of environments"),
-        ("mlrl/math-v1", "a list of environments"),
+        ("mlrl/math-v2", "a list of environments"),
         ([{}], "needs an id"),
         ([MATH, MATH], "give each a name"),
         ([{**MATH, "weight": 0}], "above 0, got 0"),

@@ -7,6 +7,7 @@ from pettingzoo import ParallelEnv
 
 import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.naming import options_of
 from mlrl_envs.spaces import UnicodeText
 
 OPTIONAL = ("num_tasks", "max_turns", "reward_range")
@@ -78,3 +79,18 @@ def test_contract_holds_over_the_wire_without_the_optional_names(start_server):
     server = start_server(ids=[name], references=True)
     with pytest.warns(UserWarning, match="works without .*num_tasks"):
         mlrl_envs.check_env(lambda: server.make(name))
+
+
+def _strange(*, rows):
+    return Plain() if rows else None
+
+
+@pytest.mark.parametrize("env_id", ["mlrl/story-v1", "mlrl/nim-v0", "mlrl/coder-tester-v1"])
+def test_a_server_names_the_options_of_its_environments(server, env_id):
+    assert options_of(f"remote://{server.address}/{env_id}") == options_of(env_id)
+
+
+def test_options_are_unknown_if_the_server_cannot_make_the_environment_without_any(start_server):
+    mlrl_envs.register("tests/strange-v0", _strange)
+    server = start_server(ids=["tests/strange-v0"])
+    assert options_of(f"remote://{server.address}/tests/strange-v0") is None

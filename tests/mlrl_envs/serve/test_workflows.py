@@ -15,8 +15,8 @@ GRAPH = {
 @pytest.mark.parametrize("graph", ["debate", GRAPH], ids=["shape", "graph"])
 def test_a_served_workflow_plays_like_a_local_one(server, graph):
     options = {"split": "sample", "max_turns": 1, "workflow": graph}
-    local = mlrl_envs.make("mlrl/math-v1", **options)
-    remote = server.make("mlrl/math-v1", **options)
+    local = mlrl_envs.make("mlrl/math-v2", **options)
+    remote = server.make("mlrl/math-v2", **options)
     assert remote.possible_agents == local.possible_agents
     assert remote.metadata["workflow"] == local.metadata["workflow"]
     assert mlrl_envs.fingerprint(remote) == mlrl_envs.fingerprint(local)
@@ -28,4 +28,4 @@ def test_a_served_workflow_plays_like_a_local_one(server, graph):
 
 def test_a_mistake_in_a_graph_comes_back_as_one_line(server):
     with pytest.raises(mlrl_envs.errors.InvalidArgumentError, match="nobody plays 'verifier'"):
-        server.make("mlrl/math-v1", workflow={"nodes": {"solver": {}}})
+        server.make("mlrl/math-v2", workflow={"nodes": {"solver": {}}})

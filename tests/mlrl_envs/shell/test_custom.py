@@ -119,8 +119,8 @@ def test_keeps_our_contract(options):
 
 def test_gains_of_later_turns_are_those_of_the_environment():
     options = {"split": "sample", "max_turns": 3}
-    plain = mlrl_envs.make("mlrl/math-v1", **options)
-    scaled = mlrl_envs.make("mlrl/math-v1", reward_processors={"scale": 2}, **options)
+    plain = mlrl_envs.make("mlrl/math-v2", **options)
+    scaled = mlrl_envs.make("mlrl/math-v2", reward_processors={"scale": 2}, **options)
     for env in (plain, scaled):
         env.reset(seed=0)
     right = plain.reference_actions()

@@ -263,7 +263,7 @@ def test_copies_draw_the_tasks_that_each_would_draw_alone():
     def draws(env):
         return [env.reset()[1] for _ in range(3)]
 
-    env = mlrl_envs.make("mlrl/math-v1")
+    env = mlrl_envs.make("mlrl/math-v2")
     env.reset(seed=3)
     expected = draws(pickle.loads(pickle.dumps(env)))
     first, second = copy.deepcopy(env), copy.deepcopy(env)
@@ -276,10 +276,10 @@ def test_copies_draw_the_tasks_that_each_would_draw_alone():
 
 
 def test_a_generator_that_is_read_belongs_to_its_environment():
-    env = mlrl_envs.make("mlrl/math-v1")
+    env = mlrl_envs.make("mlrl/math-v2")
     env.reset(seed=3)
     clone = copy.deepcopy(env)
     before = clone.np_random.bit_generator.state
     env.np_random.integers(10)
     assert clone.np_random.bit_generator.state == before
-    assert copy.deepcopy(mlrl_envs.make("mlrl/math-v1")).np_random is None
+    assert copy.deepcopy(mlrl_envs.make("mlrl/math-v2")).np_random is None

@@ -30,7 +30,7 @@ def test_a_strangers_environment_has_none():
 SCORER = """
 import sys
 import mlrl_envs
-print(mlrl_envs.fingerprint(mlrl_envs.make("mlrl/math-v1"))["scorer"])
+print(mlrl_envs.fingerprint(mlrl_envs.make("mlrl/math-v2"))["scorer"])
 print(mlrl_envs.fingerprint(mlrl_envs.make("mlrl/story-v1"))["scorer"])
 """
 

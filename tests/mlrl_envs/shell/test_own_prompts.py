@@ -88,7 +88,7 @@ def test_a_mistake_is_one_line(env_id, options, error, words):
 
 def test_tasks_that_are_more_than_a_text_are_refused():
     with pytest.raises(InvalidArgumentError, match="has no option prompts"):
-        mlrl_envs.make("mlrl/math-v1", prompts=TEXTS)
+        mlrl_envs.make("mlrl/math-v2", prompts=TEXTS)
 
 
 def test_a_client_cannot_name_a_file_of_the_server():

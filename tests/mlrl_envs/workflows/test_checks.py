@@ -100,7 +100,7 @@ def test_a_name_given_twice_is_refused():
 
 def test_an_environment_refuses_a_mistake_before_it_is_made():
     with pytest.raises(UnknownNameError, match="did you mean 'debate'"):
-        mlrl_envs.make("mlrl/math-v1", workflow="debates")
+        mlrl_envs.make("mlrl/math-v2", workflow="debates")
     with pytest.raises(InvalidArgumentError, match="needs a TextParallelEnv"):
         mlrl_envs.workflow(object(), "debate")
 

@@ -14,10 +14,10 @@ from tests.mlrl_envs.shell import card_game
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 MATH = {"split": "sample", "max_turns": 2}
 OVER = [
-    *(("mlrl/math-v1", {**MATH, "workflow": name}) for name in SHAPES),
-    ("mlrl/math-v1", {**MATH, "workflow": {"shape": "critic", "rounds": 3, "only": ["solver"]}}),
-    ("mlrl/math-v1", {**MATH, "workflow": "debate", "reward": "paper"}),
-    ("mlrl/math-v1", {**MATH, "workflow": {"shape": "mixture", "pay": "own"}}),
+    *(("mlrl/math-v2", {**MATH, "workflow": name}) for name in SHAPES),
+    ("mlrl/math-v2", {**MATH, "workflow": {"shape": "critic", "rounds": 3, "only": ["solver"]}}),
+    ("mlrl/math-v2", {**MATH, "workflow": "debate", "reward": "paper"}),
+    ("mlrl/math-v2", {**MATH, "workflow": {"shape": "mixture", "pay": "own"}}),
     ("mlrl/kuhn-v0", {"split": "sample", "workflow": "reflection"}),
     ("mlrl/tictactoe-v0", {"split": "sample", "workflow": "pipeline"}),
     ("mlrl/public-goods-v0", {"split": "sample", "workflow": "discussion"}),
@@ -74,12 +74,12 @@ def test_tasks_and_first_observations_are_those_of_the_wrapped_environment(make_
             assert observations[name].startswith(first[env.family.graph.node(name).agent])
 
 
-OVER_OPTIONS = {env_id: {"split": "sample"} for env_id, _ in OVER if env_id != "mlrl/math-v1"}
+OVER_OPTIONS = {env_id: {"split": "sample"} for env_id, _ in OVER if env_id != "mlrl/math-v2"}
 
 
 def test_the_answers_of_the_last_nodes_are_played_and_all_nodes_are_paid():
-    env = mlrl_envs.make("mlrl/math-v1", workflow="planner-executor", **MATH)
-    twin = mlrl_envs.make("mlrl/math-v1", **MATH)
+    env = mlrl_envs.make("mlrl/math-v2", workflow="planner-executor", **MATH)
+    twin = mlrl_envs.make("mlrl/math-v2", **MATH)
     twin.reset(seed=3)
     right, _ = twin.reference_actions().values()
     first, last = play(env, lambda name: right if name == "solver_executor" else name, seed=3)[:2]
@@ -101,9 +101,9 @@ def test_only_those_that_play_are_paid_if_asked_for():
 
 def test_every_node_earns_what_its_own_answer_would_earn():
     env = mlrl_envs.make(
-        "mlrl/math-v1", workflow={"shape": "critic", "only": ["solver"], "pay": "own"}, **MATH
+        "mlrl/math-v2", workflow={"shape": "critic", "only": ["solver"], "pay": "own"}, **MATH
     )
-    twin = mlrl_envs.make("mlrl/math-v1", **MATH)
+    twin = mlrl_envs.make("mlrl/math-v2", **MATH)
     twin.reset(seed=3)
     right, _ = twin.reference_actions().values()
     said = {"solver_writer": right, "verifier": "Answer: 1"}
@@ -174,7 +174,7 @@ def test_an_approved_draft_is_played_at_once():
 
 
 def test_empty_answers_are_read_and_played_as_such():
-    env = mlrl_envs.make("mlrl/math-v1", workflow="debate", **MATH)
+    env = mlrl_envs.make("mlrl/math-v2", workflow="debate", **MATH)
     results = play(env, lambda _: "")
     assert len(results) == env.max_turns
     assert {value for result in results for value in result[1].values()} == {0.0}
@@ -194,25 +194,25 @@ def test_secrets_of_players_stay_with_their_nodes():
 
 
 def test_a_missing_node_is_an_error_of_the_caller():
-    env = mlrl_envs.make("mlrl/math-v1", workflow="debate", **MATH)
+    env = mlrl_envs.make("mlrl/math-v2", workflow="debate", **MATH)
     env.reset(seed=0)
     with pytest.raises(InvalidActionError, match="no action for agent 'solver_debater_1'"):
         env.step({})
 
 
 def test_copies_are_stepped_as_one_batch():
-    vec = mlrl_envs.make_vec("mlrl/math-v1", 3, workflow="vote", **MATH)
+    vec = mlrl_envs.make_vec("mlrl/math-v2", 3, workflow="vote", **MATH)
     vec.reset(seed=0)
     assert len({env.batch_key for env in vec.envs}) == 1
     actions = dict.fromkeys(vec.acting[0], "7")
     _, rewards, *_ = vec.step([actions] * 3)
-    env = mlrl_envs.make("mlrl/math-v1", workflow="vote", **MATH)
+    env = mlrl_envs.make("mlrl/math-v2", workflow="vote", **MATH)
     env.reset(seed=1)
     assert env.step(actions)[1] == rewards[1]
 
 
 def test_a_batch_in_different_steps_is_scored_like_one_by_one():
-    env = mlrl_envs.make("mlrl/math-v1", workflow="reflection", **MATH)
+    env = mlrl_envs.make("mlrl/math-v2", workflow="reflection", **MATH)
     env.reset(seed=0)
     later = copy.deepcopy(env)
     later.step(dict.fromkeys(later.acting, "5"))
@@ -223,7 +223,7 @@ def test_a_batch_in_different_steps_is_scored_like_one_by_one():
 
 def test_fingerprints_tell_graphs_apart_and_keep_those_of_plain_environments():
     def scorer(**options):
-        return mlrl_envs.fingerprint(mlrl_envs.make("mlrl/math-v1", **MATH, **options))["scorer"]
+        return mlrl_envs.fingerprint(mlrl_envs.make("mlrl/math-v2", **MATH, **options))["scorer"]
 
     found = [scorer(), scorer(workflow="vote"), scorer(workflow={"shape": "vote", "voters": 4})]
     assert len(set(found)) == 3
@@ -231,7 +231,7 @@ def test_fingerprints_tell_graphs_apart_and_keep_those_of_plain_environments():
 
 
 def test_workflows_nest():
-    inner = mlrl_envs.make("mlrl/math-v1", workflow="pipeline", **MATH)
+    inner = mlrl_envs.make("mlrl/math-v2", workflow="pipeline", **MATH)
     env = mlrl_envs.workflow(inner, "reflection")
     mlrl_envs.check_env(lambda: mlrl_envs.workflow(inner, "reflection"))
     assert env.possible_agents == ["solver_writer", "verifier_writer"]

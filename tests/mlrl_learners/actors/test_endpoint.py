@@ -159,4 +159,4 @@ def test_malformed_arguments_score_as_a_malformed_call(chat_server):
 
 def test_an_environment_without_tools_is_refused():
     with pytest.raises(InvalidArgumentError, match=r"has no tools; .*: mlrl/tools-v1"):
-        EndpointActor(Endpoint("http://127.0.0.1:1/v1", "m"), tools="mlrl/math-v1")
+        EndpointActor(Endpoint("http://127.0.0.1:1/v1", "m"), tools="mlrl/math-v2")

@@ -6,7 +6,7 @@ from mlrl_learners.testing import ScriptedActor
 ADDITION = "test/addition-v0"
 ENTRIES = [
     {"env": "mlrl/story-v1", "split": "sample", "tasks": 2, "show_prompts": True},
-    {"env": "mlrl/math-v1", "split": "sample", "tasks": 2, "show_prompts": True},
+    {"env": "mlrl/math-v2", "split": "sample", "tasks": 2, "show_prompts": True},
 ]
 TWO_ENVIRONMENTS = {
     "name": "mine",

@@ -46,7 +46,7 @@ def test_results_of_other_seeds_are_not_put_side_by_side(add_result, tmp_path):
 def test_a_result_of_two_scorers_is_refused(add_result, tmp_path):
     two = ["0" * 64, "1" * 64]
     change(add_result("a"), lambda result: result["entries"][1].update(scorers=two))
-    with pytest.raises(ConfigError, match=r"mine/a.json, mlrl/math-v1:sample: .* 2 scorers"):
+    with pytest.raises(ConfigError, match=r"mine/a.json, mlrl/math-v2:sample: .* 2 scorers"):
         build(tmp_path / "results")
 
 

@@ -113,7 +113,7 @@ FORGERIES = {
 
 @pytest.fixture
 def submission(add_result):
-    suite = load_suite("smoke").only(["mlrl/story-v1", "mlrl/math-v1"])
+    suite = load_suite("smoke").only(["mlrl/story-v1", "mlrl/math-v2"])
     return add_result("theirs", "The fox. ANSWER: 3", suite=suite.as_dict())
 
 

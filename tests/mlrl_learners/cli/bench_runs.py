@@ -10,7 +10,7 @@ seeds: [0, 1]
 budget: {turns: 1, tokens: 8}
 entries:
   - {env: mlrl/story-v1, split: sample, tasks: 4}
-  - {env: mlrl/math-v1, split: sample, tasks: 2}
+  - {env: mlrl/math-v2, split: sample, tasks: 2}
 """
 
 

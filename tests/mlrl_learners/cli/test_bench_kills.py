@@ -22,7 +22,7 @@ summary: many short episodes
 seeds: [0, 1, 2, 3]
 entries:
   - {env: mlrl/story-v1, split: all, budget: {samples: 8}}
-  - {env: mlrl/math-v1, split: sample, budget: {samples: 8}}
+  - {env: mlrl/math-v2, split: sample, budget: {samples: 8}}
 """
 
 

@@ -66,7 +66,7 @@ class TestEvaluate:
         assert run_json(capsys, *words, "--learner.tools", "mlrl/tools-v1")[0] == 0
         names = [tool["function"]["name"] for tool in chat_server.requests[0]["tools"]]
         assert "write_file" in names
-        assert main([*words, "--learner.tools", "mlrl/math-v1"]) == 2
+        assert main([*words, "--learner.tools", "mlrl/math-v2"]) == 2
         assert "environments with tools: mlrl/tools-v1" in capsys.readouterr().err
 
     def test_a_run_that_was_started_from_python_can_be_evaluated(self, tmp_path, capsys):

@@ -100,7 +100,7 @@ class TestRescore:
     def test_episodes_of_evaluate_need_no_suite(self, tmp_path, capsys):
         file = tmp_path / "episodes.jsonl"
         words = ["--actor", "random", "--split", "sample", "--tasks", "2", "--episodes", str(file)]
-        assert main(["evaluate", "mlrl/math-v1", "--env.max_turns", "1", *words]) == 0
+        assert main(["evaluate", "mlrl/math-v2", "--env.max_turns", "1", *words]) == 0
         assert main(["rescore", str(file), "--env.max_turns", "1"]) == 0
 
     def test_an_answer_that_is_no_unicode_is_scored(self, run_dir, tmp_path, capsys):

@@ -11,7 +11,7 @@ from mlrl_learners.config.stages import stage_configs
 from mlrl_learners.errors import ConfigError, UnknownNameError
 
 RAW = {
-    "env": {"id": "mlrl/math-v1", "options": {"split": "sample", "max_turns": 1}},
+    "env": {"id": "mlrl/math-v2", "options": {"split": "sample", "max_turns": 1}},
     "learner": {
         "model": "tiny-random",
         "options": {"sampling": {"max_new_tokens": 4}, "group": {"size": 2}},

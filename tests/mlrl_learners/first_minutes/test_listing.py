@@ -29,7 +29,7 @@ def test_every_option_has_a_meaning(name):
         ("list mlrl/story-v1", "max_turns"),
         ("list mlrl/kuhn-v0", "script:nash"),
         ("list magrpo", "kl_coef"),
-        ("list smoke", "mlrl/math-v1:sample"),
+        ("list smoke", "mlrl/math-v2:sample"),
         ("list tiny", "tiny-random"),
         ("list endpoint", "max_tokens"),
         ("list script", "script:perfect"),

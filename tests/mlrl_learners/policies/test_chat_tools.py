@@ -131,7 +131,7 @@ def test_a_template_without_tools_or_with_other_calls_is_refused(template, cause
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tools": "mlrl/math-v1"}, r"team\.tools must .* has no tools; .*: mlrl/tools-v1"),
+        ({"tools": "mlrl/math-v2"}, r"team\.tools must .* has no tools; .*: mlrl/tools-v1"),
         ({"tools": "mlrl/tool-v1"}, r"team\.tools must .* did you mean 'mlrl/tools-v1'"),
         ({"chat_template_kwargs": {"tools": []}}, r"team\.chat_template_kwargs must not set tools"),
         ({"tools": ["python"]}, r"team\.tools must be text"),

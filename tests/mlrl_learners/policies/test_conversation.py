@@ -25,7 +25,7 @@ MESSAGES = [
     {"role": "user", "content": "something else"},
 ]
 SYSTEM = {"role": "system", "content": "be brief"}
-MATH = {"env_id": "mlrl/math-v1", "env_options": {"split": "sample", "max_turns": 2}}
+MATH = {"env_id": "mlrl/math-v2", "env_options": {"split": "sample", "max_turns": 2}}
 
 
 def applied(messages):

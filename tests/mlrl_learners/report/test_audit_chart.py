@@ -6,7 +6,7 @@ import mlrl_envs
 from mlrl_learners.report.audit_chart import audit_chart
 
 
-@pytest.mark.parametrize("env_id", ["mlrl/math-v1", "mlrl/story-v1"])
+@pytest.mark.parametrize("env_id", ["mlrl/math-v2", "mlrl/story-v1"])
 def test_every_family_has_a_row_inside_the_figure(env_id):
     env = mlrl_envs.make(env_id, split="sample", max_turns=1)
     report = mlrl_envs.audit(env, budget=30, tasks=2)
@@ -20,11 +20,11 @@ def test_every_family_has_a_row_inside_the_figure(env_id):
 
 
 def test_other_answers_have_rows_and_dots_of_their_own():
-    env = mlrl_envs.make("mlrl/math-v1", split="sample", max_turns=1)
+    env = mlrl_envs.make("mlrl/math-v2", split="sample", max_turns=1)
     report = mlrl_envs.audit(env, budget=30, tasks=2)
     groups = {"people's texts": [0.9, 1.0, -0.5], "models' texts": []}
     drawn, plain = (audit_chart(report, groups=each) for each in (groups, None))
     assert "people&#x27;s texts" in drawn
     assert "models" not in drawn
     assert drawn.count("<circle") == plain.count("<circle") + 3
-    assert "mlrl/math-v1, paper" in audit_chart(report, reward="paper")
+    assert "mlrl/math-v2, paper" in audit_chart(report, reward="paper")

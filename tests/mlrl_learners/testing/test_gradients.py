@@ -115,9 +115,19 @@ def test_turns_taken_one_by_one_follow_each_agents_own_return(name, branching, r
     assert_exact(slopes, SCALES.get(name, 1.0), rollouts)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("branching", ["tree", "chain"])
-@pytest.mark.parametrize("name", ["mareinforce", "magrpo", "ippo"])
+@pytest.mark.parametrize(
+    ("name", "branching"),
+    [
+        *(
+            pytest.param(name, branching, marks=pytest.mark.slow)
+            for name in ("mareinforce", "magrpo")
+            for branching in ("tree", "chain")
+        ),
+        # Critics make these three times as long.
+        pytest.param("ippo", "tree", marks=pytest.mark.long),
+        pytest.param("ippo", "chain", marks=pytest.mark.long),
+    ],
+)
 def test_so_is_that_of_updates_on_one_rollout_each(name, branching):
     """A divisor that depended on how episodes end would weigh those that end early more."""
     learner = make(name, branching, agents=AGENTS[:1], group={"size": 2})

@@ -40,12 +40,19 @@ class Counting(ScriptedActor):
         self.updates = int((path / "updates").read_text())
 
 
+def _short_stories(max_turns=1):
+    """An environment without splits."""
+    return mlrl_envs.make("mlrl/story-v1", prompts=["A fox:", "A sea:"], max_turns=max_turns)
+
+
 @pytest.fixture(scope="module")
 def address():
     ended, started, found = asyncio.Event(), threading.Event(), {}
 
     async def serve():
-        server = EnvServer(ServerConfig(ids=["mlrl/story-v1"], sandbox=False, drain_seconds=1))
+        mlrl_envs.register("tests/short-stories-v0", _short_stories)
+        ids = ["mlrl/story-v1", "tests/short-stories-v0"]
+        server = EnvServer(ServerConfig(ids=ids, sandbox=False, drain_seconds=1))
         await server.start()
         found.update(loop=asyncio.get_running_loop(), address=f"127.0.0.1:{server.port}")
         started.set()
@@ -97,6 +104,16 @@ def test_resumed_run_changes_places(tmp_path, address):
     for iterations, server in ((1, None), (2, address), (3, None), (4, [address])):
         _train(tmp_path / "moved", server, iterations, resume=iterations > 1)
     assert _records(tmp_path / "local") == _records(tmp_path / "moved")
+
+
+def test_environment_without_splits_is_evaluated_at_a_server(address):
+    actor = ScriptedActor(lambda agent, text: f"{agent} read {len(text)} letters")
+    here, there = (
+        mlrl_learners.evaluate(env_id="tests/short-stories-v0", env_server=server, actor=actor)
+        for server in (None, address)
+    )
+    assert (here.split, there.split) == (None, None)
+    assert there.episodes == here.episodes
 
 
 class InGroups(ScriptedActor):

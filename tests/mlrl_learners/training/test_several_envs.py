@@ -17,7 +17,7 @@ from mlrl_learners.testing import ScriptedActor
 from mlrl_learners.training.loop import train
 
 ENVS = [
-    {"id": "mlrl/math-v1", "weight": 3, "options": {"split": "sample", "max_turns": 1}},
+    {"id": "mlrl/math-v2", "weight": 3, "options": {"split": "sample", "max_turns": 1}},
     {"id": "mlrl/kuhn-v0"},
 ]
 AGENTS = ["solver", "verifier", "player_0", "player_1"]
@@ -99,7 +99,7 @@ def test_environments_may_be_given_as_themselves():
 
 CONFIG = """
 env:
-  - {id: mlrl/math-v1, weight: 3, options: {max_turns: 1}}
+  - {id: mlrl/math-v2, weight: 3, options: {max_turns: 1}}
   - {id: mlrl/kuhn-v0, name: poker}
 learner:
   model: tiny-random

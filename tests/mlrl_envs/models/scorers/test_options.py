@@ -133,7 +133,7 @@ def test_scorer_without_the_judged_reward_is_refused():
     with pytest.raises(InvalidArgumentError, match="reward 'judged' only"):
         JudgedConfig(scorer=HERE)
     with pytest.raises(InvalidArgumentError, match="reward 'judged' only"):
-        mlrl_envs.make("mlrl/math-v1", scorer=HERE)
+        mlrl_envs.make("mlrl/math-v2", scorer=HERE)
 
 
 def test_config_holds_the_scorer_as_an_object(by_length):
@@ -143,7 +143,7 @@ def test_config_holds_the_scorer_as_an_object(by_length):
 
 
 def test_fingerprint_of_an_environment_covers_the_scorer(monkeypatch):
-    env = mlrl_envs.make("mlrl/math-v1")
+    env = mlrl_envs.make("mlrl/math-v2")
     without = mlrl_envs.fingerprint(env)["scorer"]
     found = {without}
     for scorer in (ByLength(7), ByLength(8), HERE):
