@@ -64,7 +64,14 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
             for key in ("competitive", "artificial_limit")
             if any(each.env.metadata.get(key) for each in played)
         }
-        return {"name": MIXTURE, "render_modes": [], "is_parallelizable": True, **shared}
+        modes = [each.env.metadata.get("render_modes", []) for each in self.members]
+        shown = [mode for mode in modes[0] if all(mode in others for others in modes)]
+        return {"name": MIXTURE, "render_modes": shown, "is_parallelizable": True, **shared}
+
+    @property
+    def render_mode(self) -> str | None:
+        """Render mode of the episode's member, or else of the first one."""
+        return getattr((self._member or self.members[0]).env, "render_mode", None)
 
     @property
     def agents(self) -> list[AgentID]:
@@ -205,6 +212,12 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
     def state(self) -> str:
         """Return the joint observation."""
         return self._playing.state()
+
+    def render(self) -> str | None:
+        """Return or print the transcript of the episode, as its member does."""
+        env: Any = self._playing  # `render` is PettingZoo's; `TextEnv` does not ask for it
+        text: str | None = env.render()
+        return text
 
     def close(self) -> None:
         """Close all members."""

@@ -237,3 +237,17 @@ def test_an_unknown_word_names_the_nearest(entry):
 def test_an_episode_must_begin():
     with pytest.raises(ResetNeededError):
         make(MATH).state()
+
+
+def test_an_episode_is_rendered_by_its_environment():
+    env = mlrl_envs.make("env-mixture", envs=[MATH, KUHN], render_mode="ansi")
+    assert (env.render_mode, env.metadata["render_modes"]) == ("ansi", ["ansi", "human"])
+    alone = mlrl_envs.make("mlrl/kuhn-v0", render_mode="ansi")
+    for each, task in ((env, "kuhn/kuhn/train/0"), (alone, "kuhn/train/0")):
+        each.reset(seed=3, options={"task_id": task})
+    assert env.render() == alone.render() != ""
+
+
+def test_only_what_all_environments_can_render_is_offered():
+    env = MixtureEnv([Member("kuhn", mlrl_envs.make("mlrl/kuhn-v0")), Member("alone", Alone())])
+    assert (env.render_mode, env.metadata["render_modes"]) == (None, [])
