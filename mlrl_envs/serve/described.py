@@ -64,7 +64,7 @@ class DescribedEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pet
     @property
     def option_names(self) -> list[str] | None:
         """Names of the options that the environment has; None if its function accepts any."""
-        names: Sequence[str] | None = self._told["options"]
+        names: Sequence[str] | None = self._told.get("options")  # unknown to older servers
         return None if names is None else list(names)
 
     def action_space(self, agent: AgentID) -> UnicodeText:
