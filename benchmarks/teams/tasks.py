@@ -125,9 +125,10 @@ TASKS: Mapping[str, TeamTask] = {
             r"Problem: A \w+ has|\w+ on Monday morning|How many \w+ does[\s\S]*?<number>",
             r"Answer for .*? in between\.",
         ),
-        imitated=tuple({"problem_seed": seed} for seed in range(8)),
-        games=8000,
-        imitation=2000,
+        # With 8,000 games and 2,000 updates, two of three seeds had not learnt to calculate.
+        imitated=tuple({"problem_seed": seed} for seed in range(9, 41)),
+        games=32_000,
+        imitation=6000,
         updates=120,
         eval_tasks=200,
     ),
