@@ -40,7 +40,7 @@ Data:
     for every agent.
 
 Version history:
-    v2: No calculation of a generated `eval` problem occurs in `train`. Replaces v1.
+    v2: No generated `eval` problem has the same calculations as one of `train`. Replaces v1.
     v1: Working is read by its numbers; a contradiction is no answer. Replaces v0.
 
 Example:
