@@ -7,11 +7,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mlrl_learners.engine.batching import micro_batches, num_tokens
     from mlrl_learners.engine.drawn_tokens import SampledTokens
     from mlrl_learners.engine.engine import Engine
-    from mlrl_learners.engine.logprobs import TokenRow, micro_batches, num_tokens
     from mlrl_learners.engine.sampling import SamplingConfig
     from mlrl_learners.engine.selection import ExecutionMode, Precision
+    from mlrl_learners.engine.token_rows import TokenRow
 
 __all__ = [
     "Engine",
@@ -30,9 +31,9 @@ _MODULES = {
     "Precision": "selection",
     "SampledTokens": "drawn_tokens",
     "SamplingConfig": "sampling",
-    "TokenRow": "logprobs",
-    "micro_batches": "logprobs",
-    "num_tokens": "logprobs",
+    "TokenRow": "token_rows",
+    "micro_batches": "batching",
+    "num_tokens": "batching",
 }
 
 

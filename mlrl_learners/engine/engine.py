@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from mlrl_learners.engine import sharding
 from mlrl_learners.engine.adapter_layers import AdapterLayers
+from mlrl_learners.engine.batching import Packing, micro_batches, num_tokens
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
 from mlrl_learners.engine.decoding import generate
 from mlrl_learners.engine.decoding_task import MIN_BATCHES, DecodingTask, TokenWatch
@@ -23,10 +24,8 @@ from mlrl_learners.engine.drawn_tokens import EndOfText, SampledTokens
 from mlrl_learners.engine.dropout import use_evaluation_mode
 from mlrl_learners.engine.jobs import JobSampler, decoding, sample_jobs
 from mlrl_learners.engine.logprobs import (
-    TokenRow,
     logprobs_and_states,
-    micro_batches,
-    num_tokens,
+    packing_of,
     prompt_states,
     token_states,
 )
@@ -34,6 +33,7 @@ from mlrl_learners.engine.model_checks import enable_checkpointing
 from mlrl_learners.engine.preparation import prepare
 from mlrl_learners.engine.sampling import SamplingConfig
 from mlrl_learners.engine.selection import Precision, ReaderName, autocast, select_mode
+from mlrl_learners.engine.token_rows import TokenRow
 from mlrl_learners.processes.work_sharing import deal, world
 
 __all__ = ["Engine"]
@@ -107,7 +107,7 @@ class Engine:
 
         Args:
             reader: Name of the reader, see `ExecutionMode`; None keeps it.
-            packs_prompts: Whether prompts are packed; None keeps it.
+            packs_prompts: Whether tokens that begin several rows are read once; None keeps it.
             recorder: Records steps at fixed shapes; None for none. Only with `reader`.
         """
         packs = self.mode.packs_prompts if packs_prompts is None else packs_prompts
@@ -236,7 +236,11 @@ class Engine:
         with self._forward(adapter):
             states = sharding.compute(
                 self.model,
-                lambda: prompt_states(self.model.get_decoder(), prompts or [IDLE.prompt_ids]),
+                lambda: prompt_states(
+                    self.model.get_decoder(),
+                    prompts or [IDLE.prompt_ids],
+                    packed=self.mode.packs_prompts,
+                ),
             )
         return states[: len(prompts)]
 
@@ -259,7 +263,7 @@ class Engine:
         from `mlrl_learners.policies.gradient_batches`.
         """
         batches = self.cut(rows, max_tokens)
-        shares = deal([num_tokens(rows, batch) for batch in batches])
+        shares = deal([num_tokens(rows, batch, self._packing()) for batch in batches])
         ours = shares[world().rank]
         yield from (batches[i] for i in ours)
         if sharding.is_sharded(self.model):
@@ -267,7 +271,12 @@ class Engine:
 
     def cut(self, rows: Sequence[TokenRow], max_tokens: int) -> list[list[int]]:
         """Return the `micro_batches` of all processes; every process returns the same."""
-        return list(micro_batches(rows, max_tokens, packed=self.mode.packs_prompts))
+        return list(micro_batches(rows, max_tokens, self._packing()))
+
+    def _packing(self) -> Packing:
+        """Return what the rows of a forward pass share."""
+        packing = packing_of(self.model.get_decoder(), packed=self.mode.packs_prompts)
+        return "prompts" if packing == "trees" and self.gradient_checkpointing else packing
 
     def frozen_copy(self) -> "Engine":
         """Return an engine on a frozen copy of the weights, sharded if these are."""

@@ -13,7 +13,7 @@ from transformers.cache_utils import DynamicCache
 from mlrl_learners.engine.growing_cache import holds_keys
 from mlrl_learners.engine.llama_layers import LlamaLayers
 from mlrl_learners.engine.llama_reader import LlamaReader
-from mlrl_learners.engine.logprobs import TokenRow, completion_logprobs
+from mlrl_learners.engine.logprobs import completion_logprobs
 from mlrl_learners.engine.model_checks import FAMILY_ERRORS, tolerance_of
 from mlrl_learners.engine.module_reader import ModuleReader
 from mlrl_learners.engine.reader import Reader
@@ -22,6 +22,7 @@ from mlrl_learners.engine.static_reader import (
     attends_to_all_columns,
     without_cudnn_attention,
 )
+from mlrl_learners.engine.token_rows import TokenRow
 
 __all__ = ["keeps_cache", "matches_llama_reader", "matches_static_reader", "packs_prompts"]
 
@@ -64,7 +65,7 @@ def _continues(model: Any, reader: ModuleReader, cache: DynamicCache) -> bool:  
 
 
 def packs_prompts(model: Any) -> bool:  # noqa: ANN401
-    """Return whether a prompt read once for several completions gives the same log-probabilities.
+    """Return whether tokens read once for several rows give the same log-probabilities.
 
     Not every family takes position ids and an attention mask as input.
     """
@@ -76,6 +77,7 @@ def packs_prompts(model: Any) -> bool:  # noqa: ANN401
     if config._attn_implementation != "sdpa":  # noqa: SLF001 - there is no public name for it
         return False
     rows = [TokenRow([1, 2, 3], [4, 5]), TokenRow([1, 2, 3], [6, 7])]
+    rows += [TokenRow([1, 2, 3, 6, 8, 2], answer) for answer in ([4, 5], [9, 1, 3])]
     model.eval()
     with torch.no_grad():
         try:

@@ -47,6 +47,9 @@ class LlamaCache:
     def concatenate(self, parts: "Sequence[LlamaCache]") -> None:
         """Concatenate the rows of caches of the same width, and empty these caches."""
         self.width, self.capacity = parts[0].width, parts[0].capacity
+        if len(parts) == 1:
+            self.buffers, parts[0].buffers = parts[0].buffers, [None] * len(self.buffers)
+            return
         for number in range(len(self.buffers)):
             layers = [part.buffers[number] for part in parts]
             keys, values = zip(*(layer for layer in layers if layer is not None), strict=True)
@@ -61,6 +64,20 @@ class LlamaCache:
     def batch_select_indices(self, indices: Tensor) -> None:
         """Keep the rows `indices`."""
         self._copy(lambda states: states[indices])
+
+    def rows(self, indices: Tensor) -> "LlamaCache":
+        """Return a cache that holds copies of the rows `indices`."""
+        copied = LlamaCache(len(self.buffers), self._dtype)
+        copied.width, copied.capacity, copied.buffers = self.width, self.capacity, self.buffers[:]
+        copied.batch_select_indices(indices)
+        return copied
+
+    def select_columns(self, columns: Tensor) -> None:
+        """Keep the columns `[B, W]` of each row, in this order."""
+        rows = torch.arange(len(columns))[:, None]
+        # [B, heads, columns, D] -> [B, W, heads, D] -> [B, heads, W, D]
+        self._copy(lambda states: states.transpose(1, 2)[rows, columns].transpose(1, 2))
+        self.width = columns.shape[1]
 
     def _copy(self, change: Callable[[Tensor], Tensor]) -> None:
         for number, buffers in enumerate(self.buffers):

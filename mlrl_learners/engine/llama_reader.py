@@ -8,6 +8,7 @@ from torch import Tensor
 from mlrl_learners.engine.llama_cache import LlamaCache
 from mlrl_learners.engine.llama_layers import LlamaLayers
 from mlrl_learners.engine.reader import Reader
+from mlrl_learners.engine.shared_prompts import SharedPrompts, shared_prompts
 
 __all__ = ["LlamaReader"]
 
@@ -37,15 +38,36 @@ class LlamaReader(Reader[LlamaCache]):
         self, ids: Tensor, padding_mask: Tensor | None, positions: Tensor, cache: LlamaCache
     ) -> Tensor:
         """Append tokens to the cache and return the logits after the last one, `[B, V]`."""
-        num_rows = max(1, PART_TOKENS // ids.shape[1])
-        if cache.width or len(ids) <= num_rows:
+        if cache.width:
             return self._read_rows(ids, padding_mask, positions, cache)
+        shared = shared_prompts(ids, padding_mask)
+        if shared is not None:
+            return self._read_shared(shared, cache)
+        return self._read_parts(ids, padding_mask, positions, cache)
+
+    def _read_parts(
+        self, ids: Tensor, padding_mask: Tensor | None, positions: Tensor, cache: LlamaCache
+    ) -> Tensor:
+        """Read prompts, some rows at a time."""
         caches, logits = [], []
-        for start in range(0, len(ids), num_rows):
-            part = slice(start, start + num_rows)
+        for part in _parts(*ids.shape):
             mask = None if padding_mask is None else padding_mask[part]
             caches.append(self.cache())
             logits.append(self._read_rows(ids[part], mask, positions[part], caches[-1]))
+        cache.concatenate(caches)
+        return torch.cat(logits)
+
+    def _read_shared(self, shared: SharedPrompts, cache: LlamaCache) -> Tensor:
+        """Read the beginnings that prompts share, then the rest of each prompt."""
+        stems = self.cache()
+        self._read_parts(shared.stem_ids, shared.stem_mask, shared.stem_positions, stems)
+        caches, logits = [], []
+        for part in _parts(len(shared.stems), shared.mask.shape[1]):
+            rows = stems.rows(shared.stems[part])
+            rest, positions = shared.rest_ids[part], shared.rest_positions[part]
+            logits.append(self._read_rows(rest, shared.mask[part], positions, rows))
+            rows.select_columns(shared.columns[part])
+            caches.append(rows)
         cache.concatenate(caches)
         return torch.cat(logits)
 
@@ -59,6 +81,12 @@ class LlamaReader(Reader[LlamaCache]):
         logits = self._layers(ids, positions, mask, cache)
         cache.width += ids.shape[1]
         return logits
+
+
+def _parts(num_rows: int, width: int) -> list[slice]:
+    """Return the rows of each part of a batch."""
+    size = max(1, PART_TOKENS // width)
+    return [slice(start, start + size) for start in range(0, num_rows, size)]
 
 
 def _attention_mask(

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from mlrl_learners.engine.dropout import use_evaluation_mode
-from mlrl_learners.engine.logprobs import TokenRow, completion_logprobs, logprobs_and_states
+from mlrl_learners.engine.logprobs import completion_logprobs, logprobs_and_states
+from mlrl_learners.engine.token_rows import TokenRow
 from mlrl_learners.errors import ConfigError
 
 __all__ = [

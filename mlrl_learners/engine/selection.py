@@ -44,7 +44,7 @@ class ExecutionMode:
             `static` the same at fixed shapes, replayed as CUDA graphs, `llama` a faster forward
             pass for Llama's layout, on a GPU at fixed shapes too, `uncached` a forward pass over
             whole sequences at every step.
-        packs_prompts: Whether log-probabilities read a prompt once for all of its completions.
+        packs_prompts: Whether log-probabilities read tokens that begin several rows once.
         precision: `"float32"` computes in the type of the weights, the others under autocast.
         reason: Why this reader was chosen.
     """

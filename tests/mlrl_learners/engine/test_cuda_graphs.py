@@ -6,8 +6,8 @@ import warnings
 import pytest
 import torch
 
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.engine.cuda_graphs import GraphRecorder
-from mlrl_learners.engine.logprobs import TokenRow
 from mlrl_learners.engine.static_reader import WARM_UPS
 from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
 

@@ -10,7 +10,7 @@ from mlrl_learners.engine.kernels.onednn import has_onednn, pack_weight
 from mlrl_learners.engine.llama_layers import LlamaLayers
 from mlrl_learners.engine.llama_reader import LlamaReader
 from mlrl_learners.engine.onednn_layers import use_onednn_layers
-from mlrl_learners.policies import Policy, tiny_model
+from mlrl_learners.policies import Policy, SamplingConfig, tiny_model
 from tests.mlrl_learners.processors import needs_bfloat16
 
 pytestmark = pytest.mark.skipif(not has_onednn(), reason="this torch has no oneDNN")
@@ -107,6 +107,34 @@ def test_prompts_that_are_read_in_parts_are_answered_the_same(monkeypatch, sampl
     whole = sample(policy)
     monkeypatch.setattr(llama_reader, "PART_TOKENS", 1)
     compare(sample(policy), whole)
+
+
+def answers(policy, prompts):
+    sampling = SamplingConfig(max_new_tokens=LENGTH)
+    return policy.complete(prompts, 1, sampling, seeds=list(range(len(prompts))))
+
+
+STEM = [7 + number % 90 for number in range(50)]
+
+
+@pytest.mark.parametrize("part_tokens", [1, 150, 4096])
+def test_prompts_that_begin_alike_are_answered_as_if_each_was_read_alone(
+    part_tokens, monkeypatch, sample, compare
+):
+    monkeypatch.setattr(llama_cache, "ROOM_TOKENS", 5)
+    monkeypatch.setattr(llama_reader, "PART_TOKENS", part_tokens)
+    policy = policy_of()
+    others = [3, *STEM]
+    prompts = [[*STEM, 5, 6, 7], others, [*STEM, 8], STEM, [*others, 9, 9], [*STEM, 5, 6, 1]]
+    read = []
+    layers = LlamaLayers.__call__
+    monkeypatch.setattr(
+        LlamaLayers, "__call__", lambda *args: read.append(args[1].numel()) or layers(*args)
+    )
+    ours = answers(policy, prompts)
+    assert sum(read) < sum(map(len, prompts)) / 2 + len(prompts) * LENGTH
+    monkeypatch.setattr(llama_reader, "shared_prompts", lambda *_: None)
+    compare(ours, answers(policy, prompts))
 
 
 def test_rows_that_end_leave_and_the_others_are_answered_as_before(monkeypatch, sample, compare):

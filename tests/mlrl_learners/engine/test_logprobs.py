@@ -1,14 +1,11 @@
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.engine.kernels.head import CHUNK_TOKENS
 from mlrl_learners.engine.logprobs import (
-    TokenRow,
     completion_logprobs,
     logprobs_and_states,
-    micro_batches,
     prompt_states,
 )
 from mlrl_learners.policies import tiny_model
@@ -20,6 +17,8 @@ ROWS = [
     TokenRow([256, 4, 256, 3], [1, 2, 3, 256]),  # end of sequence inside the prompt
     TokenRow([1, 2], [3, 3, 3]),
     TokenRow([5, 6, 7], [256]),
+    TokenRow([5, 6, 7, 8, 10, 11, 9], [4, 3]),  # a later turn after the second row's answer
+    TokenRow([5, 6, 7], [8, 9]),  # the first row again
 ]
 
 
@@ -102,30 +101,6 @@ def test_a_head_that_caps_its_logits_is_followed():
     assert torch.allclose(completion_logprobs(model, [row])[0], expected, atol=1e-5)
 
 
-token_rows = st.builds(
-    TokenRow,
-    st.lists(st.integers(0, 2), min_size=1, max_size=6).map(tuple),
-    st.lists(st.integers(0, 9), min_size=1, max_size=20),
-)
-
-
-@given(rows=st.lists(token_rows, max_size=30), budget=st.integers(1, 120), packed=st.booleans())
-def test_micro_batches_hold_every_row_once_within_the_budget(rows, budget, packed):
-    batches = list(micro_batches(rows, budget, packed=packed))
-    assert sorted(row for batch in batches for row in batch) == list(range(len(rows)))
-    for batch in batches:
-        lengths = [len(rows[i].prompt_ids) + len(rows[i].token_ids) - 1 for i in batch]
-        assert len(batch) == 1 or max(lengths) <= budget
-        if not packed:
-            assert len(batch) == 1 or len(batch) * max(lengths) <= budget
-
-
-def test_answers_to_one_prompt_share_a_micro_batch_that_reads_it_once():
-    rows = [TokenRow((1,) * 50, [2] * 11)] * 4  # 90 tokens packed, 240 apart
-    assert list(micro_batches(rows, 100)) == [[0, 1, 2, 3]]
-    assert len(list(micro_batches(rows, 100, packed=False))) == 4
-
-
 @pytest.mark.parametrize("packed", [True, False])
 def test_states_are_those_at_the_end_of_each_prompt_read_alone(model, packed):
     alone = [
@@ -134,7 +109,7 @@ def test_states_are_those_at_the_end_of_each_prompt_read_alone(model, packed):
     ]
     _, _, states = logprobs_and_states(model, ROWS, packed=packed)
     assert torch.allclose(states, torch.stack(alone), atol=1e-5)
-    together = prompt_states(model.model, [row.prompt_ids for row in ROWS])
+    together = prompt_states(model.model, [row.prompt_ids for row in ROWS], packed=packed)
     assert torch.allclose(together, torch.stack(alone), atol=1e-5)
 
 

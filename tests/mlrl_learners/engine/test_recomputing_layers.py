@@ -4,7 +4,8 @@ import pytest
 import torch
 from transformers import CONFIG_MAPPING, AutoModelForCausalLM
 
-from mlrl_learners.engine.logprobs import TokenRow, completion_logprobs
+from mlrl_learners.engine import TokenRow
+from mlrl_learners.engine.logprobs import completion_logprobs
 from mlrl_learners.engine.onednn_layers import use_onednn_layers
 from mlrl_learners.engine.recomputing_layers import (
     RecomputingGate,

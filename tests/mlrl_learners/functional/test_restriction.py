@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from mlrl_learners.engine import TokenRow
 from mlrl_learners.engine.kernels import gathered, head
 from mlrl_learners.engine.kernels.head import head_logprobs
-from mlrl_learners.engine.logprobs import TokenRow, completion_logprobs
+from mlrl_learners.engine.logprobs import completion_logprobs
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.restriction import Restriction
 from mlrl_learners.policies import tiny_model
