@@ -26,6 +26,11 @@ FIGURES: dict[str, tuple[str, str, float]] = {
     "sandbox": ("sandbox", "", 8),
     "decoding": ("decoding", "", 2),
     "update": ("update", "", 2),
+    "update_2_turns": (
+        "update",
+        "--prompts 1 --samples 6 --prompt-tokens 450 --added-tokens 150 --rounds 2",
+        6,
+    ),
     "timeline": ("timeline", "", 2),
     "scaling": ("scaling", "", 12),
     "memory": ("memory", "", 6),

@@ -6,7 +6,11 @@ an optimizer. An update also computes ratios, advantages, entropy and norms, and
 step. It reads a prompt once for all of its answers, so that it can be faster than the floor. The
 second floor uses the matrix products of mlrl instead of those of torch.
 
+With `--added-tokens`, a second turn follows each answer: its prompt is that of the first turn and
+as many tokens more.
+
     python -m benchmarks.perf.update [--prompts 2] [--samples 4] [--max-new-tokens 96]
+        [--added-tokens 0]
 """
 
 import argparse
@@ -46,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             samples=arguments.samples,
             prompt_tokens=arguments.prompt_tokens,
             answer_tokens=arguments.max_new_tokens,
+            added_tokens=arguments.added_tokens,
         )
         sides = {
             "ours": _ours(folder, rollouts),
@@ -54,12 +59,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         }
         measured = alternate(sides, rounds=arguments.rounds, warmup=1)
     answers = arguments.prompts * arguments.samples
+    turns = f", then {answers} more after {arguments.added_tokens} more tokens"
     print_figure(
         {
             "figure": "update",
             "title": f"Update, SmolLM2-135M, float32, {answers} answers of "
             f"{arguments.max_new_tokens} tokens to {arguments.prompts} prompts of "
-            f"{arguments.prompt_tokens}",
+            f"{arguments.prompt_tokens}{turns if arguments.added_tokens else ''}",
             "work": vars(arguments),
             "rows": [_row(measured, floor) for floor in list(sides)[1:]],
             "measured": measured,
@@ -70,34 +76,49 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def made_rollouts(
-    *, prompts: int, samples: int, prompt_tokens: int, answer_tokens: int
+    *, prompts: int, samples: int, prompt_tokens: int, answer_tokens: int, added_tokens: int = 0
 ) -> list[Rollout]:
-    """Return synthetic rollouts; the cost does not depend on the tokens."""
+    """Return synthetic rollouts; the cost does not depend on the tokens.
+
+    Args:
+        prompts: Number of tasks.
+        samples: Answers to each.
+        prompt_tokens: Tokens of a task's prompt.
+        answer_tokens: Tokens of an answer.
+        added_tokens: Tokens that the prompt of a second turn adds; 0 for one turn.
+    """
     draw = torch.Generator().manual_seed(0)
 
     def tokens(count: int) -> tuple[int, ...]:
         return tuple(torch.randint(20, 250, (count,), generator=draw).tolist())
 
-    rollouts = []
-    for task in range(prompts):
-        prompt, logprobs = tokens(prompt_tokens), (-3.0,) * answer_tokens
+    def node(turn: int, prompt: tuple[int, ...], samples: int) -> Node:
+        logprobs = (-3.0,) * answer_tokens
         answers = tuple(
             Completion("", prompt, tokens(answer_tokens), logprobs) for _ in range(samples)
         )
-        steps = tuple(_step(number) for number in range(samples))
-        root = Node(0, {AGENT: ""}, {AGENT: answers}, steps)
-        rollouts.append(Rollout("writers", str(task), (AGENT,), root, 0))
-    return rollouts
+        is_last = turn == 1 or not added_tokens
+        steps = tuple(
+            _step(number, None if is_last else node(1, prompt + tokens(added_tokens), 1))
+            for number in range(samples)
+        )
+        return Node(turn, {AGENT: ""}, {AGENT: answers}, steps)
+
+    return [
+        Rollout("writers", str(task), (AGENT,), node(0, tokens(prompt_tokens), samples), 0)
+        for task in range(prompts)
+    ]
 
 
-def _step(number: int) -> JointStep:
+def _step(number: int, child: Node | None) -> JointStep:
     return JointStep(
         samples={AGENT: number},
         rewards={AGENT: float(number)},
         components={},
         infos={},
-        terminated=True,
+        terminated=child is None,
         truncated=False,
+        child=child,
     )
 
 
@@ -117,15 +138,18 @@ def _floor(folder: str, rollouts: Sequence[Rollout], *, fast: bool) -> Callable[
     model.train()
     if fast:
         use_onednn_layers(model)
-    answers = [answer for rollout in rollouts for answer in rollout.root.completions[AGENT]]
-    width = len(answers[0].token_ids)
-    ids = torch.tensor([[*answer.prompt_ids, *answer.token_ids] for answer in answers])
+    turns: dict[int, list[list[int]]] = {}  # rows of equal lengths
+    for answer in _answers(rollouts):
+        row = [*answer.prompt_ids, *answer.token_ids]
+        turns.setdefault(len(row), []).append(row)
+        width = len(answer.token_ids)
 
     def work() -> None:
         model.zero_grad()
-        for rows in ids.split(max(1, MICRO_TOKENS // ids.shape[1])):
-            logits = model(rows[:, :-1], use_cache=False, logits_to_keep=width).logits
-            cross_entropy(logits.flatten(0, 1), rows[:, -width:].flatten()).backward()
+        for length, ids in turns.items():
+            for rows in torch.tensor(ids).split(max(1, MICRO_TOKENS // length)):
+                logits = model(rows[:, :-1], use_cache=False, logits_to_keep=width).logits
+                cross_entropy(logits.flatten(0, 1), rows[:, -width:].flatten()).backward()
 
     return lambda _seed: _timed(work, rollouts)
 
@@ -134,8 +158,13 @@ def _timed(work: Callable[[], object], rollouts: Sequence[Rollout]) -> Measureme
     start = time.perf_counter()
     work()
     seconds = time.perf_counter() - start
-    tokens = sum(len(a.token_ids) for r in rollouts for a in r.root.completions[AGENT])
+    tokens = sum(len(answer.token_ids) for answer in _answers(rollouts))
     return {"seconds": seconds, "tokens": float(tokens)}
+
+
+def _answers(rollouts: Sequence[Rollout]) -> list[Completion]:
+    nodes = [node for rollout in rollouts for node in rollout.root.walk()]
+    return [answer for node in nodes for answer in node.completions[AGENT]]
 
 
 def _row(measured: dict[str, list[Measurement]], floor: str) -> dict[str, object]:
@@ -161,6 +190,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
         samples=4,
         prompt_tokens=96,
         max_new_tokens=96,
+        added_tokens=0,
         smoke=False,
     )
 

@@ -73,25 +73,25 @@ def prompt_groups(rows: Sequence[TokenRow], max_tokens: int | None = None) -> li
     return groups
 
 
-def _tree_batches(rows: Sequence[TokenRow], max_tokens: int) -> Iterator[list[int]]:
-    """Cut the sorted rows into batches, preferably where two rows share little."""
+def _tree_batches(rows: Sequence[TokenRow], max_tokens: int) -> list[list[int]]:
+    """Cut the sorted rows into batches, preferably where two rows share little; largest first."""
     order = RowOrder(rows)
-    first, num_rows = 0, len(rows)
-    while first < num_rows:
-        size = 0
-        sizes: list[int] = []  # tokens of the batch before each of its rows
+    batches: list[tuple[int, list[int]]] = []
+    first = 0
+    while first < len(rows):
+        sizes = [0]  # tokens of the batch before each of its rows, and of all of them
         for number, shared in order.shared(first):
-            added = rows[number].num_tokens - shared
-            if sizes and size + added > max_tokens:
+            size = sizes[-1] + rows[number].num_tokens - shared
+            if len(sizes) > 1 and size > max_tokens:
                 break
             sizes.append(size)
-            size += added
-        end = first + len(sizes)
-        if end < num_rows:
-            late = [first + i for i, before in enumerate(sizes) if before >= MIN_FULL * size and i]
-            end = min([end, *reversed(late)], key=lambda place: order.common[place])
-        yield order.numbers[first:end]
+        end = first + len(sizes) - 1
+        if end < len(rows):
+            ends = [first + i for i in range(1, len(sizes)) if sizes[i] >= MIN_FULL * sizes[-1]]
+            end = min(reversed(ends), key=lambda place: order.common[place])
+        batches.append((sizes[end - first], order.numbers[first:end]))
         first = end
+    return [numbers for _, numbers in sorted(batches, key=lambda batch: -batch[0])]
 
 
 def _width(rows: Sequence[TokenRow], group: Sequence[int]) -> int:

@@ -21,7 +21,7 @@ QUICK = {
     "network": ["--rounds", "1", "--games", "1"],
     "steps": ["--rounds", "1", "--steps", "2", "--ids", "mlrl/story-v1", "mlrl/tldr-v1"],
     "decoding": [*SMALL, "--prompts", "2", "--samples", "2"],
-    "update": [*SMALL, "--prompts", "2", "--samples", "2", "--prompt-tokens", "5"],
+    "update": [*SMALL, "--prompts", "2", "--samples", "2", "--added-tokens", "5"],
 }
 GPU = ["--smoke", "--device", "cpu", "--tasks", "2", "--max-new-tokens", "4", "--batches", "1", "2"]
 TEAM = ["--smoke", "--max-new-tokens", "4"]

@@ -89,7 +89,7 @@ class Nothing(OrderedSums):
 def test_every_micro_batch_is_computed_once_and_cut_as_for_one_process(size, monkeypatch):
     policy = Policy(*tiny_model())
     optimizer = PolicyOptimizer(policy.parameters(), OptimizerConfig(lr=0.1))
-    rows = [TokenRow(range(1, 3 + i), range(1, 4 + i % 3)) for i in range(11)]
+    rows = [TokenRow([20 + i, *range(1, 3 + i)], range(1, 4 + i % 3)) for i in range(11)]
     cut = policy.engine.cut(rows, 24)
     assert len(cut) > 4
     monkeypatch.setattr(gradient_batches, "OrderedSums", Nothing)

@@ -41,7 +41,6 @@ OTHER_MEANINGS = {
     "mlrl_learners.bench.plan": ({"suite_seed"}, "part of what the key of an episode hashes"),
     "mlrl_learners.cli.bench": ({"solved_rate"}, RESULT_FILES),
     "mlrl_learners.cli.rescore": ({"turns"}, RESULT_FILES),
-    "mlrl_learners.engine": ({"logprobs"}, "the name of a module"),
     "mlrl_learners.evaluation.collect": ({"token_ids"}, "an argument of a collection"),
     "mlrl_learners.interop.conversations": (
         {"finish_reason", "turns"},
