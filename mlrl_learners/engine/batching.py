@@ -88,7 +88,9 @@ def _tree_batches(rows: Sequence[TokenRow], max_tokens: int) -> list[list[int]]:
         end = first + len(sizes) - 1
         if end < len(rows):
             ends = [first + i for i in range(1, len(sizes)) if sizes[i] >= MIN_FULL * sizes[-1]]
-            end = min(reversed(ends), key=lambda place: order.common[place])
+            new = [max(1, size - order.common[first]) for size in sizes]
+            # The next batch reads again what its first row shares with the last of this one.
+            end = min(reversed(ends), key=lambda place: order.common[place] / new[place - first])
         batches.append((sizes[end - first], order.numbers[first:end]))
         first = end
     return [numbers for _, numbers in sorted(batches, key=lambda batch: -batch[0])]

@@ -26,7 +26,6 @@ from mlrl_learners.engine.jobs import JobSampler, decoding, sample_jobs
 from mlrl_learners.engine.logprobs import (
     logprobs_and_states,
     packing_of,
-    prompt_states,
     token_states,
 )
 from mlrl_learners.engine.model_checks import enable_checkpointing
@@ -233,25 +232,15 @@ class Engine:
         self, prompts: Sequence[Sequence[int]], *, adapter: str | None = None
     ) -> Tensor:
         """Return the decoder's states at the last tokens of the prompts, `[B, H]`."""
-        with self._forward(adapter):
-            states = sharding.compute(
-                self.model,
-                lambda: prompt_states(
-                    self.model.get_decoder(),
-                    prompts or [IDLE.prompt_ids],
-                    packed=self.mode.packs_prompts,
-                ),
-            )
-        return states[: len(prompts)]
+        rows = [TokenRow(prompt, (0,)) for prompt in prompts]
+        return self.token_states(rows, adapter=adapter)
 
     def token_states(self, rows: Sequence[TokenRow], *, adapter: str | None = None) -> Tensor:
         """Return the decoder's states before each completion token, `[T, H]`."""
+        decoder, packed = self.model.get_decoder(), self.mode.packs_prompts
         with self._forward(adapter):
             states = sharding.compute(
-                self.model,
-                lambda: token_states(
-                    self.model.get_decoder(), rows or [IDLE], packed=self.mode.packs_prompts
-                ),
+                self.model, lambda: token_states(decoder, rows or [IDLE], packed=packed)
             )
         return states[: sum(len(row.token_ids) for row in rows)]
 
@@ -262,21 +251,20 @@ class Engine:
         all processes yield the same number of batches, some of them empty. Batches to train on are
         from `mlrl_learners.policies.gradient_batches`.
         """
-        batches = self.cut(rows, max_tokens)
-        shares = deal([num_tokens(rows, batch, self._packing()) for batch in batches])
+        batches, packing = self.cut(rows, max_tokens), self._packing()
+        is_alone = world().size == 1
+        shares = deal([1 if is_alone else num_tokens(rows, each, packing) for each in batches])
         ours = shares[world().rank]
         yield from (batches[i] for i in ours)
         if sharding.is_sharded(self.model):
             yield from ([] for _ in range(len(ours), max(map(len, shares))))
 
     def cut(self, rows: Sequence[TokenRow], max_tokens: int) -> list[list[int]]:
-        """Return the `micro_batches` of all processes; every process returns the same."""
+        """Return the `micro_batches` of all processes, the same in every process."""
         return list(micro_batches(rows, max_tokens, self._packing()))
 
     def _packing(self) -> Packing:
-        """Return what the rows of a forward pass share."""
-        packing = packing_of(self.model.get_decoder(), packed=self.mode.packs_prompts)
-        return "prompts" if packing == "trees" and self.gradient_checkpointing else packing
+        return packing_of(self.model.get_decoder(), packed=self.mode.packs_prompts)
 
     def frozen_copy(self) -> "Engine":
         """Return an engine on a frozen copy of the weights, sharded if these are."""

@@ -1,7 +1,7 @@
 """Feature checks of a model: which execution paths give the same results as its own forward pass.
 
 Families differ in more ways than their configurations tell, so each path is compared with the
-reference on two short rows when a model is loaded.
+reference on a few short rows when a model is loaded.
 """
 
 from typing import Any
@@ -26,6 +26,7 @@ from mlrl_learners.engine.token_rows import TokenRow
 
 __all__ = ["keeps_cache", "matches_llama_reader", "matches_static_reader", "packs_prompts"]
 
+LONG_PROMPT = 70  # tokens; such trees are cut into several blocks
 CACHE_TOLERANCE = 0.01  # of the largest logit: above TF32's rounding, below a wrong mask's effect
 
 
@@ -76,8 +77,13 @@ def packs_prompts(model: Any) -> bool:  # noqa: ANN401
         return False  # windows count columns, which packing changes
     if config._attn_implementation != "sdpa":  # noqa: SLF001 - there is no public name for it
         return False
-    rows = [TokenRow([1, 2, 3], [4, 5]), TokenRow([1, 2, 3], [6, 7])]
-    rows += [TokenRow([1, 2, 3, 6, 8, 2], answer) for answer in ([4, 5], [9, 1, 3])]
+    rows = [
+        TokenRow([*prompt, *added], answer)
+        for prompt in ([1, 2, 3], [1 + number % 9 for number in range(LONG_PROMPT)])
+        for added in ([], [6, 8, 2])
+        for answer in ([4, 5], [9, 1, 3])
+        if len(prompt) + 9 <= getattr(config, "max_position_embeddings", LONG_PROMPT + 9)
+    ]
     model.eval()
     with torch.no_grad():
         try:

@@ -75,6 +75,7 @@ class LlamaCache:
     def select_columns(self, columns: Tensor) -> None:
         """Keep the columns `[B, W]` of each row, in this order."""
         rows = torch.arange(len(columns))[:, None]
+        self.capacity = columns.shape[1] + ROOM_TOKENS
         # [B, heads, columns, D] -> [B, W, heads, D] -> [B, heads, W, D]
         self._copy(lambda states: states.transpose(1, 2)[rows, columns].transpose(1, 2))
         self.width = columns.shape[1]

@@ -15,6 +15,7 @@ __all__ = ["LlamaReader"]
 # Prompts are read in parts of at most this many tokens, whose activations stay in the processor's
 # cache from one operation to the next.
 PART_TOKENS = 4096
+MAX_COLUMNS_A_TOKEN = 8  # bounds the masks of parts whose rows have long stems
 
 
 class LlamaReader(Reader[LlamaCache]):
@@ -62,7 +63,8 @@ class LlamaReader(Reader[LlamaCache]):
         stems = self.cache()
         self._read_parts(shared.stem_ids, shared.stem_mask, shared.stem_positions, stems)
         caches, logits = [], []
-        for part in _parts(len(shared.stems), shared.mask.shape[1]):
+        columns, rest_width = shared.mask.shape[1], shared.rest_ids.shape[1]
+        for part in _parts(len(shared.stems), max(rest_width, columns // MAX_COLUMNS_A_TOKEN)):
             rows = stems.rows(shared.stems[part])
             rest, positions = shared.rest_ids[part], shared.rest_positions[part]
             logits.append(self._read_rows(rest, shared.mask[part], positions, rows))

@@ -13,11 +13,8 @@ from torch import Tensor, nn
 
 from mlrl_learners.engine.batching import Packing, prompt_groups
 from mlrl_learners.engine.kernels.head import head_logprobs
-from mlrl_learners.engine.kernels.tree_attention import (
-    attend_in_trees,
-    can_attend_in_trees,
-    tree_blocks,
-)
+from mlrl_learners.engine.kernels.tree_attention import attend_in_trees, can_attend_in_trees
+from mlrl_learners.engine.kernels.tree_blocks import tree_blocks
 from mlrl_learners.engine.prefix_trees import PrefixTrees, prefix_trees
 from mlrl_learners.engine.token_rows import TokenRow
 from mlrl_learners.functional.restriction import Restriction
@@ -26,7 +23,6 @@ __all__ = [
     "completion_logprobs",
     "logprobs_and_states",
     "packing_of",
-    "prompt_states",
     "token_states",
 ]
 
@@ -98,14 +94,6 @@ def logprobs_and_states(
         return logprobs, entropy, hidden
     lengths = torch.tensor([len(row.token_ids) for row in rows], device=hidden.device)
     return logprobs, entropy, hidden[lengths.cumsum(0) - lengths]
-
-
-def prompt_states(
-    decoder: nn.Module, prompts: Sequence[Sequence[int]], *, packed: bool = True
-) -> Tensor:
-    """Return a decoder's states at the last token of each prompt, `[B, H]`."""
-    rows = [TokenRow(prompt, (0,)) for prompt in prompts]
-    return _completion_states(decoder, rows, packed=packed)
 
 
 def token_states(decoder: nn.Module, rows: Sequence[TokenRow], *, packed: bool = True) -> Tensor:

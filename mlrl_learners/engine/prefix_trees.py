@@ -66,13 +66,6 @@ class PrefixTrees:
         tokens = np.arange(len(self.token_ids))
         return np.tril(tokens[:, None] < self.reach()[None])
 
-    def children(self) -> list[list[int]]:
-        """Return the children of each segment; the last entry holds the roots."""
-        found: list[list[int]] = [[] for _ in range(len(self.parents) + 1)]
-        for segment, parent in enumerate(self.parents):
-            found[parent].append(segment)
-        return found
-
 
 class RowOrder:
     """Rows in lexicographic order, and what each shares with the row before it.
@@ -84,9 +77,10 @@ class RowOrder:
     """
 
     def __init__(self, rows: Sequence[TokenRow]) -> None:
-        tokens = [row.tokens() for row in rows]
-        self.tokens = list(map(np.array, tokens))
-        self.numbers = sorted(range(len(rows)), key=lambda number: (tokens[number], number))
+        self.tokens = [np.array(row.tokens()) for row in rows]
+        # Big-endian bytes sort as the numbers do, and faster than tuples of them.
+        keys = [tokens.astype(">u4").tobytes() for tokens in self.tokens]
+        self.numbers = sorted(range(len(rows)), key=keys.__getitem__)
         arrays = [self.tokens[number] for number in self.numbers]
         self.common = [0, *map(_common, arrays, arrays[1:])]
         self._prompts = [len(rows[number].prompt_ids) for number in self.numbers]

@@ -58,45 +58,39 @@ def shared_prompts(ids: Tensor, padding_mask: Tensor | None) -> SharedPrompts | 
     lengths = [width] * len(ids) if padding_mask is None else padding_mask.sum(1).tolist()
     prompts = [row[width - size :] for row, size in zip(ids.tolist(), lengths, strict=True)]
     groups = _groups(prompts)
-    sizes = [_stem_size(prompts, group) for group in groups]
-    stem_width = max(sizes)
-    rest_width = max(
-        len(prompts[row]) - size for group, size in zip(groups, sizes, strict=True) for row in group
-    )
-    read = len(groups) * stem_width + len(prompts) * rest_width
-    if read > (1 - MIN_SAVED) * len(prompts) * width:
-        return None
-    stems = [0] * len(prompts)
+    shared = _lay_out(prompts, groups, [_stem_size(prompts, group) for group in groups])
+    num_read = shared.stem_ids.numel() + shared.rest_ids.numel()
+    return shared if num_read <= (1 - MIN_SAVED) * ids.numel() else None
+
+
+def _lay_out(
+    prompts: Sequence[Sequence[int]], groups: Sequence[Sequence[int]], sizes: Sequence[int]
+) -> SharedPrompts:
+    """Divide prompts after the stems of their groups, which have these sizes."""
+    stems = torch.zeros(len(prompts), dtype=torch.long)
     for number, group in enumerate(groups):
-        for row in group:
-            stems[row] = number
-    stem_sizes = [sizes[number] for number in stems]
-    rest_sizes = [len(prompt) - size for prompt, size in zip(prompts, stem_sizes, strict=True)]
-    heads = [prompts[group[0]][:size] for group, size in zip(groups, sizes, strict=True)]
-    rests = [prompt[size:] for prompt, size in zip(prompts, stem_sizes, strict=True)]
+        stems[torch.tensor(group)] = number
+    cuts = [sizes[number] for number in stems.tolist()]
+    rests = [prompt[cut:] for prompt, cut in zip(prompts, cuts, strict=True)]
+    stem_width, rest_width = max(sizes), max(map(len, rests))
+    end = stem_width + rest_width
     stem_mask = _right_aligned([[1] * size for size in sizes], stem_width)
-    rest_mask = _right_aligned([[1] * size for size in rest_sizes], rest_width)
-    total = stem_width + rest_width
+    rest_mask = _right_aligned([[1] * len(rest) for rest in rests], rest_width)
+    positions = [range(cut, cut + len(rest)) for cut, rest in zip(cuts, rests, strict=True)]
     columns = [
-        [*range(stem_width - stem, stem_width), *range(total - rest, total)]
-        for stem, rest in zip(stem_sizes, rest_sizes, strict=True)
+        [*range(stem_width - cut, stem_width), *range(end - len(rest), end)]
+        for cut, rest in zip(cuts, rests, strict=True)
     ]
-    index = torch.tensor(stems)
+    heads = [prompts[group[0]][:size] for group, size in zip(groups, sizes, strict=True)]
     return SharedPrompts(
         stem_ids=_right_aligned(heads, stem_width),
         stem_mask=stem_mask,
-        stem_positions=_right_aligned([list(range(size)) for size in sizes], stem_width),
-        stems=index,
+        stem_positions=_right_aligned([range(size) for size in sizes], stem_width),
+        stems=stems,
         rest_ids=_right_aligned(rests, rest_width),
-        mask=torch.cat([stem_mask[index], rest_mask], 1),
-        rest_positions=_right_aligned(
-            [
-                list(range(stem, stem + rest))
-                for stem, rest in zip(stem_sizes, rest_sizes, strict=True)
-            ],
-            rest_width,
-        ),
-        columns=_right_aligned(columns, width),
+        mask=torch.cat([stem_mask[stems], rest_mask], 1),
+        rest_positions=_right_aligned(positions, rest_width),
+        columns=_right_aligned(columns, max(map(len, prompts))),
     )
 
 

@@ -1,185 +1,26 @@
 """Attention over prefix trees: each token attends to the tokens before it in its row.
 
 Masked attention over whole trees computes the scores between all pairs of tokens and masks most of
-them. Here the tokens are cut into blocks of neighbouring segments with one parent. A block attends
-to the path from the root to the parent, whose keys are copied for it, and to itself under a mask.
-Blocks about as long as their paths keep both the copies and the masked scores few.
+them. Here `TreeBlocks` of neighbouring tokens attend to the keys of their path, which are copied
+for them, and to themselves under a mask.
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 
-from mlrl_learners.engine.prefix_trees import Indices, PrefixTrees
+from mlrl_learners.engine.kernels.tree_blocks import TreeBlocks
 
-__all__ = ["TreeBlocks", "attend_in_trees", "can_attend_in_trees", "tree_blocks"]
+__all__ = ["attend_in_trees", "can_attend_in_trees"]
 
 NAME = "mlrl_trees"
 # Options of some families' attention that are not implemented here.
 UNKNOWN_OPTIONS = ("softcap", "s_aux", "position_bias", "sliding_window", "head_mask")
-MIN_BLOCK = 64  # tokens; smaller blocks are merged where their paths are as short
-MIN_FILLED = 0.5  # share of the scores of a batch of blocks that are not of padding
-
-
-@dataclass(frozen=True, slots=True)
-class BlockBatch:
-    """R blocks of up to Q tokens with paths of up to A tokens, which attend together.
-
-    Attributes:
-        keys: Index of the tokens that each block attends to, `[R, A + Q]`; 0 for padding.
-        mask: Which keys each token attends to, `[R, 1, Q, A + Q]`; None for causal attention.
-        width: Q.
-    """
-
-    keys: Tensor
-    mask: Tensor | None
-    width: int
-
-
-@dataclass(frozen=True, slots=True)
-class TreeBlocks:
-    """The S tokens of prefix trees, in C cells of blocks.
-
-    Attributes:
-        batches: Blocks of similar sizes.
-        cells: Index of each cell's token, `[C]`; 0 for padding.
-        is_cell: Whether a cell holds a token, `[C]`; padding gets no gradient.
-        places: Index of each token's cell, `[S]`.
-    """
-
-    batches: Sequence[BlockBatch]
-    cells: Tensor
-    is_cell: Tensor
-    places: Tensor
-
-    @property
-    def num_keys(self) -> int:
-        """Number of keys of all blocks, including copies and padding."""
-        return sum(batch.keys.numel() for batch in self.batches)
-
-    def to(self, device: torch.device) -> "TreeBlocks":
-        """Return the blocks on another device."""
-        batches = [
-            BlockBatch(
-                batch.keys.to(device),
-                None if batch.mask is None else batch.mask.to(device),
-                batch.width,
-            )
-            for batch in self.batches
-        ]
-        return TreeBlocks(
-            batches, self.cells.to(device), self.is_cell.to(device), self.places.to(device)
-        )
-
-
-def tree_blocks(trees: PrefixTrees) -> TreeBlocks:
-    """Cut prefix trees into blocks."""
-    reach = trees.reach()
-    blocks = sorted(_cut(trees), key=lambda block: (-block.num_scores, block.start))
-    batches: list[BlockBatch] = []
-    cells: list[Indices] = []  # -1 for padding
-    for group in _similar(blocks):
-        tokens = _padded([np.arange(block.start, block.end) for block in group])
-        batches.append(_batch(tokens, _padded([block.path for block in group]), reach))
-        cells.append(tokens.flatten())
-    whole = torch.from_numpy(np.concatenate(cells))
-    places = torch.empty(len(reach), dtype=torch.long)
-    places[whole[whole >= 0]] = torch.nonzero(whole >= 0).squeeze(-1)
-    return TreeBlocks(batches, whole.clamp(min=0), whole >= 0, places)
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """Neighbouring tokens that attend to each other and to the tokens of one path.
-
-    Attributes:
-        start: Index of the first token.
-        end: Index after the last one.
-        path: Indices of the tokens that all of them attend to.
-    """
-
-    start: int
-    end: int
-    path: Indices
-
-    @property
-    def num_scores(self) -> int:
-        """Number of attention scores, masked ones included."""
-        size = self.end - self.start
-        return size * (len(self.path) + size)
-
-
-def _cut(trees: PrefixTrees) -> Iterator[_Block]:
-    """Cut trees into blocks of whole subtrees, or of a segment whose subtrees are large."""
-    children = trees.children()
-    waiting = [-1]  # segments whose children are not in a block yet
-    while waiting:
-        parent = waiting.pop()
-        path = trees.path(parent)
-        most = max(len(path), MIN_BLOCK)
-        start = end = trees.ends[parent] if parent >= 0 else 0
-        for child in children[parent]:
-            first, last = trees.starts[child], trees.subtree_ends[child]
-            is_large = last - first > most
-            if end > start and (is_large or last - start > most):
-                yield _Block(start, end, path)
-                start = first
-            if is_large:
-                yield _Block(first, trees.ends[child], path)
-                waiting.append(child)
-                start = last
-            end = last
-        if end > start:
-            yield _Block(start, end, path)
-
-
-def _similar(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
-    """Group blocks, largest first, so that padding them to one size adds few scores."""
-    group: list[_Block] = []
-    width = longest = filled = 0
-    for block in blocks:
-        new = max(width, block.end - block.start), max(longest, len(block.path))
-        padded = (len(group) + 1) * new[0] * sum(new)
-        if group and filled + block.num_scores < MIN_FILLED * padded:
-            yield group
-            group, filled = [], 0
-            new = block.end - block.start, len(block.path)
-        group.append(block)
-        filled += block.num_scores
-        width, longest = new
-    if group:
-        yield group
-
-
-def _padded(parts: Sequence[Indices]) -> Indices:
-    """Return the parts as rows, -1 behind them."""
-    rows = np.full((len(parts), max(map(len, parts))), -1)
-    for row, part in zip(rows, parts, strict=True):
-        row[: len(part)] = part
-    return rows
-
-
-def _batch(tokens: Indices, paths: Indices, reach: Indices) -> BlockBatch:
-    """Build the keys and the mask of blocks: their tokens `[R, Q]` and paths `[R, A]`."""
-    columns = np.arange(tokens.shape[1])
-    keys = torch.from_numpy(np.concatenate([paths, tokens], 1)).clamp(min=0)
-    last = tokens.max(1, keepdims=True)
-    if not paths.size and bool(((tokens < 0) | (reach[tokens] > last)).all()):
-        return BlockBatch(keys, None, len(columns))  # a segment each
-    query, key = tokens[:, :, None], tokens[:, None]
-    sees_own = (columns <= columns[:, None]) & (key >= 0) & (query < reach[key])
-    # Padding attends to itself, because a row without any key would produce NaN.
-    sees_own |= columns == columns[:, None]
-    sees_path = np.broadcast_to(paths[:, None] >= 0, (*tokens.shape, paths.shape[1]))
-    mask = torch.from_numpy(np.concatenate([sees_path, sees_own], 2))
-    return BlockBatch(keys, mask[:, None], len(columns))
 
 
 def can_attend_in_trees(decoder: Any) -> bool:  # noqa: ANN401 - transformers ships no types
@@ -188,8 +29,7 @@ def can_attend_in_trees(decoder: Any) -> bool:  # noqa: ANN401 - transformers sh
     Gradient checkpointing calls attention again in the backward pass, after the replacement ended.
     """
     checkpoints = any(
-        layer.training and getattr(layer, "gradient_checkpointing", False)
-        for layer in decoder.modules()
+        getattr(layer, "gradient_checkpointing", False) for layer in decoder.modules()
     )
     replaceable = bool(getattr(decoder, "_supports_attention_backend", False))
     return replaceable and not checkpoints and decoder.config._attn_implementation == "sdpa"  # noqa: SLF001
@@ -256,14 +96,15 @@ def _attend_in_blocks(
     in_cells: Tensor = _Permute.apply(query, blocks.cells, blocks.places, None)  # type: ignore[no-untyped-call]
     outputs = []
     sizes = [len(batch.keys) * batch.width for batch in blocks.batches]
-    for batch, cells in zip(blocks.batches, in_cells.split(sizes), strict=True):
+    masks = blocks.additive_masks(query.dtype)
+    for batch, mask, cells in zip(blocks.batches, masks, in_cells.split(sizes), strict=True):
         output = _heads_attend(
             cells.view(-1, batch.width, *cells.shape[1:]).transpose(1, 2),
             _copied(key, batch.keys).transpose(1, 2),
             _copied(value, batch.keys).transpose(1, 2),
             num_groups,
-            attn_mask=batch.mask,
-            is_causal=batch.mask is None,
+            attn_mask=mask,
+            is_causal=mask is None,
             scale=scaling,
         )
         outputs.append(output.transpose(1, 2).flatten(0, 1))

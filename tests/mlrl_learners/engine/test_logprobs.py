@@ -6,7 +6,7 @@ from mlrl_learners.engine.kernels.head import CHUNK_TOKENS
 from mlrl_learners.engine.logprobs import (
     completion_logprobs,
     logprobs_and_states,
-    prompt_states,
+    token_states,
 )
 from mlrl_learners.policies import tiny_model
 
@@ -109,7 +109,8 @@ def test_states_are_those_at_the_end_of_each_prompt_read_alone(model, packed):
     ]
     _, _, states = logprobs_and_states(model, ROWS, packed=packed)
     assert torch.allclose(states, torch.stack(alone), atol=1e-5)
-    together = prompt_states(model.model, [row.prompt_ids for row in ROWS], packed=packed)
+    prompts = [TokenRow(row.prompt_ids, (0,)) for row in ROWS]
+    together = token_states(model.model, prompts, packed=packed)
     assert torch.allclose(together, torch.stack(alone), atol=1e-5)
 
 

@@ -8,11 +8,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.engine import logprobs as logprobs_module
 from mlrl_learners.engine.kernels import tree_attention
-from mlrl_learners.engine.kernels.tree_attention import (
-    attend_in_trees,
-    can_attend_in_trees,
-    tree_blocks,
-)
+from mlrl_learners.engine.kernels.tree_attention import attend_in_trees, can_attend_in_trees
+from mlrl_learners.engine.kernels.tree_blocks import tree_blocks
 from mlrl_learners.engine.logprobs import completion_logprobs
 from mlrl_learners.engine.prefix_trees import BRANCH_TOKENS, prefix_trees
 from mlrl_learners.policies import tiny_model
@@ -78,6 +75,31 @@ def test_every_token_is_in_one_cell(rows):
     assert blocks.is_cell.sum() == len(trees.token_ids)
 
 
+def conversation(turns, added, answer):
+    prompt, rows = [1] * added, []
+    for turn in range(turns):
+        rows.append(TokenRow(prompt, [2 + turn] * answer))
+        prompt = [*prompt, *[2 + turn] * answer, *[1] * added]
+    return rows
+
+
+@pytest.mark.parametrize(("added", "answer"), [(20, 10), (10, 5), (1, 1), (60, 40)])
+def test_keys_are_copied_a_few_times_in_long_conversations(added, answer):
+    trees = prefix_trees(conversation(60, added, answer))
+    assert tree_blocks(trees).num_keys <= 5 * len(trees.token_ids)
+    states = states_of(trees)
+    assert torch.allclose(in_blocks(*states, trees), masked(*states, trees), atol=1e-4)
+
+
+def test_blocks_of_many_tasks_attend_in_few_calls():
+    rows = [
+        TokenRow([task] * (80 + 5 * task), [100 + sample] * (5 + 36 * sample))
+        for task in range(64)
+        for sample in range(4)
+    ]
+    assert len(tree_blocks(prefix_trees(rows)).batches) <= 12
+
+
 @pytest.mark.parametrize("answer", [2, 40, 300])
 @pytest.mark.parametrize("branch", [3, 100])
 @pytest.mark.parametrize("stem", [40, 1000])
@@ -113,8 +135,7 @@ def test_trees_are_read_without_a_mask(monkeypatch):
 def test_gradient_checkpointing_keeps_the_mask():
     model, _ = tiny_model(0)
     model.gradient_checkpointing_enable({"use_reentrant": False})
-    assert not can_attend_in_trees(model.train().get_decoder())
-    assert can_attend_in_trees(model.eval().get_decoder())
+    assert not can_attend_in_trees(model.get_decoder())
 
 
 def test_what_a_family_asks_of_attention_and_is_unknown_is_refused():
