@@ -11,7 +11,7 @@ __all__ = ["Packing", "micro_batches", "num_tokens", "prompt_groups"]
 # What rows of a forward pass share: all tokens that begin several of them, equal prompts, nothing.
 Packing = Literal["trees", "prompts", "rows"]
 
-# A batch may end when it is half full, where the next row shares least with it.
+# A batch may end when it is half full, where the next batch has to read least again.
 MIN_FULL = 0.5
 
 
