@@ -5,9 +5,9 @@
         [--gather-only] [--publish]
 
 It may be killed at any time; the same command keeps what is complete and continues the rest.
-`--publish` adds the finished runs to `benchmarks/teams/results.json`, where they replace those of
-the same tasks, methods and seeds, and writes `docs/images/teams.svg` and the tables of
-`docs/results.md`.
+`--publish` adds the finished runs, if any, to `benchmarks/teams/results.json`, where they replace
+those of the same tasks, methods and seeds. It then writes `docs/images/teams.svg` and the tables
+of `docs/results.md` and `docs/results_teams.md`.
 """
 
 import argparse
@@ -25,6 +25,8 @@ from benchmarks.teams.results import (
     gather,
     learning_table,
     reference_returns,
+    scripts_table,
+    verdict_table,
 )
 from benchmarks.teams.tasks import TASKS
 from benchmarks.teams.training import INTERRUPTED, Job, train_all
@@ -32,8 +34,8 @@ from benchmarks.teams.training import INTERRUPTED, Job, train_all
 __all__ = ["main"]
 
 RESULTS = Path(__file__).with_name("results.json")
-PAGE, PICTURE = ROOT / "docs" / "results.md", ROOT / "docs" / "images" / "teams.svg"
-PARTS = ("learning", "comparison")
+SUMMARY, PAGE = ROOT / "docs" / "results.md", ROOT / "docs" / "results_teams.md"
+PICTURE = ROOT / "docs" / "images" / "teams.svg"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -62,24 +64,35 @@ def _jobs(given: argparse.Namespace) -> Iterator[Job]:
 
 
 def _report(given: argparse.Namespace) -> int:
-    runs = gather(_jobs(given), given.runs)
+    runs = new = gather(_jobs(given), given.runs)
+    if given.publish:
+        runs = with_published(new, RESULTS, METHODS)
     if not runs:
         print(f"no finished runs in {str(given.runs)!r}", file=sys.stderr)
         return 1
-    if given.publish:
-        runs = with_published(runs, RESULTS, METHODS)
     names = dict.fromkeys(run["task"] for run in runs)
     references = {name: reference_returns(TASKS[name]) for name in names}
-    tables = learning_table(runs, references), comparison_table(runs)
-    print("\n\n".join(tables))
+    tables = {
+        "scripts": scripts_table(references),
+        "learning": learning_table(runs),
+        "comparison": comparison_table(runs),
+    }
+    print("\n\n".join(tables.values()))
     if given.publish:
-        write_published(runs, RESULTS, METHODS, references=references)
+        if new:
+            write_published(runs, RESULTS, METHODS, references=references)
         draw(runs, references, PICTURE)
-        page = PAGE.read_text(encoding="utf-8")
-        for part, content in zip(PARTS, tables, strict=True):
-            page = between(page, f"<!-- {part}: begin -->", f"<!-- {part}: end -->", content)
-        PAGE.write_text(page, encoding="utf-8")
+        for part, content in tables.items():
+            _write(PAGE, part, content)
+        _write(SUMMARY, "verdicts", verdict_table(runs))
     return 0
+
+
+def _write(page: Path, part: str, content: str) -> None:
+    """Write a table between its markers of a page; the text around them stays."""
+    text = page.read_text(encoding="utf-8")
+    text = between(text, f"<!-- {part}: begin -->", f"<!-- {part}: end -->", content)
+    page.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
 Runs start from the imitation of `python -m benchmarks.teams` and use its folder. The command may be
 killed at any time; the same command keeps what is complete and continues the rest. `--publish`
 adds the finished runs to `benchmarks/teams/ablations.json`, where they replace those of the same
-tasks, changes and seeds, and writes the table of `docs/results.md`.
+tasks, changes and seeds, and writes the table of `docs/results_ablations.md`.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from mlrl_learners.config.option_places import merge_options
 __all__ = ["BASE", "CHANGES", "ablation_table", "main"]
 
 RESULTS = Path(__file__).with_name("ablations.json")
-PAGE = ROOT / "docs" / "results.md"
+PAGE = ROOT / "docs" / "results_ablations.md"
 BASE = "magrpo"
 GAMES = ("network", "puzzle")  # tasks of several turns: with one turn most changes are the base
 

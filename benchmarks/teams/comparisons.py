@@ -51,6 +51,14 @@ class Comparison:
         return interval(self.gap, half_width(self.by_seed))
 
     @property
+    def sign(self) -> int:
+        """1 or -1 if the interval over training seeds excludes 0, else 0."""
+        width = half_width(self.by_seed)
+        if width is None or abs(self.gap) <= width:
+            return 0
+        return 1 if self.gap > 0 else -1
+
+    @property
     def over_tasks(self) -> str:
         """The interval over held-out tasks."""
         return f"[{self.interval[0]:+.2f}, {self.interval[1]:+.2f}]"

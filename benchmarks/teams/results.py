@@ -27,6 +27,8 @@ __all__ = [
     "learning_table",
     "read_run",
     "reference_returns",
+    "scripts_table",
+    "verdict_table",
 ]
 
 COLUMNS = 3  # of the picture
@@ -100,7 +102,20 @@ def _script(task: TeamTask, script: str) -> Iterator[float]:
         yield earned
 
 
-def learning_table(runs: Sequence[Run], references: Mapping[str, Mapping[str, float]]) -> str:
+def scripts_table(references: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the mean return of the scripts of each task as a Markdown table, highest first.
+
+    Args:
+        references: Task -> script -> mean return.
+    """
+    lines = ["| task | scripts |", "|---|---|"]
+    for name, returns in references.items():
+        scripts = sorted(returns.items(), key=lambda each: -each[1])
+        lines.append(f"| {name} | {', '.join(f'`{one}` {value:.2f}' for one, value in scripts)} |")
+    return "\n".join(lines)
+
+
+def learning_table(runs: Sequence[Run]) -> str:
     """Return what each method learns as a Markdown table: means over seeds.
 
     The change has half of the 95 % interval of Student's t over seeds.
@@ -110,12 +125,11 @@ def learning_table(runs: Sequence[Run], references: Mapping[str, Mapping[str, fl
         "|---|---|---|---|---|---|---|---|",
     ]
     for name, mine in grouped([dict(each) for each in runs], "task").items():
-        scripts = ", ".join(f"`{script}` {value:.2f}" for script, value in references[name].items())
         for method, found in grouped(mine, "method").items():
             before, after = zip(*(_ends(each) for each in found), strict=True)
             changes = [last - first for first, last in zip(before, after, strict=True)]
             lines.append(
-                f"| {name} ({scripts}) | {METHODS[method].label} | {len(found)} "
+                f"| {name} | {METHODS[method].label} | {len(found)} "
                 f"| {mean(before):.2f} → {mean(after):.2f} "
                 f"| {interval(mean(changes), half_width(changes))} "
                 f"| {', '.join(f'{value:.2f}' for value in after)} "
@@ -149,6 +163,29 @@ def comparison_table(runs: Sequence[Run]) -> str:
                     f"| {interval(mean(timed), half_width(timed))} |"
                 )
     return "\n".join(lines)
+
+
+def verdict_table(runs: Sequence[Run]) -> str:
+    """Return who earns more on each task as a Markdown table, one column for each pair of methods.
+
+    A pair decides if the interval of its difference over seeds excludes 0.
+    """
+    columns = *(f"`{team}` - `{one}`" for team, one in PAIRS), "who earns more"
+    lines = [f"| task | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
+    for name in dict.fromkeys(each["task"] for each in runs):
+        found = [compare(runs, name, team, one) for team, one in PAIRS]
+        if any(found):
+            cells = ["" if each is None else each.over_seeds for each in found]
+            signs = {each.sign for each in found if each is not None} - {0}
+            lines.append(f"| {name} | {' | '.join(cells)} | {_verdict(signs)} |")
+    return "\n".join(lines)
+
+
+def _verdict(signs: set[int]) -> str:
+    """Return who earns more, given the signs of the differences that exclude 0."""
+    if len(signs) == 1:
+        return "the team" if 1 in signs else "one agent"
+    return "not shown" if not signs else "depends on the method"
 
 
 def _ends(run: Run) -> tuple[float, float]:

@@ -57,15 +57,40 @@ def test_runs_of_seconds_are_compared_at_equal_time():
 
 
 def test_a_change_is_relative_to_imitation():
-    table = results.learning_table(runs_of("ippo", 0.1), {"network": {"random": 0.4}})
+    table = results.learning_table(runs_of("ippo", 0.1))
     assert "| 2 | 0.25 → 0.60 | +0.35 ± 0.00 | 0.60, 0.60 | 1,000 | 2.0 |" in table
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        ({"magrpo": 0.1, "one-magrpo": 0.0}, "| +0.10 ± 0.00 |  |  | the team |"),
+        ({"ippo": 0.0, "ppo": 0.1}, "|  |  | -0.10 ± 0.00 | one agent |"),
+        ({"magrpo": 0.1, "one-magrpo": 0.1}, "| +0.00 ± 0.00 |  |  | not shown |"),
+        (
+            {"magrpo": 0.2, "one-magrpo": 0.1, "ippo": 0.0, "ppo": 0.1},
+            "| +0.10 ± 0.00 |  | -0.10 ± 0.00 | depends on the method |",
+        ),
+    ],
+)
+def test_a_task_is_decided_by_the_pairs_whose_intervals_over_seeds_exclude_zero(gaps, verdict):
+    runs = [run for method, gap in gaps.items() for run in runs_of(method, gap)]
+    assert results.verdict_table(runs).splitlines()[-1] == f"| network {verdict}"
+
+
+def test_one_seed_decides_nothing():
+    runs = [runs_of("magrpo", 0.1)[0], runs_of("one-magrpo", 0.0)[0]]
+    assert results.verdict_table(runs).endswith("| network | +0.10 |  |  | not shown |")
+    assert len(results.verdict_table(runs_of("magrpo", 0.1)).splitlines()) == 2
 
 
 def test_the_page_has_the_tables_of_the_stored_runs():
     stored = json.loads(command.RESULTS.read_text("utf-8"))
     page = command.PAGE.read_text("utf-8")
-    assert results.learning_table(stored["runs"], stored["references"]) in page
+    assert results.scripts_table(stored["references"]) in page
+    assert results.learning_table(stored["runs"]) in page
     assert results.comparison_table(stored["runs"]) in page
+    assert results.verdict_table(stored["runs"]) in command.SUMMARY.read_text("utf-8")
 
 
 def test_later_runs_are_added_to_the_published_ones(tmp_path, monkeypatch):
