@@ -15,9 +15,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.curves import ROOT
 from benchmarks.games.plans import Plan
 from benchmarks.games.table import PLANS
+from benchmarks.shared.curves import ROOT
 from mlrl_envs.errors import MlrlError
 
 DESCRIPTION = "Small models learn games by the project's own learners, from legal moves on."

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from benchmarks.curves import ROOT, Curve, grouped, save_figure, spread
 from benchmarks.games.measures import EVALUATION_SEED, GAMES, measure
 from benchmarks.games.plans import Plan
 from benchmarks.games.training import planned_runs, planned_updates, snapshots
-from benchmarks.kept_runs import check_same
+from benchmarks.shared.curves import ROOT, Curve, grouped, save_figure, spread
+from benchmarks.shared.kept_runs import check_same
 from mlrl_envs.shell.fingerprint import fingerprint
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.figures.means import mean

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.games.model import save_model
 from benchmarks.games.plans import Plan, Stage
 from benchmarks.games.play import collect_play, texts_of
-from benchmarks.kept_runs import finish, keep_same, shared_weights
+from benchmarks.shared.kept_runs import finish, keep_same, shared_weights
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.run import EnvConfig, LearnerConfig, RunConfig, TrainConfig
 

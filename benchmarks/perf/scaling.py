@@ -14,7 +14,6 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.curves import save_figure
 from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     PICTURES,
@@ -29,6 +28,7 @@ from benchmarks.perf.magrpo_step import AS_THE_PEER
 from benchmarks.perf.step_ours import prepare
 from benchmarks.perf.versus import model_folder, story_prompts
 from benchmarks.perf.work import Work
+from benchmarks.shared.curves import save_figure
 from mlrl_learners.config.option_places import merge_options
 
 __all__ = ["draw", "exponent", "main"]

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 
-from benchmarks.curves import save_figure
 from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import (
     PICTURES,
@@ -31,6 +30,7 @@ from benchmarks.perf.common import (
 from benchmarks.perf.magrpo_step import AS_THE_PEER
 from benchmarks.perf.versus import model_folder, story_prompts
 from benchmarks.perf.work import Work, padded_folder
+from benchmarks.shared.curves import save_figure
 
 __all__ = ["arrival", "draw", "main"]
 

@@ -18,10 +18,10 @@ from typing import Any, TypeVar
 
 import mlrl_envs
 import mlrl_learners
-from benchmarks.curves import save_figure
 from benchmarks.perf.arguments import parse_arguments
 from benchmarks.perf.common import PICTURES, hardware, print_figure, versions
 from benchmarks.perf.versus import model_folder
+from benchmarks.shared.curves import save_figure
 from mlrl_envs.sandbox import Outcome, Program, Sandbox
 from mlrl_learners.play.rollout import collect_rollouts
 from mlrl_learners.types import RolloutConfig

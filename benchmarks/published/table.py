@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.curves import spread
 from benchmarks.published.plans import EXPERIMENTS
+from benchmarks.shared.curves import spread
 from mlrl_learners.loggers import read_records
 from mlrl_learners.runs.files import ENVIRONMENT_FILE, EVALUATIONS_FILE, METRICS_FILE
 

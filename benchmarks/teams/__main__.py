@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.curves import ROOT
 from benchmarks.perf.table import between
+from benchmarks.shared.curves import ROOT
 from benchmarks.teams.plans import METHODS
 from benchmarks.teams.published import with_published, write_published
 from benchmarks.teams.results import (

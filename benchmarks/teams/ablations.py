@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.curves import ROOT
 from benchmarks.perf.table import between
+from benchmarks.shared.curves import ROOT
 from benchmarks.teams.comparisons import compare
 from benchmarks.teams.plans import METHODS, Method
 from benchmarks.teams.published import with_published, write_published

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.recipes import half_width, interval
+from benchmarks.shared.intervals import half_width, interval
 from mlrl_learners.figures.comparisons import (
     mean_interval,
     paired_p_value,

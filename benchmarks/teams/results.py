@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
-from benchmarks.curves import grouped, save_figure
-from benchmarks.kept_runs import check_same
-from benchmarks.recipes import half_width, interval
+from benchmarks.shared.curves import grouped, save_figure
+from benchmarks.shared.intervals import half_width, interval
+from benchmarks.shared.kept_runs import check_same
 from benchmarks.teams.comparisons import Run, at_equal_time, compare
 from benchmarks.teams.plans import METHODS, PAIRS, run_config
 from benchmarks.teams.scripts import scripted_actions

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from benchmarks.games.model import save_model
 from benchmarks.games.play import texts_of
-from benchmarks.kept_runs import finish, keep_same, shared_weights
+from benchmarks.shared.kept_runs import finish, keep_same, shared_weights
 from benchmarks.teams.plans import Method, imitation_config, run_config
 from benchmarks.teams.play import ONE_AGENT, TEAM, write_play
 from benchmarks.teams.tasks import TASKS, TeamTask

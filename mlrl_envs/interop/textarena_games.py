@@ -1,6 +1,6 @@
 """List of TextArena's games: those that the adapter opens, and why it does not open the others.
 
-`textarena_games.json` is written by `python -m benchmarks.textarena_games`, which tries every game.
+`textarena_games.json` is written by `python -m benchmarks.textarena.games`, which tries every game.
 A game is TextArena's id up to its version (`TicTacToe-v0`), a variant what follows (`small-train`).
 """
 

@@ -1,0 +1,1 @@
+"""Work of the trainer and of its samplers, measured and simulated."""

@@ -1,0 +1,1 @@
+"""Learning curves of language models on texts and mathematics, and their baselines."""

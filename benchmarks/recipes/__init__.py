@@ -1,0 +1,1 @@
+"""Published recipes of training beside the defaults, on toys and on language."""

@@ -1,0 +1,1 @@
+"""Load on servers of environments and of policies."""

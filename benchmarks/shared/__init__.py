@@ -1,0 +1,1 @@
+"""Curves, kept runs and intervals that several benchmarks share."""

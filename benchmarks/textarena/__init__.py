@@ -1,0 +1,1 @@
+"""Trial of the games of TextArena."""

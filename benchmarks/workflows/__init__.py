@@ -1,0 +1,1 @@
+"""Workflows at equal tokens: untrained, and trained on two games."""
