@@ -20,7 +20,7 @@ TEAMS = ["magrpo", "mareinforce", "marloo", "maremax", "ippo", "mappo", "iac", "
 ALONE = ["grpo", "rloo", "reinforce_pp", "ppo"]
 AGENTS = ("left", "right")
 CRITICS = ("ippo", "mappo", "iac", "maac", "ppo")
-TREE, CHAIN = RolloutConfig(4, "aligned", "tree"), RolloutConfig(4, "aligned", "chain")
+TREE, CHAIN = RolloutConfig(3, "aligned", "tree"), RolloutConfig(4, "aligned", "chain")
 WALKS = [
     TREE,
     CHAIN,
