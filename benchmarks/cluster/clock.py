@@ -1,4 +1,4 @@
-"""Clocks of `cluster_schedule`: the pool and the learner on simulated time."""
+"""Clocks of `benchmarks.cluster.schedule`: the pool and the learner on simulated time."""
 
 import heapq
 from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ import mlrl_envs
 from benchmarks.shared.curves import grouped, save_figure
 from benchmarks.shared.intervals import half_width, interval
 from benchmarks.shared.kept_runs import check_same
-from benchmarks.teams.comparisons import Run, at_equal_time, compare
+from benchmarks.teams.comparisons import Comparison, Run, at_equal_time, compare
 from benchmarks.teams.plans import METHODS, PAIRS, run_config
 from benchmarks.teams.scripts import scripted_actions
 from benchmarks.teams.tasks import TASKS, TeamTask
@@ -168,17 +168,24 @@ def comparison_table(runs: Sequence[Run]) -> str:
 def verdict_table(runs: Sequence[Run]) -> str:
     """Return who earns more on each task as a Markdown table, one column for each pair of methods.
 
-    A pair decides if the interval of its difference over seeds excludes 0.
+    A pair decides if the interval of its difference over seeds excludes 0; it is in bold.
     """
     columns = *(f"`{team}` - `{one}`" for team, one in PAIRS), "who earns more"
     lines = [f"| task | {' | '.join(columns)} |", f"|---{'|---' * len(columns)}|"]
     for name in dict.fromkeys(each["task"] for each in runs):
         found = [compare(runs, name, team, one) for team, one in PAIRS]
         if any(found):
-            cells = ["" if each is None else each.over_seeds for each in found]
+            cells = [_difference(each) for each in found]
             signs = {each.sign for each in found if each is not None} - {0}
             lines.append(f"| {name} | {' | '.join(cells)} | {_verdict(signs)} |")
     return "\n".join(lines)
+
+
+def _difference(found: Comparison | None) -> str:
+    """Return the difference of a pair over seeds, in bold if its interval excludes 0."""
+    if found is None:
+        return ""
+    return f"**{found.over_seeds}**" if found.sign else found.over_seeds
 
 
 def _verdict(signs: set[int]) -> str:

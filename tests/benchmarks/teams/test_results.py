@@ -64,12 +64,12 @@ def test_a_change_is_relative_to_imitation():
 @pytest.mark.parametrize(
     ("gaps", "verdict"),
     [
-        ({"magrpo": 0.1, "one-magrpo": 0.0}, "| +0.10 ± 0.00 |  |  | the team |"),
-        ({"ippo": 0.0, "ppo": 0.1}, "|  |  | -0.10 ± 0.00 | one agent |"),
+        ({"magrpo": 0.1, "one-magrpo": 0.0}, "| **+0.10 ± 0.00** |  |  | the team |"),
+        ({"ippo": 0.0, "ppo": 0.1}, "|  |  | **-0.10 ± 0.00** | one agent |"),
         ({"magrpo": 0.1, "one-magrpo": 0.1}, "| +0.00 ± 0.00 |  |  | not shown |"),
         (
             {"magrpo": 0.2, "one-magrpo": 0.1, "ippo": 0.0, "ppo": 0.1},
-            "| +0.10 ± 0.00 |  | -0.10 ± 0.00 | depends on the method |",
+            "| **+0.10 ± 0.00** |  | **-0.10 ± 0.00** | depends on the method |",
         ),
     ],
 )
