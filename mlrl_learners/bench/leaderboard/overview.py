@@ -65,7 +65,7 @@ def main_result(groups: Sequence[LeaderboardGroup]) -> str | None:
     place = (
         f"where training gains most of {len(compared)} environments"
         if len(compared) > 1
-        else "the only environment with results of trained and untrained teams"
+        else "the only environment with results of trained and untrained actors"
     )
     ours, other = most.trained[0], most.others[0]
     return (
@@ -106,9 +106,9 @@ def _named(rows: Sequence[LeaderboardRow], kind: str) -> str:
     """Return how a sentence names the best of some rows, the first."""
     name = rows[0].actor.removeprefix("trained: ")
     return (
-        f"the {kind} team {name}"
+        f"the {kind} actor {name}"
         if len(rows) == 1
-        else f"the best of {len(rows)} {kind} teams, {name},"
+        else f"the best of {len(rows)} {kind} actors, {name},"
     )
 
 

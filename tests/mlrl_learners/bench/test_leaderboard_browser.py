@@ -75,7 +75,7 @@ def test_whole_suites_come_first_and_one_environment_can_be_chosen(page):
 
 
 def test_it_opens_with_the_main_result_and_every_actor_by_suite(page):
-    assert re.search(r"earns 0\.\d+ .*best of \d untrained teams", page.inner_text(".lead"))
+    assert re.search(r"earns 0\.\d+ .*best of \d untrained actors", page.inner_text(".lead"))
     cells = page.locator("table.overview tbody tr")
     assert cells.filter(has_text="trained: ").count() > 0
     page.click("table.overview thead a >> text=writing v4 >> nth=0")

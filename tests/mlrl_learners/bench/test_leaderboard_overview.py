@@ -33,10 +33,10 @@ GROUP = LeaderboardGroup("s v1", "", "env:eval", "", ROWS)
 def test_the_main_result_sets_the_best_trained_actor_beside_the_best_other_team():
     said = main_result([GROUP])
     assert said.startswith(
-        "On env:eval, the only environment with results of trained and untrained teams, the best "
-        "of 2 trained teams, a, earns 0.500 (95 %: 0.500 to 0.500), and "
+        "On env:eval, the only environment with results of trained and untrained actors, the best "
+        "of 2 trained actors, a, earns 0.500 (95 %: 0.500 to 0.500), and "
     )
-    assert said.endswith("the untrained team team 0.300 (95 %: 0.300 to 0.300).")
+    assert said.endswith("the untrained actor team 0.300 (95 %: 0.300 to 0.300).")
     wide = replace(ROWS[3], interval=(0.2, 0.5))
     assert main_result([replace(GROUP, rows=(ROWS[1], wide))]).endswith("the intervals overlap.")
     assert main_result([replace(GROUP, rows=ROWS[3:])]) is None
@@ -52,16 +52,16 @@ def test_the_main_result_says_that_it_is_the_largest_gain_of_several_environment
     said = main_result([less, GROUP])
     assert said.startswith("On env:eval, where training gains most of 2 environments, the best of")
     said = main_result([less])
-    assert "the trained team b earns" in said
-    assert "the best of 2 untrained teams, team, 0.300" in said
+    assert "the trained actor b earns" in said
+    assert "the best of 2 untrained actors, team, 0.300" in said
 
 
 def test_an_incomplete_result_is_neither_the_best_nor_the_main_result():
     half = replace(ROWS[1], mean=0.9, is_complete=False)
     group = replace(GROUP, rows=(half, *ROWS[2:], row("half", 0.45, is_complete=False)))
     said = main_result([group])
-    assert "the trained team b earns 0.400" in said
-    assert "the untrained team team 0.300" in said
+    assert "the trained actor b earns 0.400" in said
+    assert "the untrained actor team 0.300" in said
     cells = {actor: row[group.slug].is_best for actor, row in overview_rows([group]).items()}
     assert cells == {"trained: a": False, "trained: b": True, "team": False, "half": False}
 
