@@ -1,8 +1,9 @@
 """Comparison of two results on the tasks that both have played, within the same budget."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mlrl_learners.bench.suite import has_common_scale
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.figures.comparisons import (
     mean_interval,
@@ -16,6 +17,9 @@ __all__ = ["compare"]
 
 SPENT_ALIKE = 1.1
 """Largest ratio of tokens per episode that needs no warning."""
+
+SCALED = ("first_mean", "second_mean", "difference", "difference_interval", "p_value")
+"""Figures that mix the scales of several entries."""
 
 Result = Mapping[str, Any]
 Table = list[list[float]]
@@ -32,8 +36,9 @@ def compare(ours: Result, theirs: Result, *, allow_unequal: bool = False) -> dic
     Returns:
         For each shared entry and overall: both means, their difference with a 95 % interval, the
         probability that the first improves on the second with its interval, and the p-value of a
-        paired permutation test; for games also `measures`, by name the value of both. `warnings`
-        names differences that may explain the outcome.
+        paired permutation test. Of several entries without a common scale of returns, only the
+        probability is not None in `overall`. For games also `measures`, by name the value of both.
+        `warnings` names differences that may explain the outcome.
 
     Raises:
         ConfigError: If no entry is shared, data differ, or budgets differ and `allow_unequal` is
@@ -59,7 +64,7 @@ def compare(ours: Result, theirs: Result, *, allow_unequal: bool = False) -> dic
         "first": ours["actor"]["name"],
         "second": theirs["actor"]["name"],
         "entries": rows,
-        "overall": _row(tables),
+        "overall": _overall(tables, (ours["suite"], theirs["suite"])),
         "warnings": warnings,
     }
 
@@ -117,6 +122,15 @@ def _aligned(mine: Result, yours: Result) -> tuple[Table, Table]:
         for entry in (mine, yours)
     )
     return first, second
+
+
+def _overall(tables: list[tuple[Table, Table]], suites: Sequence[Result]) -> dict[str, Any]:
+    row = _row(tables)
+    return (
+        row
+        if len(tables) == 1 or all(map(has_common_scale, suites))
+        else {**row, **dict.fromkeys(SCALED)}
+    )
 
 
 def _row(tables: list[tuple[Table, Table]]) -> dict[str, Any]:

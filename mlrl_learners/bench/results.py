@@ -72,7 +72,7 @@ def write_result(
         "suite": {**suite.as_dict(), "hash": suite.hash},
         "actor": dict(actor),
         "complete": all(each.missing == 0 for each in played) and not measures.failures,
-        "overall": overall_of(figures),
+        "overall": overall_of(figures, common_scale=suite.common_scale),
         "entries": [{**e, **f} for e, f in zip(entries, figures, strict=True)],
         "failures": _failures(played, measures),
         "settings": {"explore": settings.explore, "batch_size": settings.batch_size},
@@ -207,11 +207,15 @@ def _pass_at_k(flags: Sequence[Sequence[float]]) -> dict[str, float]:
     return {str(k): value for k, value in found.items()}
 
 
-def overall_of(entries: Sequence[Result]) -> dict[str, Any]:
+def overall_of(entries: Sequence[Result], *, common_scale: bool = True) -> dict[str, Any]:
     """Return the figures of a whole run, in whose mean every environment has the same weight.
 
     The interquartile mean is over the tasks of all environments together. Entries without an
     episode are left out.
+
+    Args:
+        entries: Figures of each entry.
+        common_scale: As in `Suite`; if false, the means of several entries are None.
     """
     scored = [entry for entry in entries if entry["episodes"]]
     total = {
@@ -220,8 +224,12 @@ def overall_of(entries: Sequence[Result]) -> dict[str, Any]:
     }
     seconds = round(sum(entry["seconds"] for entry in scored), 2)
     counted = {**total, "seconds": seconds, "entries": len(scored)}
+    no_means = dict.fromkeys(("mean", "interval", "iqm", "iqm_interval"))
     if not scored:
-        return {**counted, **dict.fromkeys(("mean", "interval", "iqm", "iqm_interval"))}
+        return {**counted, **no_means}
+    solved_rate = mean([entry["solved_rate"] for entry in scored])
+    if len(scored) > 1 and not common_scale:
+        return {**counted, **no_means, "solved_rate": solved_rate}
     tasks = [
         [mean(v) for v in e["returns"][task].values()] for e in scored for task in e["returns"]
     ]
@@ -233,7 +241,7 @@ def overall_of(entries: Sequence[Result]) -> dict[str, Any]:
         ),
         "iqm": interquartile_mean(tasks),
         "iqm_interval": iqm_interval(tasks),
-        "solved_rate": mean([entry["solved_rate"] for entry in scored]),
+        "solved_rate": solved_rate,
     }
 
 

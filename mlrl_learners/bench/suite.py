@@ -21,7 +21,16 @@ from mlrl_learners.config.yaml import read_yaml
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.seeding import MOST_SEED
 
-__all__ = ["Budget", "Entry", "Suite", "env_options", "load_suite", "suite_files", "suite_of"]
+__all__ = [
+    "Budget",
+    "Entry",
+    "Suite",
+    "env_options",
+    "has_common_scale",
+    "load_suite",
+    "suite_files",
+    "suite_of",
+]
 
 _HERE = Path(__file__).parent
 _FOLDERS = (_HERE / "suites", _HERE.parent.parent / "benchmarks" / "suites")
@@ -122,6 +131,8 @@ class Suite:
         summary: One-line description.
         seeds: Every entry is played once per seed.
         entries: In the order of the report.
+        common_scale: Whether the returns of all entries have one scale. Otherwise results and
+            leaderboard have no mean return over entries.
     """
 
     name: str
@@ -129,6 +140,7 @@ class Suite:
     summary: str
     seeds: tuple[int, ...]
     entries: tuple[Entry, ...]
+    common_scale: bool = True
 
     def __post_init__(self) -> None:
         """Check ranges.
@@ -159,6 +171,8 @@ class Suite:
     def as_dict(self) -> dict[str, Any]:
         """Return the suite as JSON values that `suite_of` accepts."""
         value = dataclasses.asdict(self)
+        if self.common_scale:
+            del value["common_scale"]  # hashes of results that were stored without it stay the same
         return {**value, "seeds": list(self.seeds), "entries": list(value["entries"])}
 
     def only(self, names: Sequence[str]) -> "Suite":
@@ -184,6 +198,11 @@ def env_options(
     """Return all arguments of `mlrl_envs.make` for an entry, except the id."""
     limit = {} if turns is None else {"max_turns": turns}
     return {**evaluation_options(env_id, {**options, "split": split}), **limit}
+
+
+def has_common_scale(suite: Mapping[str, Any]) -> bool:
+    """Return `common_scale` of a suite that a result holds."""
+    return bool(suite.get("common_scale", True))
 
 
 def suite_files() -> dict[str, Path]:

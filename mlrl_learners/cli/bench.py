@@ -208,7 +208,7 @@ def _print(result: Mapping[str, Any], path: Path) -> None:
             entry["name"],
             _with_interval(entry["mean"], entry["interval"]),
             _with_interval(entry["iqm"], entry["iqm_interval"]),
-            _share(entry.get("solved_rate")),
+            _number(entry.get("solved_rate"), 2),
             entry["episodes"],
             entry["tokens"],
         )
@@ -247,8 +247,8 @@ def _with_interval(value: float | None, interval: Sequence[float] | None) -> str
     return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
-def _share(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2f}"
+def _number(value: float | None, digits: int) -> str:
+    return "none" if value is None else f"{value:.{digits}f}"
 
 
 def _list(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
@@ -277,11 +277,11 @@ def _compare(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
         (
             row.get("entry", "all"),
             row["tasks"],
-            f"{row['first_mean']:.3f}",
-            f"{row['second_mean']:.3f}",
+            _number(row["first_mean"], 3),
+            _number(row["second_mean"], 3),
             _with_interval(row["difference"], row["difference_interval"]),
             _with_interval(row["probability_of_improvement"], row["probability_interval"]),
-            f"{row['p_value']:.4f}",
+            _number(row["p_value"], 4),
         )
         for row in [*found["entries"], found["overall"]]
     ]

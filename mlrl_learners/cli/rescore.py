@@ -17,7 +17,7 @@ from mlrl_learners.bench.results import (
     save_result,
     write_file,
 )
-from mlrl_learners.bench.suite import env_options
+from mlrl_learners.bench.suite import env_options, has_common_scale
 from mlrl_learners.bench.transcripts import read_episodes
 from mlrl_learners.cli.parser import print_json, print_table
 from mlrl_learners.config.run import from_mapping
@@ -125,7 +125,8 @@ def _keep(
         mine = [episode for episode in episodes if entry_of(episode) == entry["name"]]
         scorers = [_scorer_of(*_entry_origin(entry))]
         entries.append({**entry, **figures_of(mine), "scorers": scorers})
-    save_result(path, {**result, "entries": entries, "overall": overall_of(entries)}, episodes)
+    overall = overall_of(entries, common_scale=has_common_scale(result["suite"]))
+    save_result(path, {**result, "entries": entries, "overall": overall}, episodes)
 
 
 def _lines(episodes: Sequence[Record], origins: Sequence[Origin]) -> str:

@@ -3,11 +3,13 @@
 A group has one row per actor: of several results the fullest, the one with the most episodes.
 """
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mlrl_learners.bench.leaderboard.sources import ResultSource, label_of
+from mlrl_learners.bench.suite import has_common_scale
 
 __all__ = ["WHOLE", "LeaderboardGroup", "LeaderboardRow", "groups_of"]
 
@@ -114,36 +116,61 @@ def _groups(label: str, sources: Sequence[ResultSource]) -> list[LeaderboardGrou
             known = entries.setdefault(entry["name"], entry)
             if len(entry["returns"]) > len(known["returns"]):
                 entries[entry["name"]] = entry
-    summary = sources[0].result["suite"]["summary"]
-    seeds = max(len(source.result["suite"]["seeds"]) for source in sources)
+    has_mean = has_common_scale(sources[0].result["suite"])
+    whole = [_whole_group(label, sources)] if len(entries) > 1 and has_mean else []
+    shown = {row.path for group in whole for row in group.rows}
+    groups = [_entry_group(label, sources, entry) for entry in entries.values()]
+    trained = {
+        group.entry
+        for group in groups
+        if any(row.is_trained and row.path not in shown for row in group.rows)
+    }
+    shows_all = not shown and (has_mean or not trained)
+    return whole + [
+        dataclasses.replace(group, is_main=shows_all or group.entry in trained) for group in groups
+    ]
+
+
+def _whole_group(label: str, sources: Sequence[ResultSource]) -> LeaderboardGroup:
+    """Return the rows of the actors that have played every environment."""
     scored = {e["name"] for s in sources for e in s.result["entries"] if e["episodes"]}
     whole = [s for s in sources if scored == _scored(s)]
-    groups: list[LeaderboardGroup] = []
-    shown: set[str] = set()  # paths of the results in the table of the whole suite
-    if len(entries) > 1:
-        rows, absent = _rows([(source, source.result["overall"]) for source in whole])
-        shown = {row.path for row in rows}
-        partial = {
-            s: f"{len(_scored(s))} of {len(scored)} environments"
-            for s in sources
-            if s not in whole and _scored(s)
-        }
-        absent += _absent(partial, rows)
-        note = f"{len(scored)} environments of the same weight · {_count(seeds, 'seed')}"
-        groups.append(LeaderboardGroup(label, summary, WHOLE, note, rows, tuple(sorted(absent))))
-    for name, entry in entries.items():
-        found = [(s, e) for s in sources for e in s.result["entries"] if e["name"] == name]
-        rows, absent = _rows([(source, each) for source, each in found if each["episodes"]])
-        absent += _absent({s: _why_absent(e) for s, e in found if not e["episodes"]}, rows)
-        note = f"{_budget(entry)} · {_count(seeds, 'seed')}"
-        is_main = not shown or any(row.is_trained and row.path not in shown for row in rows)
-        groups.append(
-            LeaderboardGroup(label, summary, name, note, rows, tuple(sorted(absent)), is_main)
-        )
-    return groups
+    rows, absent = _rows([(source, source.result["overall"]) for source in whole])
+    partial = {
+        s: f"{len(_scored(s))} of {len(scored)} environments"
+        for s in sources
+        if s not in whole and _scored(s)
+    }
+    absent = tuple(sorted([*absent, *_absent(partial, rows)]))
+    note = f"{len(scored)} environments of the same weight · {_seeds(sources)}"
+    return LeaderboardGroup(label, _summary(sources), WHOLE, note, rows, absent)
 
 
-def _rows(played: Sequence[Played]) -> tuple[tuple[LeaderboardRow, ...], list[str]]:
+def _entry_group(
+    label: str, sources: Sequence[ResultSource], entry: Mapping[str, Any]
+) -> LeaderboardGroup:
+    """Return the rows of the actors that have played an entry."""
+    name = entry["name"]
+    found = [(s, e) for s in sources for e in s.result["entries"] if e["name"] == name]
+    rows, absent = _rows([(source, each) for source, each in found if each["episodes"]])
+    no_episode = {s: _why_absent(e) for s, e in found if not e["episodes"]}
+    absent = tuple(sorted([*absent, *_absent(no_episode, rows)]))
+    note = f"{_budget(entry)} · {_seeds(sources)}"
+    return LeaderboardGroup(label, _summary(sources), name, note, rows, absent)
+
+
+def _summary(sources: Sequence[ResultSource]) -> str:
+    suite = sources[0].result["suite"]
+    if has_common_scale(suite):
+        return str(suite["summary"])
+    return f"{suite['summary']} (no mean over environments, whose returns have different scales)"
+
+
+def _seeds(sources: Sequence[ResultSource]) -> str:
+    return _count(max(len(source.result["suite"]["seeds"]) for source in sources), "seed")
+
+
+def _rows(played: Sequence[Played]) -> tuple[tuple[LeaderboardRow, ...], Sequence[str]]:
     """Return a row for the fullest result of each actor, the best first, and what is left out."""
     fullest: dict[str, Played] = {}
     for source, figures in sorted(played, key=_fullness, reverse=True):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mlrl_learners.bench.results import read_result
+from mlrl_learners.bench.suite import has_common_scale
 from mlrl_learners.errors import ConfigError
 
 __all__ = ["ResultSource", "label_of", "read_sources"]
@@ -51,8 +52,8 @@ def read_sources(folder: Path) -> list[ResultSource]:
 
     Raises:
         ConfigError: If there is none, a file is not a result, two results of a suite have the same
-            actor, an entry has several scorers, or two results of a suite differ in its seeds or in
-            the data, budget or number of episodes of an entry.
+            actor, an entry has several scorers, or two results of a suite differ in its seeds, its
+            scale of returns, or in the data, budget or number of episodes of an entry.
     """
     files = sorted(folder.rglob("*.json")) if folder.is_dir() else []
     if not files:
@@ -66,7 +67,7 @@ def read_sources(folder: Path) -> list[ResultSource]:
         if key in seen:
             raise ConfigError(f"{source.path} and {seen[key]} are of one actor, {key[2]}: name one")
         seen[key] = source.path
-    _check_seeds(sources)
+    _check_suites(sources)
     _check_entries(sources)
     return sources
 
@@ -86,17 +87,22 @@ def _check_scorers(source: ResultSource) -> None:
             )
 
 
-def _check_seeds(sources: Sequence[ResultSource]) -> None:
-    """Raise an error if two results of a suite were played with other seeds."""
+def _check_suites(sources: Sequence[ResultSource]) -> None:
+    """Raise an error if two results of a suite differ in its seeds or its scale of returns."""
     first: dict[str, ResultSource] = {}
     for source in sources:
-        suite = source.result["suite"]
-        known = first.setdefault(label_of(suite), source)
-        seeds, others = suite["seeds"], known.result["suite"]["seeds"]
+        label = label_of(source.result["suite"])
+        known = first.setdefault(label, source)
+        seeds, others = (each.result["suite"]["seeds"] for each in (source, known))
         if seeds != others:
             raise ConfigError(
-                f"{label_of(suite)}: {source.path} has other seeds than {known.path}, {seeds} and "
-                f"{others}; another suite needs another name or version"
+                f"{label}: {source.path} has other seeds than {known.path}, {seeds} and {others}; "
+                "another suite needs another name or version"
+            )
+        if has_common_scale(source.result["suite"]) != has_common_scale(known.result["suite"]):
+            raise ConfigError(
+                f"{label}: {source.path} has another common_scale than {known.path}; another suite "
+                "needs another name or version"
             )
 
 

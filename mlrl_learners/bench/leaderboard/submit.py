@@ -19,8 +19,20 @@ from mlrl_envs.workflows import SHAPES
 from mlrl_learners.actors.workflow import drafts_of
 from mlrl_learners.bench.measures import episode_measures, is_game, policy_measures
 from mlrl_learners.bench.rescore import rescore
-from mlrl_learners.bench.results import figures_of, overall_of, read_result, read_transcripts
-from mlrl_learners.bench.suite import Entry, Suite, load_suite, suite_files, suite_of
+from mlrl_learners.bench.results import (
+    figures_of,
+    overall_of,
+    read_result,
+    read_transcripts,
+)
+from mlrl_learners.bench.suite import (
+    Entry,
+    Suite,
+    has_common_scale,
+    load_suite,
+    suite_files,
+    suite_of,
+)
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.figures.means import mean
 from mlrl_learners.play.jobs import plan_jobs
@@ -92,7 +104,8 @@ def _problems(
             *_here(entry, ours, mine, suite, result["actor"], sample, seed),
         ]
         problems += [f"{entry['name']}: {problem}" for problem in found]
-    overall = _figure_problems(result["overall"], overall_of(figures))
+    expected = overall_of(figures, common_scale=has_common_scale(result["suite"]))
+    overall = _figure_problems(result["overall"], expected)
     return problems + [f"overall: {problem}" for problem in overall]
 
 
@@ -104,6 +117,8 @@ def _suite_problems(claimed: Result) -> Iterator[str]:
         yield f"{suite.name} is none of our suites: {', '.join(suite_files())}"
         return
     ours = load_suite(suite.name)
+    if ours.common_scale != suite.common_scale:
+        yield f"common_scale is {ours.common_scale} in our suite, got {suite.common_scale}"
     if (ours.version, ours.seeds) != (suite.version, suite.seeds):
         yield (
             f"{suite.name} is v{ours.version} with seeds {list(ours.seeds)} here, "

@@ -27,6 +27,14 @@ ROWS = (
     row("trained: b", 0.4, is_trained=True),
     row("team", 0.3),
 )
+TRAINING = {
+    "env": "mlrl/story-v1",
+    "options": {},
+    "learner": "magrpo",
+    "model": "tiny",
+    "iterations": 1,
+    "tasks_per_iteration": 1,
+}
 GROUP = LeaderboardGroup("s v1", "", "env:eval", "", ROWS)
 
 
@@ -64,6 +72,22 @@ def test_an_incomplete_result_is_neither_the_best_nor_the_main_result():
     assert "the untrained actor team 0.300" in said
     cells = {actor: row[group.slug].is_best for actor, row in overview_rows([group]).items()}
     assert cells == {"trained: a": False, "trained: b": True, "team": False, "half": False}
+
+
+def test_environments_without_a_common_scale_have_no_table_of_the_whole_suite(
+    add_result, two_environments, tmp_path
+):
+    suite = {**two_environments, "common_scale": False}
+    add_result("a", suite=suite)
+    page = build(tmp_path / "results")["LEADERBOARD.md"]
+    assert "no mean over environments, whose returns have different scales" in page
+    assert "whole suite" not in page
+    overview = page.splitlines()[2]
+    assert all(entry["env"] in overview for entry in suite["entries"])
+    one = {**suite, "entries": suite["entries"][:1]}
+    add_result("b", suite=one, trained=[TRAINING])
+    overview = build(tmp_path / "results")["LEADERBOARD.md"].splitlines()[4]
+    assert [entry["env"] in overview for entry in suite["entries"]] == [True, False]
 
 
 def test_an_incomplete_result_is_marked_in_the_overview(add_result, tmp_path):

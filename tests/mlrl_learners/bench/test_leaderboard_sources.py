@@ -43,6 +43,15 @@ def test_results_of_other_seeds_are_not_put_side_by_side(add_result, tmp_path):
         build(tmp_path / "results")
 
 
+def test_a_mean_over_entries_is_not_put_beside_a_result_without_one(
+    add_result, two_environments, tmp_path
+):
+    add_result("a")
+    add_result("b", suite={**two_environments, "common_scale": False})
+    with pytest.raises(ConfigError, match=r"mine/b.json has another common_scale than mine/a.json"):
+        build(tmp_path / "results")
+
+
 def test_a_result_of_two_scorers_is_refused(add_result, tmp_path):
     two = ["0" * 64, "1" * 64]
     change(add_result("a"), lambda result: result["entries"][1].update(scorers=two))

@@ -153,6 +153,27 @@ class TestCompare:
             compare(ours, theirs)
 
 
+def test_returns_of_different_scales_have_no_mean(add_result, two_environments):
+    suite = {**two_environments, "common_scale": False}
+    result = read_result(add_result("a", "The fox. ANSWER: 3", suite=suite))
+    overall = result["overall"]
+    assert [entry["mean"] is None for entry in result["entries"]] == [False, False]
+    assert (overall["mean"], overall["interval"], overall["iqm"]) == (None, None, None)
+    assert overall["solved_rate"] is not None
+    compared = compare(result, read_result(add_result("b", "", suite=suite)))
+    assert compared["entries"][0]["difference"] is not None
+    assert (compared["overall"]["difference"], compared["overall"]["p_value"]) == (None, None)
+    assert compared["overall"]["probability_of_improvement"] is not None
+
+
+def test_one_entry_of_a_suite_with_different_scales_has_a_mean(add_result, two_environments):
+    suite = {**two_environments, "common_scale": False}
+    one = {**suite, "entries": suite["entries"][:1]}
+    result = read_result(add_result("a", "The fox.", suite=one))
+    assert result["overall"]["mean"] == result["entries"][0]["mean"]
+    assert compare(result, result)["overall"]["difference"] == 0
+
+
 def test_environments_weigh_the_same_in_every_figure_of_a_comparison():
     def result(name, one, many):
         tasks = {"one": [one], "many": [many] * 20}

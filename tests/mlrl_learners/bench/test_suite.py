@@ -40,6 +40,13 @@ def test_what_is_saved_is_what_is_loaded():
     assert suite_of(suite.as_dict()).hash == suite.hash
 
 
+def test_a_suite_without_a_common_scale_is_another_suite():
+    suite = suite_of(changed(common_scale=False))
+    assert suite_of(suite.as_dict()) == suite
+    assert suite.hash != suite_of(VALID).hash
+    assert suite_of(changed(common_scale=True)).hash == suite_of(VALID).hash
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [
@@ -51,6 +58,7 @@ def test_what_is_saved_is_what_is_loaded():
         (changed(seeds=[-1]), "from 0 to"),
         (changed(version="one"), "version must be an int"),
         (changed(name="two words"), "one word"),
+        (changed(common_scale="no"), "common_scale must be true or false"),
         (changed(entries=VALID["entries"][:1] * 2), "appears twice"),
         (changed(budget={"tokens": 0}), "tokens must be at least 1, got 0"),
         (with_entry(env="mlrl/storry-v0"), "did you mean 'mlrl/story-v1'"),
