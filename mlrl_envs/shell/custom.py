@@ -18,11 +18,17 @@ from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.shell.processors import process, process_range
 from mlrl_envs.shell.roster import OPTIONAL_METHODS
 from mlrl_envs.shell.wrapped import WrappedFamily
-from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, Turn
+from mlrl_envs.types import AgentID, Attempt, ProgramRunner, Score, Task, TaskFamily, Turn
 
 __all__ = ["CustomFamily", "CustomScore", "customized"]
 
 PROCESSED = "processed"
+OF_GAMES = ("payoff", "illegal")
+OF_STEPS = {"mlrl/coder-tester-v1": ("loaded", "tests", "valid", "kills")}
+"""Components of environments in which a step has some of them only; games have `OF_GAMES`."""
+BASE_VALUES = ("config", "expert", "competitive", "game")
+BASE_METHODS = (*OPTIONAL_METHODS, "legal_actions", "scripted_action", "figures")
+"""Methods of the wrapped family, whose arguments begin with a task and turns."""
 _Parts = Mapping[str, float]
 
 
@@ -55,7 +61,9 @@ class CustomFamily(WrappedFamily):
 
     def observe(self, task: Task, turns: Sequence[Turn], agent: AgentID) -> str:
         """Return the observation of the wrapped family through the agent's formatter."""
-        text = self.family.observe(task, _base(turns), agent)
+        return self._formatted(self.family.observe(task, _base(turns), agent), agent)
+
+    def _formatted(self, text: str, agent: AgentID) -> str:
         formatter = dict(self.rules.formatters).get(agent)
         if formatter is None:
             return text
@@ -81,12 +89,17 @@ class CustomFamily(WrappedFamily):
         return [self._score(*pair) for pair in zip(asked, scores, strict=True)]
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401  a method or a value
-        if name in ("config", "expert", "competitive"):
+        if name in BASE_VALUES:
             return getattr(self.family, name)
-        if name not in OPTIONAL_METHODS:
+        if name == "prompt":  # of a game, in a state instead of after turns
+            prompt = self.family.prompt  # type: ignore[attr-defined]
+            return lambda state, agent: self._formatted(prompt(state, agent), agent)
+        if name not in BASE_METHODS:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         rule = getattr(self.family, name)
-        return rule if name == "deal" else lambda task, turns: rule(task, _base(turns))
+        if name == "deal":
+            return rule
+        return lambda task, turns, *more, **options: rule(task, _base(turns), *more, **options)
 
     def _score(self, attempt: Attempt[Any], score: Score) -> CustomScore:
         weights = dict(self.rules.weights)
@@ -96,8 +109,8 @@ class CustomFamily(WrappedFamily):
         components = {}
         for agent in told:
             parts = self._kept(score.components.get(agent, {}))
-            for each in own:
-                parts |= each.get(agent, {})
+            for (reward, _), each in zip(self.rules.functions, own, strict=True):
+                _add(parts, each.get(agent, {}), reward)
             components[agent] = self._processed(
                 {name: weights.get(name, 1.0) * value for name, value in parts.items()}
             )
@@ -110,7 +123,7 @@ class CustomFamily(WrappedFamily):
 
     def _check_names(self, score: Score, own: Sequence[Mapping[AgentID, _Parts]]) -> None:
         """Raise for a component that does not exist, where all agents act and all are told."""
-        if hasattr(self.family, "acting"):  # not every step has every component
+        if hasattr(self.family, "acting"):  # not every step has every component: see `_checked`
             return
         known = {name for parts in score.components.values() for name in parts}
         for name in self.rules.kept or ():
@@ -129,9 +142,11 @@ class CustomFamily(WrappedFamily):
             raise ContractError(
                 f"the reward {total} is outside ({low}, {high}): pass reward_range=(low, high)"
             )
-        if not self.rules.chain:
-            return dict(parts)
-        return {**parts, PROCESSED: process(self.rules.chain, total) - total}
+        whole = dict(parts)
+        if self.rules.chain:
+            change = process(self.rules.chain, total) - total
+            _add(whole, {PROCESSED: change}, "reward_processors")
+        return whole
 
     def _own(self, name: str, reward: Reward, attempt: Attempt[Any]) -> dict[AgentID, _Parts]:
         """Return the components of an own reward for each agent."""
@@ -176,12 +191,43 @@ def customized(env: Any, options: Mapping[str, Any]) -> TextParallelEnv:  # noqa
     """
     if not isinstance(env, TextParallelEnv):
         raise InvalidArgumentError(f"{', '.join(options)}: needs a TextParallelEnv, got {env!r}")
-    family = CustomFamily(env.family, rules_of(options, env.possible_agents))
-    made = TextParallelEnv(
+    family = CustomFamily(env.family, _checked(rules_of(options, env.possible_agents), env.family))
+    # An environment of a game has methods besides; other subclasses may take other arguments.
+    is_plain = type(env).__init__ is TextParallelEnv.__init__
+    made = (type(env) if is_plain else TextParallelEnv)(
         family, env_id=env.metadata["name"], sandbox=env.sandbox, render_mode=env.render_mode
     )
     made.metadata = {**env.metadata, **made.metadata}
     return made
+
+
+def _checked(rules: Rules, family: TaskFamily[Any]) -> Rules:
+    """Return the rules of a family in which a step has some of its components only.
+
+    Raises:
+        UnknownNameError: If a component does not exist; functions may return further ones.
+    """
+    of_steps = OF_STEPS.get(getattr(family, "env_id", ""), ())
+    known = OF_GAMES if hasattr(family, "game") else of_steps
+    if not known:
+        return rules
+    for name in rules.kept or ():
+        if name not in known:
+            raise unknown_name("component of reward", name, known)
+    for name, _ in () if rules.functions else rules.weights:
+        if name not in known:
+            raise unknown_name("component of reward_weights", name, known)
+    return rules
+
+
+def _add(parts: dict[str, float], more: _Parts, reward: str) -> None:
+    """Add the components of a reward to those of others."""
+    for name, value in more.items():
+        if name in parts:
+            raise ContractError(
+                f"reward {reward!r} has the component {name!r}, as another reward has: rename it"
+            )
+        parts[name] = value
 
 
 def _number(name: str, value: Any) -> float:  # noqa: ANN401  what a function returns

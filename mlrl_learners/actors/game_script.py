@@ -85,6 +85,8 @@ def check_script(script: str, env: Any) -> None:  # noqa: ANN401 - any PettingZo
     scripts: Sequence[str] | None = getattr(env, "scripts", None)
     if scripts is None:
         name = (getattr(env, "metadata", None) or {}).get("name", type(env).__name__)
-        raise ConfigError(f"{name} has no scripted players: script:{script} plays games only")
+        raise ConfigError(
+            f"{name} has no scripted players: script:{script} plays games without a workflow only"
+        )
     if script not in scripts:
         raise unknown_name("script", script, scripts)
