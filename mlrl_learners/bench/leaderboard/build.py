@@ -11,6 +11,7 @@ from typing import Any
 from mlrl_envs.errors import MissingPackageError
 from mlrl_learners.bench.leaderboard.overview import (
     Cell,
+    counted_runs,
     main_result,
     overview_columns,
     overview_rows,
@@ -172,6 +173,7 @@ def _templates() -> Any:  # noqa: ANN401 - jinja2 is optional
     found.filters["figure"] = _figure
     found.filters["number"] = lambda value: UNKNOWN if value is None else f"{value:.0f}"
     found.filters["range"] = _range
+    found.filters["runs"] = counted_runs
     return found
 
 
@@ -200,6 +202,8 @@ def _mean_cell(cell: Cell) -> str:
         mean += f" ± {(row.interval[1] - row.interval[0]) / 2:.3f}"
     if not row.is_complete:
         mean += " (incomplete)"
+    if row.runs == 1:
+        mean += counted_runs(row, " ({})")
     return f"**{mean}**" if cell.is_best else mean
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from mlrl_learners.bench.leaderboard.rows import WHOLE, LeaderboardGroup, LeaderboardRow
 
-__all__ = ["Cell", "main_result", "overview_columns", "overview_rows"]
+__all__ = ["Cell", "counted_runs", "main_result", "overview_columns", "overview_rows"]
 
 _SHADES = 4
 
@@ -74,6 +74,12 @@ def main_result(groups: Sequence[LeaderboardGroup]) -> str | None:
     )
 
 
+def counted_runs(row: LeaderboardRow, form: str) -> str:
+    """Return the number of training runs of a row in a form, such as " (3 runs)"; "" without."""
+    noun = "run" if row.runs == 1 else "runs"
+    return form.format(f"{row.runs} {noun}") if row.runs else ""
+
+
 @dataclass(frozen=True)
 class _Compared:
     """The complete results of a group that are no bounds, in descending order of the mean."""
@@ -104,7 +110,7 @@ def _overlap(one: LeaderboardRow, other: LeaderboardRow) -> str:
 
 def _named(rows: Sequence[LeaderboardRow], kind: str) -> str:
     """Return how a sentence names the best of some rows, the first."""
-    name = rows[0].actor.removeprefix("trained: ")
+    name = rows[0].actor.removeprefix("trained: ") + counted_runs(rows[0], " ({})")
     return (
         f"the {kind} actor {name}"
         if len(rows) == 1

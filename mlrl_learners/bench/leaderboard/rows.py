@@ -40,7 +40,7 @@ class LeaderboardRow:
         commit: First eight digits of the commit that played it.
         is_complete: Whether no episode is missing.
         measures: Measures of a game by name.
-        is_trained: Whether the actor comes from training runs.
+        runs: Number of training runs that the actor comes from, on the environment of an entry.
         bound: `reference` or `random`, between which others are judged; empty for any other actor.
     """
 
@@ -60,8 +60,13 @@ class LeaderboardRow:
     commit: str
     is_complete: bool
     measures: Mapping[str, float] = field(default_factory=dict)
-    is_trained: bool = False
+    runs: int = 0
     bound: str = ""
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the actor comes from training runs."""
+        return self.runs > 0
 
 
 @dataclass(frozen=True)
@@ -214,10 +219,12 @@ def _best_first(rows: Sequence[LeaderboardRow]) -> tuple[LeaderboardRow, ...]:
 
 def _row(source: ResultSource, figures: Mapping[str, Any]) -> LeaderboardRow:
     result, played = source.result, figures["episodes"]
+    trained = result["actor"].get("trained") or ()
+    runs = [run for run in trained if run["env"] == figures.get("env")] or trained
     is_counted = figures["tokens"] + figures["prompt_tokens"] > 0
     return LeaderboardRow(
         actor=source.actor,
-        detail=_detail(result["actor"]),
+        detail=_detail(result["actor"], runs),
         mean=figures["mean"],
         interval=_interval(figures["interval"]),
         iqm=figures["iqm"],
@@ -232,7 +239,7 @@ def _row(source: ResultSource, figures: Mapping[str, Any]) -> LeaderboardRow:
         commit=str(result["provenance"].get("commit") or "")[:8],
         is_complete=result["complete"],
         measures=dict(figures.get("measures", {"figures": {}})["figures"]),
-        is_trained=bool(result["actor"].get("trained")),
+        runs=len(runs),
         bound=_bound(result["actor"]),
     )
 
@@ -246,10 +253,10 @@ def _interval(value: Sequence[float] | None) -> Interval | None:
     return None if value is None else (value[0], value[1])
 
 
-def _detail(actor: Mapping[str, Any]) -> str:
+def _detail(actor: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
     parts = [actor["base"] if actor["way"] == "plain" else f"{actor['way']} of {actor['base']}"]
-    if actor.get("trained"):
-        parts = _training(actor["trained"])
+    if runs:
+        parts = _training(runs)
     if actor.get("note"):
         parts.append(str(actor["note"]))
     return " · ".join(parts)

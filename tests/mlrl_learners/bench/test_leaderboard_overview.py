@@ -23,8 +23,8 @@ def row(actor, mean, *, is_complete=True, **more):
 
 ROWS = (
     row("oracle", 1.0, bound="reference"),
-    row("trained: a", 0.5, is_trained=True),
-    row("trained: b", 0.4, is_trained=True),
+    row("trained: a", 0.5, runs=3),
+    row("trained: b", 0.4, runs=1),
     row("team", 0.3),
 )
 TRAINING = {
@@ -42,7 +42,7 @@ def test_the_main_result_sets_the_best_trained_actor_beside_the_best_other_team(
     said = main_result([GROUP])
     assert said.startswith(
         "On env:eval, the only environment with results of trained and untrained actors, the best "
-        "of 2 trained actors, a, earns 0.500 (95 %: 0.500 to 0.500), and "
+        "of 2 trained actors, a (3 runs), earns 0.500 (95 %: 0.500 to 0.500), and "
     )
     assert said.endswith("the untrained actor team 0.300 (95 %: 0.300 to 0.300).")
     wide = replace(ROWS[3], interval=(0.2, 0.5))
@@ -60,7 +60,7 @@ def test_the_main_result_says_that_it_is_the_largest_gain_of_several_environment
     said = main_result([less, GROUP])
     assert said.startswith("On env:eval, where training gains most of 2 environments, the best of")
     said = main_result([less])
-    assert "the trained actor b earns" in said
+    assert "the trained actor b (1 run) earns" in said
     assert "the best of 2 untrained actors, team, 0.300" in said
 
 
@@ -68,7 +68,7 @@ def test_an_incomplete_result_is_neither_the_best_nor_the_main_result():
     half = replace(ROWS[1], mean=0.9, is_complete=False)
     group = replace(GROUP, rows=(half, *ROWS[2:], row("half", 0.45, is_complete=False)))
     said = main_result([group])
-    assert "the trained actor b earns 0.400" in said
+    assert "the trained actor b (1 run) earns 0.400" in said
     assert "the untrained actor team 0.300" in said
     cells = {actor: row[group.slug].is_best for actor, row in overview_rows([group]).items()}
     assert cells == {"trained: a": False, "trained: b": True, "team": False, "half": False}
@@ -88,6 +88,21 @@ def test_environments_without_a_common_scale_have_no_table_of_the_whole_suite(
     add_result("b", suite=one, trained=[TRAINING])
     overview = build(tmp_path / "results")["LEADERBOARD.md"].splitlines()[4]
     assert [entry["env"] in overview for entry in suite["entries"]] == [True, False]
+
+
+def test_a_mean_of_one_training_run_is_marked(add_result, two_environments, tmp_path):
+    story, math = (entry["env"] for entry in two_environments["entries"])
+    add_result("a", trained=[{**TRAINING, "env": env} for env in (story, math, math)])
+    page = build(tmp_path / "results")["LEADERBOARD.md"]
+    by_entry = {text.splitlines()[0]: text for text in page.split("### ")[1:]}
+    assert "), 3 runs |" in by_entry["whole suite"]
+    assert "), 1 run |" in by_entry[f"{story}:sample"]
+    assert "), 2 runs |" in by_entry[f"{math}:sample"]
+    assert "(1 run)" not in page
+    one = {**two_environments, "entries": two_environments["entries"][:1]}
+    add_result("b", suite=one, trained=[TRAINING])
+    page = build(tmp_path / "results")["LEADERBOARD.md"]
+    assert "(1 run) |" in next(line for line in page.splitlines() if line.startswith("| b |"))
 
 
 def test_an_incomplete_result_is_marked_in_the_overview(add_result, tmp_path):

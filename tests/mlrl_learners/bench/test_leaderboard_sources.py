@@ -83,6 +83,9 @@ def test_unequal_iterations_of_trained_runs_are_a_range(add_result, tmp_path):
     add_result("a", trained=trained)
     page = build(tmp_path / "results")["index.html"]
     assert "trained by magrpo on e (train), 20 to 60 iterations of 4 tasks, 3 runs" in page
+    assert (
+        "| [a](../results/mine/a.json), 3 runs |" in build(tmp_path / "results")["LEADERBOARD.md"]
+    )
     change(tmp_path / "results/mine/a.json", lambda result: _equal(result["actor"]["trained"]))
     assert "60 iterations of 4 tasks, 3 runs" in build(tmp_path / "results")["index.html"]
 
