@@ -9,8 +9,9 @@ import mlrl_envs
 from mlrl_learners.cli.actors import make_actor, options_of
 from mlrl_learners.cli.early_checks import check_episodes_file
 from mlrl_learners.cli.parser import at_least, print_json
+from mlrl_learners.config.env import with_default_split
 from mlrl_learners.config.run import from_mapping
-from mlrl_learners.evaluation.collect import CollectionResult, collect
+from mlrl_learners.evaluation.collect import TRAINING_SPLIT, CollectionResult, collect
 from mlrl_learners.seeding import MOST_SEED
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
@@ -40,7 +41,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     """Play the split, write the episodes and print their number."""
     check_episodes_file(arguments.out)
     config = from_mapping({"env": {"id": arguments.env}}, overrides)
-    options = {"split": "train", **config.env.options}
+    options = with_default_split(config.env.location, config.env.options, TRAINING_SPLIT)
     env = mlrl_envs.make(config.env.location, **options)
     agents = list(env.possible_agents)
     env.close()
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         actor=actor,
         out=arguments.out,
         actor_name=" ".join([arguments.actor, *(f"{k}={v}" for k, v in given.items())]),
-        split=options.pop("split"),
+        split=options.pop("split", None),
         env_options=options,
         filter_reward=arguments.filter_reward,
         samples=arguments.samples,

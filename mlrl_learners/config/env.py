@@ -20,6 +20,7 @@ __all__ = [
     "evaluation_options",
     "several_envs",
     "with_absolute_id",
+    "with_default_split",
     "with_env_mapping",
 ]
 
@@ -146,14 +147,26 @@ def evaluation_options(env_id: str, options: Mapping[str, Any] | None) -> dict[s
     """Return the options of an evaluation, with the split `eval` if they name none.
 
     Args:
-        env_id: A location as in `EnvConfig.location`. Where the environment has no option `split`,
-            the default split is left out.
+        env_id: A location as in `EnvConfig.location`.
         options: Options of the environment, or None.
     """
-    chosen = dict(options or {})
+    return with_default_split(env_id, options or {}, DEFAULT_SPLIT)
+
+
+def with_default_split(env_id: str, options: Mapping[str, Any], default: str) -> dict[str, Any]:
+    """Return options of an environment, with a default split if they name none.
+
+    Where the environment has no option `split`, the default split is left out.
+
+    Args:
+        env_id: A location as in `EnvConfig.location`.
+        options: Options of the environment.
+        default: The default split.
+    """
+    chosen = dict(options)
     if chosen.get("split") is None:
-        chosen["split"] = DEFAULT_SPLIT
+        chosen["split"] = default
     known = options_of(env_id)
-    if chosen["split"] == DEFAULT_SPLIT and known is not None and "split" not in known:
+    if chosen["split"] == default and known is not None and "split" not in known:
         del chosen["split"]
     return chosen

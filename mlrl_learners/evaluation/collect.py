@@ -16,17 +16,27 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
+from mlrl_learners.config.env import with_default_split
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.figures.means import team_return
 from mlrl_learners.loggers import JsonlFile
-from mlrl_learners.play.jobs import Job, batches, plan_jobs, play_jobs, sampling_from
+from mlrl_learners.play.jobs import (
+    Job,
+    batches,
+    chosen_tasks,
+    plan_jobs,
+    play_jobs,
+    sampling_from,
+)
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.runs.labels import collection_of
 from mlrl_learners.runs.records import episode_record
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import Actor, Episode, FailedEpisode
 
-__all__ = ["CollectionResult", "collect"]
+__all__ = ["TRAINING_SPLIT", "CollectionResult", "collect"]
+
+TRAINING_SPLIT = "train"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,7 @@ def collect(
     actor: Actor,
     out: str | Path,
     actor_name: str = "",
-    split: str | None = "train",
+    split: str | None = TRAINING_SPLIT,
     env_options: Mapping[str, Any] | None = None,
     filter_reward: float | None = None,
     samples: int = 1,
@@ -73,12 +83,13 @@ def collect(
         actor: Plays every agent.
         out: The file; created if it is missing.
         actor_name: Name of the actor in the file; its class by default.
-        split: Split to play; None for environments without splits.
+        split: Split to play; None, or the default, for environments without splits.
         env_options: Arguments of `mlrl_envs.make` other than the split.
         filter_reward: Write only episodes whose team return is at least this finite number; None
             for all.
         samples: Episodes per task, at least 1.
-        tasks: Number of tasks, counted from the first, or their indices; None for all.
+        tasks: Number of tasks, counted from the first, or their indices; None for all, and for
+            16 episodes by seed in environments without `num_tasks`.
         seed: Seed from which the seeds of episodes and batches are derived.
         explore: Sample answers; decode greedily if false.
         token_ids: Also write prompt ids, sampled token ids and log-probabilities.
@@ -94,7 +105,9 @@ def collect(
     """
     if filter_reward is not None and not math.isfinite(filter_reward):
         raise ConfigError(f"filter_reward must be finite, got {filter_reward}")
-    options = {**(env_options or {}), **({} if split is None else {"split": split})}
+    options = dict(env_options or {})
+    if split is not None:
+        options = with_default_split(env_id, {**options, "split": split}, TRAINING_SPLIT)
     source = {
         "env_id": env_id,
         "env_options": options,
@@ -110,7 +123,8 @@ def collect(
     env = mlrl_envs.make(env_id, **options)
     try:
         num_tasks = getattr(env, "num_tasks", None)
-        jobs = plan_jobs(num_tasks, tasks, samples=samples, seed=seed, batch_size=batch_size)
+        chosen = chosen_tasks(num_tasks, tasks)
+        jobs = plan_jobs(num_tasks, chosen, samples=samples, seed=seed, batch_size=batch_size)
         file, done = _open(Path(out), source, resume=resume)
         before = sum(1 for _ in file.records())
         played = kept = 0

@@ -19,6 +19,7 @@ from mlrl_learners.figures.episode_figures import env_figures, figures_of
 from mlrl_learners.play.jobs import (
     Job,
     batches,
+    chosen_tasks,
     plan_jobs,
     play_jobs,
     sampling_from,
@@ -32,7 +33,6 @@ from mlrl_learners.types import Actor, Episode, FailedEpisode
 
 __all__ = ["EvaluationResult", "evaluate"]
 
-UNKNOWN_TASKS = 16
 Outcomes = tuple[list[Episode], list[FailedEpisode]]
 
 
@@ -138,9 +138,7 @@ def _plan(
     **options: int,
 ) -> list[Job]:
     """Return every episode to play, with its opponents; `options` are those of `plan_jobs`."""
-    if num_tasks is None and tasks is None:
-        tasks = UNKNOWN_TASKS
-    jobs = plan_jobs(num_tasks, tasks, **options)
+    jobs = plan_jobs(num_tasks, chosen_tasks(num_tasks, tasks), **options)
     if seats_of is None:
         return jobs
     return [replace(job, seats=seats_of(number)) for number, job in enumerate(jobs)]

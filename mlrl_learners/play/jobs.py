@@ -19,7 +19,17 @@ from mlrl_learners.seeding import derive_seed
 from mlrl_learners.selfplay.seats import Seats
 from mlrl_learners.types import Actor, Episode, FailedEpisode
 
-__all__ = ["Job", "batches", "plan_jobs", "play_jobs", "sampling_from", "sampling_opponents"]
+__all__ = [
+    "Job",
+    "batches",
+    "chosen_tasks",
+    "plan_jobs",
+    "play_jobs",
+    "sampling_from",
+    "sampling_opponents",
+]
+
+UNKNOWN_TASKS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +45,13 @@ class Job:
     options: Mapping[str, Any]
     seed: int
     seats: Seats = field(default_factory=dict)
+
+
+def chosen_tasks(
+    num_tasks: int | None, tasks: int | Sequence[int] | None
+) -> int | Sequence[int] | None:
+    """Return `tasks`, or 16 for all tasks of an environment that does not know their number."""
+    return UNKNOWN_TASKS if num_tasks is None and tasks is None else tasks
 
 
 def plan_jobs(

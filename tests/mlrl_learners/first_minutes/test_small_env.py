@@ -7,6 +7,7 @@ import mlrl_envs
 import mlrl_learners
 from mlrl_envs.errors import ContractError
 from mlrl_envs.spaces import UnicodeText
+from mlrl_learners.evaluation.collect import collect
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -83,6 +84,14 @@ def test_it_is_evaluated_played_and_trained_on(type_json):
         env="me.py:Guess", learner=learner, iterations=2, eval_every=1, run_dir="a", progress=False
     )
     assert result.metrics["train/return"] == 1.0
+
+
+def test_its_episodes_are_collected_with_no_split(type_json, here):
+    result = type_json("collect me.py:Guess --actor me.py:says_yes --out g.jsonl")
+    assert (result["episodes"], result["played"]) == (16, 16)
+    actor = mlrl_learners.ScriptedActor(lambda agent, text: "yes")
+    again = collect(env_id="me.py:Guess", actor=actor, out=here / "h.jsonl")
+    assert again.kept == 16
 
 
 def test_validate_says_what_it_needs(type_in):
