@@ -6,6 +6,7 @@ It may lack what this module lists; commands then do without it.
 
 import math
 from collections.abc import Callable, Mapping
+from numbers import Real
 from typing import Any, cast
 
 from gymnasium.spaces import Text
@@ -98,8 +99,9 @@ class Completed:
         return observations, self._infos(infos, {})
 
     def step(self, actions: Mapping[AgentID, str]) -> Any:  # noqa: ANN401  five mappings
-        """Step the environment; infos get the keys that they lack."""
-        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        """Step the environment; infos get the keys that they lack, and real rewards are floats."""
+        observations, given, terminations, truncations, infos = self.env.step(actions)
+        rewards = {agent: _as_float(reward) for agent, reward in given.items()}
         self.turn += 1
         return observations, rewards, terminations, truncations, self._infos(infos, rewards)
 
@@ -111,6 +113,11 @@ class Completed:
             made = {name: INFOS[name](self.turn, rewards.get(agent, 0.0)) for name in lacking}
             completed[agent] = {**made, **info}
         return completed
+
+
+def _as_float(reward: Any) -> Any:  # noqa: ANN401  any value, which the check may refuse
+    is_number = isinstance(reward, Real) and not isinstance(reward, bool)
+    return float(reward) if is_number else reward
 
 
 def _missing_names(env: object) -> list[str]:
