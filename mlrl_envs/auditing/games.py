@@ -17,7 +17,7 @@ from typing import Any
 
 from mlrl_envs.auditing.game_report import GameAuditReport, SeatResult
 from mlrl_envs.auditing.mutations import mutate
-from mlrl_envs.auditing.playing import Place, draw_places, start
+from mlrl_envs.auditing.playing import Place, check_names, draw_places, start
 from mlrl_envs.auditing.scene import Scene
 from mlrl_envs.auditing.search import CLIMBED
 from mlrl_envs.auditing.seat_attacks import SeatAttack, Sight, choose_attacks, scene_of
@@ -59,12 +59,13 @@ def audit_game(
 
     Raises:
         InvalidArgumentError: If an argument is outside its range, a return is not finite, or the
-            environment has no reference actions.
+            environment has no reference actions or lacks `acting`.
         UnknownNameError: If there is no attack of that name.
         InfraError: If the infrastructure fails.
     """
     if not is_game(env):
         raise InvalidArgumentError("audit_game needs a game with reference_actions; use audit")
+    check_names(env, ("possible_agents", "metadata", "acting"))
     return _Audit(env, budget, tasks, seed, progress).run(attacks)
 
 

@@ -63,9 +63,16 @@ def read_corpus(env: TextEnv, corpus: Corpus, seed: int) -> list[HonestAnswer]:
 
 
 def reference_of(env: TextEnv) -> JointAction | None:
-    """Return the reference of the current task; None if the environment has none."""
+    """Return the reference of the current task; None if the environment has none.
+
+    Raises:
+        InvalidArgumentError: If the reference is not a mapping.
+    """
     reference = getattr(env, "reference_actions", None)
-    return reference() if callable(reference) else None
+    found = reference() if callable(reference) else None
+    if found is not None and not isinstance(found, Mapping):
+        raise InvalidArgumentError(f"reference_actions must map agents to texts, got {found!r}")
+    return found
 
 
 def _answer(env: TextEnv, entry: Mapping[str, Any], number: int, seed: int) -> HonestAnswer | None:

@@ -11,15 +11,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.auditing.scene import JointAction
-from mlrl_envs.errors import InfraError
+from mlrl_envs.errors import InfraError, InvalidArgumentError
 from mlrl_envs.shell.stepping import step_many
 from mlrl_envs.types import AgentID, StepResult, TextEnv
 
-__all__ = ["Place", "Rewards", "draw_places", "play", "play_each", "start"]
+__all__ = [
+    "Place",
+    "Rewards",
+    "check_names",
+    "draw_places",
+    "play",
+    "play_each",
+    "start",
+]
 
 Rewards = tuple[float, ...]
 """Mean reward over agents of each turn of an episode."""
 
+NEEDED = {
+    "possible_agents": "all agents, in a fixed order",
+    "metadata": "a mapping with a name",
+    "reward_range": "the lowest and the highest reward of one turn",
+    "acting": "the agents that are asked at the next step",
+}
 _BATCH = 32
 _MAX_TURNS = 50  # for environments that do not say how long an episode is
 
@@ -37,11 +51,30 @@ class Place:
     options: Mapping[str, Any]
 
 
+def check_names(env: TextEnv, names: Sequence[str]) -> None:
+    """Check that an environment has attributes that an audit needs; `names` are keys of `NEEDED`.
+
+    Raises:
+        InvalidArgumentError: If it lacks some; the message lists them.
+    """
+    lacking = [f"{name} ({NEEDED[name]})" for name in names if not hasattr(env, name)]
+    if lacking:
+        raise InvalidArgumentError(
+            f"{type(env).__name__} has no {', '.join(lacking)}, which the audit needs"
+        )
+
+
 def draw_places(env: TextEnv, count: int, seed: int) -> list[Place]:
-    """Draw different tasks; an environment without `num_tasks` draws them itself from seeds."""
+    """Draw different tasks; an environment without `num_tasks` draws them itself from seeds.
+
+    Raises:
+        InvalidArgumentError: If the environment has no tasks.
+    """
     total = getattr(env, "num_tasks", None)
     if not isinstance(total, int):
         return [Place(seed + number, {}) for number in range(count)]
+    if total < 1:
+        raise InvalidArgumentError(f"an audit needs num_tasks of at least 1, got {total}")
     rng = random.Random(f"{seed}/tasks")  # noqa: S311  must be deterministic
     indices = rng.sample(range(total), min(count, total))
     return [Place(seed, {"task_index": index}) for index in indices]
@@ -68,6 +101,7 @@ def play(
             episode is left after it.
 
     Raises:
+        InvalidArgumentError: If a reward is not a number.
         InfraError: If the infrastructure fails.
     """
     start(env, place)
@@ -89,6 +123,7 @@ def play_each(
     See `play` for `keep`.
 
     Raises:
+        InvalidArgumentError: If a reward is not a number.
         InfraError: If the infrastructure fails.
     """
     rewards: list[Rewards] = []
@@ -143,7 +178,12 @@ def _of_agents(action: JointAction, agents: Sequence[AgentID]) -> dict[AgentID, 
 
 
 def _mean(result: StepResult) -> float:
-    rewards = [float(value) for value in result[1].values()]
+    try:
+        rewards = [float(value) for value in result[1].values()]
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            f"an audit needs rewards that are numbers, got {dict(result[1])}"
+        ) from error
     return sum(rewards) / len(rewards) if rewards else 0.0
 
 

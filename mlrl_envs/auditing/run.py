@@ -9,10 +9,18 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mlrl_envs.auditing.families import Family, choose
 from mlrl_envs.auditing.honest import Corpus, HonestAnswer, read_corpus, reference_of
-from mlrl_envs.auditing.playing import Place, Rewards, draw_places, play, start
+from mlrl_envs.auditing.playing import (
+    Place,
+    Rewards,
+    check_names,
+    draw_places,
+    play,
+    start,
+)
 from mlrl_envs.auditing.report import AuditReport
 from mlrl_envs.auditing.scene import KINDS, JointAction, Kind, Scene, kind_of, task_text
 from mlrl_envs.auditing.search import Try, attack_task
@@ -60,7 +68,8 @@ def audit(
 
     Raises:
         InvalidArgumentError: If an argument is outside its range, the file of honest answers cannot
-            be read, no honest answer fits, or rewards or their range are not finite.
+            be read, no honest answer fits, rewards or their range are not finite numbers, or the
+            environment has no tasks or lacks `reward_range`, `possible_agents` or `metadata`.
         UnknownNameError: If there is no family of that name.
         InfraError: If the infrastructure fails.
     """
@@ -68,9 +77,8 @@ def audit(
         check_choice("kind", kind, KINDS)
     if tasks < 1:
         raise InvalidArgumentError(f"tasks must be at least 1, got {tasks}")
-    low, high = env.reward_range
-    if not -math.inf < low < high < math.inf:
-        raise InvalidArgumentError(f"need finite low < high in reward_range, got {(low, high)}")
+    check_names(env, ("possible_agents", "metadata", "reward_range"))
+    _check_range(env.reward_range)
     answers = read_corpus(env, honest, seed) if honest is not None else []
     scenes = _scenes(env, tasks, answers, seed, kind)
     families = choose(attacks, scenes[0].scene.kind)
@@ -92,6 +100,16 @@ def audit(
         families=summarize(tries, shares.tries, families),
         honest=shares.honest,
     )
+
+
+def _check_range(bounds: Any) -> None:  # noqa: ANN401  the value to be checked
+    try:
+        low, high = bounds
+        is_finite = -math.inf < low < high < math.inf
+    except (TypeError, ValueError):
+        is_finite = False
+    if not is_finite:
+        raise InvalidArgumentError(f"need finite low < high in reward_range, got {bounds!r}")
 
 
 @dataclass(frozen=True)
