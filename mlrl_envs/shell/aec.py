@@ -13,8 +13,9 @@ from pettingzoo import AECEnv
 from pettingzoo.utils.conversions import parallel_to_aec_wrapper
 from pettingzoo.utils.wrappers import OrderEnforcingWrapper
 
+from mlrl_envs.shell.arguments import not_a_text
 from mlrl_envs.shell.roster import acting_agents
-from mlrl_envs.types import AgentID, TextEnv
+from mlrl_envs.types import AgentID, StepResult, TextEnv
 
 __all__ = ["TextObservation", "to_aec"]
 
@@ -49,6 +50,9 @@ class _OrderedView(OrderEnforcingWrapper):  # type: ignore[misc]  # PettingZoo i
 
 class _AecView(parallel_to_aec_wrapper):  # type: ignore[misc]  # PettingZoo is untyped
     agent_selection: AgentID
+    rewards: dict[AgentID, float]
+    _actions: dict[AgentID, str]  # of this turn
+    _queue: list[AgentID]  # those that act after `agent_selection` in this turn
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
         self._observations, self.infos = self.env.reset(seed=seed, options=options)
@@ -68,16 +72,20 @@ class _AecView(parallel_to_aec_wrapper):  # type: ignore[misc]  # PettingZoo is 
         if self.terminations[agent] or self.truncations[agent]:
             self._was_dead_step(action)
             return
-        self._actions[agent] = action
+        if not isinstance(action, str):
+            raise not_a_text(agent, action)
+        # A new dict each time, because `env` may keep the one that it was given.
+        actions = {**self._actions, agent: action}
+        result = None if self._queue else self.env.step(actions)  # first, because it may fail
+        self._actions = actions
         self._cumulative_rewards[agent] = 0
         self._clear_rewards()
-        if self._queue:
+        if result is None:
             self.agent_selection = self._queue.pop(0)
         else:
-            self._play()
+            self._end_turn(result)
 
-    def _play(self) -> None:
-        result = self.env.step(self._actions)
+    def _end_turn(self, result: StepResult) -> None:
         self._observations, rewards, terminations, truncations, infos = result
         self.rewards, self.infos = dict(rewards), dict(infos)
         self.terminations, self.truncations = dict(terminations), dict(truncations)
@@ -86,8 +94,7 @@ class _AecView(parallel_to_aec_wrapper):  # type: ignore[misc]  # PettingZoo is 
         self._deads_step_first()
 
     def _begin_turn(self) -> None:
-        # A new dict for each turn, because `env` may keep the one that it was given.
-        self._actions: dict[AgentID, str | None] = {}
+        self._actions = {}
         self._queue = list(acting_agents(self.env.agents, self.infos))
         if self._queue:
             self.agent_selection = self._queue.pop(0)

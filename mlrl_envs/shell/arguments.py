@@ -7,7 +7,7 @@ import numpy as np
 from mlrl_envs.errors import InvalidActionError, InvalidArgumentError, unknown_name
 from mlrl_envs.types import AgentID
 
-__all__ = ["checked_actions", "checked_index", "checked_seed"]
+__all__ = ["checked_actions", "checked_index", "checked_seed", "not_a_text"]
 
 
 def checked_seed(seed: object) -> int | None:
@@ -48,7 +48,12 @@ def checked_actions(
         if agent not in actions:
             raise InvalidActionError(f"no action for agent {agent!r}; need {', '.join(acting)}")
         if not isinstance(actions[agent], str):
-            kind = type(actions[agent]).__name__
-            raise InvalidActionError(f"the action of {agent!r} must be a str, got {kind}")
+            raise not_a_text(agent, actions[agent])
     # AEC views pass subclasses of str, and callers any order of agents.
     return {agent: str.__str__(actions[agent]) for agent in acting}
+
+
+def not_a_text(agent: AgentID, action: object) -> InvalidActionError:
+    """Build the error for an action that is not a `str`."""
+    kind = type(action).__name__
+    return InvalidActionError(f"the action of {agent!r} must be a str, got {kind}")

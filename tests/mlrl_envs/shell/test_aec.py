@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import mlrl_envs
-from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.errors import InfraError, InvalidActionError, InvalidArgumentError
 from mlrl_envs.shell.aec import TextObservation
 
 
@@ -69,6 +69,49 @@ def test_refused_reset_changes_nothing(aec):
     assert (aec.agent_selection, aec.last()) == (selected, shown)
     aec.step("The fox waited.")
     assert aec.unwrapped.turns[0].actions == {"setup": "A fox waits.", "story": "The fox waited."}
+
+
+def shown(view):
+    """Return what a caller sees of a view."""
+    names = ("agent_selection", "rewards", "terminations", "truncations", "infos")
+    return [view.last(), view.unwrapped.turns, *(dict(vars(view.env))[name] for name in names)]
+
+
+@pytest.mark.parametrize("action", [3, None, b"fine", ["fine"]])
+def test_refused_action_changes_nothing(aec, action):
+    for text in ("A fox waits.", "The fox waited.", "A fox runs."):
+        before = shown(aec)
+        with pytest.raises(InvalidActionError, match=f"the action of '{aec.agent_selection}' must"):
+            aec.step(action)
+        assert shown(aec) == before
+        aec.step(text)
+    turn, *_ = aec.unwrapped.turns
+    assert turn.actions == {"setup": "A fox waits.", "story": "The fox waited."}
+
+
+def test_a_turn_that_fails_changes_nothing_and_can_be_repeated():
+    class Fails(mlrl_envs.TextParallelEnv):
+        fails = False
+
+        def step(self, actions):
+            if self.fails:
+                raise InfraError("no worker")
+            observations, rewards, *rest = super().step(actions)
+            return observations, dict.fromkeys(rewards, 0.5), *rest
+
+    env = Fails(mlrl_envs.make("mlrl/story-v1", max_turns=2).family, env_id="test/fails-v0")
+    view = mlrl_envs.to_aec(env)
+    view.reset(seed=0)
+    for text in ("A fox waits.", "The fox waited.", "A fox runs."):
+        view.step(text)
+    before, env.fails = shown(view), True
+    assert view.last()[1] == 0.5
+    with pytest.raises(InfraError):
+        view.step("The fox ran.")
+    assert shown(view) == before
+    env.fails = False
+    view.step("The fox ran.")
+    assert len(env.turns) == 2
 
 
 def test_refused_first_reset_begins_nothing():
