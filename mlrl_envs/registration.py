@@ -131,7 +131,7 @@ class Registry(Mapping[str, EnvSpec]):
             InvalidArgumentError: If the id is malformed or already registered with another entry
                 point.
         """
-        if not _ID.fullmatch(spec.id):
+        if not isinstance(spec.id, str) or not _ID.fullmatch(spec.id):
             raise InvalidArgumentError(f"an id must be like namespace/name-v0, got {spec.id!r}")
         known = self._specs.get(spec.id)
         if known is not None and not same(known.entry_point, spec.entry_point):
@@ -140,6 +140,8 @@ class Registry(Mapping[str, EnvSpec]):
         _register_with_pettingzoo(spec.id)
 
     def __getitem__(self, env_id: str) -> EnvSpec:
+        if not isinstance(env_id, str):
+            raise UnknownNameError(f"the id of an environment must be a str, got {env_id!r}")
         self._read_plugins()
         if env_id in self._specs:
             return self._specs[env_id]

@@ -18,7 +18,12 @@ from pettingzoo import ParallelEnv
 
 from mlrl_envs.errors import ResetNeededError, unknown_name
 from mlrl_envs.mixtures.members import Member, checked, interleaved
-from mlrl_envs.shell.arguments import checked_index, checked_seed
+from mlrl_envs.shell.arguments import (
+    check_joint_action,
+    checked_index,
+    checked_options,
+    checked_seed,
+)
 from mlrl_envs.shell.fingerprint import fingerprint
 from mlrl_envs.shell.roster import acting_agents
 from mlrl_envs.spaces import UnicodeText
@@ -158,7 +163,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
         # Draw both even if the task is given, so that its episode has the same randomness.
         drawn = int(generator.choice(len(weights), p=weights / weights.sum()))
         chance = int(generator.integers(MAX_SEED))
-        number, chosen = self._choose(drawn, dict(options or {}))
+        number, chosen = self._choose(drawn, checked_options(options) or {})
         member = self.members[number]
         env = copy.deepcopy(member.env)
         observations, infos = env.reset(seed=chance, options=chosen)
@@ -243,6 +248,7 @@ class MixtureEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Petti
 
     def _own(self, actions: Mapping[AgentID, str]) -> dict[AgentID, str]:
         """Return the actions without those of agents that belong only to other members."""
+        check_joint_action(actions)
         others = {*self.possible_agents} - {*self._playing.possible_agents}
         return {agent: text for agent, text in actions.items() if agent not in others}
 

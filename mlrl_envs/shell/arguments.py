@@ -1,13 +1,22 @@
 """Checks of the arguments of `reset` and `step`; each error names the value."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from mlrl_envs.errors import InvalidActionError, InvalidArgumentError, unknown_name
 from mlrl_envs.types import AgentID
 
-__all__ = ["checked_actions", "checked_index", "checked_seed", "not_a_text"]
+__all__ = [
+    "check_joint_action",
+    "check_list",
+    "checked_actions",
+    "checked_index",
+    "checked_options",
+    "checked_seed",
+    "not_a_text",
+]
 
 
 def checked_seed(seed: object) -> int | None:
@@ -19,6 +28,24 @@ def checked_seed(seed: object) -> int | None:
     return int(seed)
 
 
+def checked_options(options: object) -> dict[str, Any] | None:
+    """Return a copy of the options of a reset: None, or a mapping."""
+    if options is None:
+        return None
+    if not isinstance(options, Mapping):
+        raise InvalidArgumentError(f"options must be a mapping or None, got {options!r}")
+    return dict(options)
+
+
+def check_list(name: str, values: object) -> None:
+    """Check that values are a list, or another sequence that is no text."""
+    if not hasattr(values, "__getitem__") or isinstance(values, str | bytes | Mapping):
+        kind = type(values).__name__
+        raise InvalidArgumentError(
+            f"{name} must be a list with one entry for each environment, got {kind}"
+        )
+
+
 def checked_index(index: object, num_tasks: int) -> int:
     """Return the row number of a task, in `0 .. num_tasks - 1`."""
     if isinstance(index, bool) or not isinstance(index, (int, np.integer)):
@@ -26,6 +53,12 @@ def checked_index(index: object, num_tasks: int) -> int:
     if not 0 <= index < num_tasks:
         raise InvalidArgumentError(f"task_index must be in 0..{num_tasks - 1}, got {index}")
     return int(index)
+
+
+def check_joint_action(actions: object) -> None:
+    """Check that a joint action is a mapping."""
+    if not isinstance(actions, Mapping):
+        raise InvalidActionError(f"actions must map agents to texts, got {type(actions).__name__}")
 
 
 def checked_actions(
@@ -38,8 +71,7 @@ def checked_actions(
         acting: The agents that act.
         agents: Every agent of the environment.
     """
-    if not isinstance(actions, Mapping):
-        raise InvalidActionError(f"actions must map agents to texts, got {type(actions).__name__}")
+    check_joint_action(actions)
     known = set(agents)
     for agent in actions:
         if agent not in known:

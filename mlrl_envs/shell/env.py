@@ -17,7 +17,7 @@ from pettingzoo import ParallelEnv
 from mlrl_envs.config import check_choice
 from mlrl_envs.errors import ResetNeededError, unknown_name
 from mlrl_envs.parsing.text import printable
-from mlrl_envs.shell.arguments import checked_actions, checked_index, checked_seed
+from mlrl_envs.shell.arguments import checked_actions, checked_index, checked_options, checked_seed
 from mlrl_envs.shell.infos import info_of
 from mlrl_envs.shell.roster import NOBODY, Roster, deal_task, roster_of
 from mlrl_envs.shell.runner import SharedSandbox, choose_sandbox
@@ -150,10 +150,10 @@ class TextParallelEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # 
             The observation and the info of each agent.
 
         Raises:
-            InvalidArgumentError: If the seed or the index is out of range, or no task has that id.
+            InvalidArgumentError: If an argument is of a wrong type or range, or no task has the id.
         """
         # Checked before anything is drawn, so that a refused reset changes nothing.
-        seed, chosen = checked_seed(seed), self._chosen_task(dict(options or {}))
+        seed, chosen = checked_seed(seed), self._chosen_task(checked_options(options) or {})
         if seed is not None or self._np_random is None:
             self.np_random = np.random.default_rng(seed)
         # Drawn before the task, so that a task has the same chance however it was chosen.

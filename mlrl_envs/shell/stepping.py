@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar, cast, overload
 
 from mlrl_envs.config import check_choice
 from mlrl_envs.errors import InfraError, InvalidArgumentError, MlrlError
+from mlrl_envs.shell.arguments import check_joint_action, check_list, checked_options
 from mlrl_envs.types import AgentID, BatchedEnv, ResetResult, StepResult, TextEnv, is_batched
 
 __all__ = ["Errors", "reset_many", "step_many"]
@@ -64,12 +65,13 @@ def step_many(
         The result of `step` of each environment, in order.
 
     Raises:
-        InvalidArgumentError: If the lengths differ, or an environment appears twice.
+        InvalidArgumentError: If an argument is no list, the lengths differ, or an environment
+            appears twice.
         InvalidActionError: See `TextParallelEnv.step`.
         InfraError: If the sandbox fails.
     """
     check_choice("errors", errors, ("raise", "return"))
-    _check_batch(envs, len(joint_actions), "actions")
+    _check_batch(envs, joint_actions, "actions")
     results: dict[int, StepResult | MlrlError] = {}
     batches: dict[object, list[_Pending]] = {}
     others: list[int] = []
@@ -92,6 +94,7 @@ def step_many(
             results[index] = score if isinstance(score, MlrlError) else member.advance(score)
     for index in others:
         try:
+            check_joint_action(joint_actions[index])
             results[index] = envs[index].step(dict(joint_actions[index]))
         except MlrlError as error:
             results[index] = _kept(error, errors)
@@ -122,8 +125,8 @@ def reset_many(
         InfraError: If a server fails.
     """
     check_choice("errors", errors, ("raise", "return"))
-    _check_batch(envs, len(seeds), "seeds")
-    _check_batch(envs, len(options), "options")
+    _check_batch(envs, seeds, "seeds")
+    _check_batch(envs, options, "options")
     results: dict[int, ResetResult | MlrlError] = {}
     groups: dict[object, list[int]] = {}
     for index, env in enumerate(envs):
@@ -131,8 +134,7 @@ def reset_many(
             groups.setdefault(env.batch_key, []).append(index)  # type: ignore[attr-defined]
             continue
         try:
-            chosen = options[index]
-            given = None if chosen is None else dict(chosen)
+            given = checked_options(options[index])
             results[index] = env.reset(seed=seeds[index], options=given)
         except MlrlError as error:
             results[index] = _kept(error, errors)
@@ -145,9 +147,11 @@ def reset_many(
     return [results[index] for index in range(len(envs))]
 
 
-def _check_batch(envs: Sequence[TextEnv], given: int, name: str) -> None:
-    if len(envs) != given:
-        raise InvalidArgumentError(f"got {len(envs)} environments, {given} {name}")
+def _check_batch(envs: Sequence[TextEnv], given: Sequence[Any], name: str) -> None:
+    check_list("envs", envs)
+    check_list(name, given)
+    if len(envs) != len(given):
+        raise InvalidArgumentError(f"got {len(envs)} environments, {len(given)} {name}")
     if len({id(env) for env in envs}) != len(envs):
         raise InvalidArgumentError("the same environment appears twice: copy it first")
 

@@ -5,13 +5,11 @@ and pads texts; here an observation remains a `str`. Episodes do not restart aut
 environment whose episode is over takes an empty joint action until `reset` is called.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, cast
-
-import numpy as np
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeGuard, cast
 
 from mlrl_envs.errors import InvalidArgumentError
-from mlrl_envs.shell.arguments import checked_seed
+from mlrl_envs.shell.arguments import checked_options, checked_seed
 from mlrl_envs.shell.roster import acting_agents
 from mlrl_envs.shell.stepping import reset_many, step_many
 from mlrl_envs.types import AgentID, Info, ResetResult, TextEnv
@@ -115,16 +113,15 @@ class VectorEnv:
             env.close()
 
     def _spread_seed(self, seed: Seeds) -> Sequence[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + index for index in range(self.num_envs)]
-        return self._one_each("seed", [checked_seed(each) for each in seed])
+        if _is_list(seed):
+            return self._one_each("seed", [checked_seed(each) for each in seed])
+        first = checked_seed(seed)
+        return [None if first is None else first + index for index in range(self.num_envs)]
 
     def _spread_options(self, options: Options) -> Sequence[dict[str, Any] | None]:
-        if options is None or isinstance(options, Mapping):
-            return [None if options is None else dict(options)] * self.num_envs
-        return self._one_each("options", [None if o is None else dict(o) for o in options])
+        if _is_list(options):
+            return self._one_each("options", [checked_options(each) for each in options])
+        return [checked_options(options)] * self.num_envs
 
     def _one_each(self, name: str, values: list[Any]) -> list[Any]:
         if len(values) != self.num_envs:
@@ -132,3 +129,8 @@ class VectorEnv:
                 f"{name} must have {self.num_envs} entries, one an environment, got {len(values)}"
             )
         return values
+
+
+def _is_list(given: object) -> TypeGuard[Iterable[Any]]:
+    """Return whether an argument has values of its own for each environment."""
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)

@@ -30,6 +30,15 @@ def test_unknown_id_names_the_nearest(env_id, nearest):
         mlrl_envs.make(env_id)
 
 
+@pytest.mark.parametrize("env_id", [None, 3, ["mlrl/story-v1"]])
+def test_id_that_is_no_text_is_refused(env_id):
+    with pytest.raises(UnknownNameError, match="the id of an environment must be a str, got"):
+        mlrl_envs.make(env_id)
+    assert env_id not in mlrl_envs.registry
+    with pytest.raises(InvalidArgumentError, match="an id must be like"):
+        mlrl_envs.register(env_id, "module:function")
+
+
 @pytest.mark.parametrize("env_id", ["mlrl/story-v1", "mlrl/humaneval-v1"])
 def test_unknown_option_names_the_nearest(env_id):
     with pytest.raises(UnknownNameError, match="unknown option 'max_turn'; did you mean 'max_turn"):

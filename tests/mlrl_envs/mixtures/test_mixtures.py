@@ -7,7 +7,12 @@ from collections import Counter
 import pytest
 
 import mlrl_envs
-from mlrl_envs.errors import InvalidArgumentError, ResetNeededError, UnknownNameError
+from mlrl_envs.errors import (
+    InvalidActionError,
+    InvalidArgumentError,
+    ResetNeededError,
+    UnknownNameError,
+)
 from mlrl_envs.mixtures import Member, MixtureEnv
 
 MATH = {"id": "mlrl/math-v2", "options": {"split": "sample"}}
@@ -165,6 +170,7 @@ def test_those_that_act_follow_the_infos_of_an_environment_that_says_it_there():
         (None, {"task_id": "kuhn/nope"}),
         (5, {"task_index": 10**9}),
         (-1, None),
+        (5, [1]),
     ],
 )
 def test_refused_reset_changes_nothing(seed, options):
@@ -175,6 +181,13 @@ def test_refused_reset_changes_nothing(seed, options):
         env.reset(seed=seed, options=options)
     assert (env.state(), env.acting) == (twin.state(), twin.acting)
     assert [env.reset() for _ in range(4)] == [twin.reset() for _ in range(4)]
+
+
+def test_a_joint_action_that_is_no_mapping_is_refused():
+    env = make(KUHN, STORY)
+    env.reset(seed=1)
+    with pytest.raises(InvalidActionError, match="must map agents to texts, got NoneType"):
+        env.step(None)
 
 
 def test_an_environment_without_batches_or_tasks_takes_part():

@@ -59,6 +59,13 @@ def test_senseless_task_index_is_refused(story_env, index):
         story_env.reset(options={"task_index": index})
 
 
+@pytest.mark.parametrize("options", [[1], "abc", 0, [("task_index", 1)]])
+def test_options_that_are_no_mapping_are_refused(story_env, options):
+    with pytest.raises(InvalidArgumentError) as caught:
+        story_env.reset(options=options)
+    assert str(caught.value) == f"options must be a mapping or None, got {options!r}"
+
+
 def test_unknown_task_id_names_the_nearest(story_env):
     with pytest.raises(UnknownNameError, match=r"unknown task_id 'story/train/33'; did you mean"):
         story_env.reset(options={"task_id": "story/train/33"})
@@ -67,7 +74,15 @@ def test_unknown_task_id_names_the_nearest(story_env):
 @pytest.mark.parametrize("env_id", ["mlrl/story-v1", "mlrl/hanabi-v0"])
 @pytest.mark.parametrize(
     ("seed", "options"),
-    [(5, {"task_index": 10**9}), (None, {"task_id": "?"}), (-1, None), (-1, {"task_index": 0})],
+    [
+        (5, {"task_index": 10**9}),
+        (None, {"task_id": "?"}),
+        (-1, None),
+        (-1, {"task_index": 0}),
+        (5, [1]),
+        (5, "abc"),
+        (5, 0),
+    ],
 )
 def test_refused_reset_changes_nothing(env_id, seed, options):
     env = mlrl_envs.make(env_id)

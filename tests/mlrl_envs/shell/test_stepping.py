@@ -58,6 +58,13 @@ def test_lengths_must_agree(code_env):
         mlrl_envs.step_many([code_env], [EMPTY, EMPTY])
 
 
+@pytest.mark.parametrize("name", ["envs", "seeds", "options"])
+def test_resets_of_what_is_no_list_are_refused(name, code_env):
+    given = {"envs": [code_env], "seeds": [1], "options": [None], name: None}
+    with pytest.raises(InvalidArgumentError, match=f"{name} must be a list with one entry"):
+        mlrl_envs.reset_many(**given)
+
+
 def test_other_peoples_environments_are_stepped_one_by_one(story_env):
     class Theirs(ParallelEnv):
         def __init__(self):
@@ -70,6 +77,8 @@ def test_other_peoples_environments_are_stepped_one_by_one(story_env):
     results = mlrl_envs.step_many([Theirs(), story_env], [{"a": "x"}, {"setup": "", "story": ""}])
     assert results[0][0] == {"a": "x"}
     assert results[1][1] == {"setup": 0.0, "story": 0.0}
+    with pytest.raises(InvalidActionError, match="must map agents to texts, got NoneType"):
+        mlrl_envs.step_many([Theirs()], [None])
 
 
 def test_no_environments_give_no_results():

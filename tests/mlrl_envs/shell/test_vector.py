@@ -3,7 +3,7 @@ import copy
 import pytest
 
 import mlrl_envs
-from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.errors import InvalidActionError, InvalidArgumentError
 from mlrl_envs.registration import BUILT_IN, BUILT_IN_TASKS
 
 TEXTS = {"setup": "A fox waits.", "story": "The fox waited for the snow."}
@@ -35,6 +35,28 @@ def test_one_mapping_of_options_serves_all(vec):
 def test_lists_of_the_wrong_length_are_refused(vec, name):
     with pytest.raises(InvalidArgumentError, match=f"{name} must have 3 entries"):
         vec.reset(**{name: [None]})
+
+
+@pytest.mark.parametrize("seed", [True, -1, 1.5, "abc", [0, True, 1]])
+def test_senseless_seeds_are_refused(vec, seed):
+    with pytest.raises(InvalidArgumentError, match="seed must be an int of at least 0"):
+        vec.reset(seed=seed)
+
+
+@pytest.mark.parametrize("options", ["abc", 5, [None, None, "abc"], [[1]] * 3])
+def test_options_that_are_no_mappings_are_refused(vec, options):
+    with pytest.raises(InvalidArgumentError, match="options must be a mapping or None, got"):
+        vec.reset(options=options)
+
+
+def test_actions_that_are_no_list_are_refused_and_change_nothing(vec):
+    vec.reset(seed=3)
+    for actions in (None, ({} for _ in range(3)), "abc", dict.fromkeys(range(3), TEXTS)):
+        with pytest.raises(InvalidArgumentError, match="actions must be a list with one entry"):
+            vec.step(actions)
+    with pytest.raises(InvalidActionError, match="must map agents to texts, got NoneType"):
+        vec.step([TEXTS, TEXTS, None])
+    assert all(not env.turns for env in vec.envs)
 
 
 def test_refused_seeds_change_nothing(vec):
