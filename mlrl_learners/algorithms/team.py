@@ -22,6 +22,7 @@ from mlrl_learners.algorithms.team_models import (
     policy_sources,
 )
 from mlrl_learners.algorithms.team_players import TeamPlayers
+from mlrl_learners.engine.malloc import return_free_memory
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.policies import (
     ModelSource,
@@ -251,6 +252,8 @@ class Team(TeamPlayers):
     def begin_update(self) -> None:
         """Clear gradients that a failed update left, and advance all schedules by one update.
 
+        Free memory, most of it of the last update and of sampling, is returned to the system.
+
         Raises:
             ConfigError: If the length of a decaying schedule is unknown, or the schedule has ended.
         """
@@ -258,6 +261,7 @@ class Team(TeamPlayers):
             optimizer.begin_update()
         if self.sampler is not None:
             self.sampler.expire()
+        return_free_memory()
 
     def _every_optimizer(self) -> Iterator[PolicyOptimizer]:
         yield from self.optimizers.values()

@@ -42,6 +42,21 @@ libc.free(block)
 print(full == libc.sbrk(0), 0)
 """
 
+# Blocks of 1 MB, of which every second one is freed: the end of the heap stays in use.
+RETURNED = """
+from mlrl_learners.engine.malloc import keep_freed_memory, return_free_memory
+
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+
+keep_freed_memory()
+blocks = [bytearray(b"x") * (1 << 20) for _ in range(200)]
+del blocks[::2]
+assert not return_free_memory(at_least=1 << 30)
+before = resident()
+print(return_free_memory(at_least=1 << 20), before - resident())
+"""
+
 
 def kept_and_faults(program=FAULTS, **environment):
     """Return what a fresh process says: is memory kept, and how many pages had to be asked for."""
@@ -68,6 +83,18 @@ def test_large_blocks_asked_for_again_cost_no_page():
 @glibc
 def test_gigabytes_are_kept_too():
     assert kept_and_faults(END)[0]
+
+
+@glibc
+def test_free_pages_between_used_blocks_are_returned():
+    returned, size = kept_and_faults(RETURNED)
+    assert returned
+    assert size > 50 << 20  # of 100 MB
+
+
+@glibc
+def test_an_allocator_that_the_user_has_set_up_returns_nothing_for_us():
+    assert not kept_and_faults(RETURNED, MALLOC_TRIM_THRESHOLD_="131072")[0]
 
 
 @glibc
