@@ -1,14 +1,13 @@
 """Stages of `mlrl train`: runs in folders of their own, each from the weights of the last one."""
 
 import json
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from mlrl_learners.config.presets import read_source
 from mlrl_learners.config.run import RunConfig
-from mlrl_learners.config.stages import stage_configs
+from mlrl_learners.config.stages import stages_mapping
+from mlrl_learners.config.yaml import dump_yaml
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.processes.work_sharing import exchange, is_main
 from mlrl_learners.runs.files import CONFIG_FILE
@@ -23,14 +22,15 @@ Train = Callable[..., TrainResult]
 
 
 def train_stages(
-    source: str | Path, run_dir: Path, overrides: Sequence[str], train: Train, *, resume: bool
+    stages: Mapping[str, RunConfig], run_dir: Path, train: Train, *, resume: bool
 ) -> TrainResult:
     """Train the stages that are not finished, and return the result of the last one.
 
+    The folder keeps the configurations in `stages.yaml`, from which a resumed run reads them.
+
     Args:
-        source: A file with stages.
+        stages: Configuration of each stage, in order.
         run_dir: Folder of all stages; each stage has a folder of its name in it.
-        overrides: Words of the command line.
         train: Trains one stage; called with a configuration, a folder and `resume`.
         resume: Whether to go on with the stages of the folder.
 
@@ -38,14 +38,11 @@ def train_stages(
         RunDirError: If the folder holds stages, and `resume` is false.
         ConfigError: If a stage trained adapters, which the next stage cannot start from.
     """
-    stages = stage_configs(read_source(source), overrides)  # type: ignore[arg-type]  # checked
-    copy = run_dir / STAGES_FILE
-    if not resume and copy.exists():
+    if not resume and (run_dir / STAGES_FILE).exists():
         raise RunDirError(f"{str(run_dir)!r} holds stages; pass --resume or another --run-dir")
     exchange(None)  # no process writes before all processes have checked the folder
-    if is_main() and Path(source).resolve() != copy.resolve():
-        run_dir.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, copy)
+    if is_main():
+        _write(run_dir, stages)
     before: Path | None = None
     result = None
     for name, config in stages.items():
@@ -58,6 +55,17 @@ def train_stages(
     if result is None:
         raise ConfigError("a configuration needs a stage")
     return replace(result, run_dir=run_dir)
+
+
+def _write(run_dir: Path, stages: Mapping[str, RunConfig]) -> None:
+    """Replace the stored configurations, or leave them as they were."""
+    partial = run_dir / f".{STAGES_FILE}.partial"
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        partial.write_text(dump_yaml(stages_mapping(stages)), "utf-8")
+        partial.replace(run_dir / STAGES_FILE)
+    except OSError as error:
+        raise RunDirError(f"cannot write {str(run_dir / STAGES_FILE)!r}: {error}") from error
 
 
 def _from(config: RunConfig, checkpoint: Path) -> RunConfig:

@@ -17,7 +17,7 @@ from mlrl_learners.config.env import evaluation_options
 from mlrl_learners.config.presets import read_source
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.config.run import RunConfig, load_config, to_mapping
-from mlrl_learners.config.stages import has_stages
+from mlrl_learners.config.stages import has_stages, stage_configs
 from mlrl_learners.config.stored import with_absolute_paths
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.loggers import open_loggers
@@ -68,8 +68,13 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
 def _train(arguments: argparse.Namespace, overrides: Sequence[str]) -> TrainResult:
     source, run_dir = _source(arguments), _run_dir(arguments)
     overrides = [*overrides, *_engine(arguments)]
-    if has_stages(read_source(source)):
-        return train_stages(source, run_dir, overrides, train_config, resume=arguments.resume)
+    raw = read_source(source)
+    if has_stages(raw):
+        stages = {
+            name: with_absolute_paths(config, arguments.imports)
+            for name, config in stage_configs(raw, overrides).items()
+        }
+        return train_stages(stages, run_dir, train_config, resume=arguments.resume)
     config = with_absolute_paths(load_config(source, overrides), arguments.imports)
     return train_config(config, run_dir, resume=arguments.resume)
 

@@ -2,19 +2,20 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeGuard
 
 from mlrl_learners.config.option_places import merge_options
-from mlrl_learners.config.run import RunConfig, from_mapping
+from mlrl_learners.config.run import RunConfig, from_mapping, to_mapping
 from mlrl_learners.errors import ConfigError
 
-__all__ = ["STAGES", "has_stages", "stage_configs"]
+__all__ = ["STAGES", "has_stages", "stage_configs", "stages_mapping"]
 
 STAGES = "stages"
 _NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}")
 
 
-def has_stages(raw: object) -> bool:
+def has_stages(raw: object) -> TypeGuard[Mapping[str, Any]]:
     """Return whether a parsed configuration has stages."""
     return isinstance(raw, Mapping) and STAGES in raw
 
@@ -23,7 +24,8 @@ def stage_configs(raw: Mapping[str, Any], overrides: Sequence[str] = ()) -> dict
     """Return the configuration of each stage, in order.
 
     A stage has the sections of a configuration; keys that it leaves out are those of the file.
-    Options of environments and learners are merged, group by group.
+    Options of environments and learners are merged, group by group. Stages but the first have no
+    model: they start from the stage before.
 
     Args:
         raw: A parsed configuration with `stages`, a mapping of names to sections.
@@ -46,8 +48,21 @@ def stage_configs(raw: Mapping[str, Any], overrides: Sequence[str] = ()) -> dict
             raise ConfigError(f"stage {name!r} must be a mapping of sections, got {sections!r}")
         if found and "model" in ((sections or {}).get("learner") or {}):
             raise ConfigError(f"stage {name!r} starts from the stage before it: leave model out")
-        found[name] = from_mapping(_merged(common, sections or {}), overrides)
+        config = from_mapping(_merged(common, sections or {}), overrides)
+        found[name] = _without_model(config) if found else config
     return found
+
+
+def stages_mapping(stages: Mapping[str, RunConfig]) -> dict[str, Any]:
+    """Return stages with every key; `stage_configs` returns equal stages."""
+    sections = {name: to_mapping(config) for name, config in stages.items()}
+    for each in list(sections.values())[1:]:
+        del each["learner"]["model"]
+    return {STAGES: sections}
+
+
+def _without_model(config: RunConfig) -> RunConfig:
+    return replace(config, learner=replace(config.learner, model=None))
 
 
 def _merged(common: Mapping[str, Any], sections: Mapping[str, Any]) -> dict[str, Any]:

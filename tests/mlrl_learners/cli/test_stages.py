@@ -1,13 +1,15 @@
 """Stages of a configuration: SFT, then RL, in one file and one folder."""
 
 import json
+import signal
 
 import pytest
 import yaml
 
+from mlrl_learners.algorithms.sft import Sft
 from mlrl_learners.cli import main
 from mlrl_learners.config.run import load_config
-from mlrl_learners.config.stages import stage_configs
+from mlrl_learners.config.stages import stage_configs, stages_mapping
 from mlrl_learners.errors import ConfigError, UnknownNameError
 
 RAW = {
@@ -25,6 +27,28 @@ RAW = {
         },
     },
 }
+
+
+@pytest.fixture
+def source(tmp_path):
+    """Return a file with two stages."""
+    return _written(tmp_path / "run.yaml", RAW)
+
+
+@pytest.fixture
+def run_dir(tmp_path):
+    return tmp_path / "runs"
+
+
+def _written(path, raw):
+    path.write_text(yaml.safe_dump(raw, sort_keys=False))
+    return str(path)
+
+
+def _iterations(run_dir):
+    """Return the number of metrics lines of each stage."""
+    files = {name: run_dir / name / "metrics.jsonl" for name in RAW["stages"]}
+    return {n: len(f.read_text().splitlines()) if f.exists() else 0 for n, f in files.items()}
 
 
 def test_a_stage_has_the_keys_of_the_file_and_its_own():
@@ -58,18 +82,43 @@ def test_an_unknown_key_of_a_stage_is_named():
         stage_configs({**RAW, "stages": {"a": {"train": {"iteration": 1}}}})
 
 
-def test_stages_are_runs_that_start_from_the_one_before_and_go_on(tmp_path, capsys):
-    source, run_dir = tmp_path / "run.yaml", tmp_path / "runs"
-    source.write_text(yaml.safe_dump(RAW, sort_keys=False))
+def test_stored_stages_are_read_back():
+    stages = stage_configs(RAW, ["--train.iterations", "7"])
+    assert stage_configs(stages_mapping(stages)) == stages
+
+
+def test_stages_are_runs_that_start_from_the_one_before_and_go_on(source, run_dir, capsys):
     words = ["--run-dir", str(run_dir)]
-    assert main(["train", str(source), *words]) == 0
+    assert main(["train", source, *words]) == 0
     models = load_config(run_dir / "rl/config.yaml").learner.model
     assert set(models) == {"solver", "verifier"}
     assert all(str(run_dir / "sft/checkpoints/step_1") in path for path in models.values())
     before = (run_dir / "sft/metrics.jsonl").read_text()
     capsys.readouterr()
-    assert main(["train", str(source), *words]) == 2
+    assert main(["train", source, *words]) == 2
     assert "holds stages; pass --resume" in capsys.readouterr().err
     assert main(["train", *words, "--resume", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["iterations"] == 1
     assert (run_dir / "sft/metrics.jsonl").read_text() == before
+
+
+def test_an_interrupted_run_goes_on_with_its_overrides(source, run_dir, capsys, monkeypatch):
+    overrides = ["--train.iterations", "3", "--learner.optimizer.lr", "1e-2"]
+    update = Sft.update
+    with monkeypatch.context() as patch:
+        patch.setattr(Sft, "update", _interrupted(update))
+        assert main(["train", source, "--run-dir", str(run_dir), *overrides]) == 130
+    assert _iterations(run_dir) == {"sft": 1, "rl": 0}
+    printed = capsys.readouterr().err.splitlines()[-1]
+    command = printed.removeprefix("to continue: mlrl ").split()
+    assert main(command) == 0
+    assert _iterations(run_dir) == {"sft": 3, "rl": 3}
+    assert load_config(run_dir / "rl/config.yaml").learner.options["optimizer"] == {"lr": 1e-2}
+
+
+def _interrupted(update):
+    def interrupted(learner, rollouts):
+        signal.raise_signal(signal.SIGINT)
+        return update(learner, rollouts)
+
+    return interrupted
