@@ -1,14 +1,13 @@
 """Stages of `mlrl train`: runs in folders of their own, each from the weights of the last one."""
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlrl_learners.config.run import RunConfig
-from mlrl_learners.config.stages import stages_mapping
-from mlrl_learners.config.yaml import dump_yaml
-from mlrl_learners.errors import ConfigError, RunDirError
+from mlrl_learners.config.run import RunConfig, load_config
+from mlrl_learners.config.stages import STAGES, stages_mapping
+from mlrl_learners.config.yaml import dump_yaml, read_yaml
+from mlrl_learners.errors import CheckpointError, ConfigError, RunDirError
 from mlrl_learners.processes.work_sharing import exchange, is_main
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.runs.folders import LEARNER_FOLDER
@@ -19,6 +18,7 @@ __all__ = ["STAGES_FILE", "train_stages"]
 
 STAGES_FILE = "stages.yaml"
 Train = Callable[..., TrainResult]
+Models = str | dict[str, str] | None
 
 
 def train_stages(
@@ -26,7 +26,8 @@ def train_stages(
 ) -> TrainResult:
     """Train the stages that are not finished, and return the result of the last one.
 
-    The folder keeps the configurations in `stages.yaml`, from which a resumed run reads them.
+    The folder keeps the configurations in `stages.yaml`, from which a resumed run reads them. A
+    stage that the next one has started from is not trained further.
 
     Args:
         stages: Configuration of each stage, in order.
@@ -35,26 +36,46 @@ def train_stages(
         resume: Whether to go on with the stages of the folder.
 
     Raises:
-        RunDirError: If the folder holds stages, and `resume` is false.
+        RunDirError: If the folder holds stages, and `resume` is false or they are others.
         ConfigError: If a stage trained adapters, which the next stage cannot start from.
     """
-    if not resume and (run_dir / STAGES_FILE).exists():
+    names = list(stages)
+    started = _started(run_dir, names)
+    if started and not resume:
         raise RunDirError(f"{str(run_dir)!r} holds stages; pass --resume or another --run-dir")
+    stages = {**stages, **_with_stored_models(stages, run_dir, started[1:])}
     exchange(None)  # no process writes before all processes have checked the folder
     if is_main():
         _write(run_dir, stages)
-    before: Path | None = None
-    result = None
-    for name, config in stages.items():
-        folder = run_dir / name
-        started = config if before is None else _from(config, before)
-        result = train(started, folder, resume=(folder / CONFIG_FILE).exists())
+    for number in range(max(len(started) - 1, 0), len(names)):
+        name, config = names[number], stages[names[number]]
+        if number >= max(len(started), 1):
+            config = _with_model(config, _models(run_dir / names[number - 1]))
+        result = train(config, run_dir / name, resume=number < len(started))
         if result.interrupted:
             break
-        before = latest_checkpoint(folder)
-    if result is None:
-        raise ConfigError("a configuration needs a stage")
     return replace(result, run_dir=run_dir)
+
+
+def _started(run_dir: Path, names: Sequence[str]) -> list[str]:
+    """Return the stages of a folder that have a run, which must be the first of those given."""
+    stored = run_dir / STAGES_FILE
+    known = read_yaml(stored)[STAGES] if stored.exists() else names
+    started = [name for name in known if (run_dir / name / CONFIG_FILE).exists()]
+    if started != names[: len(started)]:
+        raise RunDirError(
+            f"{str(run_dir)!r} has started the stages {', '.join(started)}; the first of those "
+            f"given are {', '.join(names[: len(started)])}"
+        )
+    return started
+
+
+def _with_stored_models(
+    stages: Mapping[str, RunConfig], run_dir: Path, names: Sequence[str]
+) -> dict[str, RunConfig]:
+    """Return the configurations of started stages with the models that they started from."""
+    stored = {name: load_config(run_dir / name / CONFIG_FILE) for name in names}
+    return {name: _with_model(stages[name], stored[name].learner.model) for name in names}
 
 
 def _write(run_dir: Path, stages: Mapping[str, RunConfig]) -> None:
@@ -68,13 +89,20 @@ def _write(run_dir: Path, stages: Mapping[str, RunConfig]) -> None:
         raise RunDirError(f"cannot write {str(run_dir / STAGES_FILE)!r}: {error}") from error
 
 
-def _from(config: RunConfig, checkpoint: Path) -> RunConfig:
-    """Return a configuration whose agents start from the policies of a checkpoint."""
+def _with_model(config: RunConfig, model: Models) -> RunConfig:
+    return replace(config, learner=replace(config.learner, model=model))
+
+
+def _models(stage: Path) -> Models:
+    """Return the models in the last checkpoint of a stage: one, or one for each agent."""
+    from mlrl_learners.algorithms.team_weights import read_policy_names
+
+    checkpoint = latest_checkpoint(stage)
+    if checkpoint is None:
+        raise CheckpointError(f"{str(stage)!r} has no checkpoint yet")
     folder = checkpoint / LEARNER_FOLDER
-    names: dict[str, str] = json.loads((folder / "team.json").read_text("utf-8"))["policies"]
-    models = {agent: str(folder / policy) for agent, policy in names.items()}
+    models = {agent: str(folder / name) for agent, name in read_policy_names(folder).items()}
     for path in models.values():
         if not (Path(path) / "config.json").is_file():
             raise ConfigError(f"{path!r} holds no whole model: stages do not train adapters")
-    model = models if len(set(models.values())) > 1 else next(iter(models.values()))
-    return replace(config, learner=replace(config.learner, model=model))
+    return models if len(set(models.values())) > 1 else next(iter(models.values()))

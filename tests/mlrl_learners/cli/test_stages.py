@@ -116,6 +116,23 @@ def test_an_interrupted_run_goes_on_with_its_overrides(source, run_dir, capsys, 
     assert load_config(run_dir / "rl/config.yaml").learner.options["optimizer"] == {"lr": 1e-2}
 
 
+def test_a_longer_run_goes_on_with_its_last_stage_alone(source, run_dir, capsys):
+    words = ["train", "--run-dir", str(run_dir)]
+    assert main([*words[:1], source, *words[1:]]) == 0
+    assert main([*words, "--resume", "--train.iterations", "2"]) == 0
+    assert _iterations(run_dir) == {"sft": 1, "rl": 2}
+    assert main([*words, "--resume"]) == 0
+    assert _iterations(run_dir) == {"sft": 1, "rl": 2}
+
+
+def test_stages_in_another_order_are_refused(source, run_dir, tmp_path, capsys):
+    assert main(["train", source, "--run-dir", str(run_dir)]) == 0
+    renamed = {"warm": RAW["stages"]["sft"], "rl": RAW["stages"]["rl"]}
+    other = _written(tmp_path / "other.yaml", {**RAW, "stages": renamed})
+    assert main(["train", other, "--run-dir", str(run_dir), "--resume"]) == 2
+    assert "has started the stages sft, rl; the first of those given" in capsys.readouterr().err
+
+
 def _interrupted(update):
     def interrupted(learner, rollouts):
         signal.raise_signal(signal.SIGINT)
