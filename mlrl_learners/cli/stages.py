@@ -4,11 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mlrl_learners.config.run import RunConfig, load_config
+import mlrl_envs
+from mlrl_learners.cli.early_checks import check_folder
+from mlrl_learners.config.run import RunConfig, load_config, to_mapping
 from mlrl_learners.config.stages import STAGES, stages_mapping
 from mlrl_learners.config.yaml import dump_yaml, read_yaml
 from mlrl_learners.errors import CheckpointError, ConfigError, RunDirError
 from mlrl_learners.processes.work_sharing import exchange, is_main
+from mlrl_learners.runs.directory import check_unchanged
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.runs.folders import LEARNER_FOLDER
 from mlrl_learners.training.checkpoint import latest_checkpoint
@@ -36,7 +39,8 @@ def train_stages(
         resume: Whether to go on with the stages of the folder.
 
     Raises:
-        RunDirError: If the folder holds stages, and `resume` is false or they are others.
+        RunDirError: If the folder holds stages, and `resume` is false or they are others, or it is
+            written by another run.
         ConfigError: If a stage trained adapters, which the next stage cannot start from.
     """
     names = list(stages)
@@ -44,6 +48,8 @@ def train_stages(
     if started and not resume:
         raise RunDirError(f"{str(run_dir)!r} holds stages; pass --resume or another --run-dir")
     stages = {**stages, **_with_stored_models(stages, run_dir, started[1:])}
+    for name in started:
+        _check_started(run_dir / name, stages[name])
     exchange(None)  # no process writes before all processes have checked the folder
     if is_main():
         _write(run_dir, stages)
@@ -68,6 +74,20 @@ def _started(run_dir: Path, names: Sequence[str]) -> list[str]:
             f"given are {', '.join(names[: len(started)])}"
         )
     return started
+
+
+def _check_started(folder: Path, config: RunConfig) -> None:
+    """Check that the run of a stage can go on with a configuration."""
+
+    def fingerprint() -> object:
+        env = mlrl_envs.make(config.env.location, **config.env.options)
+        try:
+            return mlrl_envs.fingerprint(env)
+        finally:
+            env.close()
+
+    check_folder(folder, resume=True)
+    check_unchanged(folder, to_mapping(config), fingerprint)
 
 
 def _with_stored_models(

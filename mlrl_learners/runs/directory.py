@@ -8,7 +8,7 @@ processes only the main process writes. A lock keeps a second run out until the 
 
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,7 +29,7 @@ from mlrl_learners.runs.lock import hold_folder
 from mlrl_learners.runs.records import failure_record, rollout_record
 from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
 
-__all__ = ["RunDir", "changed_setting", "check_kind"]
+__all__ = ["RunDir", "changed_setting", "check_kind", "check_unchanged"]
 
 APPENDED_FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 MAY_CHANGE = (
@@ -144,35 +144,13 @@ class RunDir:
         self, config: Mapping[str, Any], environment: Mapping[str, Any], resume: bool
     ) -> None:
         check_kind(self.path)
-        stored = self.path / CONFIG_FILE
-        if not stored.exists():
+        if not (self.path / CONFIG_FILE).exists():
             return
         if not resume:
             raise RunDirError(
                 f"{str(self.path)!r} holds a run already; resume it or choose another folder"
             )
-        before = parse_yaml(stored.read_text(), str(stored))
-        changed = changed_setting(before, config)
-        if changed:
-            raise RunDirError(
-                f"{str(self.path)!r} was started with another configuration: {changed}"
-            )
-        if _lag(before) != _lag(config):
-            raise RunDirError(
-                f"{str(self.path)!r} was started with ray.lag {_lag(before)}, now {_lag(config)}"
-            )
-        if _server(before) != _server(config):
-            self._check_fingerprint(environment)
-
-    def _check_fingerprint(self, environment: Mapping[str, Any]) -> None:
-        """Refuse to go on where tasks or scorer differ from those of the run's start."""
-        stored = self.path / ENVIRONMENT_FILE
-        before = json.loads(stored.read_text()).get("env") if stored.exists() else None
-        if not before or before != environment.get("env"):
-            raise RunDirError(
-                f"{str(self.path)!r} cannot go on with another env.server: its data or scorer are "
-                "not those that the run was started with; install the same version there"
-            )
+        check_unchanged(self.path, config, lambda: environment.get("env"))
 
     def _write(self, name: str, text: str) -> None:
         partial = self.path / f".{name}.partial"
@@ -194,6 +172,32 @@ def check_kind(path: Path) -> None:
             f"{str(path)!r} holds episodes that are not of a training run: it has {EPISODES_FILE} "
             f"and no {CONFIG_FILE}; choose another folder"
         )
+
+
+def check_unchanged(
+    path: Path, config: Mapping[str, Any], fingerprint: Callable[[], object]
+) -> None:
+    """Check that a run can go on with a configuration.
+
+    Args:
+        path: Folder of the run.
+        config: Resolved configuration, JSON values.
+        fingerprint: Returns the fingerprint of the environment; called if its server has changed.
+
+    Raises:
+        RunDirError: If the run was started with another configuration, or its environment differs.
+    """
+    stored = path / CONFIG_FILE
+    before = parse_yaml(stored.read_text(), str(stored))
+    changed = changed_setting(before, config)
+    if changed:
+        raise RunDirError(f"{str(path)!r} was started with another configuration: {changed}")
+    if _lag(before) != _lag(config):
+        raise RunDirError(
+            f"{str(path)!r} was started with ray.lag {_lag(before)}, now {_lag(config)}"
+        )
+    if _server(before) != _server(config):
+        _check_fingerprint(path, fingerprint())
 
 
 def changed_setting(stored: Any, config: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - JSON
@@ -222,6 +226,17 @@ def _add_new_settings(before: Any, config: Mapping[str, Any]) -> None:  # noqa: 
         for name, default in dataclasses.asdict(RolloutConfig()).items():
             if given.get(name) is not None:
                 stored.setdefault(name, default)
+
+
+def _check_fingerprint(path: Path, fingerprint: object) -> None:
+    """Refuse to go on where tasks or scorer differ from those of the run's start."""
+    stored = path / ENVIRONMENT_FILE
+    before = json.loads(stored.read_text()).get("env") if stored.exists() else None
+    if not before or before != fingerprint:
+        raise RunDirError(
+            f"{str(path)!r} cannot go on with another env.server: its data or scorer are "
+            "not those that the run was started with; install the same version there"
+        )
 
 
 def _server(config: Any) -> object:  # noqa: ANN401 - JSON values

@@ -125,6 +125,16 @@ def test_a_longer_run_goes_on_with_its_last_stage_alone(source, run_dir, capsys)
     assert _iterations(run_dir) == {"sft": 1, "rl": 2}
 
 
+def test_a_refused_resume_changes_nothing(source, run_dir, capsys):
+    words = ["train", "--run-dir", str(run_dir), "--resume"]
+    assert main(["train", source, "--run-dir", str(run_dir)]) == 0
+    before = {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()}
+    assert main([*words, "--learner.group.size", "3"]) == 2
+    assert "learner.options.group.size was 2, now 3" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()} == before
+    assert main(words) == 0
+
+
 def test_stages_in_another_order_are_refused(source, run_dir, tmp_path, capsys):
     assert main(["train", source, "--run-dir", str(run_dir)]) == 0
     renamed = {"warm": RAW["stages"]["sft"], "rl": RAW["stages"]["rl"]}
