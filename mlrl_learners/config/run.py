@@ -38,6 +38,7 @@ __all__ = [
     "RunConfig",
     "TrainConfig",
     "from_mapping",
+    "import_code",
     "known_keys",
     "load_config",
     "save_config",
@@ -152,7 +153,11 @@ def load_config(source: str | Path, overrides: Sequence[str] = ()) -> RunConfig:
         ConfigError: If a value has the wrong type or is outside its range, or the file is not
             YAML.
     """
-    config = from_mapping(read_source(source), overrides)
+    return import_code(from_mapping(read_source(source), overrides))
+
+
+def import_code(config: RunConfig) -> RunConfig:
+    """Import the code that a configuration names in `code.imports`, and return it."""
     for place in config.code.imports:
         import_module(place)
     return config

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeGuard
 
 from mlrl_learners.config.option_places import merge_options
-from mlrl_learners.config.run import RunConfig, from_mapping, to_mapping
+from mlrl_learners.config.run import RunConfig, from_mapping, import_code, to_mapping
 from mlrl_learners.errors import ConfigError
 
 __all__ = ["STAGES", "has_stages", "stage_configs", "stages_mapping"]
@@ -21,7 +21,7 @@ def has_stages(raw: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def stage_configs(raw: Mapping[str, Any], overrides: Sequence[str] = ()) -> dict[str, RunConfig]:
-    """Return the configuration of each stage, in order.
+    """Return the configuration of each stage, in order, and import the code that they name.
 
     A stage has the sections of a configuration; keys that it leaves out are those of the file.
     Options of environments and learners are merged, group by group. Stages but the first have no
@@ -48,7 +48,7 @@ def stage_configs(raw: Mapping[str, Any], overrides: Sequence[str] = ()) -> dict
             raise ConfigError(f"stage {name!r} must be a mapping of sections, got {sections!r}")
         if found and "model" in ((sections or {}).get("learner") or {}):
             raise ConfigError(f"stage {name!r} starts from the stage before it: leave model out")
-        config = from_mapping(_merged(common, sections or {}), overrides)
+        config = import_code(from_mapping(_merged(common, sections or {}), overrides))
         found[name] = _without_model(config) if found else config
     return found
 

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 
 import pytest
 import yaml
@@ -80,6 +81,13 @@ def test_a_mistake_is_one_line_before_anything_is_played(stages, message):
 def test_an_unknown_key_of_a_stage_is_named():
     with pytest.raises(UnknownNameError, match=r"did you mean 'train\.iterations'"):
         stage_configs({**RAW, "stages": {"a": {"train": {"iteration": 1}}}})
+
+
+def test_the_code_of_stages_is_imported(tmp_path):
+    code = tmp_path / "stage_code.py"
+    code.write_text("")
+    stage_configs({**RAW, "code": {"imports": [str(code)]}})
+    assert "stage_code" in sys.modules
 
 
 def test_stored_stages_are_read_back():
