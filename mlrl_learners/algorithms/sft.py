@@ -50,6 +50,11 @@ class AnswerOptions:
         if self.size < 1:
             raise ConfigError(f"size must be at least 1, got {self.size}")
 
+    @property
+    def rollout(self) -> RolloutConfig:
+        """Collection of rollouts that these options ask for."""
+        return RolloutConfig(self.size)
+
 
 @dataclass(frozen=True)
 class ExampleOptions:
@@ -132,7 +137,7 @@ class Sft(OfflineTeam):
                 if agent not in agents:
                     raise unknown_name("agent", agent, agents)
         super().__init__(agents, model, config, seed, offline=bool(config.examples.episodes))
-        self.rollout = RolloutConfig(config.group.size)
+        self.rollout = config.group.rollout
 
     @functools.cached_property
     def examples(self) -> dict[str, list[TokenRow]]:

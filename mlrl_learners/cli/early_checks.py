@@ -4,6 +4,9 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import mlrl_envs
+from mlrl_learners.cli.opponents import check_opponents
+from mlrl_learners.config.env import evaluation_options
 from mlrl_learners.config.option_places import grouped
 from mlrl_learners.config.run import RunConfig
 from mlrl_learners.errors import ConfigError, RunDirError
@@ -12,7 +15,7 @@ from mlrl_learners.runs.directory import check_kind
 from mlrl_learners.runs.files import CONFIG_FILE, FAILURES_FILE, RUN_FILES
 from mlrl_learners.runs.lock import hold_folder
 
-__all__ = ["check_episodes_file", "check_example_files", "check_folder", "check_writable"]
+__all__ = ["check_config", "check_episodes_file", "check_folder", "check_writable"]
 
 
 def check_folder(run_dir: Path, *, resume: bool) -> None:
@@ -60,7 +63,22 @@ def check_episodes_file(path: Path) -> None:
         )
 
 
-def check_example_files(config: RunConfig) -> None:
+def check_config(config: RunConfig) -> None:
+    """Check what a configuration names besides its models.
+
+    Raises:
+        ConfigError: If a file of episodes is missing, or sampling by Ray is not possible.
+        InvalidArgumentError: If an option of the evaluation or an opponent is wrong.
+    """
+    config.ray.check_read()
+    _check_example_files(config)
+    if config.train.eval_every:  # report mistakes now, not at the first evaluation
+        changed = evaluation_options(config.env.location, config.train.eval_options)
+        mlrl_envs.make(config.env.location, **{**config.env.options, **changed}).close()
+    check_opponents(config)
+
+
+def _check_example_files(config: RunConfig) -> None:
     """Check that the files of episodes that a learner of this package reads are there.
 
     Raises:

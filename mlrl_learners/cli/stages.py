@@ -6,6 +6,7 @@ from pathlib import Path
 
 import mlrl_envs
 from mlrl_learners.cli.early_checks import check_folder
+from mlrl_learners.cli.stage_checks import check_stages
 from mlrl_learners.config.run import RunConfig, load_config, to_mapping
 from mlrl_learners.config.stages import STAGES, stages_mapping
 from mlrl_learners.config.yaml import dump_yaml, read_yaml
@@ -41,7 +42,7 @@ def train_stages(
     Raises:
         RunDirError: If the folder holds stages, and `resume` is false or they are others, or it is
             written by another run.
-        ConfigError: If a stage trained adapters, which the next stage cannot start from.
+        ConfigError: See `check_stages`; nothing is written before all stages are checked.
     """
     names = list(stages)
     started = _started(run_dir, names)
@@ -50,10 +51,12 @@ def train_stages(
     stages = {**stages, **_with_stored_models(stages, run_dir, started[1:])}
     for name in started:
         _check_started(run_dir / name, stages[name])
+    first = max(len(started) - 1, 0)
+    check_stages({name: stages[name] for name in names[first:]})
     exchange(None)  # no process writes before all processes have checked the folder
     if is_main():
         _write(run_dir, stages)
-    for number in range(max(len(started) - 1, 0), len(names)):
+    for number in range(first, len(names)):
         name, config = names[number], stages[names[number]]
         if number >= max(len(started), 1):
             config = _with_model(config, _models(run_dir / names[number - 1]))

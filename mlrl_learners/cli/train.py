@@ -9,11 +9,10 @@ from pathlib import Path
 
 import mlrl_envs
 from mlrl_learners.cli.actors import make_learner
-from mlrl_learners.cli.early_checks import check_example_files, check_folder
-from mlrl_learners.cli.opponents import check_opponents, make_players
+from mlrl_learners.cli.early_checks import check_config, check_folder
+from mlrl_learners.cli.opponents import make_players
 from mlrl_learners.cli.parser import print_json
 from mlrl_learners.cli.stages import STAGES_FILE, train_stages
-from mlrl_learners.config.env import evaluation_options
 from mlrl_learners.config.presets import read_source
 from mlrl_learners.config.ray import RayConfig
 from mlrl_learners.config.run import RunConfig, load_config, to_mapping
@@ -99,17 +98,12 @@ def train_config(
     config: RunConfig, run_dir: Path, *, resume: bool = False, progress: bool = True
 ) -> TrainResult:
     """Train with a configuration; see `mlrl_learners.train` for the exceptions."""
-    config.ray.check_read()
     check_folder(run_dir, resume=resume)  # before a model is loaded
-    check_example_files(config)
+    check_config(config)
     if resume:
         check_resumable(run_dir)
     config = _in_iterations(config)
     exchange(None)  # no process writes before all processes have checked the folder
-    if config.train.eval_every:  # report mistakes now, not at the first evaluation
-        changed = evaluation_options(config.env.location, config.train.eval_options)
-        mlrl_envs.make(config.env.location, **{**config.env.options, **changed}).close()
-    check_opponents(config)
     players = make_players(config)
     learner = make_learner(config)
     if config.train.epochs is not None and getattr(learner, "offline", False):

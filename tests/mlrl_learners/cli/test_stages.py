@@ -1,5 +1,6 @@
 """Stages of a configuration: SFT, then RL, in one file and one folder."""
 
+import copy
 import json
 import signal
 import sys
@@ -9,6 +10,7 @@ import yaml
 
 from mlrl_learners.algorithms.sft import Sft
 from mlrl_learners.cli import main
+from mlrl_learners.cli.stage_checks import check_stages
 from mlrl_learners.config.run import load_config
 from mlrl_learners.config.stages import stage_configs, stages_mapping
 from mlrl_learners.errors import ConfigError, UnknownNameError
@@ -141,6 +143,52 @@ def test_a_refused_resume_changes_nothing(source, run_dir, capsys):
     assert "learner.options.group.size was 2, now 3" in capsys.readouterr().err
     assert {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file()} == before
     assert main(words) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rl.learner.options": {"group": {"siz": 2}}}, "stage 'rl': unknown option 'group.siz'"),
+        (
+            {"rl.learner.options": {"credit": {"kind": "difference"}}},
+            "takes group.joint_mode cross",
+        ),
+        ({"rl.learner.name": "magrp"}, "stage 'rl': unknown learner 'magrp'"),
+        ({"rl.learner.name": "grpo"}, "stage 'rl': grpo trains one agent, got 2"),
+        ({"rl.learner.options": {"team": {"share_weights": True}}}, "'shared' need one model"),
+        (
+            {"rl.learner.options": {"optimizer": {"schedule": "linear", "warmup_steps": 9}}},
+            "warmup",
+        ),
+        ({"rl.env.options": {"max_turn": 2}}, "stage 'rl': unknown option 'max_turn'"),
+        ({"rl.train": {"epochs": 0.5, "eval_every": 1, "eval_options": {"x": 1}}}, "'x'"),
+        ({"sft.learner.options": {"lora": {"rank": 2}}}, "stage 'sft': learner.options.lora.rank"),
+        ({"sft.learner.options": {"team": {"frozen": ["solver"]}}}, "team.frozen is ['solver']"),
+        ({"sft.learner.options": {"examples": {"episodes": "x.jsonl"}}}, "no file 'x.jsonl'"),
+    ],
+    ids=str,
+)
+def test_a_mistake_of_any_stage_is_reported_before_the_first(
+    tmp_path, run_dir, capsys, changes, message
+):
+    raw = copy.deepcopy(RAW)
+    for place, value in changes.items():
+        *path, last = place.split(".")
+        section = raw["stages"]
+        for name in path:
+            section = section.setdefault(name, {})
+        section[last] = value
+    source = _written(tmp_path / "wrong.yaml", raw)
+    assert main(["train", source, "--run-dir", str(run_dir)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert not run_dir.exists()
+
+
+def test_the_last_stage_may_train_adapters():
+    raw = copy.deepcopy(RAW)
+    raw["stages"]["rl"]["learner"]["options"]["lora"] = {"rank": 2}
+    check_stages(stage_configs(raw))
 
 
 def test_stages_in_another_order_are_refused(source, run_dir, tmp_path, capsys):
