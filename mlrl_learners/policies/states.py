@@ -33,7 +33,17 @@ def restore(path: Path, take: Callable[[Any], object]) -> None:
         CheckpointError: If the file is missing or damaged, or `take` raises an error for it.
     """
     try:
-        take(torch.load(path, weights_only=True))
+        take(_load(path))
     except DAMAGE as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise CheckpointError(f"{str(path)!r} is missing, damaged or another's: {reason}") from None
+
+
+def _load(path: Path) -> Any:  # noqa: ANN401 - a file may hold any state
+    """Read a file; torch's own reasons are long, and advise to run code from the file."""
+    try:
+        return torch.load(path, weights_only=True)
+    except OSError:
+        raise
+    except DAMAGE:
+        raise ValueError("it is not a whole file of torch.save") from None

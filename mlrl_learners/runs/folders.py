@@ -87,12 +87,11 @@ def is_file_error(error: Exception) -> bool:
 
 
 @contextlib.contextmanager
-def reading(path: Path, advice: str = "") -> Iterator[None]:
+def reading(path: Path) -> Iterator[None]:
     """Turn an error of a file below `path` into a `CheckpointError` that names the path.
 
     Args:
         path: A checkpoint, or a folder of weights.
-        advice: End of the message.
 
     Raises:
         CheckpointError: If a file cannot be read. Errors of mlrl are raised unchanged.
@@ -103,7 +102,7 @@ def reading(path: Path, advice: str = "") -> Iterator[None]:
         if isinstance(error, MlrlError) or not is_file_error(error):
             raise
         reason = str(error).strip().partition("\n")[0]
-        message = f"{str(path)!r} cannot be loaded, it may be damaged: {reason}{advice}"
+        message = f"{str(path)!r} cannot be loaded, it may be damaged: {reason}"
         raise CheckpointError(message) from error
 
 

@@ -9,9 +9,10 @@ another version can be loaded for play and evaluation, but not resumed, because 
 would train differently.
 """
 
+import contextlib
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from mlrl_learners.errors import CheckpointError
@@ -33,6 +34,7 @@ __all__ = [
     "checkpoint_iterations",
     "latest_checkpoint",
     "read_checkpoint",
+    "resume_checkpoint",
     "write_checkpoint",
 ]
 
@@ -99,7 +101,8 @@ def check_resumable(run_dir: Path) -> None:
     path = latest_checkpoint(run_dir)
     if path is None:
         return
-    version = _read_state(path).get(VERSION_KEY, 1)
+    with _resuming(path):
+        version = _read_state(path).get(VERSION_KEY, 1)
     if version != VERSION:
         raise CheckpointError(
             f"{str(path)!r} cannot be resumed: it is of version {version} of the methods, this is "
@@ -120,12 +123,40 @@ def read_checkpoint(path: Path, learner: Learner) -> dict[str, object]:
     """
     state = _read_state(path)
     state.pop(VERSION_KEY, None)
-    with reading(path, "; remove it to use the checkpoint before it"):
+    with reading(path):
         if state.pop(WEIGHTS_ONLY, False):
             learner.load_weights(path / LEARNER_FOLDER)  # type: ignore[attr-defined]  # it saved them
         else:
             learner.load(path / LEARNER_FOLDER)
     return state
+
+
+def resume_checkpoint(path: Path, learner: Learner) -> int:
+    """Load a checkpoint into the learner to go on from it, and return its iteration.
+
+    Raises:
+        CheckpointError: As `read_checkpoint`, with how to go on without the checkpoint.
+    """
+    with _resuming(path):
+        return int(str(read_checkpoint(path, learner)["iteration"]))
+
+
+@contextlib.contextmanager
+def _resuming(path: Path) -> Iterator[None]:
+    """Add to errors of a checkpoint how a run can be resumed without it.
+
+    Args:
+        path: A checkpoint in a run directory.
+
+    Raises:
+        CheckpointError: If the block raises one.
+    """
+    try:
+        yield
+    except CheckpointError as error:
+        before = any(other != path for _, other in numbered_folders(path.parent, STEP_PREFIX))
+        origin = "the checkpoint before it" if before else "the start"
+        raise CheckpointError(f"{error}; remove {str(path)!r} to go on from {origin}") from error
 
 
 def _read_state(path: Path) -> dict[str, object]:
@@ -134,8 +165,8 @@ def _read_state(path: Path) -> dict[str, object]:
     except (OSError, ValueError) as error:
         fix = "" if is_main() else "; it must be on a disk that all processes see"
         raise CheckpointError(f"{str(path)!r} is no checkpoint: {error}{fix}") from error
-    if not isinstance(state, dict):
-        raise CheckpointError(f"{str(path)!r} is no checkpoint: {STATE_FILE} holds no object")
+    if not isinstance(state, dict) or not isinstance(state.get("iteration"), int):
+        raise CheckpointError(f"{str(path)!r} is no checkpoint: {STATE_FILE} holds no iteration")
     return state
 
 

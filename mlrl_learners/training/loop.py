@@ -29,7 +29,7 @@ from mlrl_learners.training.checkpoint import (
     check_resumable,
     checkpoint_iterations,
     latest_checkpoint,
-    read_checkpoint,
+    resume_checkpoint,
     write_checkpoint,
 )
 from mlrl_learners.training.collection import Collected
@@ -213,7 +213,7 @@ class _Loop:
         path = latest_checkpoint(self.folder.path)
         done = 0
         if path is not None:
-            done = int(str(read_checkpoint(path, self.learner)["iteration"]))
+            done = resume_checkpoint(path, self.learner)
         self.folder.rewind(done if path is not None else -1)
         self.draw.restore(done)
         self.source.begin(done, path)

@@ -29,6 +29,13 @@ def test_a_damaged_file_is_one_typed_error(tmp_path, damage):
         restore(path, nn.Linear(8, 8).load_state_dict)
 
 
+def test_the_reason_is_not_that_of_torch_which_advises_to_run_code(tmp_path):
+    path = tmp_path / "x.pt"
+    path.write_text("garbage")
+    with pytest.raises(CheckpointError, match="another's: it is not a whole file of torch"):
+        restore(path, nn.Linear(8, 8).load_state_dict)
+
+
 def test_a_state_of_something_else_is_refused(tmp_path):
     with pytest.raises(CheckpointError, match="another's"):
         restore(saved(tmp_path / "x.pt"), nn.Linear(3, 3).load_state_dict)

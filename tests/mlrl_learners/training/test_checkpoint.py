@@ -7,6 +7,7 @@ from mlrl_learners.training.checkpoint import (
     check_resumable,
     latest_checkpoint,
     read_checkpoint,
+    resume_checkpoint,
     write_checkpoint,
 )
 
@@ -81,7 +82,29 @@ def test_a_run_without_a_checkpoint_may_be_gone_on_with(tmp_path):
     check_resumable(tmp_path)
 
 
-@pytest.mark.parametrize("text", ["", "[]", "3"])
+@pytest.mark.parametrize(("last", "origin"), [(1, "the start"), (2, "the checkpoint before it")])
+def test_a_run_cannot_be_gone_on_with_from_a_damaged_state_and_the_error_says_how(
+    tmp_path, last, origin
+):
+    for iteration in range(last):
+        write_checkpoint(tmp_path, iteration + 1, Notebook("one"), {}, keep=2)
+    path = latest_checkpoint(tmp_path)
+    (path / "state.json").write_text("{")
+    with pytest.raises(CheckpointError, match="is no checkpoint") as error:
+        check_resumable(tmp_path)
+    assert str(error.value).endswith(f"; remove {str(path)!r} to go on from {origin}")
+
+
+def test_a_checkpoint_without_a_file_of_its_learner_says_how_to_go_on(tmp_path):
+    write_checkpoint(tmp_path, 1, Notebook("one"), {}, keep=1)
+    path = latest_checkpoint(tmp_path)
+    assert resume_checkpoint(path, Notebook()) == 1
+    (path / "learner/first_half").unlink()
+    with pytest.raises(CheckpointError, match=r"it may be damaged: .*; remove "):
+        resume_checkpoint(path, Notebook())
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "{}"])
 def test_a_damaged_state_is_no_checkpoint(text, tmp_path):
     write_checkpoint(tmp_path, 1, Notebook("one"), {}, keep=1)
     (latest_checkpoint(tmp_path) / "state.json").write_text(text)
