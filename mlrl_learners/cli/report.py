@@ -1,11 +1,13 @@
 """`mlrl report`: write a run as one self-contained HTML file."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from mlrl_learners.cli.parser import print_json
-from mlrl_learners.report import write_report
+from mlrl_learners.report import read_reported, write_report
+from mlrl_learners.report.sections import unreadable_lines
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
@@ -25,7 +27,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
     """Write the file and print its path."""
-    path = write_report(arguments.run_dir, arguments.out)
+    stored = read_reported(arguments.run_dir)
+    path = write_report(arguments.run_dir, arguments.out, stored)
+    if stored.unreadable:
+        print(f"mlrl: {unreadable_lines(stored)}", file=sys.stderr)
     if arguments.json:
         print_json({"path": str(path), "bytes": path.stat().st_size})
     else:

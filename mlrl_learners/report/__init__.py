@@ -20,13 +20,13 @@ from mlrl_learners.report.styles import stylesheet
 from mlrl_learners.runs.files import CONFIG_FILE, CROSSPLAY_FILE, RESULT_FILE, RUN_FILES
 from mlrl_learners.runs.stored_run import StoredRun, read_run
 
-__all__ = ["render_report", "write_report"]
+__all__ = ["read_reported", "render_report", "write_report"]
 
 _SHOWN_EPISODES = 10
 _KNOWN_FILES = {*RUN_FILES, RESULT_FILE, CROSSPLAY_FILE, "report.html"}
 
 
-def write_report(run_dir: Path, output: Path | None = None) -> Path:
+def write_report(run_dir: Path, output: Path | None = None, run: StoredRun | None = None) -> Path:
     """Write the report of a run directory and return its path.
 
     Args:
@@ -34,19 +34,13 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
             episodes.
         output: Path of the report; by default `report.html` in the folder, or the name of the file
             with `.html`.
+        run: Contents of `run_dir` from `read_reported`; None to read them.
 
     Raises:
         RunDirError: If it does not exist, holds no episodes or is a folder of other files, or the
             report cannot be written.
     """
-    if not run_dir.exists():
-        raise RunDirError(f"no run directory at {str(run_dir)!r}")
-    _check_folder(run_dir)
-    run = read_run(run_dir)
-    if run_dir.is_file() and not run.evaluations:
-        raise RunDirError(
-            f"{str(run_dir)!r} holds no episodes; mlrl evaluate --episodes writes them"
-        )
+    run = read_reported(run_dir) if run is None else run
     beside = run_dir / "report.html" if run_dir.is_dir() else run_dir.with_suffix(".html")
     path = beside if output is None else output
     partial = path.with_name(path.name + ".partial")
@@ -58,6 +52,23 @@ def write_report(run_dir: Path, output: Path | None = None) -> Path:
     except OSError as error:
         raise RunDirError(f"cannot write {str(path)!r}: {error}") from error
     return path
+
+
+def read_reported(run_dir: Path) -> StoredRun:
+    """Read what a report shows.
+
+    Raises:
+        RunDirError: If it does not exist, holds no episodes or is a folder of other files.
+    """
+    if not run_dir.exists():
+        raise RunDirError(f"no run directory at {str(run_dir)!r}")
+    _check_folder(run_dir)
+    run = read_run(run_dir)
+    if run_dir.is_file() and not run.evaluations:
+        raise RunDirError(
+            f"{str(run_dir)!r} holds no episodes; mlrl evaluate --episodes writes them"
+        )
+    return run
 
 
 def _check_folder(folder: Path) -> None:

@@ -16,7 +16,15 @@ from mlrl_learners.runs.files import CONFIG_FILE, ENVIRONMENT_FILE
 from mlrl_learners.runs.stored import StoredEpisode
 from mlrl_learners.runs.stored_run import StoredRun
 
-__all__ = ["configuration", "curves", "evaluation_groups", "headline", "played", "training_samples"]
+__all__ = [
+    "configuration",
+    "curves",
+    "evaluation_groups",
+    "headline",
+    "played",
+    "training_samples",
+    "unreadable_lines",
+]
 
 _SMOOTHING = 5
 
@@ -90,11 +98,7 @@ def training_samples(run: StoredRun) -> Html | None:
 
 def configuration(run: StoredRun) -> Html:
     """Show configuration, versions and hardware, and the number of unreadable lines."""
-    note = None
-    if run.unreadable:
-        lines = "line" if run.unreadable == 1 else "lines"
-        text = f"{run.unreadable} {lines} of the run's files could not be read and were left out."
-        note = tag("p", text, class_="quiet")
+    note = tag("p", f"{unreadable_lines(run)}.", class_="quiet") if run.unreadable else None
     options = options_of(run.config)
     files = {ENVIRONMENT_FILE: run.environment}
     if not options:
@@ -108,6 +112,13 @@ def configuration(run: StoredRun) -> Html:
         table = tag("details", tag("summary", CONFIG_FILE), draw_options(options), class_="reads")
         shown.insert(0, table)
     return tag("section", tag("h2", "Configuration and environment"), shown, note)
+
+
+def unreadable_lines(run: StoredRun) -> str:
+    """Return a sentence about the lines that were left out."""
+    lines = "line" if run.unreadable == 1 else "lines"
+    verb = "was" if run.unreadable == 1 else "were"
+    return f"{run.unreadable} {lines} of the run's files could not be read and {verb} left out"
 
 
 def _curves_of(run: StoredRun) -> Curves:

@@ -1,6 +1,7 @@
 """Reading of a whole run directory, which may be empty, torn or still growing.
 
-A line that cannot be read is counted and left out.
+A line that cannot be read is counted and left out. A last line without its newline is not counted:
+it is still being written, or a killed run left it.
 """
 
 import json
@@ -48,7 +49,7 @@ class StoredRun:
         evaluations: In the order of the file.
         first_episodes: Some episodes of the first iteration of training.
         last_episodes: Some episodes of the last one, empty if there is only one.
-        unreadable: Number of lines that were left out.
+        unreadable: Number of lines that were left out, apart from unfinished last lines.
     """
 
     name: str
@@ -96,7 +97,7 @@ def _holds_single_episodes(run_dir: Path) -> bool:
 
 @dataclass
 class _LineReader:
-    """Decodes lines and counts those that cannot be read."""
+    """Decodes lines and counts the finished ones that cannot be read."""
 
     unreadable: int = field(default=0)
 
@@ -111,7 +112,7 @@ class _LineReader:
             try:
                 yield decode(json.loads(line))
             except UNREADABLE:
-                self.unreadable += 1
+                self.unreadable += line.endswith("\n")
 
 
 def _training_episodes(path: Path, lines: _LineReader) -> Iterator[tuple[int, StoredEpisode]]:
