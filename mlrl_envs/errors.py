@@ -64,7 +64,7 @@ class ModelNotFoundError(MlrlError, FileNotFoundError):
 
 
 class ContractError(MlrlError, AssertionError):
-    """An environment violates the contract that `check_env` checks."""
+    """An environment, an actor or a learner violates its contract."""
 
 
 class InfraError(MlrlError, RuntimeError):

@@ -23,6 +23,7 @@ from mlrl_learners.types import (
     Rollout,
     RolloutConfig,
 )
+from mlrl_learners.types.contract import check_metrics
 
 __all__ = ["check_learner"]
 
@@ -172,11 +173,9 @@ def _texts(answers: Answers) -> list[dict[AgentID, str]]:
 
 
 def _check_metrics(metrics: object, where: str) -> None:
-    _require(isinstance(metrics, Mapping), f"{where} returns a mapping, got {metrics!r}")
-    assert isinstance(metrics, Mapping)  # noqa: S101 - for the type checker
-    for name, value in metrics.items():
+    for name, value in check_metrics(metrics, f"check_learner: {where}").items():
         _require(
-            isinstance(name, str) and isinstance(value, int | float) and math.isfinite(value),
+            isinstance(value, int | float) and math.isfinite(value),
             f"{where} returns finite floats by name, got {name!r}: {value!r}",
         )
 

@@ -51,6 +51,7 @@ from mlrl_learners.training.train_plan import (
     prepare_learner,
 )
 from mlrl_learners.types import Actor, Learner, Rollout, RolloutConfig
+from mlrl_learners.types.contract import check_metrics
 
 __all__ = ["TrainResult", "train"]
 
@@ -120,6 +121,7 @@ def train(
             with such opponents, for so many iterations or in several processes.
         PeerError: If another process of the run failed or did not answer in time.
         NumericsError: If a loss or gradient is not finite.
+        ContractError: If the learner or the environment returns what its contract does not allow.
         InfraError: If infrastructure failed in every episode of an iteration.
         MissingPackageError: If Ray is asked for and not installed.
     """
@@ -211,9 +213,7 @@ class _Loop:
     def _restore(self) -> int:
         """Load the last checkpoint, remove later records, and return its iteration."""
         path = latest_checkpoint(self.folder.path)
-        done = 0
-        if path is not None:
-            done = resume_checkpoint(path, self.learner)
+        done = 0 if path is None else resume_checkpoint(path, self.learner)
         self.folder.rewind(done if path is not None else -1)
         self.draw.restore(done)
         self.source.begin(done, path)
@@ -261,7 +261,8 @@ class _Loop:
 
     def _update(self, iteration: int, rollouts: Sequence[Rollout]) -> dict[str, float]:
         try:
-            metrics = dict(self.learner.update(rollouts))
+            found = self.learner.update(rollouts)
+            metrics = check_metrics(found, f"{type(self.learner).__name__}.update")
             exchange(None)  # raises if the update failed in another process
         except NumericsError as error:
             kept = self.folder.keep_rollouts(iteration, rollouts)

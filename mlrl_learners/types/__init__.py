@@ -4,6 +4,7 @@
 - `conversations`: observations with the earlier turns of their agent
 - `rollouts`: rollout trees, episodes and the options of their collection
 - `actors`: protocols of actors and learners
+- `contract`: rules for what actors and learners return
 
 Shape letters: `B` rows, `T` tokens, `G` samples per group, `N` agents, `V` vocabulary.
 """

@@ -62,7 +62,11 @@ class Learner(Actor, Protocol):
     """
 
     def update(self, rollouts: Sequence[Rollout]) -> Mapping[str, float]:
-        """Train on rollouts and return metrics, finite floats by name."""
+        """Train on rollouts and return metrics, finite floats by name.
+
+        The run itself writes `iteration`, `step`, `seconds`, `train/...`, `time/...`, `eval/...`
+        and `AGENT/tokens_per_second`, so no metric may have such a name.
+        """
         ...
 
     def save(self, path: Path) -> None:

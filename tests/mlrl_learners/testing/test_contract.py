@@ -108,6 +108,10 @@ def nan_metrics(self, rollouts):
     return {"loss": float("nan")}
 
 
+def own_return(self, rollouts):
+    return {"train/return": 9.0}
+
+
 def nothing(self, *_, **__):
     return None
 
@@ -152,6 +156,7 @@ def test_a_learner_without_torch_passes():
         ({"act": lonely_nucleus}, "one size a token"),
         ({"update": nan_metrics}, "'loss': nan"),
         ({"update": nothing}, "returns a mapping"),
+        ({"update": own_return}, "'train/return', which the run itself writes"),
         ({"save": save_values_only}, "random state"),
         ({"save": save_and_forget}, "save changes nothing"),
         ({"save": save_only_random}, "greedy answers are the same"),

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 import mlrl_learners
-from mlrl_envs.errors import InfraError
+from mlrl_envs.errors import ContractError, InfraError
 from mlrl_learners.errors import ConfigError, NumericsError, RunDirError
 from mlrl_learners.runs import lock
 from mlrl_learners.runs.directory import RunDir
 from mlrl_learners.testing import ScriptedActor
 from mlrl_learners.types import Completion, Node, Nucleus, Rollout, RolloutConfig
+from mlrl_learners.types.contract import check_metrics
 
 
 class Fixed(ScriptedActor):
@@ -205,6 +206,24 @@ def test_an_interrupt_ends_the_iteration_in_hand_and_saves(addition_env, tmp_pat
     result = run(addition_env, tmp_path, Impatient(), iterations=9, checkpoint_every=9)
     assert (result.iterations, result.interrupted) == (2, True)
     assert (tmp_path / "checkpoints" / "step_2").exists()
+
+
+def test_a_learner_cannot_overwrite_what_the_run_itself_writes(addition_env, tmp_path):
+    class Boastful(Fixed):
+        def update(self, rollouts):
+            return {**super().update(rollouts), "iteration": 101}
+
+    with pytest.raises(ContractError, match=r"Boastful\.update returns the metric 'iteration'"):
+        run(addition_env, tmp_path, Boastful())
+    assert lines(tmp_path / "metrics.jsonl") == []
+
+
+def test_all_metrics_besides_those_of_the_learner_have_names_it_may_not_use(addition_env, tmp_path):
+    run(addition_env, tmp_path, iterations=1, rollout=RolloutConfig(max_resamples=1))
+    (line,) = lines(tmp_path / "metrics.jsonl")
+    for name in line.keys() - {"updates"}:
+        with pytest.raises(ContractError, match=name):
+            check_metrics({name: 1.0}, "update")
 
 
 def test_a_number_outside_its_range_is_named(addition_env, tmp_path):
