@@ -43,9 +43,12 @@ def check_step(env: TextEnv, result: StepResult, turn: int, told: Sequence[Agent
     columns: Sequence[Mapping[AgentID, object]] = (rewards, terminations, truncations)
     for name, column in zip(("rewards", "terminations", "truncations"), columns, strict=True):
         require(set(column) == set(told), f"{name} have the agents' keys", column)
+    for agent, reward in rewards.items():  # before infos, whose components may be made of them
+        is_finite = isinstance(reward, float) and math.isfinite(reward)
+        require(is_finite, f"the reward of {agent!r} is a finite float", reward)
     check_infos(infos, turn=turn, told=told)
     for agent in told:
-        _check_reward(env, agent, rewards[agent], infos[agent]["components"])
+        _check_range(env, agent, rewards[agent], infos[agent]["components"])
         ends = terminations[agent], truncations[agent]
         require(all(type(end) is bool for end in ends), "ends of an episode are bool", ends)
         require(ends != (True, True), "an episode is terminated or truncated, not both", ends)
@@ -103,10 +106,7 @@ def check_acting(env: TextEnv, infos: Mapping[AgentID, Mapping[str, Any]]) -> No
     require(shown == acting, "acting names those whose info says that they act", shown)
 
 
-def _check_reward(env: TextEnv, agent: AgentID, reward: float, components: Any) -> None:  # noqa: ANN401  the value to be checked
-    require(
-        isinstance(reward, float) and math.isfinite(reward), "rewards are finite floats", reward
-    )
+def _check_range(env: TextEnv, agent: AgentID, reward: float, components: Any) -> None:  # noqa: ANN401  the value to be checked
     low, high = env.reward_range
     inside = low - TOLERANCE <= reward <= high + TOLERANCE
     require(inside, f"the reward of {agent!r} is in reward_range {low, high}", reward)

@@ -13,6 +13,7 @@ import mlrl_envs
 from mlrl_envs.errors import ContractError, InfraError, MlrlError
 from mlrl_learners.processes.work_sharing import gather, spread
 from mlrl_learners.types import AgentID
+from mlrl_learners.types.contract import checked_float
 
 __all__ = [
     "LOCAL_STEPS",
@@ -30,6 +31,7 @@ __all__ = [
 LOCAL_STEPS = threading.Lock()
 """Held by the thread that resets or steps environments of this process, which may share state."""
 T = TypeVar("T")
+FLOAT = frozenset((float,))
 Infos = Mapping[AgentID, Mapping[str, Any]]
 
 
@@ -89,9 +91,16 @@ class EnvStep:
 
     @property
     def components(self) -> dict[AgentID, Mapping[str, float]]:
-        """Components of each reward; environments without components have the reward alone."""
+        """Components of each reward; environments without components have the reward alone.
+
+        Raises:
+            ContractError: If a component is no number.
+        """
         return {
-            agent: self.infos.get(agent, {}).get("components", {"reward": float(reward)})
+            agent: _floats(
+                self.infos.get(agent, {}).get("components", {"reward": reward}),
+                f"the component of {agent!r} named",
+            )
             for agent, reward in self.rewards.items()
         }
 
@@ -186,9 +195,10 @@ def step_envs(envs: Sequence[Any], joint_actions: Sequence[Mapping[AgentID, str]
 
     Raises:
         InfraError: If the infrastructure of one of them fails.
+        ContractError: If a reward is no number.
     """
     results = mlrl_envs.step_many(envs, joint_actions)
-    return [EnvStep(*result, tuple(env.agents)) for env, result in zip(envs, results, strict=True)]
+    return [_played(env, result) for env, result in zip(envs, results, strict=True)]
 
 
 def step_alone(
@@ -207,6 +217,21 @@ def raise_error(result: T | InfraError) -> T:
     if isinstance(result, InfraError):
         raise result
     return result
+
+
+def _played(
+    env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    result: Any,  # noqa: ANN401 - the result of its `step`
+) -> EnvStep:
+    observations, rewards, terminations, truncations, infos = result
+    paid = _floats(rewards, "the reward of")
+    return EnvStep(observations, paid, terminations, truncations, infos, tuple(env.agents))
+
+
+def _floats(values: Mapping[str, float], what: str) -> Mapping[str, float]:
+    if FLOAT.issuperset(map(type, values.values())):  # of nearly all environments
+        return values
+    return {name: checked_float(value, f"{what} {name!r}") for name, value in values.items()}
 
 
 def _begun(

@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import mlrl_envs
@@ -40,6 +41,14 @@ class OutOfRange(_Changed):
 class NotFinite(_Changed):
     def change(self, observations, rewards, *rest):
         return observations, dict.fromkeys(rewards, float("nan")), *rest
+
+
+class NumpyRewards(_Changed):
+    def change(self, observations, rewards, terminations, truncations, infos):
+        rewards = {agent: np.float32(reward) for agent, reward in rewards.items()}
+        for agent, reward in rewards.items():
+            infos[agent]["components"] = {"bonus": reward}
+        return observations, rewards, terminations, truncations, infos
 
 
 class NumpyEnds(_Changed):
@@ -167,7 +176,8 @@ class Unpicklable(TextParallelEnv):
 BROKEN = {
     WrongTotal: "sum to its reward",
     OutOfRange: "is in reward_range",
-    NotFinite: "rewards are finite",
+    NotFinite: "the reward of 'setup' is a finite float",
+    NumpyRewards: "the reward of 'setup' is a finite float",
     NumpyEnds: "are bool",
     AgentMissing: "observations have the agents' keys",
     CommonInfo: "infos have the agents' keys",

@@ -1,3 +1,6 @@
+import json
+
+import numpy as np
 import pytest
 
 from mlrl_envs.errors import ContractError
@@ -27,3 +30,15 @@ def test_names_of_agents_policies_and_samplers_are_free():
 def test_what_is_no_mapping_of_names_is_refused(metrics):
     with pytest.raises(ContractError, match=r"Mine\.update returns"):
         check_metrics(metrics, WHERE)
+
+
+def test_metrics_are_floats_that_json_knows():
+    metrics = {"loss": np.float32(1.5), "count": 2, "scale": np.array(0.5)}
+    written = json.dumps(check_metrics(metrics, WHERE))
+    assert json.loads(written) == {"loss": 1.5, "count": 2.0, "scale": 0.5}
+
+
+@pytest.mark.parametrize("value", ["1.5", None, [1.5], np.zeros(2), 2j, 10**400])
+def test_a_metric_that_is_no_number_is_named(value):
+    with pytest.raises(ContractError, match=r"the metric 'loss' of Mine\.update is a number, got"):
+        check_metrics({"loss": value}, WHERE)
