@@ -195,7 +195,7 @@ def step_envs(envs: Sequence[Any], joint_actions: Sequence[Mapping[AgentID, str]
 
     Raises:
         InfraError: If the infrastructure of one of them fails.
-        ContractError: If a reward is no number.
+        ContractError: If a reward is no number, or an episode that ended goes on.
     """
     results = mlrl_envs.step_many(envs, joint_actions)
     return [_played(env, result) for env, result in zip(envs, results, strict=True)]
@@ -224,8 +224,13 @@ def _played(
     result: Any,  # noqa: ANN401 - the result of its `step`
 ) -> EnvStep:
     observations, rewards, terminations, truncations, infos = result
-    paid = _floats(rewards, "the reward of")
-    return EnvStep(observations, paid, terminations, truncations, infos, tuple(env.agents))
+    agents, paid = tuple(env.agents), _floats(rewards, "the reward of")
+    if agents and all(terminations.get(each) or truncations.get(each) for each in agents):
+        raise ContractError(
+            f"the episode ended for {', '.join(agents)}, which stay in env.agents: "
+            f"{type(env).__name__}.step must remove agents that are terminated or truncated"
+        )
+    return EnvStep(observations, paid, terminations, truncations, infos, agents)
 
 
 def _floats(values: Mapping[str, float], what: str) -> Mapping[str, float]:

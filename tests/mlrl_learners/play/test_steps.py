@@ -12,15 +12,15 @@ AGENTS = ("a", "b")
 class Told:
     """Environment whose `step` returns what it was made with."""
 
-    def __init__(self, reward=1.0, infos=None, agents=()):
+    def __init__(self, reward=1.0, infos=None, agents=(), ends=(True, True)):
         self.agents, self.reward, self.infos = list(AGENTS), reward, infos or {}
-        self.left = list(agents)
+        self.left, self.ends = list(agents), dict(zip(AGENTS, ends, strict=True))
 
     def step(self, actions):
         self.agents = self.left
         told = dict.fromkeys(AGENTS, "more")
-        ends = dict.fromkeys(AGENTS, True), dict.fromkeys(AGENTS, False)
-        return told, {"a": 0.5, "b": self.reward}, *ends, self.infos
+        never = dict.fromkeys(AGENTS, False)
+        return told, {"a": 0.5, "b": self.reward}, self.ends, never, self.infos
 
 
 def played(env):
@@ -45,3 +45,16 @@ def test_a_component_that_is_no_number_is_named():
     step = played(Told(infos={"b": {"components": {"bonus": None}}}))
     with pytest.raises(ContractError, match="the component of 'b' named 'bonus' is a number"):
         _ = step.components
+
+
+def test_an_episode_that_ended_for_all_does_not_go_on():
+    with pytest.raises(ContractError, match=r"ended for a, b, .* Told\.step must remove"):
+        played(Told(agents=AGENTS))
+
+
+@pytest.mark.parametrize(
+    ("agents", "ends"),
+    [(AGENTS, (True, False)), (("b", "waits"), (True, True)), ((), (True, True))],
+)
+def test_an_episode_goes_on_while_an_agent_may_act_or_waits(agents, ends):
+    assert played(Told(agents=agents, ends=ends)).agents == tuple(agents)
