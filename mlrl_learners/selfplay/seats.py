@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlrl_learners.types import Actor, AgentID, Completion, Spectator
+from mlrl_learners.types.contract import check_answers
 
 __all__ = ["Opponent", "Seats", "answer_all", "names_of"]
 
@@ -56,14 +57,17 @@ def answer_all(
         envs: Environment of each observation, for players that are a `Spectator`.
         num_samples: Number of answers of the actor to each observation.
         explore: Sample if true, answer greedily if false.
+
+    Raises:
+        ContractError: If a player does not answer what it was asked.
     """
     answers: list[dict[AgentID, list[Completion]]] = [{} for _ in observations]
     for player, is_opponent, asked in _by_player(observations, actor, seats):
         if isinstance(player, Spectator):
             player.watch([envs[number] for number in asked])
-        given = player.act(
-            list(asked.values()), num_samples=1 if is_opponent else num_samples, explore=explore
-        )
+        texts, count = list(asked.values()), 1 if is_opponent else num_samples
+        given = player.act(texts, num_samples=count, explore=explore)
+        check_answers(given, texts, count, f"{type(player).__name__}.act")
         for number, answer in zip(asked, given, strict=True):
             answers[number] |= answer
     return [

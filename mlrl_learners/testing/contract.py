@@ -23,7 +23,7 @@ from mlrl_learners.types import (
     Rollout,
     RolloutConfig,
 )
-from mlrl_learners.types.contract import check_metrics
+from mlrl_learners.types.contract import check_answers, check_metrics
 
 __all__ = ["check_learner"]
 
@@ -111,31 +111,14 @@ def _check_act(learner: Learner, observations: Sequence[Mapping[AgentID, str]]) 
 def _check_answers(
     answers: Answers, observations: Sequence[Mapping[AgentID, str]], num_samples: int
 ) -> None:
-    _require(
-        isinstance(answers, list) and len(answers) == len(observations),
-        f"act returns a list with one mapping an observation, got {type(answers).__name__}",
-    )
-    for answer, observation in zip(answers, observations, strict=True):
-        _require(
-            set(answer) == set(observation),
-            f"act answers for exactly the agents that were asked {sorted(observation)}, "
-            f"got {sorted(answer)}",
-        )
-        for agent, completions in answer.items():
-            _require(
-                len(completions) == num_samples,
-                f"act returns num_samples={num_samples} completions for {agent!r}, "
-                f"got {len(completions)}",
-            )
+    check_answers(answers, observations, num_samples, "check_learner: act")
+    for answer in answers:
+        for completions in answer.values():
             for completion in completions:
-                _check_completion(completion)
+                _check_tokens(completion)
 
 
-def _check_completion(completion: Completion) -> None:
-    _require(
-        isinstance(completion, Completion) and isinstance(completion.text, str),
-        f"an answer is a Completion whose text is a str, got {completion!r}",
-    )
+def _check_tokens(completion: Completion) -> None:
     _require(
         len(completion.token_ids) == len(completion.logprobs),
         "a completion has one log-probability a token",

@@ -1,11 +1,13 @@
-"""Rules for what learners and environments return, each with an error that names it."""
+"""Rules for what actors, learners and environments return, each with an error that names it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import SupportsFloat
 
 from mlrl_envs.errors import ContractError
+from mlrl_learners.types.completions import Completion
+from mlrl_learners.types.rollouts import AgentID
 
-__all__ = ["check_metrics", "checked_float"]
+__all__ = ["check_answers", "check_metrics", "checked_float"]
 
 RESERVED_NAMES = frozenset(
     (
@@ -15,6 +17,43 @@ RESERVED_NAMES = frozenset(
 )
 RESERVED_PREFIXES = ("train/", "time/", "eval/")
 RESERVED_SUFFIX = "/tokens_per_second"  # of an agent
+
+
+def check_answers(
+    answers: object,
+    observations: Sequence[Mapping[AgentID, str]],
+    num_samples: int,
+    where: str,
+) -> None:
+    """Check that an actor answered all agents that it was asked, as often as it was asked.
+
+    Tokens and log-probabilities are not checked.
+
+    Args:
+        answers: What `act` returned.
+        observations: Joint observations that it was asked.
+        num_samples: Number of answers to each.
+        where: Name of the call, for the message.
+
+    Raises:
+        ContractError: If an answer is missing, superfluous or of another type.
+    """
+    if not isinstance(answers, Sequence) or len(answers) != len(observations):
+        raise _breach(
+            f"{where} returns a list with one mapping for each of {len(observations)} observations",
+            answers,
+        )
+    for answer, observation in zip(answers, observations, strict=True):
+        if not isinstance(answer, Mapping) or answer.keys() != observation.keys():
+            found = list(answer) if isinstance(answer, Mapping) else answer
+            asked = ", ".join(observation)
+            raise _breach(f"{where} answers for exactly the agents that were asked, {asked}", found)
+        for agent, group in answer.items():
+            if not isinstance(group, Sequence) or len(group) != num_samples:
+                raise _breach(f"{where} returns {num_samples} completions for {agent!r}", group)
+            for each in group:
+                if not isinstance(each, Completion) or not isinstance(each.text, str):
+                    raise _breach(f"{where} returns a Completion with a text for {agent!r}", each)
 
 
 def check_metrics(metrics: object, where: str) -> dict[str, float]:
@@ -28,10 +67,10 @@ def check_metrics(metrics: object, where: str) -> dict[str, float]:
         ContractError: If it is no mapping of names to numbers, or has a name that the run writes.
     """
     if not isinstance(metrics, Mapping):
-        raise ContractError(f"{where} returns a mapping, got {metrics!r}")
+        raise _breach(f"{where} returns a mapping", metrics)
     for name in metrics:
         if not isinstance(name, str):
-            raise ContractError(f"{where} returns metrics by name, got the name {name!r}")
+            raise _breach(f"{where} returns metrics by name", name)
         if _is_reserved(name):
             raise ContractError(
                 f"{where} returns the metric {name!r}, which the run itself writes; rename it"
@@ -57,7 +96,7 @@ def checked_float(value: object, what: str) -> float:
             return float(value)
         except (TypeError, ValueError, OverflowError, RuntimeError):  # as of arrays
             pass
-    raise ContractError(f"{what} is a number, got {value!r}")
+    raise _breach(f"{what} is a number", value)
 
 
 def _is_reserved(name: str) -> bool:
@@ -66,3 +105,7 @@ def _is_reserved(name: str) -> bool:
         or name.startswith(RESERVED_PREFIXES)
         or name.endswith(RESERVED_SUFFIX)
     )
+
+
+def _breach(rule: str, found: object) -> ContractError:
+    return ContractError(f"{rule}; got {found!r}"[:500])

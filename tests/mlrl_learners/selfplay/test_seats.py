@@ -3,6 +3,7 @@ import copy
 import pytest
 
 import mlrl_envs
+from mlrl_envs.errors import ContractError
 from mlrl_learners.actors import MatchActor, ScriptActor
 from mlrl_learners.errors import ConfigError, UnknownNameError
 from mlrl_learners.functional.reach import root_weight
@@ -54,6 +55,18 @@ def test_each_player_is_asked_once_for_its_own_agents():
     assert [each.text for each in first["player_0"]] == ["mine", "mine"]
     assert [each.text for each in second["player_0"]] == ["theirs"]
     assert tuple(first) == AGENTS
+
+
+def test_a_player_that_does_not_answer_what_it_was_asked_is_named():
+    class Mute(Asked):
+        def act(self, observations, **options):
+            return super().act([{} for _ in observations], **options)
+
+    seats = [{"player_1": Opponent("other", Mute())}]
+    with pytest.raises(ContractError, match=r"Mute\.act answers for exactly .* player_1; got \[\]"):
+        answer_all(
+            [dict.fromkeys(AGENTS, "?")], Asked(), seats, [None], num_samples=1, explore=True
+        )
 
 
 def test_the_actor_may_be_its_own_opponent():

@@ -144,10 +144,10 @@ def test_a_learner_without_torch_passes():
     [
         ({"save": None}, "has a method save"),
         ({"rollout": 4}, "RolloutConfig"),
-        ({"act": fewer}, "num_samples=3"),
+        ({"act": fewer}, "act returns 3 completions for 'first'"),
         ({"act": everyone}, "exactly the agents"),
-        ({"act": no_text}, "text is a str"),
-        ({"act": bare_text}, "is a Completion"),
+        ({"act": no_text}, "a Completion with a text"),
+        ({"act": bare_text}, "a Completion with a text"),
         ({"act": nothing}, "act"),
         ({"act": never_greedy}, "greedy"),
         ({"act": out_of_order}, "in the order"),

@@ -218,6 +218,21 @@ def test_a_learner_cannot_overwrite_what_the_run_itself_writes(addition_env, tmp
     assert lines(tmp_path / "metrics.jsonl") == []
 
 
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        ("act", r"Silent\.act returns a list .*; got None"),
+        ("update", r"Silent\.update returns a mapping; got None"),
+    ],
+)
+def test_a_method_of_the_learner_that_returns_nothing_is_named(
+    method, message, addition_env, tmp_path
+):
+    silent = type("Silent", (Fixed,), {method: lambda *_, **__: None})()
+    with pytest.raises(ContractError, match=message):
+        run(addition_env, tmp_path, silent)
+
+
 def test_all_metrics_besides_those_of_the_learner_have_names_it_may_not_use(addition_env, tmp_path):
     run(addition_env, tmp_path, iterations=1, rollout=RolloutConfig(max_resamples=1))
     (line,) = lines(tmp_path / "metrics.jsonl")

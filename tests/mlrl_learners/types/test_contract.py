@@ -4,9 +4,36 @@ import numpy as np
 import pytest
 
 from mlrl_envs.errors import ContractError
-from mlrl_learners.types.contract import check_metrics
+from mlrl_learners.types import Completion
+from mlrl_learners.types.contract import check_answers, check_metrics
 
 WHERE = "Mine.update"
+RED = Completion("red")
+
+
+@pytest.mark.parametrize(
+    ("answers", "message"),
+    [
+        (None, "a list with one mapping for each of 1 observations; got None"),
+        ([], "a list with one mapping for each of 1 observations"),
+        ([None], "exactly the agents that were asked, a, b; got None"),
+        ([{"a": [RED, RED]}], r"exactly the agents that were asked, a, b; got \['a'\]"),
+        ([{"a": [RED] * 2, "b": [RED] * 2, "c": []}], "exactly the agents that were asked"),
+        ([{"a": [RED] * 2, "b": [RED]}], "2 completions for 'b'"),
+        ([{"a": RED, "b": RED}], "2 completions for 'a'"),
+        ([{"a": None, "b": None}], "2 completions for 'a'; got None"),
+        ([{"a": [RED] * 2, "b": ["red"] * 2}], "a Completion with a text for 'b'; got 'red'"),
+        ([{"a": [RED] * 2, "b": [RED, Completion(5)]}], "a Completion with a text for 'b'"),
+    ],
+)
+def test_answers_that_were_not_asked_for_are_named(answers, message):
+    with pytest.raises(ContractError, match=rf"Mine\.act .*{message}"):
+        check_answers(answers, [{"a": "?", "b": "?"}], 2, "Mine.act")
+
+
+def test_answers_to_all_that_were_asked_pass():
+    check_answers([], [], 3, "Mine.act")
+    check_answers([{"b": [RED], "a": (RED,)}], [{"a": "?", "b": "?"}], 1, "Mine.act")
 
 
 @pytest.mark.parametrize(
@@ -40,5 +67,5 @@ def test_metrics_are_floats_that_json_knows():
 
 @pytest.mark.parametrize("value", ["1.5", None, [1.5], np.zeros(2), 2j, 10**400])
 def test_a_metric_that_is_no_number_is_named(value):
-    with pytest.raises(ContractError, match=r"the metric 'loss' of Mine\.update is a number, got"):
+    with pytest.raises(ContractError, match=r"the metric 'loss' of Mine\.update is a number; got"):
         check_metrics({"loss": value}, WHERE)
