@@ -9,8 +9,9 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from mlrl_envs.errors import ContractError
+from mlrl_envs.errors import ContractError, MlrlError
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.testing.toy_results import Effort, play_toys
 from mlrl_learners.testing.toy_training import make_with_seed
@@ -23,7 +24,7 @@ from mlrl_learners.types import (
     Rollout,
     RolloutConfig,
 )
-from mlrl_learners.types.contract import check_answers, check_metrics
+from mlrl_learners.types.contract import check_answers, check_methods, check_metrics
 
 __all__ = ["check_learner"]
 
@@ -54,11 +55,13 @@ def check_learner(
         effort: Amount of training on the toys.
 
     Raises:
-        ContractError: If a check fails; the message names the first one. Errors of the learner
-            itself are not caught.
+        ContractError: If a check fails, or a method of the learner raises an error of another
+            library; the message names the first one.
     """
     learner = make_with_seed(factory, 0)
-    _check_methods(learner)
+    check_methods(learner)
+    rollout = getattr(learner, "rollout", RolloutConfig())
+    _require(isinstance(rollout, RolloutConfig), f"rollout is a RolloutConfig, got {rollout!r}")
     if hasattr(learner, "plan_updates"):
         learner.plan_updates(NUM_UPDATES)
     names = agents or tuple(getattr(learner, "agents", DEFAULT_AGENTS))
@@ -66,12 +69,12 @@ def check_learner(
     _check_act(learner, observations)
     _check_greedy(learner, observations)
     rollouts = _rollouts(learner, names, spread=1.0)
-    _check_metrics(learner.update(rollouts), "update")
+    _check_metrics(_call(learner, "update", rollouts), "update")
     equal = _rollouts(learner, names, spread=0.0)
-    _check_metrics(learner.update(equal), "update on groups of equal rewards")
+    _check_metrics(_call(learner, "update", equal), "update on groups of equal rewards")
     with contextlib.suppress(ConfigError):  # a learner may refuse agents that take turns
         turns = _rollouts(learner, names, spread=1.0, one_by_one=True)
-        _check_metrics(learner.update(turns), "update on agents that take turns")
+        _check_metrics(_call(learner, "update", turns), "update on agents that take turns")
     _check_act(learner, observations)
     _check_save(factory, learner, observations, _rollouts(learner, names, spread=1.0))
     if learns:
@@ -90,22 +93,25 @@ def _check_learns(
         _require(not result.problem, result.problem)
 
 
-def _check_methods(learner: object) -> None:
-    for name in ("act", "update", "save", "load"):
-        _require(callable(getattr(learner, name, None)), f"a learner has a method {name}")
-    rollout = getattr(learner, "rollout", RolloutConfig())
-    _require(isinstance(rollout, RolloutConfig), f"rollout is a RolloutConfig, got {rollout!r}")
+def _call(learner: Learner, name: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - what it returns
+    """Call a method of the learner, and name it if it raises an error of another library."""
+    try:
+        return getattr(learner, name)(*arguments, **options)
+    except MlrlError:
+        raise
+    except Exception as error:
+        raise ContractError(f"check_learner: {name} raised {error!r}"[:500]) from error
 
 
 def _check_act(learner: Learner, observations: Sequence[Mapping[AgentID, str]]) -> None:
-    _require(learner.act([]) == [], "act on no observations returns an empty list")
+    _require(_call(learner, "act", []) == [], "act on no observations returns an empty list")
     for num_samples in (1, 3):
         for explore in (True, False):
-            answers = learner.act(observations, num_samples=num_samples, explore=explore)
+            answers = _call(learner, "act", observations, num_samples=num_samples, explore=explore)
             _check_answers(answers, observations, num_samples)
     agent = next(iter(observations[0]))
     alone = [{agent: observations[0][agent]}]  # an agent may have left the episode
-    _check_answers(learner.act(alone, num_samples=2), alone, 2)
+    _check_answers(_call(learner, "act", alone, num_samples=2), alone, 2)
 
 
 def _check_answers(
@@ -148,7 +154,7 @@ def _check_greedy(learner: Learner, observations: Sequence[Mapping[AgentID, str]
 def _greedy(
     learner: Learner, observations: Sequence[Mapping[AgentID, str]]
 ) -> list[dict[AgentID, str]]:
-    return _texts(learner.act(observations, explore=False))
+    return _texts(_call(learner, "act", observations, explore=False))
 
 
 def _texts(answers: Answers) -> list[dict[AgentID, str]]:
@@ -172,25 +178,26 @@ def _check_save(
         path = Path(folder) / "saved"
         path.mkdir()
         before = _greedy(learner, observations)
-        learner.save(path)
+        _call(learner, "save", path)
         _require(before == _greedy(learner, observations), "save changes nothing")
         restored = make_with_seed(factory, 0)
         if hasattr(restored, "plan_updates"):
             restored.plan_updates(NUM_UPDATES)
-        restored.load(path)
+        _call(restored, "load", path)
     _require(
         before == _greedy(restored, observations),
         "after save and load the greedy answers are the same",
     )
     sampled = [
-        _texts(one.act(observations, num_samples=1, explore=True)) for one in (learner, restored)
+        _texts(_call(one, "act", observations, num_samples=1, explore=True))
+        for one in (learner, restored)
     ]
     _require(
         sampled[0] == sampled[1],
         "after save and load the sampled answers are the same: save the random state too",
     )
     for number in (1, 2):  # without the state of the optimizer, the first gives other weights
-        one, other = (dict(each.update(rollouts)) for each in (learner, restored))
+        one, other = (dict(_call(each, "update", rollouts)) for each in (learner, restored))
         _require(
             one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one),
             f"after save and load, update {number} returns the same: save the optimizer too, "
@@ -242,7 +249,7 @@ def _node(
 ) -> Node:
     read, waiting = _split(observations, acting[0])
     later, waiting_later = _split(observations, acting[-1])
-    (answers,) = learner.act([read], num_samples=num_samples)
+    (answers,) = _call(learner, "act", [read], num_samples=num_samples)
     is_last = len(acting) == 1
     steps = []
     for sample in range(num_samples):

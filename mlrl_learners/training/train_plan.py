@@ -17,6 +17,7 @@ from mlrl_learners.processes.work_sharing import world
 from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.selfplay.snapshots import SnapshotPool
 from mlrl_learners.types import Actor, AgentID, Learner, RolloutConfig
+from mlrl_learners.types.contract import check_methods
 
 __all__ = [
     "TrainPlan",
@@ -123,7 +124,9 @@ def prepare_learner(learner: Learner, plan: TrainPlan) -> None:
     Raises:
         ConfigError: If there are several processes and the learner does not share its work, or the
             learner refuses the rollouts or the number of updates.
+        ContractError: If the learner lacks a method, or one takes other arguments.
     """
+    check_methods(learner)
     check_processes(learner)
     if plan.ray.enabled:
         from mlrl_learners.cluster.team_samplers import check_samplers

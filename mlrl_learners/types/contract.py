@@ -1,14 +1,23 @@
 """Rules for what actors, learners and environments return, each with an error that names it."""
 
+import inspect
 from collections.abc import Mapping, Sequence
-from typing import SupportsFloat
+from pathlib import Path
+from typing import Any, SupportsFloat
 
 from mlrl_envs.errors import ContractError
 from mlrl_learners.types.completions import Completion
 from mlrl_learners.types.rollouts import AgentID
 
-__all__ = ["check_answers", "check_metrics", "checked_float"]
+__all__ = ["check_answers", "check_methods", "check_metrics", "checked_float"]
 
+CALLS: Mapping[str, tuple[object, dict[str, Any]]] = {
+    "act": ([], {"num_samples": 1, "explore": True}),
+    "update": ([], {}),
+    "save": (Path(), {}),
+    "load": (Path(), {}),
+}
+"""Argument and keyword arguments of each method of a learner."""
 RESERVED_NAMES = frozenset(
     (
         *("iteration", "step", "seconds", "sampler/policy_age", "sampler/replaced"),
@@ -17,6 +26,24 @@ RESERVED_NAMES = frozenset(
 )
 RESERVED_PREFIXES = ("train/", "time/", "eval/")
 RESERVED_SUFFIX = "/tokens_per_second"  # of an agent
+
+
+def check_methods(learner: object) -> None:
+    """Check that a learner has all methods, and that each takes what it is called with.
+
+    Raises:
+        ContractError: If it lacks a method, or a method takes other arguments.
+    """
+    for name, (argument, options) in CALLS.items():
+        method = getattr(learner, name, None)
+        if not callable(method):
+            raise ContractError(f"a learner has a method {name}, {type(learner).__name__} has not")
+        try:
+            inspect.signature(method).bind(argument, **options)
+        except TypeError as error:
+            takes = ", ".join(("one argument", *(f"{each}=..." for each in options)))
+            where = f"{type(learner).__name__}.{name}"
+            raise ContractError(f"{where} must take {takes}: {error}") from error
 
 
 def check_answers(

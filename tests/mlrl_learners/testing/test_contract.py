@@ -9,6 +9,7 @@ import pytest
 
 import mlrl_learners
 from mlrl_envs.errors import ContractError
+from mlrl_learners.errors import NumericsError
 from mlrl_learners.testing import ScriptedActor, check_learner
 from mlrl_learners.types import Actor, Completion, Learner, Nucleus, RolloutConfig
 
@@ -104,6 +105,18 @@ def lonely_nucleus(self, observations, *, num_samples=1, explore=True):
     return [{a: [completion] * num_samples for a in node} for node in observations]
 
 
+def always_explores(self, observations, *, num_samples=1):
+    return Bandit.act(self, observations, num_samples=num_samples)
+
+
+def takes_nothing(self):
+    return {}
+
+
+def save_by_text(self, path):
+    Bandit.save(self, path + "/bandit")
+
+
 def nan_metrics(self, rollouts):
     return {"loss": float("nan")}
 
@@ -143,6 +156,9 @@ def test_a_learner_without_torch_passes():
     ("methods", "promise"),
     [
         ({"save": None}, "has a method save"),
+        ({"act": always_explores}, r"Broken\.act must take one argument, num_samples=.*'explore'"),
+        ({"update": takes_nothing}, r"Broken\.update must take one argument: too many"),
+        ({"save": save_by_text}, "save raised TypeError"),
         ({"rollout": 4}, "RolloutConfig"),
         ({"act": fewer}, "act returns 3 completions for 'first'"),
         ({"act": everyone}, "exactly the agents"),
@@ -203,7 +219,7 @@ def test_an_update_that_raises_on_equal_rewards_is_found():
         rewards = {s.rewards["first"] for r in rollouts for s in r.root.steps}
         return {"spread": 1 / (max(rewards) - min(rewards))}
 
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(ContractError, match="update raised ZeroDivisionError"):
         check_learner(broken(update=update))
 
 
@@ -255,5 +271,13 @@ def test_a_learner_that_asks_everybody_in_every_turn_is_found():
         nodes = [node for rollout in rollouts for node in rollout.root.walk()]
         return {"answers": float(sum(len(node.completions["second"]) for node in nodes))}
 
-    with pytest.raises(KeyError, match="second"):
+    with pytest.raises(ContractError, match=r"update raised KeyError\('second'\)"):
+        check_learner(broken(update=update))
+
+
+def test_an_error_of_ours_is_not_changed():
+    def update(self, rollouts):
+        raise NumericsError("the loss is nan")
+
+    with pytest.raises(NumericsError, match="the loss is nan"):
         check_learner(broken(update=update))

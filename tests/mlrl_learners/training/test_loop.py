@@ -233,6 +233,18 @@ def test_a_method_of_the_learner_that_returns_nothing_is_named(
         run(addition_env, tmp_path, silent)
 
 
+def test_a_method_that_takes_other_arguments_is_named_before_anything_is_written(
+    addition_env, tmp_path
+):
+    class Greedy(Fixed):
+        def act(self, observations, *, num_samples=1):
+            return super().act(observations, num_samples=num_samples)
+
+    with pytest.raises(ContractError, match=r"Greedy\.act must take .* explore"):
+        run(addition_env, tmp_path / "run", Greedy())
+    assert not (tmp_path / "run").exists()
+
+
 def test_all_metrics_besides_those_of_the_learner_have_names_it_may_not_use(addition_env, tmp_path):
     run(addition_env, tmp_path, iterations=1, rollout=RolloutConfig(max_resamples=1))
     (line,) = lines(tmp_path / "metrics.jsonl")
