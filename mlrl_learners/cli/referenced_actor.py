@@ -1,10 +1,12 @@
 """Actors by reference: functions and classes of a module or a Python file."""
 
+import functools
 import importlib.util
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from mlrl_envs.errors import ContractError
 from mlrl_envs.references import import_reference, is_reference
 from mlrl_learners.config.options import check_names
 from mlrl_learners.errors import ConfigError
@@ -62,4 +64,13 @@ def referenced_actor(
     if len(known) < 2:
         raise ConfigError(f"{reference!r} must take an agent and its observation")
     check_names(options, ())
-    return ScriptedActor(found)
+    return ScriptedActor(functools.partial(_answer, found, reference))
+
+
+def _answer(
+    script: Callable[[AgentID, str], object], reference: str, agent: AgentID, observation: str
+) -> str:
+    text = script(agent, observation)
+    if not isinstance(text, str):
+        raise ContractError(f"{reference!r} must return a str, got {text!r} for {agent!r}"[:500])
+    return text

@@ -1,5 +1,6 @@
 import pytest
 
+from mlrl_envs.errors import ContractError
 from mlrl_learners.actors import (
     EndpointActor,
     RandomActor,
@@ -87,6 +88,15 @@ def test_a_class_of_a_file_must_make_actors(tmp_path):
     (tmp_path / "silent.py").write_text("class Silent: ...\n")
     with pytest.raises(ConfigError, match="must make an actor with a method act"):
         make_actor(f"{tmp_path}/silent.py:Silent", AGENTS)
+
+
+def test_a_function_of_a_file_must_return_a_text(tmp_path):
+    (tmp_path / "silent.py").write_text("def count(agent, observation):\n    return 5\n")
+    actor = make_actor(f"{tmp_path}/silent.py:count", AGENTS)
+    with pytest.raises(
+        ContractError, match=r"silent\.py:count' must return a str, got 5 for 'aux'"
+    ):
+        actor.act([dict.fromkeys(AGENTS, "hello")])
 
 
 def test_what_the_command_sets_is_no_option_of_a_class(tmp_path):
