@@ -37,7 +37,7 @@ def check_methods(learner: object) -> None:
     for name, (argument, options) in CALLS.items():
         method = getattr(learner, name, None)
         if not callable(method):
-            raise ContractError(f"a learner has a method {name}, {type(learner).__name__} has not")
+            raise ContractError(f"{type(learner).__name__} must have a method {name}")
         try:
             inspect.signature(method).bind(argument, **options)
         except TypeError as error:
@@ -66,21 +66,17 @@ def check_answers(
         ContractError: If an answer is missing, superfluous or of another type.
     """
     if not isinstance(answers, Sequence) or len(answers) != len(observations):
-        raise _breach(
-            f"{where} returns a list with one mapping for each of {len(observations)} observations",
-            answers,
-        )
+        raise _breach(f"{where} must return a list of {len(observations)} mappings", answers)
     for answer, observation in zip(answers, observations, strict=True):
         if not isinstance(answer, Mapping) or answer.keys() != observation.keys():
             found = list(answer) if isinstance(answer, Mapping) else answer
-            asked = ", ".join(observation)
-            raise _breach(f"{where} answers for exactly the agents that were asked, {asked}", found)
+            raise _breach(f"{where} must answer for exactly {', '.join(observation)}", found)
         for agent, group in answer.items():
             if not isinstance(group, Sequence) or len(group) != num_samples:
-                raise _breach(f"{where} returns {num_samples} completions for {agent!r}", group)
+                raise _breach(f"{where} must return {num_samples} completions for {agent!r}", group)
             for each in group:
                 if not isinstance(each, Completion) or not isinstance(each.text, str):
-                    raise _breach(f"{where} returns a Completion with a text for {agent!r}", each)
+                    raise _breach(f"{where} must return Completions of text for {agent!r}", each)
 
 
 def check_metrics(metrics: object, where: str) -> dict[str, float]:
@@ -94,10 +90,10 @@ def check_metrics(metrics: object, where: str) -> dict[str, float]:
         ContractError: If it is no mapping of names to numbers, or has a name that the run writes.
     """
     if not isinstance(metrics, Mapping):
-        raise _breach(f"{where} returns a mapping", metrics)
+        raise _breach(f"{where} must return a mapping", metrics)
     for name in metrics:
         if not isinstance(name, str):
-            raise _breach(f"{where} returns metrics by name", name)
+            raise _breach(f"{where} must return metrics by name", name)
         if _is_reserved(name):
             raise ContractError(
                 f"{where} returns the metric {name!r}, which the run itself writes; rename it"
@@ -123,7 +119,7 @@ def checked_float(value: object, what: str) -> float:
             return float(value)
         except (TypeError, ValueError, OverflowError, RuntimeError):  # as of arrays
             pass
-    raise _breach(f"{what} is a number", value)
+    raise _breach(f"{what} must be a number", value)
 
 
 def _is_reserved(name: str) -> bool:

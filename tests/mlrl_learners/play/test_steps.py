@@ -37,13 +37,13 @@ def test_rewards_are_floats_that_json_knows(reward):
 
 @pytest.mark.parametrize("reward", [None, "2", 2j, np.zeros(2)])
 def test_a_reward_that_is_no_number_is_named(reward):
-    with pytest.raises(ContractError, match="the reward of 'b' is a number; got"):
+    with pytest.raises(ContractError, match="the reward of 'b' must be a number; got"):
         played(Told(reward))
 
 
 def test_a_component_that_is_no_number_is_named():
     step = played(Told(infos={"b": {"components": {"bonus": None}}}))
-    with pytest.raises(ContractError, match="the component of 'b' named 'bonus' is a number"):
+    with pytest.raises(ContractError, match="the component of 'b' named 'bonus' must be a number"):
         _ = step.components
 
 

@@ -221,8 +221,8 @@ def test_a_learner_cannot_overwrite_what_the_run_itself_writes(addition_env, tmp
 @pytest.mark.parametrize(
     ("method", "message"),
     [
-        ("act", r"Silent\.act returns a list .*; got None"),
-        ("update", r"Silent\.update returns a mapping; got None"),
+        ("act", r"Silent\.act must return a list .*; got None"),
+        ("update", r"Silent\.update must return a mapping; got None"),
     ],
 )
 def test_a_method_of_the_learner_that_returns_nothing_is_named(

@@ -14,16 +14,16 @@ RED = Completion("red")
 @pytest.mark.parametrize(
     ("answers", "message"),
     [
-        (None, "a list with one mapping for each of 1 observations; got None"),
-        ([], "a list with one mapping for each of 1 observations"),
-        ([None], "exactly the agents that were asked, a, b; got None"),
-        ([{"a": [RED, RED]}], r"exactly the agents that were asked, a, b; got \['a'\]"),
-        ([{"a": [RED] * 2, "b": [RED] * 2, "c": []}], "exactly the agents that were asked"),
+        (None, "a list of 1 mappings; got None"),
+        ([], "a list of 1 mappings"),
+        ([None], "for exactly a, b; got None"),
+        ([{"a": [RED, RED]}], r"for exactly a, b; got \['a'\]"),
+        ([{"a": [RED] * 2, "b": [RED] * 2, "c": []}], "for exactly a, b"),
         ([{"a": [RED] * 2, "b": [RED]}], "2 completions for 'b'"),
         ([{"a": RED, "b": RED}], "2 completions for 'a'"),
         ([{"a": None, "b": None}], "2 completions for 'a'; got None"),
-        ([{"a": [RED] * 2, "b": ["red"] * 2}], "a Completion with a text for 'b'; got 'red'"),
-        ([{"a": [RED] * 2, "b": [RED, Completion(5)]}], "a Completion with a text for 'b'"),
+        ([{"a": [RED] * 2, "b": ["red"] * 2}], "Completions of text for 'b'; got 'red'"),
+        ([{"a": [RED] * 2, "b": [RED, Completion(5)]}], "Completions of text for 'b'"),
     ],
 )
 def test_answers_that_were_not_asked_for_are_named(answers, message):
@@ -55,7 +55,7 @@ def test_names_of_agents_policies_and_samplers_are_free():
 
 @pytest.mark.parametrize("metrics", [None, [], 3.0, {3: 1.0}])
 def test_what_is_no_mapping_of_names_is_refused(metrics):
-    with pytest.raises(ContractError, match=r"Mine\.update returns"):
+    with pytest.raises(ContractError, match=r"Mine\.update must return"):
         check_metrics(metrics, WHERE)
 
 
@@ -67,5 +67,7 @@ def test_metrics_are_floats_that_json_knows():
 
 @pytest.mark.parametrize("value", ["1.5", None, [1.5], np.zeros(2), 2j, 10**400])
 def test_a_metric_that_is_no_number_is_named(value):
-    with pytest.raises(ContractError, match=r"the metric 'loss' of Mine\.update is a number; got"):
+    with pytest.raises(
+        ContractError, match=r"the metric 'loss' of Mine\.update must be a number; got"
+    ):
         check_metrics({"loss": value}, WHERE)
