@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         actor_name=" ".join([arguments.actor, *(f"{k}={v}" for k, v in given.items())]),
         split=options.pop("split", None),
         env_options=options,
+        env_server=config.env.server,
         filter_reward=arguments.filter_reward,
         samples=arguments.samples,
         tasks=arguments.tasks,

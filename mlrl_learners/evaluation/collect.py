@@ -16,6 +16,7 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError
+from mlrl_envs.serve import remote_id
 from mlrl_learners.config.env import with_default_split
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.figures.means import team_return
@@ -66,6 +67,7 @@ def collect(
     actor_name: str = "",
     split: str | None = TRAINING_SPLIT,
     env_options: Mapping[str, Any] | None = None,
+    env_server: str | Sequence[str] | None = None,
     filter_reward: float | None = None,
     samples: int = 1,
     tasks: int | Sequence[int] | None = None,
@@ -85,6 +87,7 @@ def collect(
         actor_name: Name of the actor in the file; its class by default.
         split: Split to play; None, or the default, for environments without splits.
         env_options: Arguments of `mlrl_envs.make` other than the split.
+        env_server: Environment servers that play it, `host:port`; None for this process.
         filter_reward: Write only episodes whose team return is at least this finite number; None
             for all.
         samples: Episodes per task, at least 1.
@@ -105,9 +108,9 @@ def collect(
     """
     if filter_reward is not None and not math.isfinite(filter_reward):
         raise ConfigError(f"filter_reward must be finite, got {filter_reward}")
-    options = dict(env_options or {})
+    options, location = dict(env_options or {}), remote_id(env_id, env_server)
     if split is not None:
-        options = with_default_split(env_id, {**options, "split": split}, TRAINING_SPLIT)
+        options = with_default_split(location, {**options, "split": split}, TRAINING_SPLIT)
     source = {
         "env_id": env_id,
         "env_options": options,
@@ -120,7 +123,7 @@ def collect(
         **({"token_ids": True} if token_ids else {}),
         "batch_size": batch_size,
     }
-    env = mlrl_envs.make(env_id, **options)
+    env = mlrl_envs.make(location, **options)
     try:
         num_tasks = getattr(env, "num_tasks", None)
         chosen = chosen_tasks(num_tasks, tasks)

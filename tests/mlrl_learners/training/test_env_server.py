@@ -14,6 +14,7 @@ import threading
 import mlrl_envs
 import mlrl_learners
 from mlrl_envs.serve import EnvServer, ServerConfig
+from mlrl_learners.cli import main
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.play.rollout import collect_rollouts
 from mlrl_learners.testing import ScriptedActor
@@ -114,6 +115,20 @@ def test_environment_without_splits_is_evaluated_at_a_server(address):
     )
     assert (here.split, there.split) == (None, None)
     assert there.episodes == here.episodes
+
+
+def test_episodes_are_collected_at_a_server(tmp_path, address, monkeypatch):
+    local, remote = tmp_path / "local.jsonl", tmp_path / "remote.jsonl"
+    words = ["collect", "tests/short-stories-v0", "--actor", "random", "--tasks", "2"]
+    assert main([*words, "--out", str(local)]) == 0
+    made = []
+    make = mlrl_envs.make
+    monkeypatch.setattr(
+        mlrl_envs, "make", lambda place, **o: made.append(place) or make(place, **o)
+    )
+    assert main([*words, "--env.server", address, "--out", str(remote)]) == 0
+    assert all(place.startswith(f"remote://{address}/") for place in made)
+    assert _lines(local) == _lines(remote)
 
 
 class InGroups(ScriptedActor):
