@@ -3,7 +3,8 @@
 A record is one line, which is written and synced before `append` or `extend` returns. However a run
 ends, every appended line is whole; a line that a kill or a full disk has torn is removed when the
 file is opened. Infinities and NaN are rejected, because JSON has neither. Text is escaped to ASCII,
-so that lone surrogates can be read back.
+so that lone surrogates can be read back. Arrays and scalars of NumPy become numbers; other values
+that JSON does not know are rejected.
 
 `read_records` reads a file that another process may be writing, and changes nothing.
 
@@ -17,6 +18,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from mlrl_envs.errors import ContractError
 from mlrl_learners.errors import NumericsError, RunDirError
 
 __all__ = ["JsonlFile", "JsonlLogger", "read_records"]
@@ -141,12 +143,21 @@ class JsonlLogger:
 
 def _to_line(record: Record, path: Path) -> bytes:
     try:
-        return json.dumps(record, allow_nan=False).encode("ascii") + b"\n"
+        return json.dumps(record, allow_nan=False, default=_as_json).encode("ascii") + b"\n"
+    except TypeError as error:
+        raise ContractError(f"{path.name}: {error}") from error
     except ValueError as error:
         names = sorted(_not_finite(record))
         if not names:
             raise
         raise NumericsError(f"{path.name}: not finite: {', '.join(names)}") from error
+
+
+def _as_json(value: object) -> object:
+    """Return the numbers of an array or a NumPy scalar, such as own environments put in infos."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"infos and metrics must be JSON values, got {value!r}"[:500])
 
 
 def _not_finite(value: object, name: str = "") -> Iterator[str]:
@@ -158,6 +169,8 @@ def _not_finite(value: object, name: str = "") -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for index, inner in enumerate(value):
             yield from _not_finite(inner, f"{name}[{index}]")
+    elif hasattr(value, "tolist"):
+        yield from _not_finite(value.tolist(), name)
 
 
 def _from_line(line: str, path: Path, number: int) -> dict[str, object]:

@@ -4,10 +4,12 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlrl_envs.errors import ContractError
 from mlrl_learners.errors import NumericsError, RunDirError
 from mlrl_learners.loggers import JsonlFile, JsonlLogger, Logger, read_records
 
@@ -100,6 +102,25 @@ def test_a_value_that_is_not_finite_is_refused_by_name_and_nothing_is_written(tm
     with pytest.raises(NumericsError, match=r"agents\.main\[1\]"):
         file.append({"agents": {"main": [0.0, float("nan")]}})
     assert file.path.read_bytes() == b""
+
+
+def test_numbers_of_numpy_are_written_as_numbers(tmp_path):
+    file = JsonlFile(tmp_path / "a.jsonl")
+    file.append({"one": np.float32(0.5), "many": {"of": np.arange(3), "is": np.bool_(True)}})
+    assert list(file.records()) == [{"one": 0.5, "many": {"of": [0, 1, 2], "is": True}}]
+
+
+def test_a_number_of_numpy_that_is_not_finite_is_refused_by_name(tmp_path):
+    with pytest.raises(NumericsError, match=r"not finite: info\[1\]"):
+        JsonlFile(tmp_path / "a.jsonl").append({"info": np.array([0.0, np.nan])})
+
+
+@pytest.mark.parametrize("value", [object(), {1, 2}, {(0, 1): "a"}])
+def test_a_value_that_json_does_not_know_is_refused_and_nothing_is_written(tmp_path, value):
+    file = JsonlFile(tmp_path / "a.jsonl")
+    with pytest.raises(ContractError, match=r"a.jsonl: .*must be"):
+        file.append({"info": value})
+    assert list(file.records()) == []
 
 
 def test_a_full_disk_leaves_whole_lines_and_names_the_file(tmp_path):
