@@ -21,8 +21,8 @@ __all__ = ["Pace", "Place", "Places", "check_options"]
 MAX_PLACES = 64
 QUICK_SECONDS = 0.001
 QUICK_STEPS = 16
-# Not a path, not "module:function", and nothing that a name could be escaped with.
-_WORD = re.compile(r"[\w-][\w.-]{0,63}|")
+# Not a path, not a file (no dot), not "module:function", and nothing that escapes a name.
+_WORD = re.compile(r"[\w-]{0,64}")
 _OWN = ("sandbox", "limits", "render_mode")
 
 
@@ -142,8 +142,8 @@ class Places:
 def check_options(options: Mapping[str, Any], *, trust: bool = False) -> None:
     """Refuse options of a client that could read files, import code or open connections.
 
-    Numbers, booleans, null, short words, and lists of them are allowed; paths, mappings and
-    `"module:function"` are not. The graph of a workflow holds texts only.
+    Numbers, booleans, null, short words without a dot, and lists of them are allowed; files, paths,
+    mappings and `"module:function"` are not. The graph of a workflow holds texts only.
 
     Raises:
         InvalidArgumentError: If an option is not allowed.

@@ -10,6 +10,7 @@ __all__ = ["is_graph_file", "read_graph"]
 
 SUFFIXES = (".yaml", ".yml")
 MAX_BYTES = 1 << 20
+KEYS = frozenset(("shape", "nodes"))
 
 
 def is_graph_file(value: object) -> bool:
@@ -21,7 +22,8 @@ def read_graph(path: str) -> Mapping[str, Any]:
     """Return the mapping of a workflow in a YAML file.
 
     Raises:
-        InvalidArgumentError: If the file cannot be read, or holds no mapping.
+        InvalidArgumentError: If the file cannot be read or holds no such mapping; the message
+            quotes nothing of the file, which may hold secrets.
     """
     import yaml
 
@@ -33,10 +35,16 @@ def read_graph(path: str) -> Mapping[str, Any]:
         reason = error.strerror or error
         raise InvalidArgumentError(f"workflow file {path!r} cannot be read: {reason}") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise InvalidArgumentError(f"workflow file {path!r} is no YAML: {reason}") from None
-    if not isinstance(value, Mapping):
+        raise InvalidArgumentError(f"workflow file {path!r} is no YAML{_place(error)}") from None
+    if not isinstance(value, Mapping) or not KEYS.intersection(value):
+        found = "neither" if isinstance(value, Mapping) else type(value).__name__
         raise InvalidArgumentError(
-            f"workflow file {path!r} must hold a mapping with shape or nodes, got {value!r}"
+            f"workflow file {path!r} must hold a mapping with shape or nodes, got {found}"
         )
     return value
+
+
+def _place(error: Exception) -> str:
+    """Return where a file is wrong; a server shows it to clients, so it quotes nothing."""
+    mark = getattr(error, "problem_mark", None)
+    return "" if mark is None else f": see line {mark.line + 1}, column {mark.column + 1}"

@@ -133,6 +133,9 @@ def test_expired_certificate_is_refused(start_server, tmp_path):
         {"scorer": {"kind": "likelihood"}},
         {"judge": {"base_url": "http://10.0.0.1", "model": "m"}},
         {"split": "../../etc/passwd"},
+        {"workflow": "secrets.yaml"},
+        {"prompts": "posts.jsonl"},
+        {"any_option_of_a_plug_in": ["fine", "notes.txt"]},
         {"sandbox": None},
     ],
 )

@@ -121,10 +121,12 @@ def test_a_yaml_file_is_the_mapping_that_it_holds(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"- critic", "must hold a mapping with shape or nodes, got"),
+        (b"- critic", "must hold a mapping with shape or nodes, got list"),
+        (b"db_password: hunter2", "must hold a mapping with shape or nodes, got neither"),
+        (b"db_password: hunter2\n nodes: [", "is no YAML: see line 2, column 7"),
         (b"nodes: {a: [", "is no YAML"),
         (b"\xff\xfe\x00", "is no YAML"),
-        (b"", "got None"),
+        (b"", "got NoneType"),
         (b"[" * 5000, "is no YAML"),
     ],
 )
@@ -133,3 +135,4 @@ def test_a_file_without_a_graph_is_one_line(tmp_path, text, message):
     with pytest.raises(InvalidArgumentError, match=message) as caught:
         as_graph(str(tmp_path / "team.yml"), AGENTS)
     assert "\n" not in str(caught.value)
+    assert "hunter2" not in str(caught.value)
