@@ -19,6 +19,7 @@ from mlrl_envs.shell.fingerprint import fingerprint
 __all__ = ["Pace", "Place", "Places", "check_options"]
 
 MAX_PLACES = 64
+MAX_OPTION_BYTES = 1 << 20
 QUICK_SECONDS = 0.001
 QUICK_STEPS = 16
 # Not a path, not a file (no dot), not "module:function", and nothing that escapes a name.
@@ -131,6 +132,10 @@ class Places:
             return self._places[key]
         if asked.env_id not in self.ids:
             raise unknown_name("environment of this server", asked.env_id, self.ids)
+        if len(asked.options) > MAX_OPTION_BYTES and not self._trust_options:
+            raise InvalidArgumentError(
+                f"options have at most {MAX_OPTION_BYTES} bytes, got {len(asked.options)}"
+            )
         options = from_json(asked.options) or {}
         check_options(options, trust=self._trust_options)
         self._places[key] = place = _place(asked.env_id, options)
@@ -143,7 +148,8 @@ def check_options(options: Mapping[str, Any], *, trust: bool = False) -> None:
     """Refuse options of a client that could read files, import code or open connections.
 
     Numbers, booleans, null, short words without a dot, and lists of them are allowed; files, paths,
-    mappings and `"module:function"` are not. The graph of a workflow holds texts only.
+    mappings and `"module:function"` are not. The mapping of a workflow is allowed: its graph holds
+    names and texts only, and `mlrl_envs.workflows.checks` limits its size.
 
     Raises:
         InvalidArgumentError: If an option is not allowed.

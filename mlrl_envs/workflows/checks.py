@@ -1,19 +1,25 @@
-"""Checks of a graph against the agents of an environment; each mistake is an error of one line."""
+"""Checks of a graph against the agents of an environment; each mistake is an error of one line.
+
+Graphs may come from clients of a server: the numbers of nodes, steps and conditions, and the
+lengths of texts are limited.
+"""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from mlrl_envs.config import check_choice
+from mlrl_envs.config import check_choice, check_int
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.types import AgentID
 from mlrl_envs.workflows.graph import Graph, Node, Repeat, Step
 from mlrl_envs.workflows.prompts import OWN_FIELDS, check_template
 
-__all__ = ["MAX_NODES", "MAX_STEPS", "checked", "levels"]
+__all__ = ["MAX_NODES", "MAX_STEPS", "check_length", "checked", "levels"]
 
 MAX_NODES = 64
 MAX_STEPS = 200  # of one turn of the environment
 MAX_NAME_CHARS = 64
+MAX_CONDITIONS = 64  # of a node, with those of the repetitions that it is in
+MAX_TEXT_CHARS = 100_000  # of a role or prompt
 
 
 def checked(graph: Graph, agents: Sequence[AgentID]) -> Graph:
@@ -43,6 +49,12 @@ def checked(graph: Graph, agents: Sequence[AgentID]) -> Graph:
     _check_order(graph)
     _check_connected(graph)
     return graph
+
+
+def check_length(kind: str, found: Collection[object], limit: int) -> None:
+    """Raise `InvalidArgumentError` if there are more things of a kind than `limit`."""
+    if len(found) > limit:
+        raise InvalidArgumentError(f"a workflow has at most {limit} {kind}, got {len(found)}")
 
 
 def _check_types(graph: Graph) -> None:
@@ -101,6 +113,9 @@ def _check_node(node: Node, names: Sequence[str]) -> None:
     for name in node.needs:
         if name not in names:
             raise unknown_name(f"node that {node.name!r} reads", name, names)
+    check_length(f"conditions of node {node.name!r}", (*node.when, *node.unless), MAX_CONDITIONS)
+    for key in ("role", "prompt", "first"):
+        check_length(f"characters in {key} of {node.name!r}", getattr(node, key), MAX_TEXT_CHARS)
     for template in (node.prompt, node.first):
         check_template(node, template)
 
@@ -136,6 +151,7 @@ def _has(nodes: Sequence[Node], name: str) -> bool:
 
 def _check_steps(graph: Graph) -> None:
     named: set[str] = set()
+    check_length("steps", graph.steps, MAX_STEPS)
     for step in graph.steps:
         for names in _rounds(step):
             if not names:
@@ -157,8 +173,7 @@ def _check_steps(graph: Graph) -> None:
 def _rounds(step: Step) -> tuple[tuple[str, ...], ...]:
     if not isinstance(step, Repeat):
         return (step,)
-    if isinstance(step.times, bool) or not isinstance(step.times, int) or step.times < 1:
-        raise InvalidArgumentError(f"repeat must be an int of at least 1, got {step.times!r}")
+    check_int("repeat", step.times, 1, MAX_STEPS)
     if not step.steps:
         raise InvalidArgumentError("repeat needs steps: {repeat: 2, steps: [a, b]}, got none")
     return step.steps
@@ -214,11 +229,12 @@ def _is_played(nodes: Sequence[Node], steps: Sequence[tuple[str, ...]]) -> bool:
 
 def _check_order(graph: Graph) -> None:
     """Every node must write after what it reads, in some round."""
-    steps = list(graph.unrolled())
+    steps = list(enumerate(graph.unrolled()))
+    last = {name: i for i, step in steps for name in step}
+    first = {name: i for i, step in reversed(steps) for name in step}
     for node in graph.nodes:
-        last = max(i for i, step in enumerate(steps) if node.name in step)
         for name in node.needs:
-            if min(i for i, step in enumerate(steps) if name in step) >= last:
+            if first[name] >= last[node.name]:
                 raise InvalidArgumentError(
                     f"node {node.name!r} reads {name!r}, which does not write before it: change "
                     "the order of steps, or repeat them"

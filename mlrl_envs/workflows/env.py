@@ -6,7 +6,7 @@ from typing import Any
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.types import AgentID
-from mlrl_envs.workflows.checks import checked
+from mlrl_envs.workflows.checks import MAX_NODES, MAX_STEPS, check_length, checked
 from mlrl_envs.workflows.drawing import facts_of
 from mlrl_envs.workflows.family import WorkflowFamily
 from mlrl_envs.workflows.files import is_graph_file, read_graph
@@ -74,9 +74,12 @@ def as_graph(value: "Graph | Mapping[str, Any] | str", agents: Sequence[AgentID]
 def _graph(value: Mapping[str, Any]) -> Graph:
     _check_keys("key of a workflow", value, GRAPH_KEYS)
     given = _mapping("nodes", value["nodes"])
+    listed = _list("steps", value.get("steps") or ())
+    check_length("nodes", given, MAX_NODES)
+    check_length("steps", listed, MAX_STEPS)
     nodes = {name: _node(name, each) for name, each in given.items()}
     steps: list[Step] = []
-    for each in _list("steps", value.get("steps") or ()):
+    for each in listed:
         if isinstance(each, Mapping):
             steps.append(_repeat(each, nodes))
         else:
@@ -102,7 +105,8 @@ def _node(name: str, value: object) -> Node:
     for key in ("when", "unless"):
         if key in options:
             options[key] = _conditions(f"{key} of node {name!r}", options[key])
-    options["reads"] = _names(f"reads of node {name!r}", options.get("reads", ()))
+    reads = _names(f"reads of node {name!r}", options.get("reads", ()))
+    options["reads"] = tuple(dict.fromkeys(reads))
     return Node(name, **options)
 
 

@@ -103,11 +103,14 @@ class Graph:
         """Yield all steps in order, with every round of those that are repeated."""
         for step in self.steps:
             if isinstance(step, Repeat):
-                yield from step.steps * step.times
+                for _ in range(step.times):
+                    yield from step.steps
             else:
                 yield step
 
     @property
     def num_steps(self) -> int:
         """Most steps of one turn of the environment."""
-        return sum(1 for _ in self.unrolled())
+        return sum(
+            len(step.steps) * step.times if isinstance(step, Repeat) else 1 for step in self.steps
+        )

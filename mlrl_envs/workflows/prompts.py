@@ -15,6 +15,7 @@ line of an answer that looks like a heading, or that equals a line of the templa
 import re
 import string
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 
 from mlrl_envs.errors import InvalidArgumentError, unknown_name
@@ -25,6 +26,7 @@ from mlrl_envs.workflows.graph import Node
 __all__ = ["MAX_QUOTED_CHARS", "check_template", "prompt_of", "quoted"]
 
 MAX_QUOTED_CHARS = 20_000
+MAX_USES = 4  # of a field in a template, so that a short one makes no huge prompt
 OWN_FIELDS = ("task", "answers", "role", "name", "agent")
 _FIRST = "{task}\n\n{role}"
 _LATER = (
@@ -76,9 +78,10 @@ def check_template(node: Node, template: str) -> None:
 
     Raises:
         UnknownNameError: If a field is neither a node that is read nor one of the fields above.
-        InvalidArgumentError: If braces do not match, or a field has more than a name.
+        InvalidArgumentError: If braces do not match, a field has more than a name, or one is
+            written more than `MAX_USES` times.
     """
-    known = (*OWN_FIELDS, *node.reads)
+    known, uses = {*OWN_FIELDS, *node.reads}, Counter[str]()
     for paragraph in template.split("\n\n"):
         try:
             parts = list(string.Formatter().parse(paragraph))
@@ -95,6 +98,13 @@ def check_template(node: Node, template: str) -> None:
                 raise InvalidArgumentError(
                     f"the prompt of node {node.name!r} formats {field!r}: write {{{field}}}"
                 )
+            uses[field] += 1
+    if uses and max(uses.values()) > MAX_USES:
+        field = uses.most_common(1)[0][0]
+        raise InvalidArgumentError(
+            f"the prompt of node {node.name!r} has {{{field}}} {uses[field]} times, "
+            f"at most {MAX_USES} are possible"
+        )
 
 
 def _answers(reader: str, read: Mapping[str, str]) -> str:

@@ -29,3 +29,17 @@ def test_a_served_workflow_plays_like_a_local_one(server, graph):
 def test_a_mistake_in_a_graph_comes_back_as_one_line(server):
     with pytest.raises(mlrl_envs.errors.InvalidArgumentError, match="nobody plays 'verifier'"):
         server.make("mlrl/math-v2", workflow={"nodes": {"solver": {}}})
+
+
+@pytest.mark.parametrize("times", [201, 10**12, 10**20])
+def test_a_graph_of_a_client_makes_no_more_steps_than_allowed(server, times):
+    steps = [{"repeat": times, "steps": [["solver", "verifier"]]}]
+    graph = {"nodes": {"solver": {}, "verifier": {}}, "steps": steps}
+    with pytest.raises(mlrl_envs.errors.InvalidArgumentError, match="an int from 1 to 200"):
+        server.make("mlrl/math-v2", split="sample", workflow=graph)
+
+
+def test_options_of_a_client_have_a_limited_size(server):
+    graph = {"nodes": {"a": {"role": "x" * (1 << 20)}}}
+    with pytest.raises(mlrl_envs.errors.InvalidArgumentError, match="at most 1048576 bytes"):
+        server.make("mlrl/math-v2", split="sample", workflow=graph)

@@ -32,6 +32,28 @@ MISTAKES = {
     ),
     "an empty graph": ({"nodes": {}}, "1 to 64 nodes, got 0"),
     "too many steps": ({"nodes": {"a": {}}, "steps": [{"repeat": 999, "steps": ["a"]}]}, "200"),
+    "rounds without end": (
+        {"nodes": {"a": {}}, "steps": [{"repeat": 10**20, "steps": ["a"]}]},
+        "repeat must be an int from 1 to 200",
+    ),
+    "many short rounds": (
+        {"nodes": {"a": {}}, "steps": [{"repeat": 101, "steps": ["a", "a"]}]},
+        "at most 200 steps, got 202",
+    ),
+    "many repetitions": (
+        {"nodes": {"a": {}}, "steps": [{"repeat": 1, "steps": ["a"]}] * 201},
+        "at most 200 steps, got 201",
+    ),
+    "many nodes": ({"nodes": {f"a{n}": {} for n in range(65)}}, "at most 64 nodes, got 65"),
+    "many conditions": (
+        {
+            "nodes": {"a": {}},
+            "steps": [{"steps": ["a"], "until": {"a": f"v{n}"}} for n in range(65)],
+        },
+        "at most 64 conditions of node 'a', got 65",
+    ),
+    "a long role": ({"nodes": {"a": {"role": "x" * 100_001}}}, "100000 characters in role of 'a'"),
+    "a field again and again": ({"nodes": {"a": {"prompt": "{task}" * 5}}}, "{task} 5 times"),
     "no rounds": ({"nodes": {"a": {}}, "steps": [{"repeat": 0, "steps": ["a"]}]}, "got 0"),
     "nothing repeated": ({"nodes": {"a": {}}, "steps": [{"repeat": 2}]}, "repeat needs steps"),
     "an empty step": ({"nodes": {"a": {}}, "steps": ["a", []]}, "must name a node"),
