@@ -19,6 +19,7 @@ __all__ = [
     "MlrlError",
     "ModelNotFoundError",
     "OverloadedError",
+    "RefusedError",
     "RemoteEnvError",
     "ResetNeededError",
     "ScorerError",
@@ -81,6 +82,10 @@ class EndpointError(InfraError):
 
 class RemoteEnvError(InfraError):
     """An environment server failed; the message names the server and the fix."""
+
+
+class RefusedError(RemoteEnvError):
+    """An environment server does not answer such a request; the message says why and the fix."""
 
 
 class ScorerError(InfraError):

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 # parts of one set never import each other.
 LAYERS = {
     "mlrl_envs": (
-        ("services", "types", "errors", "references", "spaces", "parsing"),
+        ("services", "types", "errors", "references", "reference_actions", "spaces", "parsing"),
         ("tasks", "sandbox"),
         ("config", "programs", "tools"),
         ({"datasets", "rewards", "feedback"},),
@@ -68,6 +68,7 @@ PUBLIC_TO_LEARNERS = (
     "mlrl_envs.mixtures",
     "mlrl_envs.naming",
     "mlrl_envs.references",
+    "mlrl_envs.reference_actions",
     "mlrl_envs.sandbox",
     "mlrl_envs.serve",
     "mlrl_envs.types",

@@ -21,7 +21,7 @@ from mlrl_envs.auditing.scene import JointAction
 from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.types import TextEnv
 
-__all__ = ["Corpus", "HonestAnswer", "read_corpus", "reference_of"]
+__all__ = ["Corpus", "HonestAnswer", "read_corpus"]
 
 Corpus = str | Path | Iterable[Mapping[str, Any]]
 
@@ -59,19 +59,6 @@ def read_corpus(env: TextEnv, corpus: Corpus, seed: int) -> list[HonestAnswer]:
         raise InvalidArgumentError(
             f"none of the {len(entries)} honest answers is for a task of {name} in its split"
         )
-    return found
-
-
-def reference_of(env: TextEnv) -> JointAction | None:
-    """Return the reference of the current task; None if the environment has none.
-
-    Raises:
-        InvalidArgumentError: If the reference is not a mapping.
-    """
-    reference = getattr(env, "reference_actions", None)
-    found = reference() if callable(reference) else None
-    if found is not None and not isinstance(found, Mapping):
-        raise InvalidArgumentError(f"reference_actions must map agents to texts, got {found!r}")
     return found
 
 

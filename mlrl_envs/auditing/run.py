@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.auditing.families import Family, choose
-from mlrl_envs.auditing.honest import Corpus, HonestAnswer, read_corpus, reference_of
+from mlrl_envs.auditing.honest import Corpus, HonestAnswer, read_corpus
 from mlrl_envs.auditing.playing import (
     Place,
     Rewards,
@@ -27,6 +27,7 @@ from mlrl_envs.auditing.search import Try, attack_task
 from mlrl_envs.auditing.shares import shares_of, summarize
 from mlrl_envs.config import check_choice
 from mlrl_envs.errors import InvalidArgumentError
+from mlrl_envs.reference_actions import reference_of
 from mlrl_envs.types import AgentID, TextEnv
 
 __all__ = ["audit"]

@@ -199,7 +199,8 @@ class RemoteEnv(DescribedEnv):
         """Return a correct action of each agent that acts, or None if the data has none.
 
         Raises:
-            RemoteEnvError: If the server does not give them.
+            RefusedError: If the server keeps them.
+            RemoteEnvError: If no server answers.
         """
         return cast("dict[AgentID, str] | None", self._view("Reference"))
 

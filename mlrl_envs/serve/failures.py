@@ -8,7 +8,7 @@ Kinds: `error` is what the environment raised, `unknown` a session that the serv
 from typing import Any
 
 from mlrl_envs import errors
-from mlrl_envs.errors import InfraError, MlrlError, RemoteEnvError
+from mlrl_envs.errors import InfraError, MlrlError, RefusedError, RemoteEnvError
 from mlrl_envs.serve.messages import message
 
 __all__ = ["RequestError", "error_of", "failure_message"]
@@ -60,7 +60,8 @@ def error_of(failure: Any, address: str) -> MlrlError:  # noqa: ANN401  a messag
         if error_type is not RemoteEnvError and issubclass(error_type, MlrlError):
             found: MlrlError = error_type(failure.message)
             return found
-    return RemoteEnvError(f"environment server {address}: {failure.message}")
+    remote_type = RefusedError if failure.kind == "refused" else RemoteEnvError
+    return remote_type(f"environment server {address}: {failure.message}")
 
 
 def _base_of(error: MlrlError) -> str:

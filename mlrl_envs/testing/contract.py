@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from gymnasium.spaces import Text
 
 from mlrl_envs.errors import ContractError, InfraError
+from mlrl_envs.reference_actions import reference_of
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.shell.roster import acting_agents
 from mlrl_envs.testing.fallbacks import completing, what_it_lacks
@@ -138,7 +139,7 @@ def _check_views(make_env: MakeEnv, seed: int) -> None:
     state = env.state()
     require(isinstance(state, str), "state() is a str", type(state))
     require(env.state_space.contains(state), "state() is in state_space", state[:200])
-    if env.reference_actions() is not None:
+    if reference_of(env) is not None:
         _check_references(env, infos)
     env.close()
     try:
@@ -264,8 +265,8 @@ def _actions(env: TextEnv, infos: Infos, turn: int) -> dict[AgentID, str]:
 
 def _moves(env: TextEnv, infos: Infos, turn: int) -> dict[AgentID, str]:
     """Return reference actions where agents take turns, because other texts may end a game."""
-    references = env.reference_actions() if _waits(env, infos) else None
-    return _actions(env, infos, turn) if references is None else references
+    references = reference_of(env) if _waits(env, infos) else None
+    return _actions(env, infos, turn) if references is None else dict(references)
 
 
 def _waits(env: TextEnv, infos: Infos) -> bool:

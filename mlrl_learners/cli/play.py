@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import mlrl_envs
+from mlrl_envs.reference_actions import reference_of
 from mlrl_envs.workflows import Graph, describe
 from mlrl_learners.cli.actors import make_actor, options_of
 from mlrl_learners.cli.parser import at_least, print_json, printable
@@ -69,8 +70,7 @@ def _actor(
     options: Mapping[str, Any],
 ) -> Actor:
     """Make the actor; the environment must be reset to the task."""
-    has_reference = bool(getattr(env, "reference_actions", dict)())
-    word = arguments.actor or ("reference" if has_reference else "random")
+    word = arguments.actor or ("reference" if reference_of(env) else "random")
     return make_actor(word, list(env.possible_agents), seed=arguments.seed, options=options)
 
 

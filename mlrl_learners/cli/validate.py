@@ -17,6 +17,7 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import DataNotFoundError, InfraError
+from mlrl_envs.reference_actions import reference_of
 from mlrl_learners.cli import validate_learner
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.cli.spelling import local_install
@@ -232,7 +233,7 @@ def _play_references(envs: Sequence[Any]) -> dict[int, tuple[bool, float]]:
 def _references(envs: Sequence[Any]) -> dict[int, Mapping[AgentID, str]]:
     """Return the reference actions of the next turn where there is one, by environment."""
     playing = {i: env for i, env in enumerate(envs) if env.agents and not _is_competitive(env)}
-    found = {number: env.reference_actions() for number, env in playing.items()}
+    found = {number: reference_of(env) for number, env in playing.items()}
     return {number: actions for number, actions in found.items() if actions is not None}
 
 

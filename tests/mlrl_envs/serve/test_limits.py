@@ -11,7 +11,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 import mlrl_envs
-from mlrl_envs.errors import InvalidArgumentError, RemoteEnvError
+from mlrl_envs.errors import InvalidArgumentError, RefusedError, RemoteEnvError
 from mlrl_envs.serve import Connection, ServerConfig, remote_id
 from mlrl_envs.serve.messages import SERVICE, message
 from mlrl_envs.serve.places import check_options
@@ -156,7 +156,7 @@ def test_reference_answers_need_a_permission(start_server, server):
     closed = start_server(ids=["mlrl/nim-v0"])
     env = closed.make("mlrl/nim-v0")
     env.reset(seed=1)
-    with pytest.raises(RemoteEnvError, match="--references"):
+    with pytest.raises(RefusedError, match="--references"):
         env.reference_actions()
     env = server.make("mlrl/nim-v0")
     env.reset(seed=1)

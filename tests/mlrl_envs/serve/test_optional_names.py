@@ -81,6 +81,12 @@ def test_contract_holds_over_the_wire_without_the_optional_names(start_server):
         mlrl_envs.check_env(lambda: server.make(name))
 
 
+@pytest.mark.parametrize("env_id", ["mlrl/kuhn-v0", "mlrl/math-v2"])
+def test_contract_holds_at_a_server_that_keeps_the_references(start_server, env_id):
+    server = start_server(ids=[env_id])
+    mlrl_envs.check_env(lambda: server.make(env_id, split="sample"))
+
+
 def _strange(*, rows):
     return Plain() if rows else None
 

@@ -1,15 +1,41 @@
+import contextlib
 import io
 import sys
 
 import pytest
 
+import mlrl_envs
+from mlrl_envs.errors import InvalidArgumentError, RefusedError
 from mlrl_learners.cli import main
 from tests.mlrl_learners.cli.commands import ENV_ID, run_json
+from tests.mlrl_learners.conftest import Addition
 
 pytestmark = pytest.mark.usefixtures("addition_env", "student")
 
 
+class Keeping(Addition):
+    """An environment that keeps its references, as those of servers do."""
+
+    def reference_actions(self):
+        raise RefusedError("start it with --references")
+
+
+@pytest.fixture
+def keeping_references():
+    with contextlib.suppress(InvalidArgumentError):  # registered by the test before
+        mlrl_envs.register("tests/keeping-v0", Keeping)
+    return "tests/keeping-v0"
+
+
 class TestPlay:
+    @pytest.mark.parametrize("words", [(), ("--actor", "random")])
+    def test_texts_are_played_where_references_are_kept(self, capsys, keeping_references, words):
+        assert run_json(capsys, "play", keeping_references, *words)[0] == 0
+
+    def test_a_reference_that_is_kept_is_not_played(self, capsys, keeping_references):
+        assert main(["play", keeping_references, "--actor", "reference"]) == 1
+        assert "start it with --references" in capsys.readouterr().err
+
     def test_the_reference_is_played_by_default(self, capsys):
         status, episode = run_json(capsys, "play", ENV_ID, "--task-id", "train/3")
         assert (status, episode["task_id"], episode["solved"]) == (0, "train/3", True)
