@@ -6,7 +6,6 @@ played at once if those before it were quick: a change of threads would take lon
 """
 
 import asyncio
-import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -25,8 +24,6 @@ __all__ = ["MicroBatcher", "Played", "Step"]
 T = TypeVar("T")
 Played = tuple[Any, Any]
 """The environment after a step, and the message about it or the error."""
-
-_log = logging.getLogger("mlrl.serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +144,7 @@ def _alone(step: Step) -> Played:
     env = step.place.fork(step.env) if step.place.forkable else step.env
     try:
         return _answered(env, env.step(step.actions))
-    except MlrlError as error:
-        return env, error
-    except Exception as error:  # noqa: BLE001  the code of an environment
-        _log.exception("a step of %s failed", step.place.env_id)
+    except Exception as error:  # noqa: BLE001  the code of an environment; the service logs it
         return env, error
 
 

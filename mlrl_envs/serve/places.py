@@ -24,7 +24,7 @@ QUICK_SECONDS = 0.001
 QUICK_STEPS = 16
 # Not a path, not a file (no dot), not "module:function", and nothing that escapes a name.
 _WORD = re.compile(r"[\w-]{0,64}")
-_OWN = ("sandbox", "limits", "render_mode")
+_OWN = ("sandbox", "limits", "render_mode", "env_id")
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class Places:
             raise InvalidArgumentError(
                 f"options have at most {MAX_OPTION_BYTES} bytes, got {len(asked.options)}"
             )
-        options = from_json(asked.options) or {}
+        options = _options_in(asked.options)
         check_options(options, trust=self._trust_options)
         self._places[key] = place = _place(asked.env_id, options)
         if len(self._places) > MAX_PLACES:
@@ -171,6 +171,17 @@ def check_options(options: Mapping[str, Any], *, trust: bool = False) -> None:
                 f"the server takes only numbers and words as options, got {name}={value!r}"[:300]
                 + "; start it with --trust-options if all clients may name files and code"
             )
+
+
+def _options_in(data: bytes) -> dict[str, Any]:
+    """Return the options of a request; empty data and null are none."""
+    try:
+        options = from_json(data)
+    except (ValueError, RecursionError):
+        options = data
+    if not isinstance(options, dict | None):
+        raise InvalidArgumentError(f"options must be a JSON object, got {data[:100]!r}")
+    return options or {}
 
 
 def _place(env_id: str, options: Mapping[str, Any]) -> Place:

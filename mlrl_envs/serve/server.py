@@ -13,11 +13,10 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from mlrl_envs.errors import MlrlError
 from mlrl_envs.serve.access import ServerConfig, Tokens, read_secret
 from mlrl_envs.serve.batching import MicroBatcher
 from mlrl_envs.serve.counters import serve_metrics
-from mlrl_envs.serve.failures import RequestError, failure_message
+from mlrl_envs.serve.failures import RequestError
 from mlrl_envs.serve.messages import MAX_BYTES, METHODS, SERVICE, message
 from mlrl_envs.serve.places import Places
 from mlrl_envs.serve.service import EnvService
@@ -126,8 +125,8 @@ class EnvServer:
         self.batcher.callers += 1
         try:
             return await self._method(name)(str(owner), request)
-        except (MlrlError, RequestError, ValueError) as error:
-            data = failure_message(error).SerializeToString()
+        except Exception as error:  # noqa: BLE001  any environment, and any request
+            data = self.service.failed(error).SerializeToString()
             context.set_trailing_metadata(((FAILURE_KEY, data),))
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "see the failure")
         finally:

@@ -4,10 +4,12 @@ Work goes on when a call is cancelled, so that the client finds the result when 
 """
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
 
+from mlrl_envs.errors import MlrlError
 from mlrl_envs.serve.batching import MicroBatcher, Played, Step
 from mlrl_envs.serve.counters import Counters
 from mlrl_envs.serve.failures import RequestError, failure_message
@@ -24,6 +26,8 @@ UNKNOWN = "the session is not here (restarted, expired or evicted)"
 Work = Coroutine[Any, Any, bytes]
 Answer: TypeAlias = bytes | asyncio.Task[bytes] | Exception
 """The reply about a session, the task that makes it, or the reason why there is none."""
+
+_log = logging.getLogger("mlrl.serve")
 
 
 class EnvService:
@@ -108,7 +112,7 @@ class EnvService:
                 env = session.env
                 item.json = to_json(await self.batcher.call(lambda env=env: read(env)))  # type: ignore[misc]
             except Exception as error:  # noqa: BLE001  the code of an environment
-                item.failure.CopyFrom(self._failed(error))
+                item.failure.CopyFrom(self.failed(error))
         return reply
 
     async def close(self, owner: str, request: Any) -> Any:  # noqa: ANN401  messages
@@ -145,10 +149,13 @@ class EnvService:
                 item.played.ParseFromString(data)
                 self.counters.add(name)
             except Exception as error:  # noqa: BLE001  any environment
-                item.failure.CopyFrom(self._failed(error))
+                item.failure.CopyFrom(self.failed(error))
         return reply
 
-    def _failed(self, error: BaseException) -> Any:  # noqa: ANN401  a message
+    def failed(self, error: BaseException) -> Any:  # noqa: ANN401  a message
+        """Return the message about an error, count it, and log what clients must not see."""
+        if not isinstance(error, MlrlError | RequestError):
+            _log.error("a request failed", exc_info=error)
         failure = failure_message(error)
         self.counters.add(f"failed_{failure.kind}")
         return failure

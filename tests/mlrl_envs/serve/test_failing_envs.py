@@ -4,12 +4,15 @@ import copy
 import itertools
 import threading
 
+import grpc
 import pytest
 from pettingzoo import ParallelEnv
 
 import mlrl_envs
 from mlrl_envs.errors import InfraError, OverloadedError, RemoteEnvError
 from mlrl_envs.sandbox import Outcome
+from mlrl_envs.serve.messages import METHODS, PROTOCOL, SERVICE, message
+from mlrl_envs.serve.server import FAILURE_KEY
 from mlrl_envs.spaces import UnicodeText
 
 ERRORS = {"cursed": InfraError("the machine is on fire"), "busy": OverloadedError("too busy")}
@@ -58,7 +61,7 @@ class Counting(ParallelEnv):
     num_tasks, max_turns, reward_range = 1, 9, (0.0, 9.0)
     made = itertools.count()
 
-    def __init__(self, deterministic=True, explode=False):
+    def __init__(self, deterministic=True, explode=()):
         self.metadata = {"name": "tests/counting-v0", "deterministic": deterministic}
         self.possible_agents, self.agents, self.explode = ["a"], [], explode
         self.state_space, self.lock, self.total = UnicodeText(), threading.Lock(), 0
@@ -71,16 +74,21 @@ class Counting(ParallelEnv):
         return self.space
 
     def reset(self, seed=None, options=None):
+        self._may_explode("reset")
         self.agents, self.total = ["a"], seed or 0
         return {"a": str(self.total)}, {"a": {}}
 
     def step(self, actions):
-        if self.explode:
-            raise ZeroDivisionError("a secret of the server")
+        self._may_explode("step")
         self.total += len(actions["a"])
         return {"a": str(self.total)}, {"a": 1.0}, {"a": False}, {"a": False}, {"a": {}}
 
+    def _may_explode(self, method):
+        if method in self.explode:
+            raise ZeroDivisionError("a secret of the server")
+
     def state(self):
+        self._may_explode("state")
         return str(self.total)
 
     def render(self):
@@ -133,9 +141,59 @@ def test_closing_a_copy_leaves_an_episode_that_does_not_repeat(start_server):
     assert env.step({"a": "3"})[0] == {"a": "13"}
 
 
-def test_exception_of_an_environment_shows_its_type_only(start_server):
-    _, env = _counting_server(start_server, explode=True)
-    env.reset(seed=1)
+CALLS = {
+    "reset": lambda env: env.reset(seed=1),
+    "step": lambda env: env.step({"a": ""}),
+    "state": lambda env: env.state(),
+}
+
+
+@pytest.mark.parametrize("method", CALLS)
+def test_exception_of_an_environment_shows_its_type_and_is_logged(start_server, caplog, method):
+    _, env = _counting_server(start_server, explode=(method,))
+    if method != "reset":
+        env.reset(seed=1)
     with pytest.raises(RemoteEnvError, match="failed with ZeroDivisionError") as caught:
-        env.step({"a": ""})
+        CALLS[method](env)
     assert "secret" not in str(caught.value)
+    assert caplog.text.count("ZeroDivisionError: a secret of the server") == 1
+
+
+@pytest.mark.parametrize("method", ["Describe", "Open", "Restore"])
+def test_an_environment_that_cannot_be_made_is_a_failure_that_is_logged(
+    start_server, caplog, method
+):
+    def explode(**_options):
+        raise ZeroDivisionError("a secret of the server")
+
+    name = f"tests/counting-v{next(Counting.made)}"
+    mlrl_envs.register(name, explode)
+    failure = _failure_of(start_server(ids=[name]), method, env_id=name)
+    assert failure.message == "the server failed with ZeroDivisionError; its log has the details"
+    assert "ZeroDivisionError: a secret of the server" in caplog.text
+
+
+@pytest.mark.parametrize("options", [b"5", b"[]", b"{", b"[" * 9_999, b'{"env_id":"x"}'])
+@pytest.mark.parametrize("method", ["Describe", "Open", "Restore"])
+def test_options_that_are_no_mapping_of_options_are_a_mistake(server, caplog, method, options):
+    failure = _failure_of(server, method, env_id="mlrl/nim-v0", options=options)
+    assert failure.type == "InvalidArgumentError"
+    assert "option" in failure.message
+    assert not caplog.records
+
+
+def _failure_of(server, method, **place):
+    """Return the failure of a request about an environment."""
+    request = message(METHODS[method][0])(place=place)
+    if method == "Describe":
+        request.protocol = PROTOCOL
+    with grpc.insecure_channel(server.address) as channel:
+        call = channel.unary_unary(
+            f"/{SERVICE}/{method}",
+            request_serializer=type(request).SerializeToString,
+            response_deserializer=message(METHODS[method][1]).FromString,
+        )
+        with pytest.raises(grpc.RpcError) as caught:
+            call(request)
+    trailing = dict(caught.value.trailing_metadata())
+    return message("Failure").FromString(trailing[FAILURE_KEY])
