@@ -223,8 +223,24 @@ def _is_played(nodes: Sequence[Node], steps: Sequence[tuple[str, ...]]) -> bool:
         # A condition cannot hold before its node has written.
         if not node.when and all(first[node.name] <= first[name] for name, _ in node.unless):
             return True
-    whens = {node.when for node in nodes if len(node.when) == 1 and not node.unless}
-    return any(node.unless in whens for node in nodes if not node.when)
+    return any(
+        _share_verdict(steps, {node.name, other.name}, node.unless[0][0])
+        for node in nodes
+        for other in nodes
+        if len(node.unless) == 1 and node.unless == other.when and not (node.when or other.unless)
+    )
+
+
+def _share_verdict(steps: Sequence[tuple[str, ...]], pair: set[str], judge: str) -> bool:
+    """Return whether two nodes have steps between which the judge of both does not write."""
+    seen = set[str]()
+    for step in steps:
+        seen |= pair.intersection(step)
+        if seen == pair:
+            return True
+        if judge in step:  # the steps after this one read another verdict
+            seen = set()
+    return False
 
 
 def _check_order(graph: Graph) -> None:

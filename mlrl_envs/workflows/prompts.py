@@ -56,7 +56,7 @@ def prompt_of(node: Node, task: str, answers: Mapping[str, str]) -> str:
         "agent": str(node.agent),
         "answers": _answers(node.name, marked),
     }
-    paragraphs = (paragraph.format_map(values) for paragraph in template.split("\n\n"))
+    paragraphs = (_filled(paragraph, values) for paragraph in template.split("\n\n"))
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
@@ -105,6 +105,14 @@ def check_template(node: Node, template: str) -> None:
             f"the prompt of node {node.name!r} has {{{field}}} {uses[field]} times, "
             f"at most {MAX_USES} are possible"
         )
+
+
+def _filled(template: str, values: Mapping[str, str]) -> str:
+    """Return a template with its fields replaced; `format` would take digits as positions."""
+    return "".join(
+        text if field is None else text + values[field]
+        for text, field, _, _ in string.Formatter().parse(template)
+    )
 
 
 def _answers(reader: str, read: Mapping[str, str]) -> str:

@@ -30,6 +30,17 @@ MISTAKES = {
         {"nodes": {"a": {}, "b": {"when": {"a": "go"}}}},
         "only under a condition",
     ),
+    "players that may both wait": (
+        {
+            "nodes": {
+                "c": {},
+                "A": {"plays": True, "unless": {"c": "X"}},
+                "B": {"plays": True, "when": {"c": "X"}},
+            },
+            "steps": ["c", "A", "c", "B"],
+        },
+        "only under a condition",
+    ),
     "an empty graph": ({"nodes": {}}, "1 to 64 nodes, got 0"),
     "too many steps": ({"nodes": {"a": {}}, "steps": [{"repeat": 999, "steps": ["a"]}]}, "200"),
     "rounds without end": (
@@ -158,3 +169,32 @@ def test_a_file_without_a_graph_is_one_line(tmp_path, text, message):
         as_graph(str(tmp_path / "team.yml"), AGENTS)
     assert "\n" not in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ["c", "A", "B"],
+        ["c", ["B", "A"]],
+        ["c", "A", "c", "B", "A"],
+        ["c", ["A", "c"], "c", "A", "B"],
+    ],
+)
+def test_one_of_two_players_writes_if_the_verdict_stands_between_them(steps):
+    nodes = {
+        "c": {},
+        "A": {"plays": True, "unless": {"c": "X"}},
+        "B": {"plays": True, "when": {"c": "X"}},
+    }
+    assert as_graph({"nodes": nodes, "steps": steps}, AGENTS)
+
+
+@pytest.mark.parametrize("steps", [["c", ["A", "c"], "B"], ["c", "B", "c", "A"]])
+def test_a_verdict_may_change_before_the_other_player(steps):
+    nodes = {
+        "c": {},
+        "A": {"plays": True, "unless": {"c": "X"}},
+        "B": {"plays": True, "when": {"c": "X"}},
+    }
+    with pytest.raises(InvalidArgumentError, match="only under a condition"):
+        as_graph({"nodes": nodes, "steps": steps}, AGENTS)

@@ -28,6 +28,11 @@ def test_single_answers_can_be_placed_and_empty_paragraphs_vanish():
     assert prompt_of(node, "", {"right": "2"}) == "2\n\nI am judge."
 
 
+def test_digits_name_a_node():
+    node = Node("judge", "main", ("1",), prompt="{task}: {1}")
+    assert prompt_of(node, "Add", {"1": "two"}) == "Add: two"
+
+
 def test_braces_of_answers_are_text():
     node = Node("judge", "main", ("left",), prompt="{{x}} {left}")
     assert prompt_of(node, "{task}", {"left": "{role} {0}"}) == "{x} {role} {0}"
