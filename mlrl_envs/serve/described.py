@@ -20,6 +20,8 @@ class DescribedEnv(ParallelEnv[AgentID, str, str]):  # type: ignore[misc]  # Pet
         told: The description by a server, see `Places`.
     """
 
+    is_remote = True  # the tasks, and the rules and scripts of a game, are in another process
+
     def __init__(self, told: Mapping[str, Any]) -> None:
         self._told = told
         self.metadata: dict[str, Any] = copy.deepcopy(told["metadata"])

@@ -79,12 +79,17 @@ def check_script(script: str, env: Any) -> None:  # noqa: ANN401 - any PettingZo
     """Check that an environment has a scripted player of a name.
 
     Raises:
-        ConfigError: If the environment is not a game.
+        ConfigError: If the environment is not a game, or is at a server.
         UnknownNameError: If it has no such script.
     """
     scripts: Sequence[str] | None = getattr(env, "scripts", None)
     if scripts is None:
         name = (getattr(env, "metadata", None) or {}).get("name", type(env).__name__)
+        if getattr(env, "is_remote", False):
+            raise ConfigError(
+                f"script:{script} needs the game in this process, and {name} is at a server: "
+                "leave out env.server and remote://"
+            )
         raise ConfigError(
             f"{name} has no scripted players: script:{script} plays games without a workflow only"
         )

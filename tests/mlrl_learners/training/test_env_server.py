@@ -52,7 +52,7 @@ def address():
 
     async def serve():
         mlrl_envs.register("tests/short-stories-v0", _short_stories)
-        ids = ["mlrl/story-v1", "tests/short-stories-v0"]
+        ids = ["mlrl/story-v1", "mlrl/kuhn-v0", "tests/short-stories-v0"]
         server = EnvServer(ServerConfig(ids=ids, sandbox=False, drain_seconds=1))
         await server.start()
         found.update(loop=asyncio.get_running_loop(), address=f"127.0.0.1:{server.port}")
@@ -129,6 +129,12 @@ def test_episodes_are_collected_at_a_server(tmp_path, address, monkeypatch):
     assert main([*words, "--env.server", address, "--out", str(remote)]) == 0
     assert all(place.startswith(f"remote://{address}/") for place in made)
     assert _lines(local) == _lines(remote)
+
+
+def test_a_script_of_a_game_at_a_server_is_refused_with_the_fix(address, capsys):
+    words = ["play", f"remote://{address}/mlrl/kuhn-v0", "--actor", "script:nash"]
+    assert main(words) == 2
+    assert "script:nash needs the game in this process" in capsys.readouterr().err
 
 
 class InGroups(ScriptedActor):
