@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlrl_envs.config import build_config, check_number, checked_path
+from mlrl_envs.config import build_config, check_int, check_number, checked_path
 from mlrl_envs.errors import InvalidArgumentError
 
 __all__ = ["SCHEME", "Connection", "as_connection", "is_loopback", "remote_id", "split_id"]
 
 SCHEME = "remote://"
 TOKEN_VARIABLE, CA_VARIABLE = "MLRL_SERVE_TOKEN_FILE", "MLRL_SERVE_CA_FILE"
+MAX_RETRIES = 1_000
 _ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+):(\d{1,5})")
 
 
@@ -46,17 +47,29 @@ class Connection:
         for name, variable in (("token_file", TOKEN_VARIABLE), ("ca_file", CA_VARIABLE)):
             given = checked_path(name, getattr(self, name)) or os.environ.get(variable) or None
             object.__setattr__(self, name, given)
-        for name in ("deadline_seconds", "retry_seconds", "retries"):
+        for name in ("deadline_seconds", "retry_seconds"):
             check_number(name, getattr(self, name))
             if getattr(self, name) <= 0:
                 raise InvalidArgumentError(f"{name} must be above 0, got {getattr(self, name)}")
+        check_int("retries", self.retries, 1, MAX_RETRIES)
+        if not isinstance(self.tls, bool):
+            raise InvalidArgumentError(f"tls must be true or false, got {self.tls!r}")
 
 
 def as_connection(value: Connection | Mapping[str, Any] | None) -> Connection:
-    """Return a connection, given as one, as a mapping of its fields, or as None."""
+    """Return a connection, given as one, as a mapping of its fields, or as None.
+
+    Raises:
+        UnknownNameError: If there is no such field.
+        InvalidArgumentError: If `value` or a field has the wrong type.
+    """
     if isinstance(value, Connection):
         return value
-    return build_config(Connection, dict(value or {}))
+    if not isinstance(value, Mapping | None):
+        raise InvalidArgumentError(
+            f"connection must be a mapping such as {{'retries': 5}}, got {value!r}"
+        )
+    return build_config(Connection, value or {})
 
 
 def split_id(env_id: str) -> tuple[tuple[str, ...], str]:

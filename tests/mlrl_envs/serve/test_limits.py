@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 import mlrl_envs
 from mlrl_envs.errors import InvalidArgumentError, RefusedError, RemoteEnvError
-from mlrl_envs.serve import Connection, ServerConfig, remote_id
+from mlrl_envs.serve import ServerConfig
 from mlrl_envs.serve.messages import SERVICE, message
 from mlrl_envs.serve.places import check_options
 from mlrl_envs.serve.sessions import Session, SessionStore
@@ -275,18 +275,6 @@ def test_server_without_a_working_sandbox_is_not_healthy(start_server, monkeypat
     with grpc.insecure_channel(server.address) as channel:
         reply = health_pb2_grpc.HealthStub(channel).Check(health_pb2.HealthCheckRequest())
     assert reply.status == health_pb2.HealthCheckResponse.NOT_SERVING
-
-
-def test_ids_of_servers_are_built_and_checked():
-    assert remote_id("mlrl/x-v0", None) == "mlrl/x-v0"
-    assert remote_id("mlrl/x-v0", ["a:1", "b:2"]) == "remote://a:1,b:2/mlrl/x-v0"
-    with pytest.raises(InvalidArgumentError, match="host:port"):
-        remote_id("mlrl/x-v0", "a")
-
-
-def test_connection_checks_its_numbers():
-    with pytest.raises(InvalidArgumentError, match="retries must be above 0"):
-        Connection(retries=0)
 
 
 def test_compiled_schema_is_current():
