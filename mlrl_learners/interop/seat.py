@@ -1,7 +1,8 @@
 """Single-agent view of an environment: a fixed actor plays all other agents.
 
-The adapters for single-agent trainers use it. Errors of infrastructure are raised and never become
-a reward.
+The adapters for single-agent trainers use it. What teammates play before the agent's first turn is
+drawn once for each task, so that a task always begins at the same position. Errors of
+infrastructure are raised and never become a reward.
 """
 
 import copy
@@ -11,10 +12,15 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.play.jobs import sampling_from
 from mlrl_learners.play.steps import acting_observations
+from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import Actor, AgentID, Spectator
+from mlrl_learners.types.contract import check_answers
 
 __all__ = ["Episode", "Seat"]
+
+JointAction = dict[AgentID, str]
 
 
 @dataclass
@@ -28,6 +34,7 @@ class Episode:
         reward: Sum of the agent's rewards since its first turn.
         num_steps: Number of turns that the agent has played.
         is_solved: Whether the environment has reported the task as solved.
+        opening: Turns of the teammates that are already drawn and not yet played.
     """
 
     env: Any
@@ -36,6 +43,7 @@ class Episode:
     reward: float = 0.0
     num_steps: int = 0
     is_solved: bool = field(default=False)
+    opening: list[JointAction] = field(default_factory=list)
 
 
 class Seat:
@@ -73,6 +81,7 @@ class Seat:
             )
         self.agent: AgentID = agent or agents[0]
         self._env, self._teammates, self._seed = env, teammates, seed
+        self._openings: dict[int | None, list[JointAction]] = {}
 
     def begin(
         self,
@@ -83,6 +92,9 @@ class Seat:
     ) -> list[Episode]:
         """Start episodes, and play each until the agent's first turn.
 
+        Teammates that act before it draw from the seed and the task if they have `sampling_seed`.
+        With the seed of the seat, later episodes of a task repeat what they played in the first.
+
         Args:
             indices: Task index of each episode; None for a task chosen by seed.
             seed: Seed of these episodes; None for the seed of the seat.
@@ -91,16 +103,20 @@ class Seat:
 
         Raises:
             ConfigError: If a task ends before the agent acts.
+            ContractError: If the teammates do not answer what they are asked.
             InfraError: If infrastructure fails.
         """
+        openings = self._openings if seed is None and self._seed is not None else {}
+        seed = self._seed if seed is None else seed
         begun = []
         for index in indices:
             env = copy.deepcopy(self._env) if new_copies else self._env
-            options = {} if index is None else {"options": {"task_index": int(index)}}
-            observations, infos = env.reset(seed=self._seed if seed is None else seed, **options)
-            names = (str(info["task_id"]) for info in infos.values() if "task_id" in info)
-            acting = acting_observations(env.agents, observations, infos)
-            begun.append(Episode(env, acting, next(names, "")))
+            episode = self._reset(index, seed, env)
+            if index in openings:
+                episode.opening = list(openings[index])
+            else:
+                openings[index] = self._open(episode, index, seed)
+            begun.append(episode)
         self._wait(begun)
         for index, episode in zip(indices, begun, strict=True):
             if self.agent not in episode.observations:
@@ -116,9 +132,13 @@ class Seat:
             texts: The agent's action in each episode.
 
         Raises:
+            ContractError: If the teammates do not answer what they are asked.
             InfraError: If infrastructure fails.
         """
-        self._step(episodes, [{self.agent: text} for text in texts])
+        others = self._others(episodes)
+        self._step(
+            episodes, [{**o, self.agent: text} for o, text in zip(others, texts, strict=True)]
+        )
         for episode in episodes:
             episode.num_steps += 1
         self._wait(episodes)
@@ -127,28 +147,55 @@ class Seat:
         """Return whether it is the agent's turn."""
         return self.agent in episode.env.agents and self.agent in episode.observations
 
+    def _reset(
+        self,
+        index: int | None,
+        seed: int | None,
+        env: Any,  # noqa: ANN401 - any PettingZoo parallel environment
+    ) -> Episode:
+        options = {} if index is None else {"options": {"task_index": int(index)}}
+        observations, infos = env.reset(seed=seed, **options)
+        names = (str(info["task_id"]) for info in infos.values() if "task_id" in info)
+        acting = acting_observations(env.agents, observations, infos)
+        return Episode(env, acting, next(names, ""))
+
+    def _open(self, episode: Episode, index: int | None, seed: int | None) -> list[JointAction]:
+        """Play until the agent's first turn, and return what the teammates played."""
+        played: list[JointAction] = []
+        if self._teammates is None or seed is None:
+            return played
+        number = -1 if index is None else int(index)
+        with sampling_from(self._teammates, derive_seed(seed, number)):
+            while self._waits(episode):
+                others = self._others([episode])
+                self._step([episode], others)
+                played += others
+        return played
+
+    def _waits(self, episode: Episode) -> bool:
+        return self.agent in episode.env.agents and self.agent not in episode.observations
+
     def _wait(self, episodes: Sequence[Episode]) -> None:
         """Play turns of the teammates until the agent's next turn or the end of the episode."""
-        while waiting := [
-            each
-            for each in episodes
-            if self.agent in each.env.agents and self.agent not in each.observations
-        ]:
-            self._step(waiting, [{} for _ in waiting])
+        while waiting := [each for each in episodes if self._waits(each)]:
+            self._step(waiting, self._others(waiting))
 
-    def _step(self, episodes: Sequence[Episode], own: Sequence[Mapping[AgentID, str]]) -> None:
-        """Play one turn of several episodes as one batch, with the teammates' answers."""
+    def _step(self, episodes: Sequence[Episode], actions: Sequence[JointAction]) -> None:
+        """Play one turn of several episodes as one batch."""
         envs = [each.env for each in episodes]
-        actions = [{**o, **a} for o, a in zip(self._others(episodes), own, strict=True)]
         for each, result in zip(episodes, mlrl_envs.step_many(envs, actions), strict=True):
             observations, rewards, *_, infos = result
             each.reward += float(rewards.get(self.agent, 0.0))
             each.observations = acting_observations(each.env.agents, observations, infos)
             each.is_solved = bool(infos.get(self.agent, {}).get("solved", each.is_solved))
 
-    def _others(self, episodes: Sequence[Episode]) -> list[dict[AgentID, str]]:
-        """Return the answers of the teammates that act."""
-        if self._teammates is None:
+    def _others(self, episodes: Sequence[Episode]) -> list[JointAction]:
+        """Return the answers of the teammates that act: of the opening, or drawn now."""
+        drawn = iter(self._drawn([each for each in episodes if not each.opening]))
+        return [each.opening.pop(0) if each.opening else next(drawn) for each in episodes]
+
+    def _drawn(self, episodes: Sequence[Episode]) -> list[JointAction]:
+        if self._teammates is None or not episodes:
             return [{} for _ in episodes]
         if isinstance(self._teammates, Spectator):
             self._teammates.watch([each.env for each in episodes])
@@ -157,4 +204,5 @@ class Seat:
             for each in episodes
         ]
         answers = self._teammates.act(asked, num_samples=1)
+        check_answers(answers, asked, 1, f"{type(self._teammates).__name__}.act")
         return [{a: group[0].text for a, group in answer.items()} for answer in answers]

@@ -12,14 +12,16 @@ Several turns, which the model plays by calling the tool `answer`:
         model, environment_factory=view.environment, train_dataset=view.dataset(), args=config
     ).train()
 
-Other agents are played by a fixed actor. The reward of a turn includes rewards that the agent
-receives while it waits after the turn. Not covered: several learning agents; see
-`mlrl_learners.interop.comlrl` and the learners of this package.
+Other agents are played by a fixed actor. What they play before the agent's first turn is drawn once
+for each task, so that a completion is scored at the position that its prompt shows. The reward of a
+turn includes rewards that the agent receives while it waits after the turn. Not covered: several
+learning agents; see `mlrl_learners.interop.comlrl` and the learners of this package.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.interop.seat import Episode, Seat
 from mlrl_learners.interop.tasks import as_dataset, make_counted
 from mlrl_learners.types import Actor, AgentID
@@ -82,7 +84,7 @@ class SingleAgentView:
 
     def reward(
         self,
-        prompts: Sequence[object],  # noqa: ARG002 - what TRL passes by name
+        prompts: Sequence[object],
         completions: Sequence[str | Sequence[Message]],
         task_index: Sequence[int],
         **_: object,
@@ -92,15 +94,19 @@ class SingleAgentView:
         All completions are scored as one batch.
 
         Args:
-            prompts: Prompts of the rows; ignored.
+            prompts: Prompts of the rows. Conversations may have more text and messages than the
+                rows had; plain texts are not read.
             completions: Texts, or conversations that end with the answer.
             task_index: Task of each completion.
 
         Raises:
             InfraError: If infrastructure fails.
-            ConfigError: If a task ends before the agent acts.
+            ConfigError: If a task ends before the agent acts, or a prompt shows another position.
+            ContractError: If the teammates do not answer what they are asked.
         """
         episodes = self._seat.begin(task_index)
+        for prompt, index, episode in zip(prompts, task_index, episodes, strict=False):
+            _check_position(prompt, episode.observations[self.agent], index)
         self._seat.act(episodes, [_text(completion) for completion in completions])
         return [episode.reward for episode in episodes]
 
@@ -124,15 +130,20 @@ class ToolEnvironment:
         self._episode: Episode | None = None
         self._error: Exception | None = None
 
-    def reset(self, task_index: int, **_: object) -> None:
+    def reset(self, task_index: int, prompt: object = (), **_: object) -> None:
         """Begin the episode of a row, whose prompt holds the first observation.
 
         Args:
             task_index: Task of the row.
+            prompt: Prompt of the row, as in `SingleAgentView.reward`.
             **_: Other fields of the row.
+
+        Raises:
+            ConfigError: If the prompt shows another position than that of the episode.
         """
         self._error = None
         (self._episode,) = self._seat.begin([task_index])
+        _check_position(prompt, self._episode.observations[self._seat.agent], task_index)
 
     def answer(self, text: str) -> str:
         """Give your answer to the last observation, and read the next observation.
@@ -170,3 +181,25 @@ class ToolEnvironment:
 
 def _text(completion: str | Sequence[Message]) -> str:
     return completion if isinstance(completion, str) else str(completion[-1]["content"] or "")
+
+
+def _check_position(prompt: object, observation: str, task_index: int) -> None:
+    """Check that a conversation contains the observation that is answered.
+
+    Raises:
+        ConfigError: If it does not.
+    """
+    if isinstance(prompt, str) or not isinstance(prompt, Sequence) or not prompt:
+        return
+    if not any(observation in _read(message["content"]) for message in prompt):
+        raise ConfigError(
+            f"the prompt of task {task_index} shows another position than the one that is scored: "
+            "make the rows anew with this view"
+        )
+
+
+def _read(content: str | Sequence[Mapping[str, Any]] | None) -> str:
+    """Return the text of a message, which may have several parts."""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text") or "" for part in content or ())

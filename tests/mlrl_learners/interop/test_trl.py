@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 import mlrl_envs
-from mlrl_envs.errors import InfraError, UnknownNameError
-from mlrl_learners.actors import RandomActor, ReferenceActor
+from mlrl_envs.errors import ContractError, InfraError, UnknownNameError
+from mlrl_learners.actors import RandomActor, ReferenceActor, ScriptActor
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.interop import SingleAgentView
 from mlrl_learners.policies import tiny_model
@@ -54,6 +54,55 @@ def fox(*_):
 def test_teammates_may_look_at_the_environment(addition_env):
     view = SingleAgentView(addition_env, agent="left", teammates=ReferenceActor())
     assert view.reward(prompts=[], completions=["1"], task_index=[0]) == [1.0]
+
+
+def test_completions_are_scored_at_the_position_of_their_prompts():
+    view = SingleAgentView(
+        "mlrl/kuhn-v0", agent="player_1", split="eval", teammates=ScriptActor("random")
+    )
+    rows = view.rows()[:20] * 2
+    prompts, tasks = ([row[name] for row in rows] for name in ("prompt", "task_index"))
+    legal = [("check", "call")["call, fold" in prompt[0]["content"]] for prompt in prompts]
+    texts = [f"<move>{move}</move>" for move in legal]
+    rewards = view.reward(prompts=prompts, completions=texts, task_index=tasks)
+    assert set(rewards) <= {-2.0, -1.0, 1.0, 2.0}  # an illegal move costs 0.5
+
+
+def test_answers_after_the_first_turn_are_drawn_anew():
+    view = SingleAgentView(
+        "mlrl/kuhn-v0", agent="player_0", split="eval",
+        teammates=ScriptActor("random"),
+    )  # fmt: skip
+    rewards = view.reward(prompts=[], completions=["<move>bet</move>"] * 40, task_index=[0] * 40)
+    assert len(set(rewards)) > 1
+
+
+@pytest.mark.parametrize("plays", ["reward", "environment"])
+def test_a_prompt_of_another_position_is_an_error(view, plays):
+    shown = [{"role": "system", "content": "Add 1."}, {"role": "user", "content": "Read: 2"}]
+    parts = [{"role": "user", "content": [{"type": "text", "text": "2"}, {"type": "image"}]}]
+
+    def play(prompt, task):
+        if plays == "reward":
+            view.reward(prompts=[prompt], completions=["3"], task_index=[task])
+        else:
+            view.environment().reset(task_index=task, prompt=prompt)
+
+    for prompt in (shown, parts, "a text"):
+        play(prompt, 2)
+    for prompt in (shown, parts, [{"role": "user", "content": None}]):
+        with pytest.raises(ConfigError, match="the prompt of task 3 shows another position"):
+            play(prompt, 3)
+
+
+def test_teammates_that_do_not_answer_are_named(addition_env):
+    class Silent:
+        def act(self, observations, *, num_samples=1, explore=True):
+            return [{} for _ in observations]
+
+    view = SingleAgentView(addition_env, agent="left", teammates=Silent())
+    with pytest.raises(ContractError, match=r"Silent\.act must answer for exactly right"):
+        view.reward(prompts=[], completions=["1"], task_index=[0])
 
 
 def test_an_environment_of_one_agent_needs_no_more_words():
