@@ -27,8 +27,8 @@ class Connection:
             TLS on; None reads the variable `MLRL_SERVE_CA_FILE`.
         tls: Whether to use TLS with the certificates of the system.
         deadline_seconds: Time limit of a call.
-        retry_seconds: How long a call is repeated after its first failure.
-        retries: How often it is repeated before another server is asked.
+        retry_seconds: How long a call to the last server is repeated after its first failure.
+        retries: How many calls to a server fail before another one is asked.
     """
 
     token_file: str | None = None

@@ -25,6 +25,7 @@ from mlrl_envs.shell.arguments import checked_actions
 from mlrl_envs.types import AgentID, Info, ResetResult, StepResult
 
 try:
+    from mlrl_envs.serve.describing import describe_any
     from mlrl_envs.serve.episode import (
         RemoteEpisode,
         begun_episode,
@@ -33,7 +34,7 @@ try:
         send_released,
         unpacked,
     )
-    from mlrl_envs.serve.exchange import CHUNK_BYTES, Job, Kind, describe_any, run_jobs
+    from mlrl_envs.serve.exchange import CHUNK_BYTES, Job, Kind, run_jobs
     from mlrl_envs.serve.link import link_to
     from mlrl_envs.serve.messages import message, to_json
     from mlrl_envs.serve.results import Position, joint_message

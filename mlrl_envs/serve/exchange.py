@@ -1,11 +1,11 @@
 """Batches of openings and steps, sent to servers until each has a result or an error.
 
 A lost session is replayed from its opening and actions; a server that fails is asked again with
-growing pauses, then another one. A repeated step has the same key, so that it is played once.
+growing pauses, then another one, and the last one until `retry_seconds` are over. A repeated step
+has the same key, so that it is played once.
 """
 
 import functools
-import random
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,19 +15,19 @@ from typing import Any
 import grpc
 
 from mlrl_envs.errors import MlrlError, RemoteEnvError
+from mlrl_envs.serve.describing import describe
 from mlrl_envs.serve.failures import error_of
 from mlrl_envs.serve.link import RETRY_KEY, Link, refusal_of
-from mlrl_envs.serve.messages import MAX_BYTES, PROTOCOL, from_json, message
+from mlrl_envs.serve.messages import MAX_BYTES, message
+from mlrl_envs.serve.pauses import jitter, pause_after
 from mlrl_envs.serve.results import Position, position_of
 
-__all__ = ["CHUNK_BYTES", "Job", "Kind", "describe_any", "run_jobs"]
+__all__ = ["CHUNK_BYTES", "Job", "Kind", "run_jobs"]
 
 CHUNK_ITEMS = 256
 CHUNK_BYTES = MAX_BYTES // 2
 MAX_REPLAYS = 4
 SILENT_SECONDS = 9.0  # below the time that pings take
-FIRST_PAUSE, LAST_PAUSE = 0.05, 2.0
-_draw = random.SystemRandom()  # leaves the global generator alone
 
 
 @dataclass(slots=True)
@@ -119,47 +119,6 @@ def run_jobs(link: Link, kind: Kind, jobs: Sequence[Job]) -> None:
         waiting = left
         if waiting and pause:
             time.sleep(pause)
-
-
-def describe(link: Link, place: Any, address: str) -> dict[str, Any]:  # noqa: ANN401  a message
-    """Return the description of an environment by a server.
-
-    Raises:
-        MlrlError: If the server refuses, or its protocol differs.
-        grpc.RpcError: If it cannot be reached.
-    """
-    request = message("DescribeRequest")(place=place, protocol=PROTOCOL)
-    try:
-        reply = link.call(address, "Describe", request)
-    except grpc.RpcError as error:
-        refusal = refusal_of(error, address)
-        if refusal is None:
-            raise
-        raise refusal from None
-    return {**from_json(reply.description), "boot_id": reply.boot_id}
-
-
-def describe_any(link: Link, place: Any) -> dict[str, Any]:  # noqa: ANN401  a message
-    """Return the description by the first server that answers.
-
-    A call whose connection is lost is repeated, at most `Connection.retries` times.
-
-    Raises:
-        RemoteEnvError: If none does.
-    """
-    failures: dict[str, str] = {}
-    for address in link.addresses:
-        for attempt in range(1 + link.connection.retries):
-            try:
-                return describe(link, place, address)
-            except grpc.RpcError as error:
-                failures[address] = f"{address}: {error.code().name}: {error.details()}"
-                if attempt and error.code() is not grpc.StatusCode.UNAVAILABLE:
-                    break
-            time.sleep(_pause(attempt))
-        link.mark_down(address)
-    text = " ".join("; ".join(failures.values()).split())[:300]
-    raise RemoteEnvError(f"no environment server answers ({text}); start one: mlrl serve env")
 
 
 def _chunks(jobs: Sequence[Job]) -> Iterator[list[Job]]:
@@ -274,16 +233,18 @@ def _failed(link: Link, chunk: Sequence[Job], error: Any, *, silent: bool) -> fl
     for job in chunk:
         job.failed_at = job.failed_at or now
         job.failures += 0 if wait else 1
-        # A stopped machine accepts connections and does not answer: another one is asked at once.
-        late = now - job.failed_at > limit or (
-            silent and not wait and len(job.tried) + 1 < len(link.addresses)
-        )
-        if not late and job.failures < link.connection.retries and not link.is_down(address):
+        others = [each for each in link.addresses if each not in {*job.tried, address}]
+        if others:
+            leaves = job.failures >= link.connection.retries or link.is_down(address)
+            leaves |= silent and not wait  # a stopped machine accepts calls and does not answer
+        else:
+            leaves = link.is_given_up() and not wait
+        if now - job.failed_at <= limit and not leaves:
             continue
         link.mark_down(address)
         job.tried.add(address)
-        others = [each for each in link.addresses if each not in job.tried]
         if not others:
+            link.give_up()
             job.done = RemoteEnvError(
                 f"environment server {address} does not answer ({text}); is it running?"
             )
@@ -291,10 +252,5 @@ def _failed(link: Link, chunk: Sequence[Job], error: Any, *, silent: bool) -> fl
         job.address = next((each for each in others if not link.is_down(each)), others[0])
         job.failures, job.failed_at, job.lost = 0, 0.0, bool(job.origin)
     if wait:
-        return int(wait) / 1_000 * _draw.uniform(0.5, 1.5)
-    return _pause(max(job.failures for job in chunk))
-
-
-def _pause(failures: int) -> float:
-    """Return the seconds to wait after some failures in a row, with jitter."""
-    return min(LAST_PAUSE, FIRST_PAUSE * 2.0**failures) * _draw.uniform(0.5, 1.5)
+        return jitter(int(wait) / 1_000)
+    return pause_after(max(job.failures for job in chunk))

@@ -77,7 +77,10 @@ class Link:
         }
         self.fingerprints: dict[str, dict[object, object]] = {each: {} for each in addresses}
         """For each server, fingerprints by its start and the environment."""
+        self.has_answered = False
+        """Whether any server has answered a call."""
         self._down: dict[str, float] = {}
+        self._given_up = 0.0
         self._turn = itertools.count()
         self._lock = threading.Lock()
         self._sessions: weakref.WeakValueDictionary[bytes, Session] = weakref.WeakValueDictionary()
@@ -108,6 +111,14 @@ class Link:
         """Avoid a server for a while."""
         self._down[address] = time.monotonic() + DOWN_SECONDS
 
+    def is_given_up(self) -> bool:
+        """Return whether, a short while ago, no server had answered for `retry_seconds`."""
+        return self._given_up > time.monotonic()
+
+    def give_up(self) -> None:
+        """Do not wait for servers for a while, unless one answers."""
+        self._given_up = time.monotonic() + DOWN_SECONDS
+
     def released(self, address: str) -> list[bytes]:
         """Return keys of sessions on a server that may be closed, once."""
         keys, waiting = [], self.closed[address]
@@ -134,7 +145,7 @@ class Link:
                 if not self._renews(error, sent):
                     raise
                 return self.call(address, method, request)
-            self._down.pop(address, None)
+            self._answered(address)
             return reply
 
         return wait
@@ -155,8 +166,13 @@ class Link:
             if not self._renews(error, sent):
                 raise
             reply = play(metadata=self._metadata)
-        self._down.pop(address, None)  # it answers again
+        self._answered(address)
         return reply
+
+    def _answered(self, address: str) -> None:
+        self._down.pop(address, None)
+        self._given_up = 0.0
+        self.has_answered = True
 
     def _renews(self, error: Any, sent: object) -> bool:  # noqa: ANN401  an error of gRPC
         """Return whether a call failed because of its token, and there is another one by now."""
