@@ -23,6 +23,7 @@ from mlrl_envs.serve.address import Connection, as_connection, split_id
 from mlrl_envs.serve.described import DescribedEnv
 from mlrl_envs.shell.arguments import checked_actions
 from mlrl_envs.types import AgentID, Info, ResetResult, StepResult
+from mlrl_envs.workflows import with_graph
 
 try:
     from mlrl_envs.serve.describing import describe_any
@@ -69,7 +70,8 @@ class RemoteEnv(DescribedEnv):
     Raises:
         RemoteEnvError: If no server answers.
         UnknownNameError: If the server offers no such environment, or there is no such option.
-        InvalidArgumentError: If an option has a bad value or may not be set by clients.
+        InvalidArgumentError: If an option has a bad value or may not be set by clients, or the file
+            of a workflow, which is read here, cannot be read.
     """
 
     parallel_steps = True  # several threads may step environments at the same time
@@ -86,6 +88,7 @@ class RemoteEnv(DescribedEnv):
         if render_mode is not None:
             check_choice("render mode", render_mode, ("ansi", "human"))
         self.render_mode = render_mode
+        options = with_graph(options)
         try:
             self._place = message("Place")(env_id=env_id, options=to_json(options))
         except (TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ graphs are in `mlrl_envs.workflows.shapes`. Nothing here knows a task or a model
 from mlrl_envs.workflows.drawing import describe, facts_of
 from mlrl_envs.workflows.env import as_graph, workflow
 from mlrl_envs.workflows.family import WorkflowFamily
-from mlrl_envs.workflows.files import is_graph_file, read_graph
+from mlrl_envs.workflows.files import is_graph_file, read_graph, with_graph
 from mlrl_envs.workflows.graph import Graph, Node, Repeat
 from mlrl_envs.workflows.prompts import prompt_of
 from mlrl_envs.workflows.shapes import SHAPES, shape
@@ -29,5 +29,6 @@ __all__ = [
     "prompt_of",
     "read_graph",
     "shape",
+    "with_graph",
     "workflow",
 ]

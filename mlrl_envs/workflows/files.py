@@ -6,7 +6,7 @@ from typing import Any
 
 from mlrl_envs.errors import InvalidArgumentError
 
-__all__ = ["is_graph_file", "read_graph"]
+__all__ = ["is_graph_file", "read_graph", "with_graph"]
 
 SUFFIXES = (".yaml", ".yml")
 MAX_BYTES = 1 << 20
@@ -16,6 +16,18 @@ KEYS = frozenset(("shape", "nodes"))
 def is_graph_file(value: object) -> bool:
     """Return whether a value names a file and not a shape."""
     return isinstance(value, str) and value.endswith(SUFFIXES)
+
+
+def with_graph(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of an environment with the graph of a workflow in place of its file.
+
+    Raises:
+        InvalidArgumentError: See `read_graph`.
+    """
+    found = dict(options)
+    if is_graph_file(found.get("workflow")):
+        found["workflow"] = dict(read_graph(found["workflow"]))
+    return found
 
 
 def read_graph(path: str) -> Mapping[str, Any]:

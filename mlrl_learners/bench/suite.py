@@ -15,6 +15,7 @@ from typing import Any
 
 import mlrl_envs
 from mlrl_envs.errors import MlrlError, UnknownNameError
+from mlrl_envs.workflows import with_graph
 from mlrl_learners.config.env import DEFAULT_SPLIT, evaluation_options
 from mlrl_learners.config.options import check_options
 from mlrl_learners.config.yaml import read_yaml
@@ -212,7 +213,7 @@ def suite_files() -> dict[str, Path]:
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Read a suite.
+    """Read a suite, with the graphs of workflows in place of their files.
 
     Args:
         name_or_path: Name of a built-in suite, or path of a YAML file.
@@ -220,6 +221,7 @@ def load_suite(name_or_path: str) -> Suite:
     Raises:
         UnknownNameError: If there is no such suite, or a key is unknown.
         ConfigError: If the file is not YAML, or a value has another type or is out of range.
+        InvalidArgumentError: If the file of a workflow cannot be read, or holds no mapping.
     """
     known = suite_files()
     path = known.get(name_or_path, Path(name_or_path))
@@ -227,7 +229,9 @@ def load_suite(name_or_path: str) -> Suite:
         if path.suffix in (".yaml", ".yml"):
             raise ConfigError(f"no suite at {name_or_path!r}")
         raise unknown_name("suite", name_or_path, known)
-    return suite_of(read_yaml(path), path.name)
+    suite = suite_of(read_yaml(path), path.name)
+    entries = (dataclasses.replace(e, options=with_graph(e.options)) for e in suite.entries)
+    return dataclasses.replace(suite, entries=tuple(entries))
 
 
 def suite_of(value: object, source: str = "suite") -> Suite:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlrl_envs.workflows import with_graph
 from mlrl_learners.bench.crossplay import crossplay, crossplay_suite
 from mlrl_learners.bench.results import write_json
 from mlrl_learners.bench.suite import Budget, Entry
@@ -53,7 +54,7 @@ def _crossplay(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     config = from_mapping({"env": {"id": arguments.env}}, overrides)
     if config.ray != RayConfig():
         raise ConfigError("bench crossplay samples in this process: leave the options of ray out")
-    options = dict(config.env.options)
+    options = with_graph(config.env.options)
     split = str(options.pop("split", arguments.split))
     turns = options.pop("max_turns", None)
     budget = Budget(turns, arguments.tokens, arguments.samples)

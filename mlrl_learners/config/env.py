@@ -9,7 +9,7 @@ from mlrl_envs.naming import id_of, options_of
 from mlrl_envs.references import absolute, is_reference
 from mlrl_envs.serve import remote_id
 from mlrl_envs.types import TextEnv
-from mlrl_envs.workflows import is_graph_file, read_graph
+from mlrl_envs.workflows import with_graph
 from mlrl_learners.errors import ConfigError, unknown_name
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "EnvLike",
     "chosen_env",
     "evaluation_options",
+    "portable_options",
     "several_envs",
     "with_absolute_id",
     "with_default_split",
@@ -98,13 +99,27 @@ def chosen_env(
 
 def with_absolute_id(config: EnvConfig) -> EnvConfig:
     """Return the section with absolute paths of Python files, for use in any folder."""
-    options = _for_any_folder(config.options)
-    if config.id == MIXTURE and isinstance(options.get(ENTRIES), list):
-        options[ENTRIES] = [
-            _absolute_entry(each) if isinstance(each, dict) and "id" in each else each
-            for each in options[ENTRIES]
-        ]
+    options = portable_options(config.id, config.options)
     return replace(config, id=absolute(config.id), options=options)
+
+
+def portable_options(env_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with absolute paths of Python files, and the graphs of workflows in files.
+
+    Args:
+        env_id: The environment, which may be a mixture.
+        options: Its options.
+
+    Raises:
+        InvalidArgumentError: If the file of a workflow cannot be read, or holds no mapping.
+    """
+    found = _for_any_folder(options)
+    if env_id == MIXTURE and isinstance(found.get(ENTRIES), list):
+        found[ENTRIES] = [
+            _absolute_entry(each) if isinstance(each, dict) and "id" in each else each
+            for each in found[ENTRIES]
+        ]
+    return found
 
 
 def _absolute_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,10 +129,7 @@ def _absolute_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _for_any_folder(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with absolute paths of Python files, and the graph of a workflow's file."""
-    found = dict(options)
-    if is_graph_file(found.get("workflow")):
-        found["workflow"] = dict(read_graph(found["workflow"]))
+    found = with_graph(options)
     if isinstance(found.get("reward"), str):
         found["reward"] = absolute(found["reward"])
     if isinstance(found.get("reward"), list):

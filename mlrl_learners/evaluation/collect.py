@@ -17,7 +17,7 @@ from typing import Any
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_envs.serve import remote_id
-from mlrl_learners.config.env import with_default_split
+from mlrl_learners.config.env import portable_options, with_default_split
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.figures.means import team_return
 from mlrl_learners.loggers import JsonlFile
@@ -86,7 +86,8 @@ def collect(
         out: The file; created if it is missing.
         actor_name: Name of the actor in the file; its class by default.
         split: Split to play; None, or the default, for environments without splits.
-        env_options: Arguments of `mlrl_envs.make` other than the split.
+        env_options: Arguments of `mlrl_envs.make` other than the split; files of workflows and
+            relative paths of Python files are written so that the file can be read anywhere.
         env_server: Environment servers that play it, `host:port`; None for this process.
         filter_reward: Write only episodes whose team return is at least this finite number; None
             for all.
@@ -108,7 +109,7 @@ def collect(
     """
     if filter_reward is not None and not math.isfinite(filter_reward):
         raise ConfigError(f"filter_reward must be finite, got {filter_reward}")
-    options, location = dict(env_options or {}), remote_id(env_id, env_server)
+    options, location = portable_options(env_id, env_options or {}), remote_id(env_id, env_server)
     if split is not None:
         options = with_default_split(location, {**options, "split": split}, TRAINING_SPLIT)
     source = {

@@ -126,6 +126,34 @@ def test_a_workflow_of_a_file_is_played_and_kept_in_the_configuration_of_a_run(t
     assert found.env.options["workflow"] == GRAPH
 
 
+@pytest.mark.parametrize("change", ["moved", "edited"])
+def test_collected_episodes_are_rescored_with_the_graph_of_their_time(
+    change, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "team.yaml"
+    file.write_text(yaml.safe_dump(GRAPH, sort_keys=False))
+    words = ["--env.split", "sample", "--env.workflow", "team.yaml", "--tasks", "1"]
+    assert main(["collect", "mlrl/math-v2", "--actor", "random", "--out", "w.jsonl", *words]) == 0
+    if change == "edited":
+        file.write_text("shape: debate\n")
+    else:
+        file.unlink()
+        monkeypatch.chdir(tmp_path.parent)
+    assert main(["rescore", str(tmp_path / "w.jsonl")]) == 0
+    assert "1 episodes, every score as it was" in capsys.readouterr().out
+
+
+def test_crossplay_keeps_the_graph_of_a_file(tmp_path, capsys):
+    file = tmp_path / "team.yaml"
+    file.write_text("shape: critic\nonly: [player_0]\n")
+    words = ["--actors", "random", "single:random", "--tasks", "1", "--env.workflow", str(file)]
+    folder = ["--run-dir", str(tmp_path / "run"), "--seeds", "0", "--json"]
+    assert main(["bench", "crossplay", "mlrl/matrix-v0", *words, *folder]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["suite"]["entries"]
+    assert entry["options"]["workflow"] == {"shape": "critic", "only": ["player_0"]}
+
+
 def test_a_misspelt_workflow_is_one_line(capsys):
     assert main(["play", "mlrl/math-v2", "--workflow", "debat"]) == 2
     assert "did you mean 'debate'" in capsys.readouterr().err

@@ -1,8 +1,11 @@
 """Workflows on a server: the graph travels with the options, and episodes are the local ones."""
 
+import json
+
 import pytest
 
 import mlrl_envs
+from mlrl_envs.errors import InvalidArgumentError
 
 GRAPH = {
     "nodes": {
@@ -24,6 +27,16 @@ def test_a_served_workflow_plays_like_a_local_one(server, graph):
     while local.agents:
         actions = {name: f"{name}\nAnswer: 7" for name in local.acting}
         assert remote.step(actions) == local.step(actions)
+
+
+def test_the_file_of_a_workflow_is_read_by_the_client(server, tmp_path):
+    file = tmp_path / "team.yaml"
+    file.write_text(json.dumps(GRAPH))
+    remote = server.make("mlrl/math-v2", split="sample", workflow=str(file))
+    assert remote.possible_agents == list(GRAPH["nodes"])
+    file.unlink()
+    with pytest.raises(InvalidArgumentError, match=r"^workflow file '.*' cannot be read"):
+        server.make("mlrl/math-v2", workflow=str(file))
 
 
 def test_a_mistake_in_a_graph_comes_back_as_one_line(server):

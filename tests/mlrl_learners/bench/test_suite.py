@@ -1,9 +1,10 @@
+import json
 import os
 
 import pytest
 
 import mlrl_envs
-from mlrl_envs.errors import MlrlError
+from mlrl_envs.errors import InvalidArgumentError, MlrlError
 from mlrl_envs.registration import BUILT_IN_GAMES
 from mlrl_learners.bench.suite import load_suite, suite_files, suite_of
 
@@ -38,6 +39,21 @@ def test_what_is_saved_is_what_is_loaded():
     suite = suite_of(VALID)
     assert suite_of(suite.as_dict()) == suite
     assert suite_of(suite.as_dict()).hash == suite.hash
+
+
+def test_a_suite_holds_the_graph_of_a_workflow_and_not_its_file(tmp_path):
+    graph, path = tmp_path / "team.yaml", tmp_path / "suite.yaml"
+    options = {"workflow": str(graph), "num_aux": 0}
+    path.write_text(json.dumps(with_entry(env="mlrl/humaneval-v1", options=options)))
+    graph.write_text("shape: critic\n")
+    suite = load_suite(str(path))
+    assert suite.entries[0].options == {"workflow": {"shape": "critic"}, "num_aux": 0}
+    graph.write_text("shape: debate\n")
+    assert load_suite(str(path)).hash != suite.hash
+    graph.unlink()
+    assert suite_of(suite.as_dict()) == suite
+    with pytest.raises(InvalidArgumentError, match="cannot be read"):
+        load_suite(str(path))
 
 
 def test_a_suite_without_a_common_scale_is_another_suite():
