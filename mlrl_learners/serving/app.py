@@ -10,12 +10,12 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlrl_envs.errors import MlrlError
 from mlrl_envs.serve import Tokens
-from mlrl_learners.errors import CheckpointError, ConfigError, ModelNotFoundError
 from mlrl_learners.monitor.hosts import is_local_name
 from mlrl_learners.serving.answers import Job
 from mlrl_learners.serving.batcher import Batcher
-from mlrl_learners.serving.errors import RequestError, error_body
+from mlrl_learners.serving.errors import RequestError, error_body, one_line
 from mlrl_learners.serving.models import newest
 from mlrl_learners.serving.prompts import encode
 from mlrl_learners.serving.replies import Reply
@@ -136,7 +136,7 @@ class _Paths:
         fields.refuse_rest({}, ())
         try:
             version = await self._batcher.reload(path)
-        except (CheckpointError, ConfigError, ModelNotFoundError) as error:
+        except MlrlError as error:
             raise RequestError(str(error), param="path") from error
         return JSONResponse({"version": version, "path": str(path)})
 
@@ -213,8 +213,8 @@ class _Paths:
                     tried = str(found)
                     version = await self._batcher.reload(found)
                     print(f"mlrl: serving version {version}", file=sys.stderr, flush=True)
-            except CheckpointError as error:
-                print(f"mlrl: {error}", file=sys.stderr, flush=True)
+            except Exception as error:  # noqa: BLE001  the next checkpoint may be valid
+                print(f"mlrl: {one_line(error)}", file=sys.stderr, flush=True)
 
 
 async def _json_body(request: "Request") -> object:

@@ -4,7 +4,7 @@ from typing import Any
 
 from mlrl_envs.errors import MlrlError
 
-__all__ = ["RequestError", "error_body"]
+__all__ = ["RequestError", "error_body", "one_line"]
 
 TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
@@ -25,6 +25,17 @@ class RequestError(MlrlError, ValueError):
 def error_body(error: RequestError) -> dict[str, Any]:
     """Return the response body for a failed request."""
     kind = "server_error" if error.status >= 500 else "invalid_request_error"
-    message = " ".join(str(error).split())
+    message = _joined(str(error))
     fields = {"message": message, "type": TYPES.get(error.status, kind), "param": error.param}
     return {"error": {**fields, "code": error.status}}
+
+
+def one_line(error: Exception) -> str:
+    """Return the message of an error in one line; errors of libraries begin with their type."""
+    if isinstance(error, MlrlError):
+        return _joined(str(error))
+    return _joined(f"{type(error).__name__}: {error}")
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())

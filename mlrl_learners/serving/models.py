@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mlrl_envs.errors import MlrlError
 from mlrl_learners.algorithms.team_models import load_policy
 from mlrl_learners.algorithms.team_options import ComputeOptions
 from mlrl_learners.algorithms.team_weights import TEAM_FILE, read_policy_names
@@ -21,6 +22,7 @@ from mlrl_learners.runs.folders import (
     STEP_PREFIX,
     reading,
 )
+from mlrl_learners.serving.errors import one_line
 from mlrl_learners.training.checkpoint import latest_checkpoint
 
 __all__ = ["ServedModels", "is_run", "newest"]
@@ -76,8 +78,18 @@ class ServedModels:
 
         Raises:
             CheckpointError: If the folder does not contain weights of these models.
+            MlrlError: If it contains a model that is not supported.
         """
-        path = newest(path) or path
+        try:
+            path = newest(path) or path
+            self._load(path)
+        except MlrlError:
+            raise
+        except Exception as error:  # libraries raise errors of any type for damaged files
+            message = f"{str(path)!r} cannot be loaded, it may be damaged: {one_line(error)}"
+            raise CheckpointError(message) from error
+
+    def _load(self, path: Path) -> None:
         folders = _policy_folders(path)
         if len(self.policies) == len(folders) == 1:
             folders = dict(zip(self.policies, folders.values(), strict=True))
@@ -88,7 +100,7 @@ class ServedModels:
             )
         try:
             self._read(folders)
-        except CheckpointError:
+        except Exception:
             if Path(self.source).is_dir():
                 self._read(_folders_by_name(self.policies, Path(self.source)))
             raise

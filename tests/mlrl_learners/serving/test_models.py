@@ -1,4 +1,5 @@
 import json
+import shutil
 import threading
 import time
 
@@ -180,14 +181,59 @@ def test_requests_before_a_reload_are_answered_by_the_old_weights(run, open_serv
     assert answer(server, ask)["metadata"]["weight_version"] == "2"
 
 
+def break_config(folder):
+    """Damage a model such that transformers raises an error of a type of its own."""
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "num_hidden_layers": "x"}))
+
+
+@pytest.mark.parametrize("damage", [break_config, shutil.rmtree])
+def test_a_team_is_reloaded_as_a_whole_or_not_at_all(run, damage):
+    team = make_team()
+    write_checkpoint(run, team, 1)
+    models = ServedModels(str(run), ComputeOptions())
+    (policy, _) = models.policies.values()
+    before = [weight.clone() for weight in policy.parameters()]
+    change(team, 2.0)
+    damage(write_checkpoint(run, team, 2) / "learner" / "story")
+    with pytest.raises(CheckpointError, match="step_2") as caught:
+        models.reload(run)
+    assert "\n" not in str(caught.value)
+    assert models.version == 1
+    assert all(map(torch.equal, before, policy.parameters()))
+
+
+def await_version(server, number):
+    deadline = time.monotonic() + 30
+    while server.batcher.models.version != number:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def test_a_watched_run_is_followed(run, open_server, ask):
     team = make_team(team={"share_weights": True})
     write_checkpoint(run, team, 1)
     server = open_server(str(run), watch=True, watch_seconds=0.05)
     (run / "checkpoints" / "step_2").mkdir()  # damaged: told, and left out
-    deadline = time.monotonic() + 30
     write_checkpoint(run, team, 4)
-    while server.batcher.models.version != 4:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    await_version(server, 4)
     assert answer(server, ask)["system_fingerprint"] == "v4"
+
+
+def test_a_watched_run_is_followed_after_an_error_of_any_type(run, open_server, capsys):
+    team = make_team(team={"share_weights": True})
+    write_checkpoint(run, team, 1)
+    server = open_server(str(run), watch=True, watch_seconds=0.05)
+    failed = threading.Event()
+
+    def fail(path):
+        del server.batcher.models.reload
+        failed.set()
+        raise ArithmeticError(f"{path.name}\nis odd")
+
+    server.batcher.models.reload = fail
+    write_checkpoint(run, team, 2)
+    assert failed.wait(30)
+    write_checkpoint(run, team, 3)
+    await_version(server, 3)
+    assert capsys.readouterr().err.startswith("mlrl: ArithmeticError: step_2 is odd\n")
