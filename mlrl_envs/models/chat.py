@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from mlrl_envs.models.client import NOT_OPENAI, Connection, failure, open_client, send
+from mlrl_envs.models.client import NOT_OPENAI, Connection, as_list, failure, open_client, send
 from mlrl_envs.parsing.text import printable
 from mlrl_envs.tools.calls import write_call
 from mlrl_envs.types import Json, Messages
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 __all__ = ["ChatReply", "complete"]
+
+_MOST_TOKENS = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +103,12 @@ def _ask(
         request["seed"] = seed
     if tools:
         request["tools"] = list(tools)
-    completion = send(endpoint, lambda: client.chat.completions.create(**request))
-    return _reply(endpoint, completion)
+    return send(endpoint, lambda: _reply(endpoint, client.chat.completions.create(**request)))
 
 
 def _reply(endpoint: ChatSettings, completion: object) -> ChatReply:
     # Servers omit different fields; only a choice with a message is required.
-    choices = getattr(completion, "choices", None) or [None]
+    choices = as_list(getattr(completion, "choices", None)) or [None]
     message = getattr(choices[0], "message", None)
     if message is None:
         raise failure(endpoint, f"no choices in its answer {completion!r}", NOT_OPENAI)
@@ -116,8 +117,8 @@ def _reply(endpoint: ChatSettings, completion: object) -> ChatReply:
     return ChatReply(
         text=printable("\n".join(filter(None, [_content(message), *_calls(message)]))),
         finish_reason="length" if was_cut else "stop",
-        prompt_tokens=int(getattr(usage, "prompt_tokens", None) or 0),
-        completion_tokens=int(getattr(usage, "completion_tokens", None) or 0),
+        prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
+        completion_tokens=_count(getattr(usage, "completion_tokens", None)),
     )
 
 
@@ -125,11 +126,14 @@ def _content(message: object) -> str:
     return str(getattr(message, "content", None) or "")
 
 
+def _count(value: object) -> int:
+    return value if type(value) is int and 0 < value < _MOST_TOKENS else 0
+
+
 def _calls(message: object) -> list[str]:
     """Return the text of each tool call of an answer, whatever a server put into its fields."""
-    calls = getattr(message, "tool_calls", None)
     texts = []
-    for call in calls if isinstance(calls, list) else []:
+    for call in as_list(getattr(message, "tool_calls", None)):
         function = getattr(call, "function", None)
         arguments = getattr(function, "arguments", None) or ""
         if not isinstance(arguments, str):  # some servers send the object itself

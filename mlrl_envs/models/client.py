@@ -6,14 +6,22 @@ The library retries failed requests itself; it is imported at the first request.
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from mlrl_envs.errors import EndpointError
 
 if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError
 
-__all__ = ["API_KEY_VARIABLE", "NOT_OPENAI", "Connection", "failure", "open_client", "send"]
+__all__ = [
+    "API_KEY_VARIABLE",
+    "NOT_OPENAI",
+    "Connection",
+    "as_list",
+    "failure",
+    "open_client",
+    "send",
+]
 
 API_KEY_VARIABLE = "MLRL_API_KEY"
 MAX_CAUSE_CHARS = 300
@@ -67,7 +75,7 @@ def _key(endpoint: Connection) -> str:
 
 
 def send(endpoint: Connection, request: Callable[[], ReplyT]) -> ReplyT:
-    """Return the result of a request of the client library.
+    """Return the result of a request of the client library, which may include reading its fields.
 
     Raises:
         EndpointError: If it fails; the message names the server, the cause and the fix.
@@ -78,8 +86,13 @@ def send(endpoint: Connection, request: Callable[[], ReplyT]) -> ReplyT:
         return request()
     except openai.OpenAIError as error:
         raise failure(endpoint, *_cause_and_fix(endpoint, error)) from error
-    except ValueError as error:  # the content type is JSON, but the body is not valid JSON
+    except (ValueError, RecursionError) as error:  # no valid JSON, or nested too deeply
         raise failure(endpoint, f"unreadable answer: {error}", NOT_OPENAI) from error
+
+
+def as_list(value: object) -> list[Any]:
+    """Return a field that should hold a list; empty if the server sent another type."""
+    return value if isinstance(value, list) else []
 
 
 def failure(endpoint: Connection, cause: str, fix: str) -> EndpointError:

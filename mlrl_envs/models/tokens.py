@@ -14,6 +14,7 @@ log-probabilities before temperature unless it runs with `--logprobs-mode proces
 """
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from mlrl_envs.errors import EndpointError
 from mlrl_envs.models.chat import ChatSettings
-from mlrl_envs.models.client import NOT_OPENAI, failure, open_client, send
+from mlrl_envs.models.client import NOT_OPENAI, as_list, failure, open_client, send
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -121,8 +122,16 @@ def _ask(client: "OpenAI", endpoint: ChatSettings, request: TokenRequest) -> lis
         fields["seed"] = request.seed
     if request.stop:
         fields["stop"] = list(request.stop)
-    found = send(endpoint, lambda: client.completions.create(**fields, extra_body=options))
-    choices = getattr(found, "choices", None) or []
+    return send(
+        endpoint,
+        lambda: _replies(
+            endpoint, request, client.completions.create(**fields, extra_body=options)
+        ),
+    )
+
+
+def _replies(endpoint: ChatSettings, request: TokenRequest, found: object) -> list[TokenReply]:
+    choices = as_list(getattr(found, "choices", None))
     if len(choices) != request.num_samples:
         cause = f"{len(choices)} choices in its answer, for n {request.num_samples}"
         raise failure(endpoint, cause, NOT_OPENAI)
@@ -135,14 +144,14 @@ def _reply(
 ) -> TokenReply:
     logprobs = getattr(choice, "logprobs", None)
     token_ids = _token_ids(choice, logprobs)
-    values = list(getattr(logprobs, "token_logprobs", None) or [])
+    values = as_list(getattr(logprobs, "token_logprobs", None))
     if not token_ids:
         raise failure(endpoint, "no token ids in its answer", NEEDED)
     if len(values) != len(token_ids) or not all(_is_logprob(value) for value in values):
         cause = f"{len(values)} log-probabilities for {len(token_ids)} tokens in its answer"
         raise failure(endpoint, cause, NEEDED)
-    read = getattr(choice, "prompt_token_ids", None)
-    if read and list(read) != list(request.prompt_ids):
+    read = as_list(getattr(choice, "prompt_token_ids", None))
+    if read and read != list(request.prompt_ids):
         cause = f"it read {len(read)} prompt tokens instead of the {len(request.prompt_ids)} sent"
         raise failure(endpoint, cause, "serve the model that is trained, with its tokenizer")
     return TokenReply(
@@ -156,21 +165,21 @@ def _reply(
 
 def _token_ids(choice: object, logprobs: object) -> list[int]:
     """Return the sampled ids; empty if the server gave none."""
-    ids = getattr(choice, "token_ids", None)
+    ids = as_list(getattr(choice, "token_ids", None))
     if not ids:
-        names = [str(each) for each in getattr(logprobs, "tokens", None) or []]
+        names = [str(each) for each in as_list(getattr(logprobs, "tokens", None))]
         if not all(name.startswith(ID_PREFIX) for name in names):
             return []
         ids = [name.removeprefix(ID_PREFIX) for name in names]
     try:
         return [int(number) for number in ids]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return []
 
 
 def _is_logprob(value: object) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return is_number and math.isfinite(value) and value < 1e-3  # type: ignore[arg-type, operator]
+    return is_number and -sys.float_info.max <= value < 1e-3  # type: ignore[operator]
 
 
 def _version(found: object) -> float | None:

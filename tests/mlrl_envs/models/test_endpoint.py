@@ -79,6 +79,17 @@ def test_a_server_that_counts_nothing_and_writes_nothing_is_understood(chat_serv
     assert at(chat_server).complete([HELLO]) == [ChatReply("")]
 
 
+@pytest.mark.parametrize(
+    "count", [b"NaN", b"1e999", b'"abc"', b"true", b"[1]", b"-1", b"9" * 400, b"null"]
+)
+def test_counts_that_are_no_numbers_of_tokens_count_as_missing(chat_server, count):
+    chat_server.answer = lambda _: (
+        200,
+        b'{"choices": [{"message": {"content": "hi"}}], "usage": {"prompt_tokens": %b}}' % count,
+    )
+    assert at(chat_server).complete([HELLO]) == [ChatReply("hi")]
+
+
 def test_lone_surrogates_are_sent_as_replacement_characters(chat_server):
     assert at(chat_server).chat([{"role": "user", "content": "\ud800"}]) == "\ufffd!"
 
@@ -94,6 +105,9 @@ def test_lone_surrogates_are_sent_as_replacement_characters(chat_server):
         (200, {"choices": []}, "no choices", "/v1"),
         (200, b"<html>", "unreadable answer", "/v1"),
         (200, b'"words"', "no choices", "/v1"),
+        (200, {"choices": {"a": 1}}, "no choices", "/v1"),
+        (200, {"choices": 5}, "no choices", "/v1"),
+        (200, b"[" * 100_000, "unreadable answer", "/v1"),
     ],
 )
 def test_each_failure_names_server_model_cause_and_fix_in_one_line(
