@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatReply", "complete"]
 
+NOT_TEXT = "set the server to answer with text alone"
+_TEXT_PARTS = ("text", "output_text")
 _MOST_TOKENS = 2**53
 
 
@@ -110,20 +112,35 @@ def _reply(endpoint: ChatSettings, completion: object) -> ChatReply:
     # Servers omit different fields; only a choice with a message is required.
     choices = as_list(getattr(completion, "choices", None)) or [None]
     message = getattr(choices[0], "message", None)
-    if message is None:
+    if not hasattr(message, "content"):
         raise failure(endpoint, f"no choices in its answer {completion!r}", NOT_OPENAI)
     usage = getattr(completion, "usage", None)
     was_cut = getattr(choices[0], "finish_reason", None) == "length"
     return ChatReply(
-        text=printable("\n".join(filter(None, [_content(message), *_calls(message)]))),
+        text=printable("\n".join(filter(None, [_content(endpoint, message), *_calls(message)]))),
         finish_reason="length" if was_cut else "stop",
         prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
         completion_tokens=_count(getattr(usage, "completion_tokens", None)),
     )
 
 
-def _content(message: object) -> str:
-    return str(getattr(message, "content", None) or "")
+def _content(endpoint: ChatSettings, message: object) -> str:
+    """Return the text of an answer, which some servers send as a list of parts."""
+    content = getattr(message, "content", None)
+    if content is None:
+        return ""
+    parts = list(map(_part, content)) if isinstance(content, list) else [content]
+    texts = [text for text in parts if isinstance(text, str)]
+    if len(texts) < len(parts):
+        raise failure(endpoint, f"content that is no text in its answer: {content!r}", NOT_TEXT)
+    return "".join(texts)
+
+
+def _part(part: object) -> object:
+    """Return the text of a part of an answer; None if it is no text, such as an image."""
+    if not isinstance(part, Mapping) or part.get("type") not in _TEXT_PARTS:
+        return None
+    return part.get("text")
 
 
 def _count(value: object) -> int:
