@@ -4,6 +4,7 @@ import shutil
 import socket
 import tempfile
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -58,6 +59,10 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append(request)
         self.server.keys.append(self.headers["authorization"])
         status, body = self.server.answer(request)
+        if isinstance(body, Iterator):  # pieces of the response, headers included
+            for piece in body:
+                self.wfile.write(piece)
+            return
         payload = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         self.send_header("content-type", "application/json")

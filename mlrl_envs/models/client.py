@@ -57,6 +57,8 @@ def open_client(endpoint: Connection) -> "OpenAI":
     """
     try:
         import openai
+
+        from mlrl_envs.models.limited import LimitedClient
     except ImportError as error:
         raise EndpointError(
             f"endpoint {endpoint.base_url} needs the package 'openai': pip install 'mlrl[endpoint]'"
@@ -67,6 +69,7 @@ def open_client(endpoint: Connection) -> "OpenAI":
         api_key=_key(endpoint) or "none",
         timeout=endpoint.timeout_seconds,
         max_retries=endpoint.max_retries,
+        http_client=LimitedClient(endpoint.timeout_seconds),
     )
 
 

@@ -1,3 +1,6 @@
+import gzip
+import itertools
+import json
 import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -129,6 +132,35 @@ def test_a_silent_server_is_not_waited_for(chat_server):
     with pytest.raises(EndpointError, match=r"no answer within 0\.1 s; raise timeout_seconds"):
         at(chat_server, timeout_seconds=0.1).chat(HELLO)
     silence.set()
+
+
+@pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nx: ", b"HTTP/1.1 200 OK\r\n\r\n"])
+def test_a_server_that_sends_a_byte_now_and_then_is_not_waited_for(chat_server, begin):
+    enough = threading.Event()
+
+    def drip():
+        yield begin
+        yield from (b" " for _ in range(500) if not enough.wait(0.01))
+
+    chat_server.answer = lambda _: (200, drip())
+    with pytest.raises(EndpointError, match=r"no answer within 0\.2 s; raise timeout_seconds"):
+        at(chat_server, timeout_seconds=0.2).chat(HELLO)
+    enough.set()
+
+
+def test_a_response_without_end_is_refused(chat_server, monkeypatch):
+    monkeypatch.setattr("mlrl_envs.models.limited.MOST_BYTES", 1 << 20)
+    pieces = itertools.chain([b"HTTP/1.1 200 OK\r\n\r\n"], itertools.repeat(b" " * 65536))
+    chat_server.answer = lambda _: (200, pieces)
+    with pytest.raises(EndpointError, match="an answer of more than 1 MiB"):
+        at(chat_server).chat(HELLO)
+
+
+def test_a_compressed_response_is_read(chat_server):
+    body = gzip.compress(json.dumps(chat_server.echo({"messages": HELLO})[1]).encode())
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n\r\n"
+    chat_server.answer = lambda _: (200, iter([head, body]))
+    assert at(chat_server).chat(HELLO) == "hello!"
 
 
 def test_a_failure_that_passes_is_tried_again(chat_server):
