@@ -53,24 +53,27 @@ def open_client(endpoint: Connection) -> "OpenAI":
     """Return a client of the server; to be used as a context.
 
     Raises:
-        EndpointError: If the package `openai` is not installed.
+        EndpointError: If the package `openai` is not installed, or the address is invalid.
     """
     try:
         import openai
 
-        from mlrl_envs.models.limited import LimitedClient
+        from mlrl_envs.models.limited import InvalidURL, LimitedClient
     except ImportError as error:
         raise EndpointError(
             f"endpoint {endpoint.base_url} needs the package 'openai': pip install 'mlrl[endpoint]'"
         ) from error
-    return openai.OpenAI(
-        base_url=endpoint.base_url,
-        # The library requires a key; servers without authentication accept any.
-        api_key=_key(endpoint) or "none",
-        timeout=endpoint.timeout_seconds,
-        max_retries=endpoint.max_retries,
-        http_client=LimitedClient(endpoint.timeout_seconds),
-    )
+    try:
+        return openai.OpenAI(
+            base_url=endpoint.base_url,
+            # The library requires a key; servers without authentication accept any.
+            api_key=_key(endpoint) or "none",
+            timeout=endpoint.timeout_seconds,
+            max_retries=endpoint.max_retries,
+            http_client=LimitedClient(endpoint.timeout_seconds),
+        )
+    except InvalidURL as error:
+        raise failure(endpoint, f"cannot connect: {error}", "correct base_url") from error
 
 
 def _key(endpoint: Connection) -> str:

@@ -6,10 +6,11 @@ ids are needed.
 """
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, fields
 from typing import cast
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from mlrl_envs.errors import EndpointError, InvalidArgumentError, unknown_name
 from mlrl_envs.models.chat import ChatReply, complete
@@ -159,13 +160,24 @@ def as_endpoint(value: object) -> Endpoint:
 
 
 def _check_url(url: object) -> None:
-    parts = urlsplit(url) if isinstance(url, str) else None
+    parts = _parts(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidArgumentError(
             f"base_url must be like http://127.0.0.1:8000/v1 or https://..., got {url!r}"
         )
     if parts.username or parts.password:
         raise InvalidArgumentError(f"base_url must hold no password: use {API_KEY_VARIABLE}")
+
+
+def _parts(url: object) -> SplitResult | None:
+    """Return the parts of a URL; None if it is none."""
+    if not isinstance(url, str) or not url.isprintable():
+        return None
+    try:
+        parts = urlsplit(url)
+        return None if parts.port == 0 else parts
+    except ValueError:  # brackets without an IPv6 address, or no port
+        return None
 
 
 def _check_int(name: str, value: object, least: int) -> None:
@@ -183,7 +195,7 @@ def _check_float(
 ) -> None:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     number = cast("float", value)
-    if not is_number or not math.isfinite(number) or not above < number or not least <= number:
+    if not is_number or not abs(number) <= sys.float_info.max or number <= above or number < least:
         bound = f"above {above:g}" if math.isfinite(above) else f"at least {least:g}"
         raise InvalidArgumentError(f"{name} must be a number {bound}, got {value!r}")
     if number > most:

@@ -14,12 +14,14 @@ from typing import Any
 
 import openai
 
-__all__ = ["LimitedClient"]
+__all__ = ["InvalidURL", "LimitedClient"]
 
 MOST_BYTES = 1 << 28
 """Most bytes of a response, uncompressed; the largest are those with token ids."""
 REWRITTEN = ("content-encoding", "content-length", "transfer-encoding")
 _http: Any = importlib.import_module(openai.DefaultHttpxClient.mro()[1].__module__)
+InvalidURL: type[Exception] = _http.InvalidURL
+"""Error of a URL that is not valid."""
 
 
 class LimitedClient(openai.DefaultHttpxClient):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlrl_learners.errors import ConfigError
 from mlrl_learners.runs.keys import OPPONENTS, PUBLISHED_EPISODE, PUBLISHED_TURN
 from mlrl_learners.runs.stored import Record
 from mlrl_learners.runs.tree import is_tree
@@ -103,11 +104,15 @@ def collection_of(record: Record) -> tuple[object, int]:
 
 
 def origin_of(record: Record) -> tuple[str, dict[str, Any]] | None:
-    """Return environment id and options, split included; None if the record does not say."""
-    source = record.get("source", record)
+    """Return environment id and options, split included; None if the record does not say.
+
+    Raises:
+        ConfigError: If the source of the episode or the options in it are no object.
+    """
+    source = record if record.get("source") is None else _object(record, "source")
     if "env_id" not in source:
         return None
-    options = dict(source.get("env_options", {}))
+    options = dict(_object(source, "env_options"))
     if source.get("split") is not None:
         options["split"] = source["split"]
     return source["env_id"], options
@@ -120,7 +125,7 @@ def with_origin(record: Record, env_id: str, options: Mapping[str, Any]) -> dict
     """
     if origin_of(record) == (env_id, dict(options)):
         return dict(record)
-    source = {**record.get("source", {}), "env_id": env_id, "env_options": dict(options)}
+    source = {**_object(record, "source"), "env_id": env_id, "env_options": dict(options)}
     source.pop("split", None)  # it is one of the options
     kept = {name: value for name, value in record.items() if name != "key"}
     split = {"split": options["split"]} if "split" in record and "split" in options else {}
@@ -167,6 +172,15 @@ def rescored_record(record: Record, scores: Sequence[TurnScore]) -> dict[str, An
 def with_scorer(record: Record, scorer: str) -> dict[str, Any]:
     """Return a record with another fingerprint of the scoring code, if it has one at all."""
     return {**record, "scorer": scorer} if "scorer" in record else dict(record)
+
+
+def _object(record: Record, name: str) -> Record:
+    value = record.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} of an episode must be a JSON object, got {repr(value)[:80]}")
+    return value
 
 
 def _rescored_turn(turn: Record, score: TurnScore) -> dict[str, Any]:

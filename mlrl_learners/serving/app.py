@@ -197,7 +197,10 @@ class _Paths:
         root = self._config.reload_from
         if root is None:
             raise RequestError("start the server with --reload-from FOLDER", status=403)
-        path = Path(root, text).resolve()
+        try:
+            path = Path(root, text).resolve()
+        except (OSError, RuntimeError, ValueError) as error:  # a NUL character, a loop of links
+            raise RequestError(f"no path: {error}", param="path") from error
         if not path.is_relative_to(Path(root).resolve()):
             raise RequestError("path is outside --reload-from", status=403, param="path")
         return path

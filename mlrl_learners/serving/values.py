@@ -1,6 +1,5 @@
 """Typed access to the fields of a JSON object; a field that is null counts as missing."""
 
-import math
 from collections.abc import Iterable, Mapping
 
 from mlrl_learners.serving.errors import RequestError
@@ -63,7 +62,7 @@ class Fields:
         if value is None:
             return default
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not is_number or not math.isfinite(value) or not low <= value <= high:  # type: ignore[arg-type, operator]
+        if not is_number or not low <= value <= high:  # type: ignore[operator]
             raise RequestError(
                 f"{name} must be a number from {low:g} to {high:g}, got {_shown(value)}", param=name
             )

@@ -121,6 +121,11 @@ def test_a_dead_port_is_infrastructure(dead_url):
         endpoint.chat_many([HELLO] * 3)
 
 
+def test_an_address_that_the_library_refuses_is_named():
+    with pytest.raises(EndpointError, match=r"cannot connect: .*v1\.a.*; correct base_url"):
+        Endpoint("http://[v1.a]/v1", "m").chat(HELLO)
+
+
 def test_a_silent_server_is_not_waited_for(chat_server):
     silence = threading.Event()
 
@@ -216,6 +221,9 @@ def test_an_endpoint_survives_pickling_and_use_in_threads(chat_server):
         ({"base_url": "127.0.0.1:8000"}, "base_url must be like"),
         ({"base_url": 3}, "base_url must be like"),
         ({"base_url": "ftp://x/v1"}, "base_url must be like"),
+        ({"base_url": "http://[::1/v1"}, "base_url must be like"),
+        ({"base_url": "http://x:99999/v1"}, "base_url must be like"),
+        ({"base_url": "http://x\0/v1"}, "base_url must be like"),
         ({"base_url": "http://me:secret@x/v1"}, "no password"),
         ({"model": ""}, "model must name"),
         ({"api_key": 3}, "api_key must be a str"),
@@ -225,6 +233,8 @@ def test_an_endpoint_survives_pickling_and_use_in_threads(chat_server):
         ({"max_tokens": True}, "max_tokens must be an int of at least 1"),
         ({"temperature": -0.1}, "temperature must be a number at least 0"),
         ({"temperature": "hot"}, "temperature must be a number at least 0"),
+        ({"temperature": 10**400}, "temperature must be a number at least 0"),
+        ({"temperature": float("nan")}, "temperature must be a number at least 0"),
         ({"top_p": 1.5}, "top_p must be at most 1"),
         ({"seed": -1}, "seed must be an int of at least 0"),
         ({"max_concurrency": 0}, "max_concurrency must be an int of at least 1"),

@@ -122,6 +122,24 @@ class TestRescore:
         assert main(["rescore", str(tmp_path / "x.jsonl")]) == 2
         assert "is not an episode" in capsys.readouterr().err
 
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            (
+                {"env_id": "mlrl/story-v1", "source": 5},
+                "source of an episode must be a JSON object, got 5",
+            ),
+            ({"source": {"env_id": "mlrl/story-v1", "env_options": ["a"]}}, "env_options of an"),
+        ],
+    )
+    def test_labels_of_another_type_are_named(self, run_dir, tmp_path, capsys, changes, message):
+        first, *_ = _records(run_dir / EPISODES_FILE)
+        (tmp_path / "odd.jsonl").write_text(json.dumps({**first, **changes}) + "\n")
+        assert main(["rescore", str(tmp_path / "odd.jsonl")]) == 2
+        words = capsys.readouterr().err
+        assert message in words
+        assert words.count("\n") == 1
+
     def test_a_rollout_of_training_is_refused_with_what_can_be_scored(self, tmp_path, capsys):
         path = tmp_path / EPISODES_FILE
         path.write_text(json.dumps({"iteration": 1, "rollout": 0, "node": {"turn": 0}}) + "\n")

@@ -23,6 +23,7 @@ USER = [{"role": "user", "content": "a fox"}]
         (CHAT, {"messages": USER, "temperature": -1}, "temperature"),
         (CHAT, {"messages": USER, "temperature": 1e-9}, "temperature"),
         (CHAT, {"messages": USER, "temperature": "hot"}, "temperature"),
+        (CHAT, {"messages": USER, "temperature": 10**400}, "temperature"),
         (CHAT, {"messages": USER, "top_p": 0}, "top_p"),
         (CHAT, {"messages": USER, "n": 0}, "n"),
         (CHAT, {"messages": USER, "n": True}, "n"),

@@ -130,7 +130,12 @@ def test_a_reload_changes_weights_and_version(run, open_server, ask):
     assert versions == ["1", "7"]
     assert before["choices"] != after["choices"]
     assert ask(server.url + "/reload", {"path": str(run)}).status == 200
-    for path, status in (("/etc", 403), ("../other", 403), ("checkpoints/step_9", 400)):
+    for path, status in (
+        ("/etc", 403),
+        ("../other", 403),
+        ("checkpoints/step_9", 400),
+        ("\0", 400),
+    ):
         assert ask(server.url + "/reload", {"path": path}).status == status
     assert answer(server, ask)["choices"] == after["choices"]
 
