@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import mlrl_envs
+from mlrl_learners.cli.early_checks import check_writable
 from mlrl_learners.cli.parser import at_least, print_json
 from mlrl_learners.config.run import from_mapping
 from mlrl_learners.errors import ConfigError, RunDirError
@@ -44,9 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Audit the reward, print the report and draw the figure."""
-    if arguments.figure is not None and arguments.figure.suffix != ".svg":
-        raise ConfigError(f"--figure draws NAME.svg, got {str(arguments.figure)!r}")
+    """Audit the reward, print the report, then draw the figure."""
+    if arguments.figure is not None:
+        _check_figure(arguments.figure)
     config = from_mapping({"env": {"id": arguments.env}}, overrides)
     options = dict(config.env.options)
     if arguments.reward is not None:
@@ -54,16 +55,30 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
     env = mlrl_envs.make(config.env.location, **options)
     with contextlib.closing(env):
         report, draw = _audited(env, arguments)
+    if arguments.json:
+        print_json({"options": options, **report.to_json()})
+    else:
+        print(report.table())
     if arguments.figure is not None:
         try:
             arguments.figure.write_text(draw(), "utf-8")
         except OSError as error:
             raise RunDirError(f"cannot write {str(arguments.figure)!r}: {error}") from error
-    if arguments.json:
-        print_json({"options": options, **report.to_json()})
-    else:
-        print(report.table())
     return 0
+
+
+def _check_figure(path: Path) -> None:
+    """Check the file of the figure before the search, which may take long.
+
+    Raises:
+        ConfigError: If it has another suffix, or its folder is missing.
+        RunDirError: If files cannot be written into its folder.
+    """
+    if path.suffix != ".svg":
+        raise ConfigError(f"--figure draws NAME.svg, got {str(path)!r}")
+    if not path.parent.is_dir():
+        raise ConfigError(f"--figure {str(path)!r} needs the folder {str(path.parent)!r}; make it")
+    check_writable(path.parent)
 
 
 def _audited(env: Any, arguments: argparse.Namespace) -> tuple[Any, Callable[[], str]]:  # noqa: ANN401

@@ -22,6 +22,24 @@ def test_it_prints_a_table_and_draws_a_figure(capsys, tmp_path):
     assert {"honest answers", "many numbers", "answer alone"} <= set(texts)
 
 
+def test_a_figure_without_a_folder_is_refused_before_the_search(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("mlrl_envs.audit", None, raising=False)
+    assert main(["audit", ENV_ID, "--figure", str(tmp_path / "no" / "x.svg")]) == 2
+    said = capsys.readouterr()
+    assert "needs the folder" in said.err
+    assert not said.out
+
+
+def test_the_table_is_printed_where_the_figure_cannot_be_written(capsys, tmp_path):
+    figure = tmp_path / "audit.svg"
+    figure.mkdir()
+    words = ["audit", ENV_ID, "--budget", "10", "--tasks", "1", "--figure", str(figure)]
+    assert main(words) == 1
+    said = capsys.readouterr()
+    assert "ratio to honest" in said.out
+    assert "cannot write" in said.err
+
+
 def test_its_json_has_the_figures_and_repeats(capsys):
     words = ["audit", ENV_ID, "--budget", "20", "--tasks", "2", "--seed", "3", "--json"]
     reports = []
