@@ -61,7 +61,7 @@ def test_a_plain_list_of_agents_and_any_real_reward_pass(env_type):
 
 
 def test_a_reward_that_is_a_bool_is_found():
-    with pytest.raises(ContractError, match="the reward of .a. is a finite float"):
+    with pytest.raises(ContractError, match="the reward of 'a' is a finite float"):
         mlrl_envs.check_env(YesNo)
 
 
