@@ -192,9 +192,8 @@ def customized(env: Any, options: Mapping[str, Any]) -> TextParallelEnv:  # noqa
     if not isinstance(env, TextParallelEnv):
         raise InvalidArgumentError(f"{', '.join(options)}: needs a TextParallelEnv, got {env!r}")
     family = CustomFamily(env.family, _checked(rules_of(options, env.possible_agents), env.family))
-    # An environment of a game has methods besides; other subclasses may take other arguments.
-    is_plain = type(env).__init__ is TextParallelEnv.__init__
-    made = (type(env) if is_plain else TextParallelEnv)(
+    # The environment of a game has methods that its family answers; other subclasses may need more.
+    made = (type(env) if hasattr(env.family, "game") else TextParallelEnv)(
         family, env_id=env.metadata["name"], sandbox=env.sandbox, render_mode=env.render_mode
     )
     made.metadata = {**env.metadata, **made.metadata}

@@ -84,8 +84,12 @@ class NamedActor:
 
     def describe(self, seeds: Sequence[int], env_ids: Sequence[str]) -> dict[str, Any]:
         """Return a description of the actor as JSON values, for a result file."""
-        words = list(dict.fromkeys(w for each in env_ids for w in self.words(seeds, each)))
-        trained = [found for found in map(self._trained, words) if found]
+        plays: dict[str, list[str]] = {}  # wrapped actor -> environments
+        for env_id in env_ids:
+            for word in dict.fromkeys(self.words(seeds, env_id)):
+                plays.setdefault(word, []).append(env_id)
+        words = list(plays)
+        trained = [{**found, "plays": plays[w]} for w in words if (found := self._trained(w))]
         return {
             "name": self.name,
             "way": ":".join(self._ways) or "plain",

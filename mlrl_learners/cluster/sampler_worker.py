@@ -72,6 +72,7 @@ class SamplerWorker:
         """
         from mlrl_learners.cluster.blueprint import unpack
         from mlrl_learners.engine.jobs import answer_job
+        from mlrl_learners.engine.malloc import return_free_memory
         from mlrl_learners.policies import StopTexts
 
         engine, source = self._engine(key), self._sources[key]
@@ -79,6 +80,7 @@ class SamplerWorker:
             self._loaded.pop(key, None)
             unpack(weights, engine, whole=source.base is None)
             self._loaded[key] = version
+            return_free_memory()
         stops = StopTexts(source.blueprint.tokenizer, job.sampling.stop) if job.has_stops else None
         found = answer_job(engine, job, stops)
         return Answer(version, os.getpid(), found)

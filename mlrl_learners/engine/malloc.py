@@ -19,8 +19,8 @@ def keep_freed_memory() -> bool:
 
     By default every tensor above 32 MB is mapped when it is allocated and unmapped when it is
     freed, and the kernel clears its pages one by one; a training step frees and allocates
-    gigabytes. With this setting the process keeps its peak memory, as it does on a GPU; between
-    updates, `return_free_memory` returns what is free. The setting applies to the whole process,
+    gigabytes. With this setting the process keeps its peak memory, as it does on a GPU, until
+    `return_free_memory` returns what is free. The setting applies to the whole process,
     and to blocks above 64 MB in its main thread only. Any of glibc's own settings (such as
     `MALLOC_TRIM_THRESHOLD_=131072`) leaves the allocator unchanged.
     """
@@ -33,16 +33,18 @@ def keep_freed_memory() -> bool:
 def return_free_memory(at_least: int = 1 << 30) -> bool:
     """Return free pages to the kernel, and whether this was done.
 
-    Heaps of tensors of many sizes are fragmented: without this, the memory of a long training
-    grows beyond the peak of its largest update.
+    Nothing is done where `keep_freed_memory` was not called, as with models on a GPU. Heaps of
+    tensors of many sizes are fragmented: without this, the memory of a long training grows beyond
+    the peak of its largest update.
 
     Args:
         at_least: Free bytes of all heaps, 0 or more, below which nothing is done: small models
             lose no time.
     """
-    if not keep_freed_memory() or not hasattr(ctypes.CDLL(None), "mallinfo2"):  # glibc 2.33
-        return False
+    is_kept = keep_freed_memory.cache_info().currsize > 0 and keep_freed_memory()
     libc = ctypes.CDLL(None)
+    if not is_kept or not hasattr(libc, "mallinfo2"):  # glibc 2.33
+        return False
     libc.mallinfo2.restype = _Mallinfo
     if libc.mallinfo2().fordblks < at_least:
         return False

@@ -64,8 +64,8 @@ class Learner(Actor, Protocol):
     def update(self, rollouts: Sequence[Rollout]) -> Mapping[str, float]:
         """Train on rollouts and return metrics, finite floats by name.
 
-        The run itself writes `iteration`, `step`, `seconds`, `train/...`, `time/...`, `eval/...`
-        and `AGENT/tokens_per_second`, so no metric may have such a name.
+        No metric may have a name that the run itself writes, such as `iteration`, `seconds`,
+        `train/return`, `train/reward/NAME`, `time/update_seconds` or `AGENT/tokens_per_second`.
         """
         ...
 

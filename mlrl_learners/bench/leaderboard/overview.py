@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mlrl_learners.bench.leaderboard.actor_details import counted
 from mlrl_learners.bench.leaderboard.rows import WHOLE, LeaderboardGroup, LeaderboardRow
 
 __all__ = ["Cell", "counted_runs", "main_result", "overview_columns", "overview_rows"]
@@ -76,8 +77,7 @@ def main_result(groups: Sequence[LeaderboardGroup]) -> str | None:
 
 def counted_runs(row: LeaderboardRow, form: str) -> str:
     """Return the number of training runs of a row in a form, such as " (3 runs)"; "" without."""
-    noun = "run" if row.runs == 1 else "runs"
-    return form.format(f"{row.runs} {noun}") if row.runs else ""
+    return form.format(counted(row.runs, "run")) if row.runs else ""
 
 
 @dataclass(frozen=True)

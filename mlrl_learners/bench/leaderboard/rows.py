@@ -4,10 +4,16 @@ A group has one row per actor: of several results the fullest, the one with the 
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlrl_learners.bench.leaderboard.actor_details import (
+    bound_of,
+    counted,
+    detail_of,
+    runs_of,
+)
 from mlrl_learners.bench.leaderboard.sources import ResultSource, label_of
 from mlrl_learners.bench.suite import has_common_scale
 
@@ -172,7 +178,7 @@ def _summary(sources: Sequence[ResultSource]) -> str:
 
 
 def _seeds(sources: Sequence[ResultSource]) -> str:
-    return _count(max(len(source.result["suite"]["seeds"]) for source in sources), "seed")
+    return counted(max(len(source.result["suite"]["seeds"]) for source in sources), "seed")
 
 
 def _rows(played: Sequence[Played]) -> tuple[tuple[LeaderboardRow, ...], Sequence[str]]:
@@ -205,7 +211,7 @@ def _left_out(source: ResultSource) -> str:
 
 def _why_absent(entry: Mapping[str, Any]) -> str:
     if entry["missing"]:
-        return f"{_count(entry['missing'], 'episode')} missing"
+        return f"{counted(entry['missing'], 'episode')} missing"
     return "the tasks have no reference"
 
 
@@ -219,12 +225,12 @@ def _best_first(rows: Sequence[LeaderboardRow]) -> tuple[LeaderboardRow, ...]:
 
 def _row(source: ResultSource, figures: Mapping[str, Any]) -> LeaderboardRow:
     result, played = source.result, figures["episodes"]
-    trained = result["actor"].get("trained") or ()
-    runs = [run for run in trained if run["env"] == figures.get("env")] or trained
+    # The mean of a whole suite rests on no more runs than the mean of any entry.
+    envs = [figures["env"]] if "env" in figures else [e["env"] for e in result["entries"]]
     is_counted = figures["tokens"] + figures["prompt_tokens"] > 0
     return LeaderboardRow(
         actor=source.actor,
-        detail=_detail(result["actor"], runs),
+        detail=detail_of(result["actor"], runs_of(result["actor"], *envs)),
         mean=figures["mean"],
         interval=_interval(figures["interval"]),
         iqm=figures["iqm"],
@@ -239,61 +245,21 @@ def _row(source: ResultSource, figures: Mapping[str, Any]) -> LeaderboardRow:
         commit=str(result["provenance"].get("commit") or "")[:8],
         is_complete=result["complete"],
         measures=dict(figures.get("measures", {"figures": {}})["figures"]),
-        runs=len(runs),
-        bound=_bound(result["actor"]),
+        runs=min(len(runs_of(result["actor"], env)) for env in envs),
+        bound=bound_of(result["actor"]),
     )
-
-
-def _bound(actor: Mapping[str, Any]) -> str:
-    base = str(actor["base"])
-    return base if actor["way"] == "plain" and base in ("reference", "random") else ""
 
 
 def _interval(value: Sequence[float] | None) -> Interval | None:
     return None if value is None else (value[0], value[1])
 
 
-def _detail(actor: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
-    parts = [actor["base"] if actor["way"] == "plain" else f"{actor['way']} of {actor['base']}"]
-    if runs:
-        parts = _training(runs)
-    if actor.get("note"):
-        parts.append(str(actor["note"]))
-    return " · ".join(parts)
-
-
-def _training(runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the models of training runs, and how these trained; unequal numbers are a range."""
-    place = _each(f"{run['env']} ({run['options'].get('split', 'train')})" for run in runs)
-    iterations, tasks = (
-        _count_range([run[key] for run in runs], noun)
-        for key, noun in (("iterations", "iteration"), ("tasks_per_iteration", "task"))
-    )
-    learner, number = _each(run["learner"] for run in runs), _count(len(runs), "run")
-    training = f"trained by {learner} on {place}, {iterations} of {tasks}, {number}"
-    return [_each(run["model"] for run in runs), training]
-
-
-def _each(values: Iterable[object]) -> str:
-    """Return the distinct values, in order."""
-    return " and ".join(dict.fromkeys(map(str, values)))
-
-
-def _count_range(numbers: Sequence[int], noun: str) -> str:
-    low, high = min(numbers), max(numbers)
-    return _count(high, noun) if low == high else f"{low} to {high} {noun}s"
-
-
 def _budget(entry: Mapping[str, Any]) -> str:
     budget = entry["budget"]
     tasks = len(entry["returns"])
-    counted = [_count(tasks, "task")] if tasks else []
+    parts = [counted(tasks, "task")] if tasks else []
     if budget["samples"] > 1:
-        counted.append(f"{budget['samples']} samples")
+        parts.append(f"{budget['samples']} samples")
     if budget["turns"]:
-        counted.append(_count(budget["turns"], "turn"))
-    return " · ".join([*counted, f"{budget['tokens']} tokens an answer"])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        parts.append(counted(budget["turns"], "turn"))
+    return " · ".join([*parts, f"{budget['tokens']} tokens an answer"])

@@ -93,6 +93,11 @@ def test_free_pages_between_used_blocks_are_returned():
 
 
 @glibc
+def test_an_allocator_that_keeps_nothing_is_left_as_it_is():
+    assert not kept_and_faults(RETURNED.replace("\nkeep_freed_memory()", "\n"))[0]
+
+
+@glibc
 def test_an_allocator_that_the_user_has_set_up_returns_nothing_for_us():
     assert not kept_and_faults(RETURNED, MALLOC_TRIM_THRESHOLD_="131072")[0]
 

@@ -1,3 +1,4 @@
+import functools
 import json
 
 import numpy as np
@@ -5,7 +6,7 @@ import pytest
 
 from mlrl_envs.errors import ContractError
 from mlrl_learners.types import Completion
-from mlrl_learners.types.contract import check_answers, check_metrics
+from mlrl_learners.types.contract import check_answers, check_methods, check_metrics
 
 WHERE = "Mine.update"
 RED = Completion("red")
@@ -40,7 +41,7 @@ def test_answers_to_all_that_were_asked_pass():
     "name",
     [
         *("iteration", "step", "seconds", "train/return", "time/update_seconds", "eval/return"),
-        *("left/tokens_per_second", "sampler/replaced"),
+        *("left/tokens_per_second", "sampler/replaced", "train/reward/length"),
     ],
 )
 def test_a_metric_with_a_name_of_the_run_is_refused(name):
@@ -49,7 +50,7 @@ def test_a_metric_with_a_name_of_the_run_is_refused(name):
 
 
 def test_names_of_agents_policies_and_samplers_are_free():
-    metrics = {"left/loss": 1.0, "training": 2.0, "sampler/oldest_weights": 3.0}
+    metrics = {"left/loss": 1.0, "time/loss": 1.0, "train/loss": 2.0, "sampler/oldest_weights": 3.0}
     assert check_metrics(metrics, WHERE) == metrics
 
 
@@ -71,3 +72,26 @@ def test_a_metric_that_is_no_number_is_named(value):
         ContractError, match=r"the metric 'loss' of Mine\.update must be a number; got"
     ):
         check_metrics({"loss": value}, WHERE)
+
+
+def test_a_decorated_method_takes_what_its_decorator_takes():
+    def with_draws(method):
+        @functools.wraps(method)
+        def decorated(self, *arguments, **options):
+            return method(self, "draws", *arguments, **options)
+
+        return decorated
+
+    class Decorated:
+        @with_draws
+        def act(self, draws, observations, *, num_samples=1, explore=True):
+            return []
+
+        update = dict  # in C, without a signature
+
+        def save(self, path):
+            return None
+
+        load = save
+
+    check_methods(Decorated())
