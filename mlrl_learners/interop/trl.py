@@ -180,7 +180,7 @@ class ToolEnvironment:
 
 
 def _text(completion: str | Sequence[Message]) -> str:
-    return completion if isinstance(completion, str) else str(completion[-1]["content"] or "")
+    return completion if isinstance(completion, str) else str(completion[-1].get("content") or "")
 
 
 def _check_position(prompt: object, observation: str, task_index: int) -> None:
@@ -191,7 +191,7 @@ def _check_position(prompt: object, observation: str, task_index: int) -> None:
     """
     if isinstance(prompt, str) or not isinstance(prompt, Sequence) or not prompt:
         return
-    if not any(observation in _read(message["content"]) for message in prompt):
+    if not any(observation in _read(message.get("content")) for message in prompt):
         raise ConfigError(
             f"the prompt of task {task_index} shows another position than the one that is scored: "
             "make the rows anew with this view"

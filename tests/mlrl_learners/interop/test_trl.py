@@ -29,7 +29,7 @@ def test_a_row_is_a_message_of_what_the_agent_reads(view):
 def test_a_completion_earns_what_the_agent_earns_in_its_task(view):
     rewards = view.reward(
         prompts=["?"] * 4,
-        completions=["1", [{"role": "assistant", "content": "4"}], "1", [{"content": None}]],
+        completions=["1", [{"role": "assistant", "content": "4"}], [{"content": None}], [{}]],
         task_index=[0, 3, 3, 0],
         completion_ids=[],
         trainer_state=None,
@@ -81,6 +81,7 @@ def test_answers_after_the_first_turn_are_drawn_anew():
 def test_a_prompt_of_another_position_is_an_error(view, plays):
     shown = [{"role": "system", "content": "Add 1."}, {"role": "user", "content": "Read: 2"}]
     parts = [{"role": "user", "content": [{"type": "text", "text": "2"}, {"type": "image"}]}]
+    called = [{"role": "assistant", "tool_calls": []}, {"role": "tool", "content": "2"}]
 
     def play(prompt, task):
         if plays == "reward":
@@ -88,9 +89,9 @@ def test_a_prompt_of_another_position_is_an_error(view, plays):
         else:
             view.environment().reset(task_index=task, prompt=prompt)
 
-    for prompt in (shown, parts, "a text"):
+    for prompt in (shown, parts, called, "a text"):
         play(prompt, 2)
-    for prompt in (shown, parts, [{"role": "user", "content": None}]):
+    for prompt in (shown, parts, called, [{"role": "user", "content": None}]):
         with pytest.raises(ConfigError, match="the prompt of task 3 shows another position"):
             play(prompt, 3)
 
