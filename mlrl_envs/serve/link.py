@@ -116,8 +116,9 @@ class Link:
         return self._given_up > time.monotonic()
 
     def give_up(self) -> None:
-        """Do not wait for servers for a while, unless one answers."""
-        self._given_up = time.monotonic() + DOWN_SECONDS
+        """Do not wait for servers for a while, unless one answers; the while is not extended."""
+        if not self.is_given_up():
+            self._given_up = time.monotonic() + DOWN_SECONDS
 
     def released(self, address: str) -> list[bytes]:
         """Return keys of sessions on a server that may be closed, once."""

@@ -92,6 +92,16 @@ def test_next_call_does_not_wait_where_one_has_waited(monkeypatch):
     assert "answered" in calls.run()[0]
 
 
+def test_failed_calls_do_not_put_off_the_next_wait(monkeypatch):
+    calls = Calls(monkeypatch, {"127.0.0.1:1": NEVER})
+    calls.run()
+    calls.now += 20
+    assert calls.run()[2] == 0.0
+    calls.now += 11
+    calls.up_at["127.0.0.1:1"] = calls.now + 20
+    assert "answered" in calls.run()[0]
+
+
 def test_server_is_waited_for_by_a_new_environment_if_it_has_answered_before(monkeypatch):
     calls = Calls(monkeypatch, {"127.0.0.1:1": 120.0})
     with pytest.raises(RemoteEnvError, match="start one: mlrl serve env"):
