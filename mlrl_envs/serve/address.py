@@ -27,7 +27,8 @@ class Connection:
             TLS on; None reads the variable `MLRL_SERVE_CA_FILE`.
         tls: Whether to use TLS with the certificates of the system.
         deadline_seconds: Time limit of a call.
-        retry_seconds: How long a call to the last server is repeated after its first failure.
+        retry_seconds: How long calls are repeated after the first failure of the last server; all
+            servers are asked in turn.
         retries: How many calls to a server fail before another one is asked.
     """
 

@@ -1,8 +1,8 @@
 """Batches of openings and steps, sent to servers until each has a result or an error.
 
 A lost session is replayed from its opening and actions; a server that fails is asked again with
-growing pauses, then another one, and the last one until `retry_seconds` are over. A repeated step
-has the same key, so that it is played once.
+growing pauses, then another one. After the last one, all are asked in turn until `retry_seconds`
+are over. A repeated step has the same key, so that it is played once.
 """
 
 import functools
@@ -44,6 +44,10 @@ class Job:
         seen: Observations at `origin`, which a replay must repeat.
         lost: Whether `origin` must be replayed first.
         replays: Number of replays since a job of the batch was done.
+        failures: Number of failed calls since the last server that was new to the job.
+        failed_at: Time of the first of them; a call to a busy server counts here.
+        tried: Servers that failed.
+        done: The result or the error; None before.
     """
 
     address: str
@@ -230,27 +234,31 @@ def _failed(link: Link, chunk: Sequence[Job], error: Any, *, silent: bool) -> fl
     limit = link.connection.deadline_seconds if wait else link.connection.retry_seconds
     text = " ".join(f"{error.code().name}: {error.details()}".split())[:200]
     link.fingerprints[address].clear()  # it may come back as another version
+    after = link.addresses.index(address) + 1
+    rest = [*link.addresses[after:], *link.addresses[: after - 1]]
     for job in chunk:
         job.failed_at = job.failed_at or now
         job.failures += 0 if wait else 1
-        others = [each for each in link.addresses if each not in {*job.tried, address}]
-        if others:
-            leaves = job.failures >= link.connection.retries or link.is_down(address)
-            leaves |= silent and not wait  # a stopped machine accepts calls and does not answer
-        else:
-            leaves = link.is_given_up() and not wait
-        if now - job.failed_at <= limit and not leaves:
-            continue
-        link.mark_down(address)
         job.tried.add(address)
-        if not others:
+        untried = [each for each in rest if each not in job.tried]
+        late = now - job.failed_at > limit
+        if not untried and (late or (link.is_given_up() and not wait)):
+            link.mark_down(address)
             link.give_up()
             job.done = RemoteEnvError(
                 f"environment server {address} does not answer ({text}); is it running?"
             )
             continue
+        # A stopped machine accepts calls and does not answer.
+        leaves = silent or job.failures >= link.connection.retries or link.is_down(address)
+        if not rest or not (late or (leaves and not wait)):
+            continue
+        link.mark_down(address)
+        others = untried or rest
         job.address = next((each for each in others if not link.is_down(each)), others[0])
-        job.failures, job.failed_at, job.lost = 0, 0.0, bool(job.origin)
+        job.lost = bool(job.origin)
+        if untried:
+            job.failures, job.failed_at = 0, 0.0
     if wait:
         return jitter(int(wait) / 1_000)
     return pause_after(max(job.failures for job in chunk))

@@ -7,11 +7,14 @@ from mlrl_envs.errors import RemoteEnvError
 from mlrl_envs.serve import Connection
 from mlrl_envs.serve.describing import describe_any
 from mlrl_envs.serve.exchange import Job, Kind, run_jobs
-from mlrl_envs.serve.link import Link
+from mlrl_envs.serve.link import RETRY_KEY, Link
 from mlrl_envs.serve.messages import message
 
 
 class Refusal(grpc.RpcError):
+    def __init__(self, trailing=()):
+        self.trailing = trailing
+
     def code(self):
         return grpc.StatusCode.UNAVAILABLE
 
@@ -19,7 +22,7 @@ class Refusal(grpc.RpcError):
         return "gone"
 
     def trailing_metadata(self):
-        return ()
+        return self.trailing
 
 
 class Calls:
@@ -27,10 +30,15 @@ class Calls:
 
     Args:
         up_at: For each server, the time from which it answers.
+
+    Attributes:
+        busy_at: For some servers, the time from which they ask to wait.
+        call_seconds: How long a call takes to fail.
     """
 
     def __init__(self, monkeypatch, up_at, **settings):
         self.now, self.asked, self.up_at = 100.0, [], up_at
+        self.busy_at, self.call_seconds = {}, 0.0
         self.link = Link(tuple(up_at), Connection(**settings))
         for module in ("describing", "exchange", "link"):
             monkeypatch.setattr(f"mlrl_envs.serve.{module}.time", self)
@@ -47,7 +55,9 @@ class Calls:
     def _answer(self, address, method):
         self.asked.append(address)
         if self.now < self.up_at[address]:
-            raise Refusal
+            self.now += self.call_seconds
+            is_busy = self.now >= self.busy_at.get(address, NEVER)
+            raise Refusal(((RETRY_KEY, "1000"),) if is_busy else ())
         if method == "Describe":
             return message("DescribeReply")(description=b"{}")
         failure = message("Failure")(kind="other", message="answered")
@@ -64,14 +74,40 @@ class Calls:
 NEVER = float("inf")
 
 
-def test_server_is_left_after_some_retries_and_the_last_one_after_some_seconds(monkeypatch):
-    calls = Calls(monkeypatch, {"127.0.0.1:1": NEVER, "127.0.0.1:2": NEVER}, retries=3)
+def test_each_server_is_asked_some_times_and_then_all_in_turn_for_some_seconds(monkeypatch):
+    names = a, b, c = "127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"
+    calls = Calls(monkeypatch, dict.fromkeys(names, NEVER), retries=3)
     error, asked, seconds = calls.run()
-    assert "127.0.0.1:2 does not answer" in error
-    assert asked[:4] == ["127.0.0.1:1"] * 3 + ["127.0.0.1:2"]
-    assert set(asked[3:]) == {"127.0.0.1:2"}
+    assert "does not answer" in error
+    assert asked[:9] == [a] * 3 + [b] * 3 + [c] * 3
+    assert asked[9:24] == [a, b, c] * 5
     assert 60 < seconds < 65
     assert len(asked) < 60  # pauses grow
+
+
+@pytest.mark.parametrize("back", ["127.0.0.1:1", "127.0.0.1:2"])
+def test_any_server_that_is_back_is_found(monkeypatch, back):
+    times = {"127.0.0.1:1": NEVER, "127.0.0.1:2": NEVER, back: 110.0}
+    error, asked, seconds = Calls(monkeypatch, times).run()
+    assert "answered" in error
+    assert asked[-1] == back
+    assert seconds < 20
+
+
+def test_server_that_is_back_and_busy_is_waited_for(monkeypatch):
+    calls = Calls(monkeypatch, {"127.0.0.1:1": 180.0, "127.0.0.1:2": NEVER}, retries=2)
+    calls.busy_at["127.0.0.1:1"] = 120.0
+    error, asked, _ = calls.run()
+    assert "answered" in error
+    assert set(asked[-30:]) == {"127.0.0.1:1"}
+
+
+def test_every_server_is_asked_if_calls_fail_slowly(monkeypatch):
+    names = [f"127.0.0.1:{port}" for port in range(1, 9)]
+    calls = Calls(monkeypatch, {**dict.fromkeys(names, NEVER), names[2]: 150.0})
+    calls.call_seconds = 12.0
+    assert "answered" in calls.run()[0]
+    assert set(calls.asked) == set(names)
 
 
 @pytest.mark.parametrize("is_down", [False, True])
