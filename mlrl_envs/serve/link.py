@@ -116,7 +116,7 @@ class Link:
         return self._given_up > time.monotonic()
 
     def give_up(self) -> None:
-        """Do not wait for servers for a while, unless one answers; the while is not extended."""
+        """Do not wait for servers for 30 seconds, unless one answers; later calls add no time."""
         if not self.is_given_up():
             self._given_up = time.monotonic() + DOWN_SECONDS
 
