@@ -1,7 +1,7 @@
 """Checks of a run that take no time, before a model is loaded and a folder is made."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import mlrl_envs
@@ -13,6 +13,7 @@ from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.processes.work_sharing import is_main
 from mlrl_learners.runs.directory import check_kind
 from mlrl_learners.runs.files import CONFIG_FILE, FAILURES_FILE, RUN_FILES
+from mlrl_learners.runs.folders import is_below
 from mlrl_learners.runs.lock import hold_folder
 
 __all__ = ["check_config", "check_episodes_file", "check_folder", "check_writable"]
@@ -63,22 +64,27 @@ def check_episodes_file(path: Path) -> None:
         )
 
 
-def check_config(config: RunConfig) -> None:
+def check_config(config: RunConfig, future: Sequence[Path] = ()) -> None:
     """Check what a configuration names besides its models.
+
+    Args:
+        config: A configuration.
+        future: Folders that are written before the run begins; episodes and opponents in them are
+            not checked.
 
     Raises:
         ConfigError: If a file of episodes is missing, or sampling by Ray is not possible.
         InvalidArgumentError: If an option of the evaluation or an opponent is wrong.
     """
     config.ray.check_read()
-    _check_example_files(config)
+    _check_example_files(config, future)
     if config.train.eval_every:  # report mistakes now, not at the first evaluation
         changed = evaluation_options(config.env.location, config.train.eval_options)
         mlrl_envs.make(config.env.location, **{**config.env.options, **changed}).close()
-    check_opponents(config)
+    check_opponents(config, future)
 
 
-def _check_example_files(config: RunConfig) -> None:
+def _check_example_files(config: RunConfig, future: Sequence[Path]) -> None:
     """Check that the files of episodes that a learner of this package reads are there.
 
     Raises:
@@ -88,7 +94,7 @@ def _check_example_files(config: RunConfig) -> None:
     for group in ("examples", "preferences"):
         given = options.get(group)
         for path in _paths(given.get("episodes") if isinstance(given, Mapping) else None):
-            if not Path(path).is_file():
+            if not Path(path).is_file() and not is_below(path, future):
                 raise ConfigError(
                     f"{group}.episodes: there is no file {path!r}; mlrl collect writes such files"
                 )

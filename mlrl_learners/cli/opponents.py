@@ -2,17 +2,18 @@
 
 import difflib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import mlrl_envs
-from mlrl_learners.cli.actors import SCRIPT, SCRIPTS, check_player, make_actor
+from mlrl_learners.cli.actors import SCRIPT, SCRIPTS, check_player, make_actor, unwrapped
 from mlrl_learners.config.opponents import LATEST, SNAPSHOTS
 from mlrl_learners.config.option_places import grouped
 from mlrl_learners.config.run import RunConfig
 from mlrl_learners.errors import ConfigError, unknown_name
+from mlrl_learners.runs.folders import is_below
 from mlrl_learners.selfplay.opponents import OpponentDraw
 from mlrl_learners.selfplay.seats import Seats
 from mlrl_learners.selfplay.snapshots import SnapshotPool
@@ -21,8 +22,12 @@ from mlrl_learners.types import Actor, Learner
 __all__ = ["check_opponents", "evaluation_config", "evaluation_seats", "make_players"]
 
 
-def check_opponents(config: RunConfig) -> None:
+def check_opponents(config: RunConfig, future: Sequence[Path] = ()) -> None:
     """Check, before a model is loaded, that the opponents exist and leave an agent to the learner.
+
+    Args:
+        config: A configuration.
+        future: Folders that are written before the run begins; opponents in them are not checked.
 
     Raises:
         UnknownNameError: If there is no such agent, opponent or script.
@@ -40,6 +45,8 @@ def check_opponents(config: RunConfig) -> None:
         trained = [agent for agent in agents if agent not in frozen]
         config.opponents.check_agents(agents, trained=trained)
         for word in _words(config):
+            if is_below(unwrapped(word)[1], future):
+                continue
             _check_spelling(word, env)
             check_player(word, env)
     finally:

@@ -1,10 +1,12 @@
 """Checks of all stages of a run, before the first one is trained and a folder is made.
 
 Models are not loaded, so a model that does not exist or does not fit is reported by its stage.
+So are files and opponents in the folder of an earlier stage, which writes them.
 """
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import mlrl_envs
 from mlrl_envs.errors import MlrlError
@@ -17,8 +19,12 @@ from mlrl_learners.types import AgentID
 __all__ = ["check_stages"]
 
 
-def check_stages(stages: Mapping[str, RunConfig]) -> None:
+def check_stages(stages: Mapping[str, RunConfig], run_dir: Path) -> None:
     """Check the environments and the options of the learners of all stages.
+
+    Args:
+        stages: Configuration of each stage, in order.
+        run_dir: Folder with the folders of the stages, which need not exist.
 
     Raises:
         UnknownNameError: If there is no such learner, option or agent.
@@ -27,9 +33,9 @@ def check_stages(stages: Mapping[str, RunConfig]) -> None:
     """
     *earlier, _ = stages
     before: dict[AgentID, str] = {}
-    for name, config in stages.items():
+    for number, (name, config) in enumerate(stages.items()):
         with _naming(name):
-            check_config(config)
+            check_config(config, [run_dir / each for each in earlier[:number]])
             before = _check_learner(config, before, is_last=name not in earlier)
 
 

@@ -52,7 +52,7 @@ def train_stages(
     for name in started:
         _check_started(run_dir / name, stages[name])
     first = max(len(started) - 1, 0)
-    check_stages({name: stages[name] for name in names[first:]})
+    check_stages({name: stages[name] for name in names[first:]}, run_dir)
     exchange(None)  # no process writes before all processes have checked the folder
     if is_main():
         _write(run_dir, stages)

@@ -7,7 +7,7 @@ next write.
 import contextlib
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from mlrl_envs.errors import MlrlError
@@ -18,6 +18,7 @@ __all__ = [
     "STATE_FILE",
     "STEP_PREFIX",
     "WEIGHTS_ONLY",
+    "is_below",
     "is_file_error",
     "numbered_folders",
     "reading",
@@ -44,6 +45,11 @@ def numbered_folders(parent: Path, prefix: str) -> list[tuple[int, Path]]:
         if path.name.removeprefix(prefix).isdigit()
     ]
     return sorted(numbered)
+
+
+def is_below(path: str, folders: Iterable[Path]) -> bool:
+    """Return whether a path, which need not exist, is one of some folders or in one of them."""
+    return any(Path(path).resolve().is_relative_to(folder.resolve()) for folder in folders)
 
 
 def write_folder(final: Path, fill: Callable[[Path], None], what: str) -> None:

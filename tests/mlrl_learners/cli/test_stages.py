@@ -4,6 +4,7 @@ import copy
 import json
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
@@ -13,7 +14,7 @@ from mlrl_learners.cli import main
 from mlrl_learners.cli.stage_checks import check_stages
 from mlrl_learners.config.run import load_config
 from mlrl_learners.config.stages import stage_configs, stages_mapping
-from mlrl_learners.errors import ConfigError, UnknownNameError
+from mlrl_learners.errors import ConfigError, ModelNotFoundError, UnknownNameError
 
 RAW = {
     "env": {"id": "mlrl/math-v2", "options": {"split": "sample", "max_turns": 1}},
@@ -185,10 +186,48 @@ def test_a_mistake_of_any_stage_is_reported_before_the_first(
     assert not run_dir.exists()
 
 
-def test_the_last_stage_may_train_adapters():
+def test_the_last_stage_may_train_adapters(run_dir):
     raw = copy.deepcopy(RAW)
     raw["stages"]["rl"]["learner"]["options"]["lora"] = {"rank": 2}
-    check_stages(stage_configs(raw))
+    check_stages(stage_configs(raw), run_dir)
+
+
+def _with_sections(**sections):
+    """Return the two stages with other sections in the second."""
+    return {**RAW, "stages": {"sft": {}, "rl": sections}}
+
+
+def _using(folder):
+    """Return the sections of a stage that learns from episodes and plays against a checkpoint."""
+    examples = {"episodes": f"{folder}/shown.jsonl"}
+    opponent = f"pipeline:{folder}/checkpoints/step_1"
+    return {
+        "learner": {"name": "sft", "options": {"examples": examples}},
+        "opponents": {"agents": {"solver": opponent}},
+    }
+
+
+@pytest.mark.parametrize("given", ["runs", "absolute"])
+@pytest.mark.parametrize("used", ["runs", "absolute"])
+def test_a_stage_may_use_what_an_earlier_one_writes(tmp_path, monkeypatch, given, used):
+    monkeypatch.chdir(tmp_path)
+    given, used = (tmp_path / "runs" if each == "absolute" else each for each in (given, used))
+    check_stages(stage_configs(_with_sections(**_using(f"{used}/sft"))), Path(given))
+
+
+@pytest.mark.parametrize("folder", ["runs/rl", "runs/sft2", "other/sft"])
+@pytest.mark.parametrize("section", ["learner", "opponents"])
+def test_what_no_earlier_stage_writes_must_be_there(tmp_path, monkeypatch, folder, section):
+    monkeypatch.chdir(tmp_path)
+    raw = _with_sections(**{section: _using(folder)[section]})
+    with pytest.raises((ConfigError, ModelNotFoundError), match=folder):
+        check_stages(stage_configs(raw), Path("runs"))
+
+
+def test_a_stage_plays_against_the_one_before(tmp_path, run_dir):
+    raw = _with_sections(opponents={"agents": {"solver": str(run_dir / "sft")}})
+    assert main(["train", _written(tmp_path / "run.yaml", raw), "--run-dir", str(run_dir)]) == 0
+    assert _iterations(run_dir) == {"sft": 1, "rl": 1}
 
 
 def test_stages_in_another_order_are_refused(source, run_dir, tmp_path, capsys):
