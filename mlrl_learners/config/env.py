@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
+from mlrl_envs.errors import InvalidArgumentError
 from mlrl_envs.mixtures import KEYS, MIXTURE
 from mlrl_envs.naming import id_of, options_of
 from mlrl_envs.references import absolute, is_reference
@@ -20,6 +21,7 @@ __all__ = [
     "evaluation_options",
     "portable_options",
     "several_envs",
+    "stored_options",
     "with_absolute_id",
     "with_default_split",
     "with_env_mapping",
@@ -120,6 +122,18 @@ def portable_options(env_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
             for each in found[ENTRIES]
         ]
     return found
+
+
+def stored_options(env_id: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options that a run or a collection stored, as `portable_options` does, to compare.
+
+    Earlier versions stored relative paths. If the file of a workflow cannot be read any more, the
+    options are returned as they are.
+    """
+    try:
+        return portable_options(env_id, options)
+    except InvalidArgumentError:
+        return dict(options)
 
 
 def _absolute_entry(entry: Mapping[str, Any]) -> dict[str, Any]:

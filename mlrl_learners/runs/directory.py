@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from mlrl_learners.config.opponents import OpponentsConfig
+from mlrl_learners.config.stored import with_absolute_values
 from mlrl_learners.config.yaml import dump_yaml, parse_yaml
 from mlrl_learners.errors import RunDirError
 from mlrl_learners.loggers import JsonlFile
@@ -210,12 +211,18 @@ def changed_setting(stored: Any, config: Mapping[str, Any]) -> str | None:  # no
     Returns:
         Name and both values; None if the results of both are the same.
     """
-    before = dict(stored) if isinstance(stored, dict) else stored
+    before = _comparable(stored) if isinstance(stored, dict) else stored
     if isinstance(before, dict) and "opponents" in config:  # earlier versions had none
         before.setdefault("opponents", dataclasses.asdict(OpponentsConfig()))
     _add_new_settings(before, config)
-    changed = _changed_keys(before, json.loads(json.dumps(config)))
+    changed = _changed_keys(before, _comparable(config))
     return changed[0] if changed else None
+
+
+def _comparable(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON values of a configuration with absolute paths; earlier versions had none."""
+    found: dict[str, Any] = json.loads(json.dumps(with_absolute_values(config)))
+    return found
 
 
 def _add_new_settings(before: Any, config: Mapping[str, Any]) -> None:  # noqa: ANN401 - JSON values

@@ -14,6 +14,7 @@ from mlrl_learners.cli import main
 from mlrl_learners.cli.stage_checks import check_stages
 from mlrl_learners.config.run import load_config
 from mlrl_learners.config.stages import stage_configs, stages_mapping
+from mlrl_learners.config.yaml import dump_yaml, read_yaml
 from mlrl_learners.errors import ConfigError, ModelNotFoundError, UnknownNameError
 
 RAW = {
@@ -31,6 +32,15 @@ RAW = {
         },
     },
 }
+
+
+OWN = """
+from mlrl_learners.algorithms.magrpo import make_magrpo
+
+
+def brief(task, actions):
+    return 1.0
+"""
 
 
 @pytest.fixture
@@ -228,6 +238,30 @@ def test_a_stage_plays_against_the_one_before(tmp_path, run_dir):
     raw = _with_sections(opponents={"agents": {"solver": str(run_dir / "sft")}})
     assert main(["train", _written(tmp_path / "run.yaml", raw), "--run-dir", str(run_dir)]) == 0
     assert _iterations(run_dir) == {"sft": 1, "rl": 1}
+
+
+def test_stages_that_stored_relative_paths_go_on(tmp_path, run_dir, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(OWN)
+    Path("team.yaml").write_text("shape: critic\nonly: [solver]\n")
+    options = {**RAW["env"]["options"], "reward": "own.py:brief", "workflow": "team.yaml"}
+    name = "own.py:make_magrpo"
+    paths = {
+        "env": {**RAW["env"], "options": options},
+        "learner": {**RAW["learner"], "name": name},
+        "code": {"imports": ["own.py"]},
+    }
+    raw = {**RAW, **paths, "stages": {"sft": {}, "rl": {}}}
+    words = ["train", _written(tmp_path / "run.yaml", raw), "--run-dir", str(run_dir)]
+    assert main(words) == 0
+    for stored in run_dir.glob("*/config.yaml"):
+        values = read_yaml(stored)
+        values["env"]["options"] = options
+        values["learner"]["name"] = name
+        values["code"] = paths["code"]
+        stored.write_text(dump_yaml(values))
+    assert main([*words, "--resume", "--train.iterations", "2"]) == 0
+    assert _iterations(run_dir) == {"sft": 1, "rl": 2}
 
 
 def test_stages_in_another_order_are_refused(source, run_dir, tmp_path, capsys):
