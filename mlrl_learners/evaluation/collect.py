@@ -17,7 +17,7 @@ from typing import Any
 import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_envs.serve import remote_id
-from mlrl_learners.config.env import portable_options, with_default_split
+from mlrl_learners.config.env import portable_options, stored_options, with_default_split
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.figures.means import team_return
 from mlrl_learners.loggers import JsonlFile
@@ -183,17 +183,29 @@ def _open(path: Path, source: Mapping[str, Any], *, resume: bool) -> tuple[Jsonl
         raise RunDirError(f"{str(path)!r} is not empty; resume it or choose another file")
     file = JsonlFile(path)
     done = 0
-    asked = json.loads(json.dumps(source))
+    asked = same = json.loads(json.dumps(source))
     for record in file.records():
         try:
             stored, number = collection_of(record)
         except (KeyError, ValueError) as error:
             message = f"{str(path)!r} has an episode that is not of a collection: {error!r}"
             raise RunDirError(message) from error
-        if stored != asked:
-            raise RunDirError(f"{str(path)!r} holds another collection: {_change(stored, asked)}")
+        if stored != same:  # earlier versions stored relative paths
+            if (found := _portable(stored)) != asked:
+                change = _change(found, asked)
+                raise RunDirError(f"{str(path)!r} holds another collection: {change}")
+            same = stored
         done = number + 1
     return file, done
+
+
+def _portable(stored: object) -> object:
+    """Return the description of a collection with the options that `collect` writes today."""
+    options = stored.get("env_options") if isinstance(stored, dict) else None
+    if not isinstance(stored, dict) or not isinstance(options, dict):
+        return stored
+    found = {**stored, "env_options": stored_options(str(stored.get("env_id")), options)}
+    return json.loads(json.dumps(found))
 
 
 def _change(stored: object, asked: Mapping[str, Any]) -> str:

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -62,6 +63,28 @@ def test_another_collection_is_not_mixed_in(change, tmp_path):
     run(tmp_path / "e.jsonl")
     with pytest.raises(RunDirError, match=r"holds another collection: .* was "):
         run(tmp_path / "e.jsonl", resume=True, **change)
+
+
+@pytest.mark.parametrize(
+    "options", [{"reward": "own.py:brief"}, {"workflow": "team.yaml"}], ids=str
+)
+def test_a_file_that_stored_relative_paths_goes_on(options, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text("def brief(task, actions):\n    return 1.0\n")
+    Path("team.yaml").write_text("shape: critic\nonly: [solver]\n")
+    actor = ScriptedActor(lambda agent, text: "Answer: 1")
+    known = {"env_id": "mlrl/math-v2", "split": "sample", "actor": actor, "env_options": options}
+    path = run(tmp_path / "e.jsonl", **known, tasks=4).path
+    records = lines(path)[:2]
+    for record in records:
+        record["source"]["env_options"].update(options)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    for _ in range(2):
+        result = run(path, **known, tasks=4, resume=True)
+    assert (result.episodes, result.played) == (4, 0)
+    Path("team.yaml").unlink()
+    with pytest.raises(RunDirError, match="another collection: env_options was"):
+        run(path, **{**known, "env_options": {}}, tasks=4, resume=True)
 
 
 def test_episodes_of_a_suite_are_not_added_to(tmp_path):
