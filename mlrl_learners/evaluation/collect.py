@@ -140,14 +140,10 @@ def collect(
                     continue
                 outcomes = _play(env, env_id, actor, batch, seed=seed, explore=explore)
                 # Of an interrupted batch the first episodes may have been written already.
-                for number, outcome in outcomes[max(0, done - batch[0][0]) :]:
-                    played += 1
-                    if isinstance(outcome, FailedEpisode):
-                        failures.append(outcome)
-                    elif _earns(outcome, filter_reward):
-                        labels = {"source": source, "number": number}
-                        file.append(episode_record(outcome, token_ids=token_ids, **labels))
-                        kept += 1
+                new = outcomes[max(0, done - batch[0][0]) :]
+                played += len(new)
+                kept += _write(file, new, source, filter_reward, token_ids=token_ids)
+                failures += [each for _, each in new if isinstance(each, FailedEpisode)]
     finally:
         env.close()
     if failures and len(failures) == played:
@@ -169,6 +165,24 @@ def _play(
     with sampling_from(actor, derive_seed(seed, numbers[0])):
         outcomes = play_jobs(env, env_id, actor, [job for _, job in batch], explore=explore)
     return list(zip(numbers, outcomes, strict=True))
+
+
+def _write(
+    file: JsonlFile,
+    outcomes: Sequence[tuple[int, Episode | FailedEpisode]],
+    source: Mapping[str, Any],
+    filter_reward: float | None,
+    *,
+    token_ids: bool,
+) -> int:
+    """Write the episodes that earn enough, each with its number, and return how many these are."""
+    kept = 0
+    for number, outcome in outcomes:
+        if not isinstance(outcome, FailedEpisode) and _earns(outcome, filter_reward):
+            labels = {"source": source, "number": number}
+            file.append(episode_record(outcome, token_ids=token_ids, **labels))
+            kept += 1
+    return kept
 
 
 def _earns(episode: Episode, filter_reward: float | None) -> bool:
