@@ -2,11 +2,12 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from mlrl_learners.config.opponents import SNAPSHOTS
 from mlrl_learners.figures.means import mean, team_return
+from mlrl_learners.functional.reach import weighted_nodes
 from mlrl_learners.functional.returns import joint_returns
 from mlrl_learners.types import AgentID, JointStep, Node, Rollout
 
@@ -31,6 +32,9 @@ def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     - `train/solved_rate`: fraction of episodes that ended solved, in [0, 1]
     - `train/reward/NAME`: mean of a component over all joint actions, agents and turns
     - `train/turns`: mean number of turns per episode
+
+    Episodes count as often as sampling ends with them: an early end of a tree as much as all ends
+    below a joint action beside it. Joint actions that a chain did not continue from are no ends.
     """
     if not rollouts:
         return {}
@@ -40,14 +44,14 @@ def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     ]
     if not any(rollout.opponents for rollout in rollouts):
         returns = [[value for values in returns for value in values]]
-    leaves = [leaf for rollout in rollouts for leaf in _leaves(rollout.root)]
+    ends = [end for rollout in rollouts for end in _ends(rollout.root)]
     mean_return = mean([mean(values) for values in returns])
     variance = mean([mean([(value - mean_return) ** 2 for value in values]) for values in returns])
     metrics = {
         "train/return": mean_return,
         "train/return_std": math.sqrt(variance),
-        "train/solved_rate": mean([float(_solved(step)) for _, step in leaves]),
-        "train/turns": mean([float(turn + 1) for turn, _ in leaves]),
+        "train/solved_rate": _expected((share, _solved(step)) for _, step, share in ends),
+        "train/turns": _expected((share, turn + 1) for turn, _, share in ends),
     }
     return metrics | _component_means(rollouts)
 
@@ -127,12 +131,20 @@ def _component_means(rollouts: Sequence[Rollout]) -> dict[str, float]:
     return {f"train/reward/{name}": mean(values[name]) for name in sorted(values)}
 
 
-def _leaves(node: Node) -> Iterator[tuple[int, JointStep]]:
-    for step in node.steps:
-        if step.child is None:
-            yield node.turn, step
-        else:
-            yield from _leaves(step.child)
+def _ends(root: Node) -> Iterator[tuple[int, JointStep, float]]:
+    """Yield the turn, the last joint step and the share of each end of an episode."""
+    for node, weight in weighted_nodes(root, "reach"):
+        goes_on = any(step.child is not None for step in node.steps)
+        for step in node.steps:
+            if step.terminated or step.truncated or not goes_on:
+                yield node.turn, step, weight / len(node.steps)
+
+
+def _expected(values: Iterable[tuple[float, float]]) -> float:
+    """Return the mean of numbers, each after its weight."""
+    weights, numbers = zip(*values, strict=True)
+    total = math.fsum(weight * number for weight, number in zip(weights, numbers, strict=True))
+    return total / math.fsum(weights)
 
 
 def _solved(step: JointStep) -> bool:

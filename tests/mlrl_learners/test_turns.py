@@ -99,7 +99,7 @@ def test_a_rollout_asks_one_prompt_a_node():
     assert count_tokens([rollout]) == {"left": 8, "right": 8}
     metrics = rollout_metrics([rollout])
     assert metrics["train/return"] == pytest.approx(1.5)
-    assert metrics["train/turns"] == pytest.approx((1 + 2 + 3 + 4 + 4) / 5)
+    assert metrics["train/turns"] == pytest.approx(4)
     assert [node.turn for node in rollout.root.walk() if node.waiting] == [0, 1, 2]
     (other,) = (step for step in rollout.root.steps if step.child is None)
     assert dict(other.next_observations) == {"right": "Pick 1 . 1"}
