@@ -115,14 +115,16 @@ def with_old_logprobs(
 ) -> list[AnswerT]:
     """Return the samples with log-probabilities under the policy before the update.
 
-    Without a correction they are those of sampling, and the samples are returned as they are.
+    Without a correction they are those of sampling, and the samples are returned as they are. With
+    `gspo` they are computed below float32 too: rounding exceeds its clip range.
 
     Args:
         samples: Every sample of the update.
         model: The policy before the first optimizer step.
         config: Importance weights, temperature and size of micro-batches.
     """
-    if config.importance.correction == "none":
+    is_needed = config.loss.kind == "gspo" and model.is_rounded
+    if config.importance.correction == "none" and not is_needed:
         return list(samples)
     rows = [sample.row for sample in samples]
     found: dict[int, tuple[float, ...]] = {}

@@ -78,6 +78,12 @@ class Policy:
         return getattr(self.model.config, "max_position_embeddings", None)
 
     @property
+    def is_rounded(self) -> bool:
+        """Whether weights or computations are below float32: sampling and training then differ."""
+        types = {weight.dtype for weight in self.model.parameters()}
+        return self.engine.precision != "float32" or types != {torch.float32}
+
+    @property
     def is_sharded(self) -> bool:
         """Whether weights are sharded over processes, which must then all take part in `save`."""
         return is_sharded(self.model)

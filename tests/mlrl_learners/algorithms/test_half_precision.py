@@ -178,3 +178,25 @@ def test_masters_of_another_model_are_a_clear_error(tmp_path):
     torch.save(state, path)
     with pytest.raises(CheckpointError, match=r"optimizer\.pt"):
         learner_of("bfloat16").load(tmp_path)
+
+
+@pytest.mark.parametrize("compute", [{"dtype": "bfloat16"}, {"precision": "bf16"}])
+def test_rounding_clips_no_answer_of_gspo_in_the_first_step(compute, toy):
+    """Its clip range is 3e-4; sampling and training round mean log-probabilities by more."""
+    learner = mlrl_learners.make(
+        "magrpo",
+        agents=["solo"],
+        model="tiny-random",
+        compute={"device": "cpu", **compute},
+        sampling={"max_new_tokens": 6, "top_p": 1.0},
+        loss={"kind": "gspo"},
+    )
+    policy = learner.policies["solo"]
+    policy.engine.precision = compute.get("precision", "float32")  # also without such products
+    rollouts = toy.play(learner, reward=lambda actions, _: float(len(actions["solo"])))
+    with torch.no_grad():
+        for weight in policy.parameters():  # as if sampling had rounded more
+            weight.mul_(1.02)
+    metrics = learner.update(rollouts)
+    assert metrics["solo/clip_fraction"] == 0.0
+    assert metrics["solo/kl"] > 0.0
