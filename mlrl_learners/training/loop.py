@@ -33,6 +33,7 @@ from mlrl_learners.training.checkpoint import (
     write_checkpoint,
 )
 from mlrl_learners.training.collection import Collected
+from mlrl_learners.training.idle_updates import IdleUpdates
 from mlrl_learners.training.interrupt import interruptible
 from mlrl_learners.training.metrics import (
     count_tokens,
@@ -184,7 +185,7 @@ class _Loop:
     ) -> None:
         self.plan, self.learner, self.source, self.draw = plan, learner, source, source.draw
         self.folder, self.loggers = folder, loggers if is_main() else ()
-        self.progress = progress and is_main()
+        self.progress, self.idle = progress and is_main(), IdleUpdates()
 
     def run(self) -> TrainResult:
         """Run the remaining iterations."""
@@ -221,9 +222,8 @@ class _Loop:
 
     def _iterate(self, iteration: int) -> dict[str, float]:
         started = time.perf_counter()
-        found = self._collect(iteration)
+        found, collected = self._collect(iteration), time.perf_counter()
         batch = found.batch
-        collected = time.perf_counter()
         self.folder.add_failures(iteration, batch.failures)
         self.folder.add_rollouts(iteration, batch.rollouts)
         own = [own_rollout(rollout) for rollout in batch.rollouts]
@@ -233,10 +233,10 @@ class _Loop:
             metrics["train/thrown_away"] = found.thrown_away
         metrics |= self.source.metrics(iteration)
         metrics |= self._update(iteration, own)
+        self.idle.see(metrics if is_main() else {})
         self.source.publish(iteration)
         self.draw.take_snapshot(iteration)
-        updated = time.perf_counter()
-        counts = count_tokens(own)
+        updated, counts = time.perf_counter(), count_tokens(own)
         tokens, seconds = sum(counts.values()), updated - started
         metrics["time/rollout_seconds"] = collected - started
         metrics["time/update_seconds"] = updated - collected
