@@ -7,7 +7,8 @@ Where tokens are sampled with top-p or top-k, the KL term of the loss compares t
 renormalised over the nuclei, as the policy gradient does. The KL charge in the reward has no
 gradient and compares the whole distributions, because over a nucleus of one token the divergence
 is always 0. It is that of the policy before the update: with importance weights its
-log-probabilities are recomputed, because those of the answers are another sampler's.
+log-probabilities are recomputed, because those of the answers are another sampler's, and so they
+are below float32, because sampling rounds in another way than the reference.
 
 Sources: KL in the reward as in RLHF (arXiv 2203.02155), in the loss as in GRPO (arXiv 2402.03300);
 masking or penalising long answers as in DAPO (arXiv 2503.14476).
@@ -144,17 +145,18 @@ class RewardTerms:
     def _policy_charges(
         self, name: str, given: Sequence[tuple[AgentID, Completion]]
     ) -> dict[tuple[AgentID, Completion], list[float]]:
-        reference, config = self._references[name], self.config
+        policy, reference, config = self._policies[name], self._references[name], self.config
+        recomputes = config.importance.correction != "none" or policy.is_rounded
         charges: dict[int, list[float]] = {}
         rows = [TokenRow(answer.prompt_ids, answer.token_ids) for _, answer in given]
         for numbers in reference.micro_batches(rows, config.compute.micro_batch_tokens):
             mine = [rows[i] for i in numbers]
             expected = self._logprobs(reference, mine)
-            if config.importance.correction == "none":
+            if recomputes:
+                own = self._logprobs(policy, mine)
+            else:
                 answers = [given[i][1] for i in numbers]
                 own = expected.new_tensor([lp for each in answers for lp in _full_logprobs(each)])
-            else:  # another distribution than the policy's sampled
-                own = self._logprobs(self._policies[name], mine)
             kl = kl_estimate(own, expected, config.penalty.kl_estimator)
             parts = (config.penalty.kl_coef * kl).split([len(rows[i].token_ids) for i in numbers])
             charges |= zip(numbers, (part.tolist() for part in parts), strict=True)

@@ -200,3 +200,13 @@ def test_rounding_clips_no_answer_of_gspo_in_the_first_step(compute, toy):
     metrics = learner.update(rollouts)
     assert metrics["solo/clip_fraction"] == 0.0
     assert metrics["solo/kl"] > 0.0
+
+
+@pytest.mark.parametrize("estimator", ["k1", "k3"])
+def test_rounding_is_no_divergence_from_the_starting_weights(estimator, toy):
+    learner = learner_of(
+        "bfloat16", penalty={"kl_coef": 1.0, "kl_in": "reward", "kl_estimator": estimator}
+    )
+    rollouts = toy.play(learner, reward=lambda *_: 1.0)
+    charged = learner.reward_terms.apply(rollouts)
+    assert {step.rewards["solo"] for each in charged for step in each.root.steps} == {1.0}
