@@ -164,7 +164,7 @@ class ChatFormat:
         if not self.system_prompt:
             return self._apply(chat)
         rendered = self._try_system([{"role": "system", "content": self.system_prompt}, *chat])
-        if rendered is not None and self.system_prompt in rendered:
+        if rendered is not None and self.system_prompt.strip() in rendered:  # may be stripped
             return rendered
         first = {"role": "user", "content": f"{self.system_prompt}\n\n{messages[0][1]}"}
         return self._apply([first, *chat[1:]])

@@ -30,6 +30,13 @@ def test_a_template_with_a_system_role_gets_a_system_message():
     assert text.endswith("<|im_start|>assistant\n")
 
 
+def test_a_template_that_strips_messages_gets_a_system_message_too():
+    _, tokenizer = tiny_model()
+    tokenizer.chat_template = tokenizer.chat_template.replace("['content']", "['content'] | trim")
+    text = rendered(tokenizer, "hello", "be brief\n")  # as a block of YAML ends
+    assert text.startswith("<|im_start|>system\nbe brief<|im_end|>\n<|im_start|>user\nhello")
+
+
 @pytest.mark.parametrize("template", [NO_SYSTEM, SILENT_SYSTEM])
 def test_a_template_without_a_system_role_gets_it_before_the_observation(template):
     text = rendered(tokenizer_with(template), "hello", "be brief")
