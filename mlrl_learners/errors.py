@@ -40,7 +40,7 @@ class RunDirError(MlrlError, RuntimeError):
 
 
 class NumericsError(MlrlError, ArithmeticError):
-    """A loss or gradient is not finite; the run directory contains the rollouts of the update."""
+    """A loss, gradient or logit is not finite; a run keeps the rollouts of a failed update."""
 
 
 class SamplerError(InfraError):

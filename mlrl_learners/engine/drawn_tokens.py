@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mlrl_learners.engine.sampling import Draw, NucleusBlock
+from mlrl_learners.errors import NumericsError
 from mlrl_learners.types import Nucleus
 
 __all__ = ["DrawnTokens", "EndOfText", "SampledTokens"]
@@ -108,7 +109,16 @@ class DrawnTokens:
         return ended | stops
 
     def answers(self) -> list[SampledTokens]:
-        """Return all answers, in order of their numbers."""
+        """Return all answers, in order of their numbers.
+
+        Raises:
+            NumericsError: If a log-probability is not finite.
+        """
+        if not bool(self._logprobs.isfinite().all()):
+            raise NumericsError(
+                "the model computed logits that are not finite: take compute.dtype bfloat16 or "
+                "float32 if it is float16, or other weights"
+            )
         tokens, logprobs = self._tokens.tolist(), self._logprobs.tolist()
         last = self._tokens.gather(1, self._counts[:, None] - 1).squeeze(-1)
         ended = (torch.isin(last, self._eos_ids) | self._stopped).tolist()

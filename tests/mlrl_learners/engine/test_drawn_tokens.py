@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mlrl_learners.engine import TokenRow
+from mlrl_learners.errors import NumericsError
 from mlrl_learners.policies import ChatFormat, SamplingConfig
 from mlrl_learners.seeding import CallSeeds
 
@@ -116,3 +117,13 @@ def test_under_autocast_what_is_sampled_is_about_what_is_trained(make_policies):
     _, policy, _ = make_policies(precision="bf16")
     answers = answers_of(policy, top_p=0.9)
     assert largest_gap(policy, answers) < 0.3
+
+
+@pytest.mark.parametrize("seed", [0, None])
+@pytest.mark.parametrize("options", [{"top_p": 1.0}, {"top_p": 0.9}])
+def test_tokens_of_logits_that_are_no_numbers_are_no_answer(options, seed, make_policies):
+    base, *_ = make_policies(family="gpt2")
+    with torch.no_grad():
+        base.model.get_output_embeddings().weight[3] = torch.nan
+    with pytest.raises(NumericsError, match="logits that are not finite"):
+        answers_of(base, seed=seed, **options)
