@@ -4,7 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlrl_learners.report.chart_scales import Point, inner_ticks, log_ticks, nice_ticks, number
+from mlrl_learners.report.chart_scales import (
+    Point,
+    inner_ticks,
+    log_ticks,
+    nice_ticks,
+    tick_labels,
+)
 from mlrl_learners.report.html import Html, tag
 
 __all__ = ["RIGHT", "Frame", "Scale", "axes", "frame_of", "text_at"]
@@ -76,7 +82,7 @@ def frame_of(
     x_ticks = inner_ticks(min(xs), max(xs), steps[0], whole=True)
     y_ticks = _y_ticks(min(ys), max(ys), y_range, steps[1], log=log)
     x_range = (min(xs), max(xs)) if min(xs) < max(xs) else (x_ticks[0], x_ticks[-1])
-    left = 16.0 + 7.5 * max(len(number(tick)) for tick in y_ticks)
+    left = 16.0 + 7.5 * max(map(len, tick_labels(y_ticks)))
     return Frame(
         Scale(*x_range, left, size[0] - right),
         Scale(y_ticks[0], y_ticks[-1], size[1] - _BOTTOM, _TOP, log),
@@ -89,14 +95,14 @@ def axes(frame: Frame, x_label: str) -> list[Html]:
     """Draw grid, axis and ticks with their numbers, and the label of the x axis."""
     bottom, left, right = frame.y.start, frame.x.start, frame.x.end
     drawn: list[Html] = []
-    for tick in frame.y_ticks:
+    for tick, label in zip(frame.y_ticks, tick_labels(frame.y_ticks), strict=True):
         y = frame.y(tick)
         drawn.append(tag("line", x1=left, x2=right, y1=y, y2=y, class_="grid"))
-        drawn.append(text_at(number(tick), left - 7, y + 4, anchor="end"))
-    for tick in frame.x_ticks:
+        drawn.append(text_at(label, left - 7, y + 4, anchor="end"))
+    for tick, label in zip(frame.x_ticks, tick_labels(frame.x_ticks), strict=True):
         x = frame.x(tick)
         drawn.append(tag("line", x1=x, x2=x, y1=bottom, y2=bottom + 4, class_="axis"))
-        drawn.append(text_at(number(tick), x, bottom + 18, anchor="middle"))
+        drawn.append(text_at(label, x, bottom + 18, anchor="middle"))
     drawn.append(tag("line", x1=left, x2=right, y1=bottom, y2=bottom, class_="axis"))
     drawn.append(text_at(x_label, (left + right) / 2, bottom + 34, anchor="middle"))
     return drawn

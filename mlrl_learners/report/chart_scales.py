@@ -1,6 +1,8 @@
 """Numbers of a chart: ticks, labels, smoothing and thinning."""
 
+import itertools
 import math
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +19,7 @@ __all__ = [
     "return_text",
     "running_mean",
     "thin",
+    "tick_labels",
 ]
 
 Point: TypeAlias = tuple[float, float]
@@ -74,16 +77,34 @@ def log_ticks(low: float, high: float, count: int) -> list[float]:
     return [10.0**power for power in range(first, last + step, step)]
 
 
-def number(value: float) -> str:
-    """Format a number in few characters: `0.25`, `12`, `1.5k`, `3e-6`."""
+def number(value: float, digits: int = 0) -> str:
+    """Format a number in few characters: `0.25`, `12`, `1.5k`, `3e-6`.
+
+    Args:
+        value: The number.
+        digits: Least number of significant digits, without zeros at the end.
+    """
     if value == 0:
         return "0"
     size = abs(value)
     if size >= 1e6 or size < 1e-3:
-        return f"{value:.2g}".replace("e-0", "e-").replace("e+0", "e")
+        return f"{value:.{max(2, digits)}g}".replace("e-0", "e-").replace("e+0", "e")
     if size >= 1e4:
-        return f"{value / 1000:.3g}k"
-    return f"{value:.4g}" if size >= 1 else f"{value:.3g}"
+        return f"{value / 1000:.{max(3, digits)}g}k"
+    return f"{value:.{max(4 if size >= 1 else 3, digits)}g}"
+
+
+def tick_labels(ticks: Sequence[float]) -> list[str]:
+    """Format ascending ticks as `number` does, with enough digits to tell them apart.
+
+    Args:
+        ticks: At least two different numbers.
+    """
+    largest = max(map(abs, ticks))
+    steps = [after - before for before, after in itertools.pairwise(ticks)]
+    step = max(min(steps), 1e-11 * largest)  # more digits would show rounding errors
+    digits = math.floor(math.log10(largest)) - math.floor(math.log10(step)) + 1
+    return [number(tick, digits) for tick in ticks]
 
 
 def counted(count: float, noun: str) -> str:

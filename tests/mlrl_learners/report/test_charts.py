@@ -16,6 +16,7 @@ from mlrl_learners.report.chart_scales import (
     nice_ticks,
     number,
     running_mean,
+    tick_labels,
 )
 from mlrl_learners.report.charts import Chart, Series, draw
 
@@ -137,6 +138,19 @@ def test_a_screen_reader_hears_first_and_last_value():
 )
 def test_numbers_are_short(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (15.53, 15.55, ["15.53", "15.535", "15.54", "15.545", "15.55"]),
+        (1.1e6, 1.3e6, ["1.1e6", "1.15e6", "1.2e6", "1.25e6", "1.3e6"]),
+        (12340, 12360, ["12.34k", "12.345k", "12.35k", "12.355k", "12.36k"]),
+        (0, 1, ["0", "0.5", "1"]),
+    ],
+)
+def test_the_labels_of_an_axis_are_its_ticks(low, high, labels):
+    assert tick_labels(nice_ticks(low, high, max(2, len(labels) - 1))) == labels
 
 
 @pytest.mark.parametrize(
