@@ -2,7 +2,6 @@
 
 import argparse
 import contextlib
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from mlrl_learners.bench.suite_folder import SuiteFolder
 from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli import bench_crossplay
 from mlrl_learners.cli.bench_actors import NamedActor
-from mlrl_learners.cli.bench_checks import check_bench
+from mlrl_learners.cli.bench_checks import check_bench, default_folder
 from mlrl_learners.cli.parser import at_least, print_json, print_table
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.overrides import split_overrides
@@ -117,8 +116,7 @@ def _run_suite(suite: Suite, actor: NamedActor, arguments: argparse.Namespace) -
         attempts=arguments.attempts,
         progress=True,
     )
-    slug = re.sub(r"[^\w.+-]+", "-", actor.name).strip("-")
-    folder = arguments.run_dir or Path("runs") / "bench" / f"{suite.name}-v{suite.version}" / slug
+    folder = arguments.run_dir or default_folder(suite, actor.name)
     path = arguments.out or folder / RESULT_FILE
     check_bench(path, [actor], suite)
     env_ids = [entry.env for entry in suite.entries]

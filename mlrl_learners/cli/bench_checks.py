@@ -17,7 +17,7 @@ from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.types import AgentID
 
-__all__ = ["check_bench"]
+__all__ = ["check_bench", "default_folder"]
 
 STEM = re.compile(r"[\w.+-]+")
 """Names of results whose transcripts the schema of results accepts."""
@@ -41,6 +41,12 @@ def check_bench(path: Path, actors: Sequence[NamedActor], suite: Suite) -> None:
     _check_file(path)
     for actor in actors:
         _check_actor(actor, suite)
+
+
+def default_folder(suite: Suite, name: str) -> Path:
+    """Return the folder of an actor inside that of a suite, also for names without letters."""
+    slug = re.sub(r"[^\w.+-]+", "-", name).strip("-.") or "actor"
+    return Path("runs") / "bench" / f"{suite.name}-v{suite.version}" / slug
 
 
 def _check_actor(actor: NamedActor, suite: Suite) -> None:

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +25,17 @@ def test_run_prints_a_table_and_goes_on(suite, tmp_path, capsys):
     assert bench(suite, "random", tmp_path / "run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["overall"]["episodes"] == 12
     assert (tmp_path / "run" / EPISODES_FILE).read_text() == before
+
+
+@pytest.mark.parametrize("name", ["..", "\U0001f389"])
+def test_an_actor_named_without_letters_has_a_folder_inside_that_of_the_suite(
+    suite, name, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    words = ["bench", "run", "--suite", suite, "--actor", "random", "--name", name]
+    assert main([*words, "--only", "mlrl/math-v2"]) == 0
+    (episodes,) = Path("runs/bench").rglob(EPISODES_FILE)
+    assert episodes.parent.parent == Path("runs/bench/quick-v0")
 
 
 def test_a_run_takes_over_episodes_of_an_earlier_result(suite, tmp_path, capsys):
