@@ -198,14 +198,17 @@ class Link:
             return self._methods[address, name]
 
     def _channel(self, address: str) -> Any:  # noqa: ANN401  gRPC
+        options = _OPTIONS
+        if is_loopback(address):  # a proxy of the environment would get the token in the clear
+            options = [*_OPTIONS, ("grpc.enable_http_proxy", 0)]
         if self._uses_tls:
             roots = None
             if self.connection.ca_file is not None:
                 roots = read_secret("ca_file", self.connection.ca_file)
             credentials = grpc.ssl_channel_credentials(roots)
-            channel = grpc.secure_channel(address, credentials, options=_OPTIONS)
+            channel = grpc.secure_channel(address, credentials, options=options)
         else:
-            channel = grpc.insecure_channel(address, options=_OPTIONS)
+            channel = grpc.insecure_channel(address, options=options)
         self._channels.append(channel)
         return channel
 
