@@ -9,7 +9,7 @@ from typing import Any
 from mlrl_envs.config import build_config, check_int, check_number, checked_path
 from mlrl_envs.errors import InvalidArgumentError
 
-__all__ = ["SCHEME", "Connection", "as_connection", "is_loopback", "remote_id", "split_id"]
+__all__ = ["SCHEME", "Connection", "as_connection", "host_of", "remote_id", "split_id"]
 
 SCHEME = "remote://"
 TOKEN_VARIABLE, CA_VARIABLE = "MLRL_SERVE_TOKEN_FILE", "MLRL_SERVE_CA_FILE"
@@ -108,7 +108,6 @@ def remote_id(env_id: str, server: str | Sequence[str] | None) -> str:
     return found
 
 
-def is_loopback(address: str) -> bool:
-    """Return whether an address is of this machine."""
-    host = address.rpartition(":")[0].strip("[]")
-    return host in ("localhost", "::1") or host.startswith("127.")
+def host_of(address: str) -> str:
+    """Return the host of `host:port`, without the brackets of an IPv6 address."""
+    return address.rpartition(":")[0].strip("[]")

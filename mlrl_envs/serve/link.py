@@ -14,8 +14,9 @@ from typing import Any
 import grpc
 
 from mlrl_envs.errors import InvalidArgumentError, MlrlError, RemoteEnvError
+from mlrl_envs.hosts import is_loopback
 from mlrl_envs.serve.access import read_secret
-from mlrl_envs.serve.address import Connection, is_loopback
+from mlrl_envs.serve.address import Connection, host_of
 from mlrl_envs.serve.failures import error_of
 from mlrl_envs.serve.messages import MAX_BYTES, METHODS, SERVICE, message
 
@@ -199,7 +200,7 @@ class Link:
 
     def _channel(self, address: str) -> Any:  # noqa: ANN401  gRPC
         options = _OPTIONS
-        if is_loopback(address):  # a proxy of the environment would get the token in the clear
+        if is_loopback(host_of(address)):  # a proxy would get the token in the clear
             options = [*_OPTIONS, ("grpc.enable_http_proxy", 0)]
         if self._uses_tls:
             roots = None
@@ -219,7 +220,7 @@ class Link:
     def _credentials(self) -> tuple[tuple[str, str], ...]:
         if self.connection.token_file is None:
             return ()
-        far = [each for each in self.addresses if not is_loopback(each)]
+        far = [each for each in self.addresses if not is_loopback(host_of(each))]
         if far and not self._uses_tls:
             raise InvalidArgumentError(
                 f"the token would be sent to {far[0]} in the clear: set ca_file, or tls=True"

@@ -1,11 +1,12 @@
 """Names of this machine: Host headers that are answered, and the address that is announced."""
 
-import ipaddress
 import re
 import socket
 from collections.abc import Iterable
 
-__all__ = ["family", "is_local_name", "is_loopback", "own_names", "url"]
+from mlrl_envs.hosts import is_address
+
+__all__ = ["family", "is_local_name", "own_names", "url"]
 
 _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\[\]:@/\\\s]+))(?::[0-9]{1,5})?", re.IGNORECASE)
 _EVERYWHERE = ("0.0.0.0", "::", "")  # noqa: S104 - compared, not bound
@@ -22,10 +23,10 @@ def is_local_name(header: str, names: Iterable[str] = ()) -> bool:
     if found is None:
         return False
     if found[1] is not None:
-        return ":" in found[1] and _is_address(found[1])
+        return ":" in found[1] and is_address(found[1])
     name = found[2].lower()
     own = socket.gethostname().lower()
-    return _is_address(name) or name in {"localhost", own, own.partition(".")[0], *names}
+    return is_address(name) or name in {"localhost", own, own.partition(".")[0], *names}
 
 
 def own_names(host: str, names: Iterable[str], *, public: bool) -> frozenset[str]:
@@ -55,19 +56,6 @@ def url(host: str, port: int, names: Iterable[str] = ()) -> str:
     return f"http://[{shown}]:{port}/" if ":" in shown else f"http://{shown}:{port}/"
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach an address."""
-    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
-
-
 def family(host: str) -> socket.AddressFamily:
     """Return the address family of a host on which to listen."""
     return socket.AF_INET6 if ":" in host else socket.AF_INET
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return False
-    return True

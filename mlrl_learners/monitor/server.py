@@ -12,8 +12,9 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlrl_envs.hosts import is_loopback
 from mlrl_learners.errors import ConfigError, RunDirError
-from mlrl_learners.monitor.hosts import family, is_local_name, is_loopback, own_names, url
+from mlrl_learners.monitor.hosts import family, is_local_name, own_names, url
 from mlrl_learners.monitor.library import Library
 from mlrl_learners.monitor.opened_views import TEXTS
 from mlrl_learners.monitor.page_request import NotThereError, NotYetError, PageRequest

@@ -4,8 +4,8 @@ import os
 from dataclasses import dataclass
 
 from mlrl_envs.config import check_int, check_number
+from mlrl_envs.hosts import is_loopback
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.monitor.hosts import is_loopback
 
 __all__ = ["PolicyServerConfig"]
 
