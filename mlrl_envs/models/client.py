@@ -7,8 +7,10 @@ The library retries failed requests itself; it is imported at the first request.
 import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from urllib.parse import urlsplit
 
 from mlrl_envs.errors import EndpointError
+from mlrl_envs.hosts import is_loopback
 
 if TYPE_CHECKING:
     from openai import OpenAI, OpenAIError
@@ -70,10 +72,19 @@ def open_client(endpoint: Connection) -> "OpenAI":
             api_key=_key(endpoint) or "none",
             timeout=endpoint.timeout_seconds,
             max_retries=endpoint.max_retries,
-            http_client=LimitedClient(endpoint.timeout_seconds),
+            http_client=LimitedClient(
+                endpoint.timeout_seconds, use_proxies=not _is_of_this_machine(endpoint.base_url)
+            ),
         )
     except InvalidURL as error:
         raise failure(endpoint, f"cannot connect: {error}", "correct base_url") from error
+
+
+def _is_of_this_machine(url: str) -> bool:
+    try:
+        return is_loopback(urlsplit(url).hostname or "")
+    except ValueError:  # the client library says what is wrong
+        return False
 
 
 def _key(endpoint: Connection) -> str:

@@ -29,10 +29,11 @@ class LimitedClient(openai.DefaultHttpxClient):
 
     Args:
         seconds: Time limit of one request, its redirects included.
+        use_proxies: Whether to use the proxies that environment variables name.
     """
 
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
+    def __init__(self, seconds: float, *, use_proxies: bool = True) -> None:
+        super().__init__(mounts={} if use_proxies else dict.fromkeys(("http://", "https://")))
         self._seconds = seconds
 
     def send(self, request: Any, *, stream: bool = False, **options: Any) -> Any:  # noqa: ANN401

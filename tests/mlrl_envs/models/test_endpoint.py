@@ -263,3 +263,12 @@ def test_a_mapping_makes_an_endpoint():
 def test_a_bad_mapping_is_refused(value, error, message):
     with pytest.raises(error, match=message):
         as_endpoint(value)
+
+
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
+def test_a_server_of_this_machine_is_not_reached_through_a_proxy(
+    chat_server, monkeypatch, variable
+):
+    monkeypatch.setenv(variable, "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    assert at(chat_server).chat(HELLO) == "hello!"
