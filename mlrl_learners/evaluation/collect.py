@@ -6,6 +6,7 @@ samples from its own seed, so that with an actor that can be seeded an interrupt
 the file.
 """
 
+import contextlib
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ from mlrl_learners.play.jobs import (
 )
 from mlrl_learners.progress import progress_bar
 from mlrl_learners.runs.labels import collection_of
+from mlrl_learners.runs.lock import hold_file
 from mlrl_learners.runs.records import episode_record
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import Actor, Episode, FailedEpisode
@@ -103,8 +105,8 @@ def collect(
 
     Raises:
         ConfigError: If `filter_reward`, `samples`, `tasks` or `batch_size` is out of range.
-        RunDirError: If `out` cannot be written, holds episodes and `resume` is false, or holds
-            episodes of another collection.
+        RunDirError: If `out` cannot be written, is written by another process, holds episodes and
+            `resume` is false, or holds episodes of another collection.
         InfraError: If infrastructure broke every episode.
     """
     if filter_reward is not None and not math.isfinite(filter_reward):
@@ -125,10 +127,12 @@ def collect(
         "batch_size": batch_size,
     }
     env = mlrl_envs.make(location, **options)
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.callback(env.close)
         num_tasks = getattr(env, "num_tasks", None)
         chosen = chosen_tasks(num_tasks, tasks)
         jobs = plan_jobs(num_tasks, chosen, samples=samples, seed=seed, batch_size=batch_size)
+        stack.enter_context(hold_file(Path(out)))
         file, done = _open(Path(out), source, resume=resume)
         before = sum(1 for _ in file.records())
         played = kept = 0
@@ -144,8 +148,6 @@ def collect(
                 played += len(new)
                 kept += _write(file, new, source, filter_reward, token_ids=token_ids)
                 failures += [each for _, each in new if isinstance(each, FailedEpisode)]
-    finally:
-        env.close()
     if failures and len(failures) == played:
         raise InfraError(f"every episode of {env_id} failed: {failures[0].message}")
     return CollectionResult(file.path, before + kept, played, kept, tuple(failures))

@@ -1,4 +1,4 @@
-"""Lock of a run directory, so that one process at a time writes into it."""
+"""Locks of run directories and files, so that one process at a time writes into them."""
 
 import contextlib
 import errno
@@ -11,7 +11,7 @@ from mlrl_learners.errors import RunDirError
 with contextlib.suppress(ImportError):  # Windows has none, and there are no locks there
     import fcntl
 
-__all__ = ["hold_folder"]
+__all__ = ["hold_file", "hold_folder"]
 
 LOCK_FILE = ".lock"
 SECONDS = 5.0  # a killed run may leave children that hold the lock until they notice
@@ -27,18 +27,34 @@ def hold_folder(folder: Path) -> IO[str]:
     Raises:
         RunDirError: If another run holds the lock, or the folder cannot be written.
     """
+    return _hold(folder / LOCK_FILE, folder, "run")
+
+
+def hold_file(path: Path) -> IO[str]:
+    """Make a file and its folder if needed, and lock it until the returned file is closed.
+
+    The end of the process, however it ends, closes the file.
+
+    Raises:
+        RunDirError: If another process holds the lock, or the file cannot be written.
+    """
+    return _hold(path, path, "process")
+
+
+def _hold(locked: Path, shown: Path, holder: str) -> IO[str]:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK_FILE).open("a")
+        locked.parent.mkdir(parents=True, exist_ok=True)
+        file = locked.open("a")
     except OSError as error:
-        raise RunDirError(f"cannot write {str(folder)!r}: {error}") from error
+        raise RunDirError(f"cannot write {str(shown)!r}: {error}") from error
     last = time.monotonic() + SECONDS
     while not _try_lock(file):
         if time.monotonic() >= last:
             file.close()
+            kind = "folder" if shown != locked else "file"
             raise RunDirError(
-                f"{str(folder)!r} is written by another run that has not ended: wait for it, stop "
-                "it, or choose another folder"
+                f"{str(shown)!r} is written by another {holder} that has not ended: wait for it, "
+                f"stop it, or choose another {kind}"
             )
         time.sleep(0.05)
     return file

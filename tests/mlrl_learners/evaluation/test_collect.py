@@ -8,6 +8,7 @@ from mlrl_envs.errors import InfraError
 from mlrl_learners.cli import main
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.evaluation.collect import collect
+from mlrl_learners.runs import lock
 from mlrl_learners.testing import ScriptedActor
 
 ENV_ID = "test/addition-v0"
@@ -54,6 +55,15 @@ def test_a_file_with_something_in_it_is_not_touched_unless_resumed(tmp_path):
     with pytest.raises(RunDirError, match="is not empty; resume it or choose another file"):
         run(path)
     assert path.read_text() == "mine"
+
+
+def test_a_file_that_another_process_writes_is_refused_until_it_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "SECONDS", 0.0)
+    path = tmp_path / "e.jsonl"
+    with lock.hold_file(path), pytest.raises(RunDirError, match="by another process that has not"):
+        run(path, resume=True)
+    assert path.read_text() == ""
+    assert run(path).episodes == 4
 
 
 @pytest.mark.parametrize("change", [{"seed": 1}, {"samples": 2}, {"filter_reward": 0.5},
