@@ -66,9 +66,11 @@ class EnvServer:
         """Test the sandbox, then listen.
 
         Raises:
-            InvalidArgumentError: If a file of TLS cannot be read, or the port is taken.
+            InvalidArgumentError: If a file of TLS cannot be read.
+            OSError: If a port is taken.
         """
         healthy = await self._self_test()  # before gRPC starts threads: workers are processes
+        await self._serve_metrics()
         self._server = grpc.aio.server(options=_OPTIONS)
         self._server.add_generic_rpc_handlers([self._handlers()])
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
@@ -88,11 +90,6 @@ class EnvServer:
             raise OSError(f"cannot listen on {address}; is the port taken, or TLS bad?") from error
         await self._server.start()
         await self._set_health(healthy=healthy)
-        if self.config.metrics_port is not None:
-            self._metrics = await serve_metrics(
-                self.service.numbers, "127.0.0.1", self.config.metrics_port
-            )
-            self.metrics_port = self._metrics.sockets[0].getsockname()[1]
         self._tasks = [asyncio.ensure_future(self._reap()), asyncio.ensure_future(self._watch())]
 
     async def stop(self) -> None:
@@ -104,6 +101,17 @@ class EnvServer:
         if self._metrics is not None:
             self._metrics.close()
         self.batcher.close()
+
+    async def _serve_metrics(self) -> None:
+        port = self.config.metrics_port
+        if port is None:
+            return
+        try:
+            self._metrics = await serve_metrics(self.service.numbers, "127.0.0.1", port)
+        except OSError as error:
+            text = f"cannot listen on 127.0.0.1:{port}; is the metrics port taken?"
+            raise OSError(text) from error
+        self.metrics_port = self._metrics.sockets[0].getsockname()[1]
 
     def _handlers(self) -> Any:  # noqa: ANN401  gRPC is untyped
         handlers = {}
