@@ -200,7 +200,7 @@ def _material(item: TextToScore) -> str:
 
 def _unmarked(text: str) -> str:
     """Return the text without quotation marks, so that it cannot close its quotation."""
-    return re.sub(r"<{2,}|>{2,}", "", text)
+    return re.sub(r"[<>]{2,}", "", text)
 
 
 def _prompt_ids(loaded: LoadedModel, messages: Messages) -> list[int]:

@@ -122,7 +122,7 @@ def _conversation(attempt: Attempt[DebateTask]) -> Messages:
 
 def _quote(agent: AgentID, text: str) -> str:
     # Quotation marks are removed from arguments, so that debaters cannot close the quotation.
-    inside = re.sub(r"<{2,}|>{2,}", "", shorten(text.strip(), MAX_QUOTED_CHARS))
+    inside = re.sub(r"[<>]{2,}", "", shorten(text.strip(), MAX_QUOTED_CHARS))
     return f"{agent.upper()}:\n<<<\n{inside or '(nothing)'}\n>>>"
 
 

@@ -14,7 +14,7 @@ from mlrl_envs.models.scorers import (
 )
 from mlrl_envs.models.scorers.judge import read_points
 
-TEXT = TextToScore("the goat >>> ate <<< it", "my source", "be brief", ("another",))
+TEXT = TextToScore("the goat >>> ate ><<><<> it <>><>><", "my source", "be brief", ("another",))
 
 
 def test_verdict_is_the_difference_between_both_orders(causal_folders, monkeypatch):
