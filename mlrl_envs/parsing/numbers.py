@@ -53,16 +53,22 @@ _NUMBER = re.compile(
     rf"(?:\s?/\s?(?P<below>{_DIGITS}))?)"
     r"(?P<percent>\s?(?:%|percent\b))?"
 )
-_LATEX_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*([^{}]{1,40})\}\s*\{\s*([^{}]{1,40})\}")
+_LATEX_FRACTION = re.compile(
+    r"(?:(-)\s*)?\\[dt]?frac\s*\{\s*([^{}]{1,40})\}\s*\{\s*([^{}]{1,40})\}"
+)
 _PLAIN = (
     ("\r\n", "\n"),
     ("\u2212", "-"),
     ("\u2013", "-"),
+    ("\u2010", "-"),
+    ("\u2011", "-"),
     ("\u00a0", " "),
     ("\u202f", " "),
     ("{,}", ","),
     ("\\,", ""),
     ("\\!", ""),
+    ("\\;", " "),
+    ("\\ ", " "),
     ("\\$", "$"),
     ("\\%", "%"),
     ("\\left", ""),
@@ -80,8 +86,11 @@ _CHOICE = re.compile(r"(?i)\b(?:or|either|maybe|perhaps|alternatively)\b|\|")
 _CHECK = re.compile(r"(?i)\b(?:check|verif|proof|to confirm|test:)")
 _ASSIGNED = re.compile(rf"\b([a-zA-Z])\s*=\s*(-?(?:{_DIGITS}))(?!\s*[-+*/\u00d7\u00f7\d])")
 _SPACES = re.compile(r"[^\S\n]+")
-_APART = re.compile(r"(\bis|[=:])([ *_$]*)- (?=[$.0-9])")  # "x = - 5"
+_APART = re.compile(r"(\bis|[=:{])([ *_$]*)(?:- |(?i:minus|negative) )(?=[$.0-9])")  # "x = - 5"
+_GROUPS = re.compile(r"(?<![\w.,])[0-9]{1,3}(?:[ '\u2019][0-9]{3})+(?![\w/]|,[0-9])")  # "1 000"
+_ITEM = re.compile(r"[ *_]*([0-9]{1,2})[.)][ *_]+(?=.*[0-9])")
 _NO_WORDS = re.compile(r"(?:(?:[\W_]*|```\w*)\n)+(?:[-+*\u2022] )?")  # `$$`, a fence, a bullet
+_ASIDE = re.compile(r"\([^()]{0,60}[0-9] ?[-+*/x\u00d7\u00f7] ?[$0-9][^()]{0,60}\)")  # "(6 * 7)"
 _LIST_MARKS = " \n,;&*_(){}[]$\"'."
 _OPERATIONS = ("", *"-+*/x\u00d7\u00f7^", "\\times", "\\cdot", "\\div")
 
@@ -95,7 +104,7 @@ def find_answer(text: str) -> NumericAnswer | None:
     stated = _CHECK.split(plain)[0]
     for line in reversed((stated if _NUMBER.search(stated) else plain).split("\n")):
         if _NUMBER.search(line):
-            return _read_segment(line)
+            return _read_segment(_without_item(line, plain))
     return None
 
 
@@ -143,7 +152,15 @@ def _plain(text: str) -> str:
     for old, new in _PLAIN:
         text = text.replace(old, new)
     text = _APART.sub(r"\1\2-", _SPACES.sub(" ", text))
-    return _LATEX_FRACTION.sub(r" \1/\2 ", text)
+    text = _LATEX_FRACTION.sub(r" \1\2/\3 ", text)
+    return _GROUPS.sub(lambda found: re.sub("[^0-9]", "", found[0]), text)
+
+
+def _without_item(line: str, text: str) -> str:
+    """Return a line without its number in a list, if the item before it is in the text."""
+    item = _ITEM.match(line)
+    before = item and re.search(rf"(?m)^[ *_]*{int(item[1]) - 1}[.)][ *_]", text)
+    return line[item.end() :] if item and before else line
 
 
 def _marked_segments(text: str) -> list[str]:
@@ -201,27 +218,27 @@ def _read_segment(segment: str) -> NumericAnswer | None:
 
 
 def _read_numbers(text: str) -> NumericAnswer | None:
+    aside = _ASIDE.sub(" ", text)
+    text = aside if _NUMBER.search(aside) else text
     matches = list(_NUMBER.finditer(text))
     if not matches:
         return None
+    lead = text[: matches[0].start()]
+    starts_with_it = not lead.strip(" \t*_({[$\"'")
     if len({_value(match) for match in matches}) > 1:
         gaps = [text[a.end() : b.start()] for a, b in pairwise(matches)]
-        lead = text[: matches[0].start()]
-        if any(_CHOICE.search(gap) for gap in [lead, *gaps]) or _is_list(gaps):
+        beside = gaps[0] if starts_with_it else gaps[-1]
+        if any(_CHOICE.search(gap) for gap in [lead, *gaps]) or _is_list(beside):
             return None
-    starts_with_it = not text[: matches[0].start()].strip(" \t*_({[$\"'")
     chosen = matches[0] if starts_with_it else matches[-1]
     value = _value(chosen)
     return None if value is None else NumericAnswer(value, chosen["percent"] is not None)
 
 
-def _is_list(gaps: list[str]) -> bool:
+def _is_list(gap: str) -> bool:
     # Without regular expressions, because their time is quadratic in a run of spaces or marks.
-    return any(
-        gap.strip(_LIST_MARKS).lower() in ("", "and", "to")
-        or gap.strip().removesuffix("(").strip() in _OPERATIONS
-        for gap in gaps
-    )
+    is_operation = gap.strip().removesuffix("(").strip() in _OPERATIONS
+    return is_operation or gap.strip(_LIST_MARKS).lower() in ("", "and", "to")
 
 
 def _value(match: re.Match[str]) -> Fraction | None:
