@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from mlrl_envs.sandbox.sessions import cells, files
 from mlrl_envs.sandbox.wire import frames
-from mlrl_envs.sandbox.worker.children import LINK, Settings, limit_resources
+from mlrl_envs.sandbox.worker.children import LINK, Settings, limit_resources, take_descriptors
 
 __all__ = ["prepare_session"]
 
@@ -30,9 +30,7 @@ def prepare_session(
 
     def confine(descriptors: list[int]) -> None:
         link, sink = descriptors
-        os.dup2(sink, 1)
-        os.dup2(link, LINK)
-        os.closerange(4, max(link, sink, 16) + 1)
+        take_descriptors(link, sink, sink)
         os.chdir(directory)
         limit_resources(memory, cpu)
         seal()

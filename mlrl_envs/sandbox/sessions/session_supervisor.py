@@ -185,7 +185,7 @@ class SessionSupervisor(Supervisor):
     def _start(self, slot: bytes, payload: bytes) -> socket.socket:
         """Make the zygote fork a process, and return the supervisor's end of the socket to it."""
         ours, theirs = socket.socketpair()
-        sink = os.open("/dev/null", os.O_WRONLY)
+        sink = os.open("/dev/null", os.O_RDWR)
         try:
             zygote.start_child(self._zygote, slot, payload, [theirs.fileno(), sink])
         finally:

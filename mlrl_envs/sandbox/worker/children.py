@@ -31,6 +31,7 @@ __all__ = [
     "pack_share",
     "prepare_candidate",
     "prepare_judge",
+    "take_descriptors",
 ]
 
 Settings = dict[str, Any]
@@ -71,17 +72,27 @@ def prepare_candidate(seal: Callable[[], None], scratch: str) -> Callable[[bytes
     candidate.take_over()
 
     def run(payload: bytes, descriptors: list[int]) -> None:
-        link, stdout = descriptors
         memory, cpu, output = SHARE.unpack(payload)
-        os.dup2(stdout, 1)
-        os.dup2(link, LINK)
-        os.closerange(4, max(link, stdout, 16) + 1)
+        take_descriptors(*descriptors)
         os.chdir(scratch)
         limit_memory_and_cpu(memory, cpu)
         seal()
         candidate.run(output)
 
     return lambda payload: partial(run, payload)
+
+
+def take_descriptors(link: int, stdout: int, nothing: int) -> None:
+    """Make these the only descriptors of the process: 3, 1, and both 0 and 2.
+
+    All of them are of this process alone: flags of an inherited one would outlive the process, so
+    that a program could leave a mark for the next one.
+    """
+    os.dup2(nothing, 0)
+    os.dup2(stdout, 1)
+    os.dup2(nothing, 2)
+    os.dup2(link, LINK)
+    os.closerange(4, max(link, stdout, nothing, 16) + 1)
 
 
 def limit_resources(memory: int, cpu: int) -> None:

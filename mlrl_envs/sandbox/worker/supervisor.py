@@ -113,8 +113,9 @@ class Supervisor:
         judge_end, candidate_end = socket.socketpair()
         watch, done = os.pipe()  # closing `done` reports that the judge has finished
         output = anonymous_file()
+        nothing = os.open(os.devnull, os.O_RDWR)
         try:
-            passed_on = [candidate_end.fileno(), output]
+            passed_on = [candidate_end.fileno(), output, nothing]
             share = pack_share(allowed, self._settings["base_bytes"])
             zygote.start_child(self._candidates, OWN_SLOT, share, passed_on, core)
             candidate_end.close()
@@ -131,6 +132,7 @@ class Supervisor:
         finally:
             os.close(watch)
             os.close(output)
+            os.close(nothing)
         seconds = time.monotonic() - started
         self._scratch.renew()
         if expired == OVERLOAD:
@@ -221,7 +223,7 @@ class Supervisor:
             self._times.close()
             for link in (ours, *foreign):
                 link.close()
-            serving = zygote.Zygote(theirs, descriptors=2, prepare=set_up(), fork=fork)
+            serving = zygote.Zygote(theirs, descriptors=3, prepare=set_up(), fork=fork)
             frames.send(theirs.fileno(), b"ready")
             serving.serve()
         except Exception as error:  # noqa: BLE001  the supervisor reports it
