@@ -16,6 +16,7 @@ __all__ = ["literal_tests", "novel_tests"]
 
 MAX_TEST_CHARS = 400
 MAX_TEXT_CHARS = 20_000
+_CONTAINERS = frozenset({list, tuple, set, dict, str, bytes})
 
 
 def literal_tests(text: str, name: str, limit: int) -> tuple[str, ...]:
@@ -42,8 +43,9 @@ def novel_tests(
 ) -> tuple[str, ...]:
     """Return the tests whose arguments no shown test has, whatever their expected results.
 
-    Arguments are equal as Python values (`f(2)`, `f(x=2)` and `f(2.0)` have the same), so that a
-    shown test that is written in another form is not novel.
+    Arguments are equal as Python values (`f(2)`, `f(x=2)` and `f(2.0)` have the same), and alike in
+    containers of other types (`f([2])`, `f((2,))`, `f({2: 0})`), so that a shown test that is
+    written in another form is not novel.
 
     Args:
         tests: Results of `literal_tests`.
@@ -57,8 +59,24 @@ def novel_tests(
     return tuple(
         test
         for test in tests
-        if not any(call in known for call in _calls(ast.parse(test), name, names))
+        if not any(
+            _alike(call, each) for call in _calls(ast.parse(test), name, names) for each in known
+        )
     )
+
+
+def _alike(one: Any, other: Any) -> bool:  # noqa: ANN401  values of literals
+    """Return whether two values are equal, or have the same items in containers of any types."""
+    kinds = {type(one), type(other)}
+    if one == other or not kinds <= _CONTAINERS or kinds == {str}:
+        return bool(one == other)
+    if kinds == {dict}:
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if len(one) != len(other):
+        return False
+    if set in kinds:  # in any order
+        return all(any(_alike(item, each) for each in other) for item in one)
+    return all(map(_alike, one, other))
 
 
 def _parameters(solution: str, name: str) -> list[str]:

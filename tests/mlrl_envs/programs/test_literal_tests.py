@@ -104,6 +104,18 @@ def test_a_test_with_other_arguments_is_novel(test):
     assert novel_tests([test], ["assert f(1, 2) == 3"], SOLUTION, "f") == (test,)
 
 
+@pytest.mark.parametrize("value", ["(2, 1, (3,))", "{2: 0, 1: 0, (3,): 0}", "{1, 2, (3,)}"])
+def test_the_arguments_of_a_shown_test_in_other_containers_are_not_novel(value):
+    tests = [f"assert f({value}) == 3", "assert f((2, 1, (4,))) == 3"]
+    assert novel_tests(tests, ["assert f([2, 1, [3]]) == 3"], SOLUTION, "f") == (tests[1],)
+
+
+@pytest.mark.parametrize("value", ["['a', 'b']", "{'a': 1, 'b': 1}", "('a', 'b')", "'ab'"])
+def test_the_characters_of_a_shown_text_are_not_novel(value):
+    tests = [f"assert f({value}) == 3", "assert f('ba') == 3", "assert f('abc') == 3"]
+    assert novel_tests(tests, ["assert f('ab') == 3"], SOLUTION, "f") == tuple(tests[1:])
+
+
 def test_without_a_definition_arguments_are_compared_by_place():
     tests = ["assert f(1, 2) == 3", "assert f(2, 1) == 3"]
     assert novel_tests(tests, ["assert f(1, 2) == 3"], "g = 1 +", "f") == (tests[1],)
