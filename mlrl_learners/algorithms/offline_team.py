@@ -1,6 +1,7 @@
 """Base class of learners that train on files: tokenization of texts, order of examples."""
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -38,7 +39,7 @@ class OfflineTeam(Team):
     ) -> None:
         super().__init__(agents, model, config, seed)
         self.offline = offline
-        self._seed, self._updates = seed, 0
+        self._seed, self._updates, self._told_cut = seed, 0, False
 
     def save(self, path: Path) -> None:
         """Write the team and the number of its updates into the folder `path`."""
@@ -82,5 +83,14 @@ class OfflineTeam(Team):
         )["input_ids"]
         if end:
             ids = [*ids, policy.eos_ids[0] if policy.end_of_turn is None else policy.end_of_turn]
-        tokens = tuple(ids[: self.config.sampling.max_new_tokens])
+        limit = self.config.sampling.max_new_tokens
+        if end and len(ids) > limit and not self._told_cut:
+            self._told_cut = True
+            warnings.warn(
+                f"a text for {agent!r} has {len(ids)} tokens with its end, and sampling."
+                f"max_new_tokens {limit} cuts it: such texts do not teach to end; raise it",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+        tokens = tuple(ids[:limit])
         return TokenRow(tuple(self._formats[agent].encode(prompt)), tokens)

@@ -36,6 +36,21 @@ def test_only_an_answer_that_ended_is_taught_to_end(text, reason, num_tokens, ha
     assert row.token_ids.count(EOS) == int(has_end)
 
 
+def test_an_answer_that_the_token_limit_cuts_is_told_once(tmp_path):
+    file = write(tmp_path / "some.jsonl", *[episode("more than eight", "short")] * 2)
+    learner = make(examples={"episodes": file})
+    with pytest.warns(RuntimeWarning, match=r"'left' has 16 tokens .*max_new_tokens 8") as told:
+        assert learner.examples
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(("left", "reason"), [("seven..", "stop"), ("a cut answer", "length")])
+def test_an_answer_that_fits_or_did_not_end_is_no_news(left, reason, tmp_path, recwarn):
+    file = write(tmp_path / "some.jsonl", episode(left, "short", reason=reason))
+    assert make(examples={"episodes": file}).examples
+    assert not recwarn
+
+
 def test_an_answer_ends_with_what_ends_a_turn_in_the_template(tmp_path):
     """Released base models often have another `eos_token`."""
     model, tokenizer = tiny_model()
