@@ -39,7 +39,7 @@ from mlrl_learners.config.groups import build_config
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.functional.gae import TurnGae
-from mlrl_learners.functional.returns import check_rewards, rollout_groups
+from mlrl_learners.functional.returns import check_rollouts, rollout_groups
 from mlrl_learners.play.steps import has_artificial_limit
 from mlrl_learners.policies import ModelSource, PolicyOptimizer
 from mlrl_learners.types import AgentID, Rollout
@@ -102,7 +102,7 @@ class ActorCritic(Team):
             NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If an agent waits and `bootstrap_truncated` is set.
         """
-        check_rewards(rollouts)
+        check_rollouts(rollouts)
         config = self.config
         if config.advantage.bootstrap_truncated:
             check_no_waiting(rollouts)

@@ -37,7 +37,7 @@ from mlrl_learners.config.groups import build_config
 from mlrl_learners.config.options import check_unread
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError
-from mlrl_learners.functional.returns import check_rewards, rollout_groups
+from mlrl_learners.functional.returns import check_rollouts, rollout_groups
 from mlrl_learners.policies import ModelSource, Policy
 from mlrl_learners.policies.gradient_batches import gradient_batches
 from mlrl_learners.processes.work_sharing import gather
@@ -148,7 +148,7 @@ class Madpo(OfflineTeam):
             NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If the file has no usable pairs.
         """
-        check_rewards(rollouts)
+        check_rollouts(rollouts)
         self.begin_update()
         self._updates += 1
         metrics = group_metrics(list(rollout_groups(rollouts, self.config.preferences.gamma)))

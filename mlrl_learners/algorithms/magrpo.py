@@ -36,7 +36,7 @@ from mlrl_learners.algorithms.team import Team
 from mlrl_learners.algorithms.update_metrics import group_metrics, policy_metrics
 from mlrl_learners.config.groups import build_config
 from mlrl_learners.config.option_places import merge_options
-from mlrl_learners.functional.returns import AnswerGroup, check_rewards, rollout_groups
+from mlrl_learners.functional.returns import AnswerGroup, check_rollouts, rollout_groups
 from mlrl_learners.functional.role_baseline import RoleBaseline
 from mlrl_learners.policies import ModelSource, restore
 from mlrl_learners.types import AgentID, Rollout
@@ -90,7 +90,7 @@ class Magrpo(Team):
         Raises:
             NumericsError: If a reward, loss or gradient is not finite.
         """
-        check_rewards(rollouts)
+        check_rollouts(rollouts)
         config = self.config
         rewarded = self.reward_terms.apply(rollouts)
         # Returns R_t^(g) of the G answers of each agent at each prompt of turn t.

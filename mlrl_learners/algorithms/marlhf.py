@@ -38,7 +38,7 @@ from mlrl_learners.algorithms.rollout_pairs import (
 from mlrl_learners.errors import CheckpointError
 from mlrl_learners.functional.advantages import normalize
 from mlrl_learners.functional.credit import with_rewards
-from mlrl_learners.functional.returns import check_rewards
+from mlrl_learners.functional.returns import check_rollouts
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.seeding import task_indices
 from mlrl_learners.types import AgentID, Completion, JointStep, Node, Rollout, RolloutConfig
@@ -173,7 +173,7 @@ class Marlhf:
             NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If the file has no usable pairs.
         """
-        check_rewards(rollouts)
+        check_rollouts(rollouts)
         self._updates += 1
         training, validation = (
             self._pairs_of_file()

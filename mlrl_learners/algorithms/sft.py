@@ -21,7 +21,7 @@ from mlrl_learners.config.options import check_unread
 from mlrl_learners.engine import TokenRow
 from mlrl_learners.errors import ConfigError, unknown_name
 from mlrl_learners.functional.losses import check_finite
-from mlrl_learners.functional.returns import check_rewards, joint_returns, rollout_groups
+from mlrl_learners.functional.returns import check_rollouts, joint_returns, rollout_groups
 from mlrl_learners.policies import ModelSource
 from mlrl_learners.policies.gradient_batches import gradient_batches
 from mlrl_learners.processes.work_sharing import gather
@@ -169,7 +169,7 @@ class Sft(OfflineTeam):
             NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If a file has no example for these agents.
         """
-        check_rewards(rollouts)
+        check_rollouts(rollouts)
         self.begin_update()
         self._updates += 1
         rows = self._drawn() if self.offline else self._played(rollouts)

@@ -2,9 +2,10 @@
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from mlrl_envs.errors import ContractError
 from mlrl_learners.errors import NumericsError
 from mlrl_learners.figures.means import mean
 from mlrl_learners.functional.alignment import alignment_terms
@@ -24,7 +25,7 @@ __all__ = [
     "AnswerGroup",
     "answer_credits",
     "chain_baselines",
-    "check_rewards",
+    "check_rollouts",
     "is_same_return",
     "joint_returns",
     "mean_by_sample",
@@ -72,21 +73,30 @@ def is_same_return(one: float, other: float) -> bool:
     return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
-def check_rewards(rollouts: Sequence[Rollout]) -> None:
-    """Check that every reward is finite.
+def check_rollouts(rollouts: Sequence[Rollout]) -> None:
+    """Check that a learner can train on rollouts: tokens of its answers, finite rewards.
 
     Raises:
-        NumericsError: If a reward is not finite; the message names the task, turn and agent.
+        ContractError: If an answer has no tokens; the message names the task, turn and agent.
+        NumericsError: If a reward is not finite; the message names the same.
     """
     for rollout in rollouts:
         for node in rollout.root.walk():
+            place = f"in turn {node.turn} of task {rollout.task_id!r}"
+            _check_answers(node, rollout.opponents, place)
             for step in node.steps:
                 for agent, reward in step.rewards.items():
                     if not math.isfinite(reward):
-                        raise NumericsError(
-                            f"the reward of {agent!r} in turn {node.turn} of task "
-                            f"{rollout.task_id!r} is {reward}"
-                        )
+                        raise NumericsError(f"the reward of {agent!r} {place} is {reward}")
+
+
+def _check_answers(node: Node, opponents: Collection[AgentID], place: str) -> None:
+    for agent, answers in node.completions.items():
+        if agent not in opponents and not all(answer.token_ids for answer in answers):
+            raise ContractError(
+                f"an answer of {agent!r} {place} has no token_ids, as those of a script: collect "
+                "rollouts with the learner, or name the agent in opponents"
+            )
 
 
 def joint_returns(

@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlrl_envs.errors import ContractError
 from mlrl_learners.errors import NumericsError
 from mlrl_learners.functional.returns import (
-    check_rewards,
+    check_rollouts,
     joint_returns,
     rollout_groups,
     sample_returns,
@@ -18,7 +21,7 @@ def make_node(rewards, children=None, *, turn=0, samples=None, ended=()):
     """One node whose j-th joint action earns rewards[j] and leads to children[j]."""
     samples = samples or [(j, j) for j in range(len(rewards))]
     size = 1 + max(max(pair) for pair in samples)
-    completions = tuple(Completion(f"{turn}.{j}") for j in range(size))
+    completions = tuple(Completion(f"{turn}.{j}", token_ids=(j,)) for j in range(size))
     steps = tuple(
         JointStep(
             samples=dict(zip(AGENTS, samples[j], strict=True)),
@@ -133,4 +136,19 @@ def test_a_reward_that_is_no_number_is_named_with_its_place(bad):
     child = make_node([0.5, bad], turn=1)
     rollout = Rollout("me/task-v0", "7", AGENTS, make_node([0.0, 1.0], {1: child}))
     with pytest.raises(NumericsError, match=f"reward of 'a' in turn 1 of task '7' is {bad}"):
-        check_rewards([rollout])
+        check_rollouts([rollout])
+
+
+@pytest.fixture
+def scripted_rollout():
+    node = Node(0, {"a": ""}, {"a": (Completion("yes"),)}, ())
+    return Rollout("me/task-v0", "7", AGENTS, node)
+
+
+def test_an_answer_without_tokens_is_named_with_its_place(scripted_rollout):
+    with pytest.raises(ContractError, match="answer of 'a' in turn 0 of task '7' has no token_ids"):
+        check_rollouts([scripted_rollout])
+
+
+def test_an_opponent_may_answer_without_tokens(scripted_rollout):
+    check_rollouts([replace(scripted_rollout, opponents={"a": "script"})])
