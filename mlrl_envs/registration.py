@@ -228,7 +228,8 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
 
     Raises:
         UnknownNameError: If the id or an option is unknown; the message suggests the nearest name.
-        InvalidArgumentError: If an option is outside its range, or a required one is missing.
+        InvalidArgumentError: If an option is outside its range, a required one is missing, or the
+            function makes no environment.
         DataNotFoundError: If the data set is not found.
     """
     factory = registry[env_id].load()
@@ -238,7 +239,7 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
     sources = take_prompts(options, getattr(factory, "__self__", None))
     check_arguments(factory, options)
     try:
-        env = with_sources(factory(**options), sources)
+        env = with_sources(_environment(factory(**options), env_id), sources)
     except UnicodeDecodeError as error:
         place = options.get("data_path") or f"the data of {env_id}"
         raise InvalidDataError(f"{place} is not UTF-8 text: {error.reason}") from error
@@ -272,6 +273,15 @@ def _callable(reference: str) -> EnvFactory:
             f"{reference!r} must be a function or class that makes an environment, got {found!r}"
         )
     return found  # type: ignore[no-any-return]  # known only when it is called
+
+
+def _environment(made: Any, env_id: str) -> Any:  # noqa: ANN401  any parallel environment
+    if not (hasattr(made, "reset") and hasattr(made, "step")):
+        raise InvalidArgumentError(
+            f"{env_id!r} must make an environment with reset and step, got {type(made).__name__}; "
+            "mlrl_envs.TextParallelEnv makes one of a task family"
+        )
+    return made
 
 
 def _register_with_pettingzoo(env_id: str) -> None:

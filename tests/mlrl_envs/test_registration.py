@@ -73,9 +73,9 @@ def test_bad_option_gives_one_line_that_names_it(env_id, option, value, message)
 
 def test_missing_option_is_named(forget):
     forget("tests/needy-v0")
-    mlrl_envs.register("tests/needy-v0", lambda rows, split="train": (rows, split))
-    assert mlrl_envs.make("tests/needy-v0", rows=3) == (3, "train")
-    with pytest.raises(InvalidArgumentError, match="the environment needs the option 'rows'"):
+    mlrl_envs.register("tests/needy-v0", lambda turns, split="train": _their_env(turns))
+    assert mlrl_envs.make("tests/needy-v0", turns=3).max_turns == 3
+    with pytest.raises(InvalidArgumentError, match="the environment needs the option 'turns'"):
         mlrl_envs.make("tests/needy-v0", split="eval")
 
 
@@ -106,6 +106,14 @@ def test_entry_point_may_be_a_string(forget):
     forget("test/text-v0")
     mlrl_envs.register("test/text-v0", "mlrl_envs.envs.story:parallel_env")
     assert mlrl_envs.make("test/text-v0").possible_agents == ["setup", "story"]
+
+
+@pytest.mark.parametrize("made", [None, {"tasks": 2}, object()])
+def test_what_makes_no_environment_is_refused(forget, made):
+    forget("test/none-v0")
+    mlrl_envs.register("test/none-v0", lambda: made)
+    with pytest.raises(InvalidArgumentError, match="'test/none-v0' must make an environment"):
+        mlrl_envs.make("test/none-v0")
 
 
 @pytest.mark.parametrize("entry_point", ["no.such.module:f", "mlrl_envs.envs.story:nothing", "x"])
