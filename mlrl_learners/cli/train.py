@@ -173,11 +173,12 @@ def _run_dir(arguments: argparse.Namespace) -> Path:
 def _source(arguments: argparse.Namespace) -> str | Path:
     if arguments.source is not None:
         return str(arguments.source)
-    if arguments.run_dir is not None and arguments.resume:
+    if arguments.resume:
+        run_dir = _run_dir(arguments)
         for name in (STAGES_FILE, CONFIG_FILE):
-            own = Path(arguments.run_dir) / name
-            if own.is_file():
-                return own
+            if (run_dir / name).is_file():
+                return run_dir / name
+        raise ConfigError(f"there is no run in '{run_dir}'; give a preset or a file to begin one")
     raise ConfigError("give a preset or a configuration file; mlrl list shows the presets")
 
 

@@ -128,6 +128,17 @@ class TestMistakes:
         assert captured.err.count("\n") == 1
         assert not (tmp_path / "run").exists()
 
+    @pytest.mark.parametrize(
+        ("words", "named"),
+        [(["--run-dir", "nowhere"], "there is no run in 'nowhere'"), ([], "add --run-dir")],
+    )
+    def test_a_resume_without_a_run_asks_for_the_run(
+        self, capsys, tmp_path, monkeypatch, words, named
+    ):
+        monkeypatch.chdir(tmp_path)
+        assert main(["train", "--resume", *words]) == 2
+        assert named in capsys.readouterr().err
+
     def test_debug_shows_where_an_error_arose(self, capsys):
         assert main(["play", "nowhere/x-v0", "--debug"]) == 2
         assert "Traceback" in capsys.readouterr().err
