@@ -10,6 +10,8 @@ import sys
 
 import mlrl_learners
 
+if len(sys.argv) < 2:
+    sys.exit(__doc__)
 learner = mlrl_learners.make(
     "magrpo",
     agents=["setup", "story"],

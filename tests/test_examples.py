@@ -142,6 +142,15 @@ def test_an_example_runs_on_a_tiny_model(script, play):
     assert SAID[script] in play(script)
 
 
+def test_the_example_of_a_server_asks_for_its_address(tmp_path):
+    script = [sys.executable, str(EXAMPLES / "remote_environment.py")]
+    done = subprocess.run(
+        script, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("An environment on another machine")
+
+
 def test_an_environment_on_a_server_is_trained_on(play):
     pytest.importorskip("grpc")
     from mlrl_envs.serve import EnvServer, ServerConfig
