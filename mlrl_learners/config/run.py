@@ -204,7 +204,7 @@ def _checked_sections(raw: object) -> dict[str, dict[str, Any]]:
     sections: dict[str, dict[str, Any]] = {}
     for section, values in with_env_mapping(raw).items():
         if section not in SECTIONS:
-            raise unknown_name("key", section, SECTIONS)
+            raise unknown_name("key", section, {*SECTIONS, "stages"} - {section})
         if not isinstance(values, Mapping | None):
             raise ConfigError(f"{section} must be a mapping of keys to values, got {values!r}")
         for name in values or {}:

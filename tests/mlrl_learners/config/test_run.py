@@ -134,6 +134,7 @@ def test_an_unknown_override_is_named_with_the_nearest_key(key, nearest):
     [
         ({"env": {"id": "x", "option": {}}}, "env.option", "env.options"),
         ({**MINIMAL, "trian": {}}, "trian", "train"),
+        ({**MINIMAL, "stage": {}}, "stage", "did you mean 'stages'"),
         ({**MINIMAL, "train": {"iteration": 3}}, "train.iteration", "train.iterations"),
         ({**MINIMAL, "learner": {"group_size": 3}}, "learner.group_size", ""),
     ],
