@@ -100,8 +100,10 @@ def _config(target: str, run_dir: Path | None, overrides: Sequence[str]) -> RunC
         mlrl_envs.registry[target]
     except UnknownNameError as error:
         if Path(target).exists():
+            runs = sorted(path.parent for path in Path(target).glob(f"*/{CONFIG_FILE}"))
+            fix = f"; give a run, such as '{runs[0]}'" if runs else ""
             raise ConfigError(
-                f"{target!r} is not a run directory: it has no {CONFIG_FILE}"
+                f"{target!r} is not a run directory: it has no {CONFIG_FILE}{fix}"
             ) from None
         message = str(error).replace(
             "unknown environment", "unknown environment or run directory", 1

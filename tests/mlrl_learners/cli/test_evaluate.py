@@ -16,6 +16,12 @@ class TestEvaluate:
         assert (status, result["mean_return"], result["split"]) == (0, 1.0, "eval")
         assert result["pass_at_k"] == {"1": 1.0, "2": 1.0}
 
+    def test_a_folder_of_runs_is_answered_with_one_of_them(self, tmp_path, capsys):
+        (tmp_path / "rl").mkdir()
+        (tmp_path / "rl" / CONFIG_FILE).touch()
+        assert main(["evaluate", str(tmp_path)]) == 2
+        assert f"give a run, such as '{tmp_path / 'rl'}'" in capsys.readouterr().err
+
     def test_an_earlier_checkpoint_can_be_named(self, run_dir, capsys):
         numbers = sorted(p.name.split("_")[1] for p in (run_dir / "checkpoints").glob("step_*"))
         assert numbers == ["2", "3"]
