@@ -36,6 +36,7 @@ from mlrl_learners.runs.lock import hold_file
 from mlrl_learners.runs.records import episode_record
 from mlrl_learners.seeding import derive_seed
 from mlrl_learners.types import Actor, Episode, FailedEpisode
+from mlrl_learners.types.contract import check_actor
 
 __all__ = ["TRAINING_SPLIT", "CollectionResult", "collect"]
 
@@ -107,8 +108,10 @@ def collect(
         ConfigError: If `filter_reward`, `samples`, `tasks` or `batch_size` is out of range.
         RunDirError: If `out` cannot be written, is written by another process, holds episodes and
             `resume` is false, or holds episodes of another collection.
+        ContractError: If `actor` has no method `act`.
         InfraError: If infrastructure broke every episode.
     """
+    check_actor(actor)
     if filter_reward is not None and not math.isfinite(filter_reward):
         raise ConfigError(f"filter_reward must be finite, got {filter_reward}")
     options, location = portable_options(env_id, env_options or {}), remote_id(env_id, env_server)

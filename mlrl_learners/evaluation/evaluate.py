@@ -30,6 +30,7 @@ from mlrl_learners.runs.evaluations import EvaluationResult
 from mlrl_learners.selfplay.own import own_episode
 from mlrl_learners.selfplay.seats import Seats
 from mlrl_learners.types import Actor, Episode, FailedEpisode
+from mlrl_learners.types.contract import check_actor
 
 __all__ = ["EvaluationResult", "evaluate"]
 
@@ -80,8 +81,10 @@ def evaluate(
 
     Raises:
         ConfigError: If `samples`, `k`, `tasks` or `batch_size` is out of range.
+        ContractError: If `actor` has no method `act`.
         InfraError: If infrastructure broke every episode.
     """
+    check_actor(actor)
     ks = _checked_ks(k, samples)
     env_id, options = chosen_env(env_id, env, env_options)
     location = remote_id(env_id, env_server)

@@ -9,7 +9,7 @@ from mlrl_envs.errors import ContractError
 from mlrl_learners.types.completions import Completion
 from mlrl_learners.types.rollouts import AgentID
 
-__all__ = ["check_answers", "check_methods", "check_metrics", "checked_float"]
+__all__ = ["check_actor", "check_answers", "check_methods", "check_metrics", "checked_float"]
 
 CALLS: Mapping[str, tuple[object, dict[str, Any]]] = {
     "act": ([], {"num_samples": 1, "explore": True}),
@@ -30,6 +30,19 @@ RESERVED_NAMES = frozenset(
 )
 RESERVED_PREFIXES = ("train/return/", "train/reward/", "eval/return/", "eval/reward/")
 RESERVED_SUFFIX = "/tokens_per_second"  # of an agent
+
+
+def check_actor(actor: object) -> None:
+    """Check that an actor is an object that acts.
+
+    Raises:
+        ContractError: If it is something else, such as a class, a function or a word.
+    """
+    if isinstance(actor, type) or not callable(getattr(actor, "act", None)):
+        raise ContractError(
+            f"actor must be an object with a method act, got {actor!r}; "
+            "ScriptedActor makes one of a function of an agent and its observation"
+        )
 
 
 def check_methods(learner: object) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import mlrl_learners
-from mlrl_envs.errors import InfraError
+from mlrl_envs.errors import ContractError, InfraError
 from mlrl_learners.cli import main
 from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.evaluation.collect import collect
@@ -161,3 +161,9 @@ def test_the_command_needs_an_actor_and_a_file(missing, tmp_path, capsys):
     given = [word for name, value in words.items() if name != missing for word in (name, value)]
     assert main(["collect", ENV_ID, *given]) == 2
     assert missing in capsys.readouterr().err
+
+
+def test_what_is_no_actor_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(ContractError, match="actor must be an object with a method act"):
+        run(tmp_path / "e.jsonl", actor="random")
+    assert list(tmp_path.iterdir()) == []

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from mlrl_envs.errors import InfraError
+from mlrl_envs.errors import ContractError, InfraError
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.testing import ScriptedActor
@@ -171,3 +171,9 @@ def test_evaluating_twice_gives_the_same_result():
     for result in results:
         del result["seconds"], result["seconds_per_episode"]
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("actor", ["random", ScriptedActor, add_one, None])
+def test_what_is_no_actor_is_refused(actor):
+    with pytest.raises(ContractError, match="actor must be an object with a method act, got"):
+        evaluate(env_id=ENV_ID, actor=actor)
