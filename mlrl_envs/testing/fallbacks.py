@@ -12,7 +12,7 @@ from typing import Any, cast
 from gymnasium.spaces import Text
 from pettingzoo import ParallelEnv
 
-from mlrl_envs.errors import ContractError
+from mlrl_envs.errors import ContractError, InvalidArgumentError
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.shell.roster import acting_agents
 from mlrl_envs.types import AgentID, TextEnv
@@ -49,7 +49,13 @@ def completing(make_env: Callable[[], TextEnv]) -> Callable[[], TextEnv]:
 
     Raises:
         ContractError: If it lacks a required name; the message lists all of them.
+        InvalidArgumentError: If the argument is no function.
     """
+    if not callable(make_env):
+        raise InvalidArgumentError(
+            "check_env takes a function that makes an environment, such as "
+            f"lambda: mlrl_envs.make('mlrl/story-v1'), got {make_env!r}"
+        )
     if isinstance(make_env(), TextParallelEnv):
         return make_env
     Completed(make_env())

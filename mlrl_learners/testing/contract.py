@@ -58,6 +58,8 @@ def check_learner(
         ContractError: If a check fails, or a method of the learner raises an error of another
             library; the message names the first one.
     """
+    given = type(factory).__name__
+    _require(callable(factory), f"it takes a function that makes a learner, got {given}")
     learner = make_with_seed(factory, 0)
     check_methods(learner)
     rollout = getattr(learner, "rollout", RolloutConfig())

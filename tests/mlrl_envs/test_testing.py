@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mlrl_envs
-from mlrl_envs.errors import ContractError, InfraError
+from mlrl_envs.errors import ContractError, InfraError, InvalidArgumentError
 from mlrl_envs.shell.env import TextParallelEnv
 from mlrl_envs.spaces import UnicodeText
 from mlrl_envs.testing import JUNK_TEXTS
@@ -245,3 +245,9 @@ def test_failing_sandbox_is_no_breach():
 
     with pytest.raises(InfraError):
         mlrl_envs.check_env(_make(NoWorker))
+
+
+@pytest.mark.parametrize("given", ["mlrl/story-v1", mlrl_envs.make("mlrl/story-v1")])
+def test_an_environment_in_place_of_a_function_is_refused(given):
+    with pytest.raises(InvalidArgumentError, match="takes a function that makes an environment"):
+        mlrl_envs.check_env(given)

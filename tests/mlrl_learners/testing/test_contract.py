@@ -281,3 +281,8 @@ def test_an_error_of_ours_is_not_changed():
 
     with pytest.raises(NumericsError, match="the loss is nan"):
         check_learner(broken(update=update))
+
+
+def test_a_learner_in_place_of_a_function_is_refused():
+    with pytest.raises(ContractError, match="takes a function that makes a learner, got Bandit"):
+        check_learner(Bandit())
