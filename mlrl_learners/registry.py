@@ -147,6 +147,8 @@ def make(
     """
     if name not in registry:
         raise unknown_name("learner", name, registry)
+    if isinstance(agents, str):
+        raise ConfigError(f"agents must be a list of names, such as ['{agents}'], got {agents!r}")
     factory = registry[name].load()
     arguments = {**options, "agents": tuple(agents)}
     if model is not None:

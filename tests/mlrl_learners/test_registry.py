@@ -36,6 +36,11 @@ def test_a_factory_without_models_is_not_given_one():
     assert mlrl_learners.make("plain-test", agents=["a"]) == ("a",)
 
 
+def test_one_agent_is_named_in_a_list(echo):
+    with pytest.raises(ConfigError, match=r"agents must be a list of names, such as \['setup'\]"):
+        mlrl_learners.make(echo, agents="setup")
+
+
 def test_an_unknown_learner_is_named_with_the_nearest_one():
     with pytest.raises(UnknownNameError, match=r"'magrop'.*'magrpo'"):
         mlrl_learners.make("magrop", agents=["a"])
