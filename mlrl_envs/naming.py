@@ -56,8 +56,8 @@ def is_in_memory(env_id: str) -> bool:
 
 def config_of(env_id: str) -> Any:  # noqa: ANN401  a dataclass or None
     """Return the dataclass of the options of a task family or a game; None for others."""
-    family = getattr(registry[env_id].load(), "__self__", None)
-    return getattr(family, "config_type", None)
+    factory = registry[env_id].load()
+    return getattr(getattr(factory, "__self__", factory), "config_type", None)
 
 
 def scripts_of(env_id: str) -> list[str]:

@@ -187,7 +187,9 @@ def factory_of(env_id: str) -> Callable[..., TextParallelEnv]:
     Raises:
         UnknownNameError: If TextArena has no such game; the message names the nearest one.
     """
-    return functools.partial(make_env, game_of(env_id))
+    factory = functools.partial(make_env, game_of(env_id))
+    vars(factory).update(__module__=__name__, config_type=TextArenaConfig)  # for lists of options
+    return factory
 
 
 def make_env(game: ArenaGame, **options: Any) -> TextParallelEnv:  # noqa: ANN401  checked against the config

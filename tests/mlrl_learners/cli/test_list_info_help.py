@@ -27,6 +27,13 @@ class TestList:
         assert "student  " in out
         assert "learns to add" in out
 
+    def test_shows_the_options_of_a_game_of_textarena(self, capsys):
+        status, found = run_json(capsys, "list", "textarena/KuhnPoker-v0")
+        assert (status, found["summary"].split(" (")[0]) == (0, "Games of TextArena")
+        assert {"variant", "num_players"} <= {
+            each["name"] for each in found["groups"][0]["options"]
+        }
+
 
 class TestInfo:
     def test_tells_versions_hardware_and_the_sandbox_tier(self, capsys):
