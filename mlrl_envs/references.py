@@ -52,9 +52,8 @@ def import_module(place: str) -> ModuleType:
     except MlrlError:
         raise
     except Exception as error:
-        line = f" (line {error.lineno})" if isinstance(error, SyntaxError) else ""
         raise InvalidArgumentError(
-            f"{place} cannot be imported: {type(error).__name__}: {error}{line}"
+            f"{place} cannot be imported: {type(error).__name__}: {error}"
         ) from error
 
 

@@ -32,7 +32,7 @@ def test_an_import_registers_an_environment(type_in, type_json):
         ("me.py:Gues", "unknown name in me.py: 'Gues'; did you mean 'Guess'?"),
         ("mee.py:Guess", "did you mean '{here}/me.py'?"),
         ("nowhere_at_all:Guess", "there is no module 'nowhere_at_all'"),
-        ("bad.py:Guess", "bad.py cannot be imported: SyntaxError"),
+        ("bad.py:Guess", "imported: SyntaxError: invalid syntax (bad.py, line 1)\n"),
         ("poor.py:Guess", "poor.py cannot be imported: ModuleNotFoundError: No module named 'poo'"),
     ],
 )
