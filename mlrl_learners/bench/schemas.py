@@ -67,7 +67,7 @@ def _check(value: object, schema: str, verdict: str) -> None:
         raise ConfigError(f"{verdict}: {error}") from error
     place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in found.instance_path)
     message = found.message if len(found.message) < LONGEST else found.message[:LONGEST] + "…"
-    raise ConfigError(f"{verdict}: {place.lstrip('.') or 'it'}: {message}")
+    raise ConfigError(f"{verdict}: {place.lstrip('.')}{': ' if place else ''}{message}")
 
 
 @functools.cache
