@@ -177,6 +177,8 @@ class Registry(Mapping[str, EnvSpec]):
             return default
 
     def _unknown(self, env_id: str) -> UnknownNameError:
+        if env_id.endswith(".py"):
+            return UnknownNameError(f"{env_id!r} is a file; name what it makes: {env_id}:NAME")
         base, _, version = env_id.rpartition("-v")
         parts = [known.rpartition("-v") for known in self._specs]
         versions = [int(number) for name, _, number in parts if name == base]
@@ -228,8 +230,7 @@ def make(env_id: str, **options: Any) -> TextEnv:  # noqa: ANN401  per environme
 
     Raises:
         UnknownNameError: If the id or an option is unknown; the message suggests the nearest name.
-        InvalidArgumentError: If an option is outside its range, a required one is missing, or the
-            function makes no environment.
+        InvalidArgumentError: If an option is missing or out of range, or no environment is made.
         DataNotFoundError: If the data set is not found.
     """
     factory = registry[env_id].load()

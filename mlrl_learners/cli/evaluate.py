@@ -99,7 +99,7 @@ def _config(target: str, run_dir: Path | None, overrides: Sequence[str]) -> RunC
     try:
         mlrl_envs.registry[target]
     except UnknownNameError as error:
-        if Path(target).exists():
+        if Path(target).exists() and not target.endswith(".py"):
             runs = sorted(path.parent for path in Path(target).glob(f"*/{CONFIG_FILE}"))
             fix = f"; give a run, such as '{runs[0]}'" if runs else ""
             raise ConfigError(

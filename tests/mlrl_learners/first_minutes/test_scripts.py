@@ -30,6 +30,7 @@ def test_an_import_registers_an_environment(type_in, type_json):
     ("word", "message"),
     [
         ("me.py:Gues", "unknown name in me.py: 'Gues'; did you mean 'Guess'?"),
+        ("me.py", "'me.py' is a file; name what it makes: me.py:NAME"),
         ("mee.py:Guess", "did you mean '{here}/me.py'?"),
         ("nowhere_at_all:Guess", "there is no module 'nowhere_at_all'"),
         ("bad.py:Guess", "imported: SyntaxError: invalid syntax (bad.py, line 1)\n"),
