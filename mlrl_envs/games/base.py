@@ -202,11 +202,13 @@ def tagged(move: str) -> str:
 def answer_parts(text: str) -> list[str]:
     """Return the parts of an answer that are to name the same move.
 
-    These are the contents of all `<move>...</move>`, without any the last line that is not empty.
+    These are the contents of all `<move>...</move>`, except repetitions of these dots, without any
+    the last line that is not empty and no fence.
     """
     text = text[-MAX_READ_CHARS:]
     tags = _TAG.findall(text)
-    return tags or [line for line in text.splitlines() if line.strip()][-1:]
+    named = [tag for tag in tags if tag.strip() not in ("...", "\u2026")]
+    return named or tags or [line for line in text.splitlines() if line.strip(" \t`~")][-1:]
 
 
 def named_move(text: str, legal: Sequence[str]) -> str | None:
