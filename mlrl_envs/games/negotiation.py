@@ -77,7 +77,8 @@ from mlrl_envs.types import AgentID
 
 __all__ = ["Negotiation", "NegotiationConfig", "NegotiationFamily", "parallel_env"]
 
-_PART = re.compile(r"(?<![\w.-])(\d{1,2})\s+(book|hat|ball)s?\b", re.ASCII)
+_PART = re.compile(r"(?<![\w.-])(\d{1,2})(?: | ?x )(book|hat|ball)s?\b", re.ASCII)
+_NAMED = re.compile(r"\b(book|hat|ball)s?[\"']? ?[:=] ?(\d{1,2})(?![\w.])", re.ASCII)  # "hats: 1"
 
 
 @dataclass(frozen=True)
@@ -261,7 +262,8 @@ parallel_env = NegotiationFamily.make_env
 
 def _demand_of(text: str, counts: Bundle) -> str | None:
     """Return the bundle that a text names, or None if it is unclear or more than there is."""
-    parts = [(f"{item}s", int(n)) for n, item in _PART.findall(" ".join(text.lower().split()))]
+    plain = _NAMED.sub(r"\2 \1", " ".join(text.lower().split()))
+    parts = [(f"{item}s", int(n)) for n, item in _PART.findall(plain)]
     wanted = dict(parts)
     if not parts or len(wanted) < len(parts):
         return None
