@@ -6,6 +6,7 @@ raise no errors. No code is executed.
 
 import ast
 import re
+import textwrap
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -94,7 +95,7 @@ def extract_code(text: str, name: str) -> ParsedCode:
         text: The output of a model.
         name: The function that the answer should define.
     """
-    blocks = [parse_code(block) for block in code_blocks(text)]
+    blocks = [_parse_block(block) for block in code_blocks(text)]
     if not blocks:
         text = text.removeprefix(BYTE_ORDER_MARK)
         blocks = [parse_code(code_lines(text)), parse_code(text)]
@@ -102,6 +103,14 @@ def extract_code(text: str, name: str) -> ParsedCode:
     meaning = [block for block in blocks if f"def {name}" in block.text]
     parsing = [block for block in blocks if block.tree and block.tree.body]
     return next(found[-1] for found in (defining, meaning, parsing, blocks) if found)
+
+
+def _parse_block(block: str) -> ParsedCode:
+    parsed = parse_code(block)
+    if parsed.tree is not None or not block[:1].isspace():
+        return parsed
+    outdented = parse_code(textwrap.dedent(block))
+    return parsed if outdented.tree is None else outdented
 
 
 def parse_code(source: str) -> ParsedCode:

@@ -116,6 +116,7 @@ F = "def f(x):\n    return x"
         f"{F}\r\n```\r\n",
         "1. My part:\n\n   ```python\n   def f(x):\n       return x\n   ```",
         "- My part:\n    - here:\n\n      ```python\n      def f(x):\n          return x\n    ```",
+        "```python\n    def f(x):\n        return x\n```",
         f"```python\n{F}```",
         f"```python\n{F} ```\nThis returns x.",
         f"\ufeff{F}",
