@@ -4,13 +4,13 @@ The skeleton is the program; an answer contributes the methods assigned to its a
 imports, helper functions, helper methods, classes and constants beside them if their names are new.
 The skeleton determines how a method is reached: its position, name, decorators, `async`, and its
 parameters if their names agree; base classes, attributes and complete methods are also the
-skeleton's. Operators, other statements and methods of others are left out and reported, except
-methods of others without a body, as a repeated skeleton has them.
+skeleton's. Operators, examples of use, other statements and methods of others are left out and
+reported, except methods of others without a body, as a repeated skeleton has them.
 """
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,18 +131,44 @@ def _sort_helpers(
             helpers[name] = node
         elif name not in taken:
             functions.append(node)
-    beside: list[ast.stmt] = []
-    for statement in found.beside:
+    beside, left_out = _sort_statements(found.beside, taken, task.class_name)
+    imports = [statement for statement in beside if is_import(statement)]
+    rest = [statement for statement in beside if not is_import(statement)]
+    return helpers, [*imports, *functions, *rest], [*dropped, *map(label_of, left_out)]
+
+
+def _sort_statements(
+    statements: Sequence[ast.stmt], taken: Set[str], class_name: str
+) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """Return the statements for the module, which run before the class, and those left out.
+
+    Left out are examples of use, such as `x = Thing()`, and what needs them.
+    """
+    kept: list[ast.stmt] = []
+    left_out: list[ast.stmt] = []
+    later = {class_name}
+    for statement in statements:
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             continue
         is_new = is_import(statement) or not bound_names(statement) & taken
         if unparse([statement]) is None or not is_new:
-            dropped.append(label_of(statement))
+            left_out.append(statement)
+        elif later & set(_read_at_once(statement)):
+            left_out.append(statement)
+            later |= bound_names(statement)
         else:
-            beside.append(statement)
-    imports = [statement for statement in beside if is_import(statement)]
-    rest = [statement for statement in beside if not is_import(statement)]
-    return helpers, [*imports, *functions, *rest], dropped
+            kept.append(statement)
+            later -= bound_names(statement)
+    return kept, left_out
+
+
+def _read_at_once(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement reads when it runs, without those in bodies of functions."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    if not isinstance(node, (FunctionNode, ast.Lambda)):
+        for child in ast.iter_child_nodes(node):
+            yield from _read_at_once(child)
 
 
 def splice(

@@ -191,6 +191,29 @@ def test_helpers_beside_the_methods_are_used():
     assert space["Thing"]().grow(2) == 10
 
 
+def test_an_example_of_use_beside_the_methods_is_left_out_and_named():
+    code = """
+    def grow(self, by=1): return by
+    def make(): return Thing()
+    LIMIT = 3
+    class Maker:
+        def make(self): return Thing()
+    thing = Thing()
+    print(thing.grow(2))
+    grown = thing.grow(LIMIT)
+    class Small(Thing): pass
+    thing = 4
+    more = thing + LIMIT
+    call = lambda: Thing()
+    """
+    merged, _ = _spliced(code, own=("grow",))
+    exec(merged.source, module := {})
+    assert module["more"] == 7
+    assert {"Maker", "call"} <= module.keys()
+    dropped = merged.answers["coder_1"].dropped
+    assert {"thing = Thing()", "grown = thing.grow(LIMIT)", "class Small"} <= set(dropped)
+
+
 def test_the_first_of_two_helpers_with_one_name_stays():
     actions = {
         "coder_1": _fenced("def _h(self): return 1\ndef grow(self, by=1): return by + self._h()"),
