@@ -8,7 +8,7 @@ import ast
 import re
 import textwrap
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlrl_envs.parsing.code_blocks import BYTE_ORDER_MARK, code_blocks, code_lines
@@ -24,6 +24,7 @@ __all__ = [
     "contributes",
     "extract_code",
     "find_function",
+    "names_read",
     "parse_code",
     "printable",
     "returns_value",
@@ -180,6 +181,15 @@ def bound_names(statement: ast.stmt) -> set[str]:
         for node in ast.walk(statement)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del)
     }
+
+
+def names_read(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a statement reads when it runs, without those in bodies of functions."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    if not isinstance(node, FunctionNode | ast.Lambda):
+        for child in ast.iter_child_nodes(node):
+            yield from names_read(child)
 
 
 def contributes(statement: ast.stmt) -> bool:

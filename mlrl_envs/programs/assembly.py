@@ -2,13 +2,14 @@
 
 The program consists of the imports and helper functions of the problem, the contributions of the
 helpers and, last, that of the main function. An answer contributes its imports, functions, classes
-and assignments; other module-level statements are left out. A name belongs to one agent: only `aux`
-defines `aux`, only `main` the entry point, and no agent the helpers of the problem. An answer must
-define its function; a bare body or a continuation of the prompt does not count.
+and assignments; other module-level statements are left out, and so are assignments that read input,
+as examples of use do. A name belongs to one agent: only `aux` defines `aux`, only `main` the entry
+point, and no agent the helpers of the problem. An answer must define its function; a bare body or a
+continuation of the prompt does not count.
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from mlrl_envs.parsing.text import (
     contributes,
     extract_code,
     find_function,
+    names_read,
     parse_code,
     unparse,
 )
@@ -105,6 +107,7 @@ def read_answer(
     kept = tuple(node for node in offered if not bound_names(node) & reserved)
     if unparse(kept) is None:
         return FunctionAnswer(name, error="nested too deeply")
+    kept = tuple(_without_input(kept))
     bound = {taken for node in offered for taken in bound_names(node)}
     function = find_function(kept, name)
     return FunctionAnswer(name, kept, function, dropped=tuple(sorted(bound & reserved)))
@@ -147,6 +150,17 @@ def _as_function(statement: ast.stmt, name: str) -> ast.stmt:
         function.args = statement.value.args
         function.body = [ast.Return(statement.value.body)]
     return ast.fix_missing_locations(function)
+
+
+def _without_input(statements: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield statements, without those that read input while the program loads or need it."""
+    missing = {"input"}
+    for statement in statements:
+        if missing & set(names_read(statement)):
+            missing |= bound_names(statement)
+        else:
+            missing -= bound_names(statement)
+            yield statement
 
 
 def _is_future(statement: ast.stmt) -> bool:

@@ -10,12 +10,12 @@ reported, except methods of others without a body, as a repeated skeleton has th
 
 import ast
 import copy
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
 from mlrl_envs.parsing.syntax import parse_module
-from mlrl_envs.parsing.text import FunctionNode, bound_names, unparse
+from mlrl_envs.parsing.text import FunctionNode, bound_names, names_read, unparse
 from mlrl_envs.programs.class_answer import ClassAnswer, is_import, own_work
 from mlrl_envs.programs.methods import (
     FoundMethods,
@@ -142,33 +142,24 @@ def _sort_statements(
 ) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """Return the statements for the module, which run before the class, and those left out.
 
-    Left out are examples of use, such as `x = Thing()`, and what needs them.
+    Left out are examples of use, such as `x = Thing()` or `x = input()`, and what needs them.
     """
     kept: list[ast.stmt] = []
     left_out: list[ast.stmt] = []
-    later = {class_name}
+    later = {class_name, "input"}
     for statement in statements:
         if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
             continue
         is_new = is_import(statement) or not bound_names(statement) & taken
         if unparse([statement]) is None or not is_new:
             left_out.append(statement)
-        elif later & set(_read_at_once(statement)):
+        elif later & set(names_read(statement)):
             left_out.append(statement)
             later |= bound_names(statement)
         else:
             kept.append(statement)
             later -= bound_names(statement)
     return kept, left_out
-
-
-def _read_at_once(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a statement reads when it runs, without those in bodies of functions."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-        yield node.id
-    if not isinstance(node, (FunctionNode, ast.Lambda)):
-        for child in ast.iter_child_nodes(node):
-            yield from _read_at_once(child)
 
 
 def splice(

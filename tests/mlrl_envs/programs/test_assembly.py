@@ -96,6 +96,15 @@ def test_nobody_redefines_the_problems_helpers():
     assert _value(program) == 4
 
 
+def test_assignments_that_read_input_and_what_needs_them_are_left_out():
+    use = "n = int(input())\nwhole, part = solve(n), 2\nread = lambda: input()\nn = 4\nmore = n + 1"
+    program = _assemble(AUX, f"{MAIN}\n{use}")
+    assert "whole" not in program.source
+    assert _value(program, "solve(1), more, callable(read)") == (4, 5, True)
+    redefined = _assemble(AUX, f"input = lambda: '7'\nn = input()\n{MAIN}")
+    assert _value(redefined, "n") == "7"
+
+
 def test_future_imports_come_first():
     program = _assemble(AUX, f"from __future__ import annotations\n{MAIN}")
     assert _value(program) == 4
