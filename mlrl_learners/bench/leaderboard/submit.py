@@ -238,7 +238,7 @@ def _measure_problems(entry: Result, env: Any, episodes: Sequence[Record]) -> It
         yield f"its measures cannot be computed: {error}"
         return
     claimed = measures["figures"]
-    played = {name for name in claimed if name.startswith("vs_")} - figures.keys()
+    played = {f"vs_{name}" for name in env.scripts} - figures.keys()
     for name in sorted((claimed.keys() - played) | figures.keys()):
         if not _is_close(claimed.get(name), figures.get(name)):
             yield f"measure {name} does not follow from the transcripts"

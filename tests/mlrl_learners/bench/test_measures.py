@@ -187,9 +187,11 @@ def test_a_submission_with_changed_measures_is_found(add_measured):
     path = add_measured("check", "?", load_suite("games").only(["mlrl/kuhn-v0"]))
     assert check_submission(path, sample=1) == []
     result = json.loads(path.read_text())
-    result["entries"][0]["measures"]["figures"]["nash_conv"] = 0.0
+    result["entries"][0]["measures"]["figures"] |= {"nash_conv": 0.0, "vs_nobody": 9.0}
     path.write_text(json.dumps(result))
-    assert any("measure nash_conv does not" in each for each in check_submission(path, sample=1))
+    problems = check_submission(path, sample=1)
+    assert any("measure nash_conv does not" in problem for problem in problems)
+    assert any("measure vs_nobody does not" in problem for problem in problems)
 
 
 def test_figures_follow_from_the_stored_actions(make_source, tmp_path):

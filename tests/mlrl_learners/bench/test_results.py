@@ -98,6 +98,7 @@ def test_changed_transcripts_are_refused(make_result):
         (lambda r: r["entries"][0].update(mean=10**400), r"entries\[0\]\.mean"),
         (lambda r: r["entries"][0].update(tokens=10**400), r"entries\[0\]\.tokens"),
         (lambda r: r["actor"].update(note="\ud800"), "is no result: 'utf-8' codec"),
+        (lambda r: r["entries"][0].update(measures={"figures": {"<b>|": 1}}), "measures.figures"),
         (lambda r: r["actor"].update(trained="yes"), r"actor\.trained"),
         (lambda r: r["actor"].update(trained=[{"env": "me/a-v0"}]), r"actor\.trained\[0\]"),
     ],
