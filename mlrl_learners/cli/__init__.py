@@ -19,7 +19,7 @@ from mlrl_envs.errors import DataNotFoundError, InvalidArgumentError, MlrlError
 from mlrl_envs.references import import_module
 from mlrl_learners.cli.completion import complete
 from mlrl_learners.cli.network import look_for_hub
-from mlrl_learners.cli.parser import Parser, UnknownOptionError, split_words
+from mlrl_learners.cli.parser import Parser, UnknownOptionError, printable, split_words
 from mlrl_learners.cli.spelling import local_install, respelled
 from mlrl_learners.config.overrides import split_overrides
 from mlrl_learners.config.run import known_keys
@@ -95,7 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (MlrlError, OSError, UnicodeDecodeError) as error:
         if "--debug" in words:
             traceback.print_exc()
-        print(f"mlrl: {local_install(' '.join(str(error).split()))}", file=sys.stderr)
+        line = printable(" ".join(str(error).split()))  # may quote a file of somebody else
+        print(f"mlrl: {local_install(line)}", file=sys.stderr)
         return 2 if _is_mistake(error) else 1
 
 

@@ -17,7 +17,7 @@ from mlrl_learners.bench.suite_run import RunSettings, play_suite
 from mlrl_learners.cli import bench_crossplay
 from mlrl_learners.cli.bench_actors import NamedActor
 from mlrl_learners.cli.bench_checks import check_bench, default_folder
-from mlrl_learners.cli.parser import at_least, print_json, print_table
+from mlrl_learners.cli.parser import at_least, print_json, print_table, printable
 from mlrl_learners.config.option_places import merge_options
 from mlrl_learners.config.overrides import split_overrides
 from mlrl_learners.config.run import from_mapping
@@ -294,5 +294,5 @@ def _compare(arguments: argparse.Namespace, _overrides: Sequence[str]) -> int:
         print()
         print_table(("game", "measure", found["first"], found["second"]), measures)
     for warning in found["warnings"]:
-        print(f"mlrl: {warning}", file=sys.stderr)
+        print(f"mlrl: {printable(warning)}", file=sys.stderr)
     return 0

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mlrl_learners.bench.leaderboard import build, check_submission, stale, write
-from mlrl_learners.cli.parser import at_least, print_json
+from mlrl_learners.cli.parser import at_least, print_json, printable
 
 __all__ = ["SECTIONS", "add_arguments", "run"]
 
@@ -65,7 +65,7 @@ def _submit(arguments: argparse.Namespace) -> int:
         print_json({"result": str(arguments.result), "seed": seed, "problems": problems})
     elif problems:
         for problem in problems:
-            print(f"mlrl: {problem}", file=sys.stderr)
+            print(f"mlrl: {printable(problem)}", file=sys.stderr)
         print(f"mlrl: --seed {seed} repeats this check", file=sys.stderr)
     else:
         print(f"{arguments.result} can be handed in; --seed {seed} repeats this check")

@@ -109,8 +109,11 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table with columns padded to equal width, except the last one."""
-    texts = [[str(cell) for cell in row] for row in [header, *rows]]
+    """Print a table with columns padded to equal width, except the last one.
+
+    Cells may hold text of somebody else: control characters are replaced, and newlines by spaces.
+    """
+    texts = [[printable(str(cell)).replace("\n", " ") for cell in row] for row in [header, *rows]]
     widths = [max(len(row[i]) for row in texts) for i in range(len(header))]
     for row in texts:
         cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]

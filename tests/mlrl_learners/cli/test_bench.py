@@ -38,6 +38,20 @@ def test_an_actor_named_without_letters_has_a_folder_inside_that_of_the_suite(
     assert episodes.parent.parent == Path("runs/bench/quick-v0")
 
 
+def test_the_name_in_a_result_of_somebody_else_does_not_control_the_terminal(
+    suite, tmp_path, capsys
+):
+    results = [tmp_path / "one.json", tmp_path / "other.json"]
+    for path, env_id in zip(results, ("mlrl/math-v2", "mlrl/story-v1"), strict=True):
+        words = ["--only", env_id, "--out", str(path)]
+        assert bench(suite, "random", tmp_path / path.stem, *words) == 0
+        path.write_text(path.read_text().replace(f'"name": "{env_id}', '"name": "\\u001b[2J'))
+    capsys.readouterr()
+    assert main(["bench", "compare", *map(str, results)]) == 2
+    assert main(["bench", "compare", *map(str, results[:1] * 2)]) == 0
+    assert "\x1b" not in "".join(capsys.readouterr())
+
+
 def test_a_run_takes_over_episodes_of_an_earlier_result(suite, tmp_path, capsys):
     words = ["--out", str(tmp_path / "earlier.json"), "--only", "mlrl/story-v1"]
     assert bench(suite, "random", tmp_path / "one", *words) == 0
