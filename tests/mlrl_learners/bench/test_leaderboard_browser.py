@@ -10,6 +10,7 @@ pytest.importorskip("jsonschema_rs")
 pytest.importorskip("jinja2")
 
 from mlrl_learners.bench.leaderboard import build, write
+from mlrl_learners.bench.leaderboard.build import UNKNOWN
 
 expect = pytest.importorskip("playwright.sync_api").expect  # repeats until it holds
 
@@ -93,6 +94,18 @@ def test_a_heading_sorts_by_keyboard_both_ways(page):
     page.keyboard.press("Enter")
     expect(page.locator("section:visible thead [aria-sort=descending]")).to_have_count(1)
     assert first_names(page) == sorted(names, reverse=True)
+
+
+def test_figures_that_nobody_knows_are_last_in_either_order(page):
+    page.select_option("#group", "writing-v4-mlrl-story-v1-test")
+    section = page.locator("section:visible")
+    for order in ("descending", "ascending"):
+        section.get_by_role("button", name="tokens written").click()
+        expect(section.locator(f"thead [aria-sort={order}]")).to_have_count(1)
+        shown = section.locator("tbody td:nth-child(5)").all_inner_texts()
+        known = [text for text in shown if text != UNKNOWN]
+        assert len(known) < len(shown)
+        assert shown[: len(known)] == known
 
 
 def test_filter_hides_rows_and_dims_their_marks(page):

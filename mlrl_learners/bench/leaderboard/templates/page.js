@@ -46,7 +46,9 @@ function sort(heading, column) {
   heading.setAttribute("aria-sort", isUp ? "ascending" : "descending");
   const value = (row) => row.children[column].dataset.value;
   const order = (a, b) => isNumber ? value(a) - value(b) : value(a).localeCompare(value(b));
-  body.append(...[...body.rows].sort((a, b) => isUp ? order(a, b) : order(b, a)));
+  const unknown = (a, b) => (value(a) === "") - (value(b) === ""); // last, both ways
+  const compare = (a, b) => unknown(a, b) || (isUp ? order(a, b) : order(b, a));
+  body.append(...[...body.rows].sort(compare));
 }
 
 function follow() {
