@@ -1,12 +1,12 @@
 """Shared parts of the commands: parser with one-line errors, tables, JSON and printable text."""
 
 import argparse
-import json
 import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from mlrl_learners.errors import ConfigError, UnknownNameError, unknown_name
+from mlrl_learners.loggers.json_text import json_text
 
 __all__ = [
     "Parser",
@@ -104,8 +104,13 @@ def split_words(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def print_json(value: Mapping[str, Any]) -> None:
-    """Print one JSON document."""
-    print(json.dumps(value, indent=2))
+    """Print one JSON document.
+
+    Raises:
+        ContractError: If it has a value that JSON does not know.
+        NumericsError: If a number is not finite.
+    """
+    print(json_text(value, "--json", indent=2))
 
 
 def print_table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

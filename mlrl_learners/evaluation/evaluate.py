@@ -5,6 +5,7 @@ opponent plays do not count. Episodes that infrastructure broke are listed separ
 figure.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ import mlrl_envs
 from mlrl_envs.errors import InfraError
 from mlrl_envs.serve import remote_id
 from mlrl_learners.config.env import EnvLike, chosen_env, evaluation_options
-from mlrl_learners.errors import ConfigError
+from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.figures.episode_figures import env_figures, figures_of
 from mlrl_learners.play.jobs import (
     Job,
@@ -83,6 +84,7 @@ def evaluate(
         ConfigError: If `samples`, `k`, `tasks` or `batch_size` is out of range.
         ContractError: If `actor` has no method `act`.
         InfraError: If infrastructure broke every episode.
+        NumericsError: If a return is not finite; the message names the task and the agent.
     """
     check_actor(actor)
     ks = _checked_ks(k, samples)
@@ -111,6 +113,7 @@ def evaluate(
         raise InfraError(f"every episode of {env_id} failed: {failures[0].message}")
     seconds = time.perf_counter() - started
     own = [own_episode(each) for each in episodes]
+    _check_returns(own)
     figures = figures_of(own, ks=ks, seed=seed)
     return EvaluationResult(
         env_id=env_id,
@@ -124,6 +127,14 @@ def evaluate(
         environments=env_figures(own, seed=seed),
         **{name: getattr(figures, name) for name in figures.__slots__},
     )
+
+
+def _check_returns(episodes: Sequence[Episode]) -> None:
+    """Raise `NumericsError` if a return is not finite, with which every mean would be unknown."""
+    for episode in episodes:
+        for agent, value in episode.returns.items():
+            if not math.isfinite(value):
+                raise NumericsError(f"{episode.task_id}: the return of {agent} is {value}")
 
 
 def _checked_ks(k: Sequence[int] | None, samples: int) -> list[int]:

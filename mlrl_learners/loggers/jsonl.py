@@ -12,14 +12,13 @@ Not covered: several processes that write to one file.
 """
 
 import json
-import math
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from mlrl_envs.errors import ContractError
-from mlrl_learners.errors import NumericsError, RunDirError
+from mlrl_learners.errors import RunDirError
+from mlrl_learners.loggers.json_text import json_text
 
 __all__ = ["JsonlFile", "JsonlLogger", "read_records"]
 
@@ -142,35 +141,7 @@ class JsonlLogger:
 
 
 def _to_line(record: Record, path: Path) -> bytes:
-    try:
-        return json.dumps(record, allow_nan=False, default=_as_json).encode("ascii") + b"\n"
-    except TypeError as error:
-        raise ContractError(f"{path.name}: {error}") from error
-    except ValueError as error:
-        names = sorted(_not_finite(record))
-        if not names:
-            raise
-        raise NumericsError(f"{path.name}: not finite: {', '.join(names)}") from error
-
-
-def _as_json(value: object) -> object:
-    """Return the numbers of an array or a NumPy scalar, such as own environments put in infos."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"infos and metrics must be JSON values, got {value!r}"[:500])
-
-
-def _not_finite(value: object, name: str = "") -> Iterator[str]:
-    if isinstance(value, float) and not math.isfinite(value):
-        yield name
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _not_finite(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list | tuple):
-        for index, inner in enumerate(value):
-            yield from _not_finite(inner, f"{name}[{index}]")
-    elif hasattr(value, "tolist"):
-        yield from _not_finite(value.tolist(), name)
+    return json_text(record, path.name).encode("ascii") + b"\n"
 
 
 def _from_line(line: str, path: Path, number: int) -> dict[str, object]:

@@ -1,13 +1,15 @@
 import contextlib
 import json
+import math
 
 import pytest
 
 from mlrl_envs.errors import ContractError, InfraError
-from mlrl_learners.errors import ConfigError
+from mlrl_learners.errors import ConfigError, NumericsError
 from mlrl_learners.evaluation.evaluate import evaluate
 from mlrl_learners.testing import ScriptedActor
 from mlrl_learners.types import Completion, Usage
+from tests.mlrl_learners.conftest import Addition
 
 ENV_ID = "test/addition-v0"
 BROKEN_TASK = 3
@@ -86,6 +88,19 @@ def test_nothing_but_broken_episodes_is_an_error():
             env_options={"broken": True},
             tasks=[BROKEN_TASK],
         )
+
+
+class Undefined(Addition):
+    """Pays NaN to one agent in task 2."""
+
+    def step(self, actions):
+        observations, rewards, *ends = super().step(actions)
+        return observations, rewards | ({"right": math.nan} if self.task == 2 else {}), *ends
+
+
+def test_a_return_that_is_not_finite_is_an_error_that_names_its_task_and_agent():
+    with pytest.raises(NumericsError, match="eval/2: the return of right is nan"):
+        evaluate(env=Undefined, actor=ScriptedActor(add_one))
 
 
 def test_each_episode_is_handed_over_when_it_is_done():
