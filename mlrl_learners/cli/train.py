@@ -21,6 +21,7 @@ from mlrl_learners.config.stored import with_absolute_paths
 from mlrl_learners.errors import ConfigError
 from mlrl_learners.loggers import open_loggers
 from mlrl_learners.processes.work_sharing import exchange, finish, is_main, start, together
+from mlrl_learners.runs.directory import check_same_everywhere
 from mlrl_learners.runs.files import CONFIG_FILE
 from mlrl_learners.training.checkpoint import check_resumable
 from mlrl_learners.training.loop import TrainResult, train
@@ -103,7 +104,8 @@ def train_config(
     if resume:
         check_resumable(run_dir)
     config = _in_iterations(config)
-    exchange(None)  # no process writes before all processes have checked the folder
+    # No process writes before all processes have checked the folder.
+    check_same_everywhere(to_mapping(config), {})
     players = make_players(config)
     learner = make_learner(config)
     if config.train.epochs is not None and getattr(learner, "offline", False):

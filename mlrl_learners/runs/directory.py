@@ -15,9 +15,9 @@ from typing import IO, Any
 from mlrl_learners.config.opponents import OpponentsConfig
 from mlrl_learners.config.stored import with_absolute_values
 from mlrl_learners.config.yaml import dump_yaml, parse_yaml
-from mlrl_learners.errors import RunDirError
+from mlrl_learners.errors import ConfigError, RunDirError
 from mlrl_learners.loggers import JsonlFile
-from mlrl_learners.processes.work_sharing import is_main
+from mlrl_learners.processes.work_sharing import exchange, is_main
 from mlrl_learners.runs.files import (
     CONFIG_FILE,
     ENVIRONMENT_FILE,
@@ -30,7 +30,7 @@ from mlrl_learners.runs.lock import hold_folder
 from mlrl_learners.runs.records import failure_record, rollout_record
 from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
 
-__all__ = ["RunDir", "changed_setting", "check_kind", "check_unchanged"]
+__all__ = ["RunDir", "changed_setting", "check_kind", "check_same_everywhere", "check_unchanged"]
 
 APPENDED_FILES = (METRICS_FILE, EPISODES_FILE, EVALUATIONS_FILE, FAILURES_FILE)
 MAY_CHANGE = (
@@ -45,10 +45,14 @@ MAY_CHANGE = (
 )
 """Configuration keys that a resumed run may change; `env.server` if fingerprints are equal,
 and `ray` apart from `ray.lag`."""
+SAME = ("mlrl", "numpy", "torch", "transformers", "peft")
+"""Packages that have the same version in all processes."""
 
 
 class RunDir:
     """Opens the directory of a new or resumed run, and locks it; a context manager.
+
+    Every process of a run must open it.
 
     Args:
         path: The folder.
@@ -58,6 +62,7 @@ class RunDir:
         token_ids: Store token ids and log-probabilities in `episodes.jsonl`.
 
     Raises:
+        ConfigError: If processes of the run differ, see `check_same_everywhere`.
         RunDirError: If the folder cannot be written, holds a run and `resume` is false, holds a run
             of another configuration or of another kind, or is locked by another run.
     """
@@ -75,6 +80,7 @@ class RunDir:
         self._token_ids = token_ids
         self._files: dict[str, JsonlFile] = {}
         self._lock: IO[str] | None = None
+        check_same_everywhere(config, environment)
         if not is_main():
             return
         self._check(config, environment, resume)
@@ -199,6 +205,31 @@ def check_unchanged(
         )
     if _server(before) != _server(config):
         _check_fingerprint(path, fingerprint())
+
+
+def check_same_everywhere(config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
+    """Check that all processes of a run have the same settings, packages, tasks and scorer.
+
+    Args:
+        config: Resolved configuration of this process, JSON values.
+        environment: What `describe_environment` returned, with the fingerprint as `env`.
+
+    Raises:
+        ConfigError: If a process differs from the first one.
+    """
+    packages = environment.get("packages", {})
+    versions = {name: packages[name].partition("+")[0] for name in SAME if name in packages}
+    first, *others = exchange((config, versions, environment.get("env")))
+    for rank, (settings, found, env) in enumerate(others, start=1):
+        if changed := changed_setting(first[0], settings):
+            reason = f"{changed}; start all with the same command"
+        elif found != first[1]:
+            reason = f"it has {found}, the first {first[1]}; install the same versions"
+        elif env != first[2]:
+            reason = "it has other tasks or another scorer; give all the same code and data"
+        else:
+            continue
+        raise ConfigError(f"process {rank} of this run differs from process 0: {reason}")
 
 
 def changed_setting(stored: Any, config: Mapping[str, Any]) -> str | None:  # noqa: ANN401 - JSON
