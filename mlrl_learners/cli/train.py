@@ -105,7 +105,7 @@ def train_config(
         check_resumable(run_dir)
     config = _in_iterations(config)
     # No process writes before all processes have checked the folder.
-    check_same_everywhere(to_mapping(config), {})
+    check_same_everywhere(to_mapping(config), None)
     players = make_players(config)
     learner = make_learner(config)
     if config.train.epochs is not None and getattr(learner, "offline", False):

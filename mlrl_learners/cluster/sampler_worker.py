@@ -5,11 +5,14 @@ its models, and the last weights that it loaded into each of them.
 """
 
 import os
+import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mlrl_learners.cluster.workers import Answer
+from mlrl_learners.errors import ConfigError
+from mlrl_learners.runs.provenance import computing_versions
 
 if TYPE_CHECKING:
     from mlrl_learners.cluster.blueprint import Blueprint, PackedWeights
@@ -26,10 +29,12 @@ class ModelSource:
     Attributes:
         blueprint: What it is built from.
         base: Weights below its adapters; None for a model that is trained as a whole.
+        versions: Packages of the trainer, which the process must have, too.
     """
 
     blueprint: "Blueprint"
     base: "PackedWeights | None"
+    versions: Mapping[str, str] = field(default_factory=computing_versions)
 
 
 class SamplerWorker:
@@ -54,8 +59,18 @@ class SamplerWorker:
         self._loaded: dict[str, int] = {}
 
     def ready(self) -> int:
-        """Return the id of the process, when it can answer."""
-        for key in self._sources:
+        """Return the id of the process, when it can answer.
+
+        Raises:
+            ConfigError: If it has other versions of packages than the trainer.
+        """
+        found = computing_versions()
+        for key, source in self._sources.items():
+            if source.versions != found:
+                raise ConfigError(
+                    f"a sampler on {socket.gethostname()} has {found}, the trainer "
+                    f"{source.versions}: install the same versions"
+                )
             self._engine(key)
         return os.getpid()
 

@@ -27,6 +27,7 @@ from mlrl_learners.runs.files import (
     METRICS_FILE,
 )
 from mlrl_learners.runs.lock import hold_folder
+from mlrl_learners.runs.provenance import computing_versions
 from mlrl_learners.runs.records import failure_record, rollout_record
 from mlrl_learners.types import FailedEpisode, Rollout, RolloutConfig
 
@@ -45,8 +46,6 @@ MAY_CHANGE = (
 )
 """Configuration keys that a resumed run may change; `env.server` if fingerprints are equal,
 and `ray` apart from `ray.lag`."""
-SAME = ("mlrl", "numpy", "torch", "transformers", "peft")
-"""Packages that have the same version in all processes."""
 
 
 class RunDir:
@@ -80,7 +79,7 @@ class RunDir:
         self._token_ids = token_ids
         self._files: dict[str, JsonlFile] = {}
         self._lock: IO[str] | None = None
-        check_same_everywhere(config, environment)
+        check_same_everywhere(config, environment.get("env"))
         if not is_main():
             return
         self._check(config, environment, resume)
@@ -207,19 +206,17 @@ def check_unchanged(
         _check_fingerprint(path, fingerprint())
 
 
-def check_same_everywhere(config: Mapping[str, Any], environment: Mapping[str, Any]) -> None:
+def check_same_everywhere(config: Mapping[str, Any], fingerprint: object) -> None:
     """Check that all processes of a run have the same settings, packages, tasks and scorer.
 
     Args:
         config: Resolved configuration of this process, JSON values.
-        environment: What `describe_environment` returned, with the fingerprint as `env`.
+        fingerprint: Fingerprint of its environment.
 
     Raises:
         ConfigError: If a process differs from the first one.
     """
-    packages = environment.get("packages", {})
-    versions = {name: packages[name].partition("+")[0] for name in SAME if name in packages}
-    first, *others = exchange((config, versions, environment.get("env")))
+    first, *others = exchange((config, computing_versions(), fingerprint))
     for rank, (settings, found, env) in enumerate(others, start=1):
         if changed := changed_setting(first[0], settings):
             reason = f"{changed}; start all with the same command"

