@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
-    """Play the split, write the episodes and print their number."""
+    """Play the split, write the episodes and print their number; 1 if some were left out."""
     check_episodes_file(arguments.out)
     config = from_mapping({"env": {"id": arguments.env}}, overrides)
     options = with_default_split(config.env.location, config.env.options, TRAINING_SPLIT)
@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace, overrides: Sequence[str]) -> int:
         )
     else:
         _print(result)
-    return 0
+    return 1 if result.failures else 0
 
 
 def _print(result: CollectionResult) -> None:

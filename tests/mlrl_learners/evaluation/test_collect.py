@@ -155,6 +155,13 @@ def test_the_command_says_how_many_were_kept(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["episodes"] == 4
 
 
+def test_the_command_fails_if_episodes_are_missing(tmp_path, capsys):
+    out = str(tmp_path / "e.jsonl")
+    words = ["collect", ENV_ID, "--actor", "reference", "--env.broken", "true", "--out", out]
+    assert main(words) == 1
+    assert "1 left out: no worker" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("missing", ["--actor", "--out"])
 def test_the_command_needs_an_actor_and_a_file(missing, tmp_path, capsys):
     words = {"--actor": "random", "--out": str(tmp_path / "e.jsonl")}
