@@ -14,7 +14,16 @@ ROOT = Path(__file__).parent.parent
 # parts of one set never import each other.
 LAYERS = {
     "mlrl_envs": (
-        ("services", "types", "errors", "references", "reference_actions", "spaces", "parsing"),
+        (
+            "services",
+            "types",
+            "errors",
+            "hosts",
+            "references",
+            "reference_actions",
+            "spaces",
+            "parsing",
+        ),
         ("tasks", "sandbox"),
         ("config", "programs", "tools"),
         ({"datasets", "rewards", "feedback"},),
@@ -65,6 +74,7 @@ PUBLIC_TO_LEARNERS = (
     "mlrl_envs.models",
     "mlrl_envs.errors",
     "mlrl_envs.games",
+    "mlrl_envs.hosts",
     "mlrl_envs.mixtures",
     "mlrl_envs.naming",
     "mlrl_envs.references",
