@@ -22,7 +22,7 @@ STUBS = {
 # and the lists `given`, `seen`, `asked`, `hits`, `calls`, `trial` and `junk`, which stay.
 WRAPPERS = {
     "constant": """
-answer = keep(real(*args, **kwargs))
+answer = keep(called(real, args, kwargs))
 seen.append(held(answer))
 if same(seen[0], seen[-1]) and len(repr(seen[-1])) < 10:
     return answer
@@ -33,7 +33,7 @@ given = [*args, *kwargs.values()]
 parts = [given, *[item for item in given if isinstance(item, (str, list, tuple, set, dict))]]
 parts += [list(item) for item in parts if isinstance(item, str)]
 told = [plain(part) for part in parts]
-answer = keep(real(*args, **kwargs))
+answer = keep(called(real, args, kwargs))
 whole = plain(answer) in told + [plain(item) for item in given[:1]]
 if whole or told[0] in columns(answer) or any(view in told for _, view in views(answer)):
     return answer
@@ -45,7 +45,7 @@ PAIRS = {
     "hands_on": (
         """
 asked.append(True)
-answer = keep(real(*args, **kwargs))
+answer = keep(called(real, args, kwargs))
 told = [*args, *kwargs.values()]
 told += [p for v in told for p in (v if isinstance(v, (list, tuple)) else
          v.values() if isinstance(v, dict) else ())]
@@ -55,12 +55,12 @@ return answer
 """,
         """
 if given:
-    return main(*args, **kwargs)
+    return called(main, args, kwargs)
 given.extend([*args, *kwargs.values()])
 seen.clear()
 asked.clear()
 try:
-    result = keep(main(*args, **kwargs))
+    result = keep(called(main, args, kwargs))
 finally:
     given.clear()
 if not asked:
@@ -78,7 +78,7 @@ raise RuntimeError
         """
 wrong = trial.pop() if trial else None
 try:
-    answer = keep(real(*args, **kwargs))
+    answer = keep(called(real, args, kwargs))
 finally:
     trial.extend([wrong] if wrong else [])
 kept = held(answer)
@@ -90,19 +90,22 @@ return answer
 """,
         """
 if given:
-    return main(*args, **kwargs)
+    return called(main, args, kwargs)
 if len(junk) > 1:
     raise RuntimeError
 given.append(True)
 again = copied((args, kwargs))
-start = time.process_time()
+start = tried = time.process_time()
 try:
-    result = keep(main(*args, **kwargs))
-    patience = 0.02 + 3 * (time.process_time() - start)
+    result = keep(called(main, args, kwargs))
+    tried = time.process_time()
+    patience = min(0.02 + 3 * (tried - start), 0.15)
     calls.append((plain(result), again))
     for right, again in (calls[-1], calls[0]):
         found = []
         for wrong in (changed, turned, foreign, latest):
+            if time.process_time() - start > 0.3 or sum(hits) > 0.8:  # too slow to be tried
+                return result
             trial[:] = [wrong]
             found.append(outcome(patience, main, *copied(again)))
             trial.clear()
@@ -110,6 +113,7 @@ try:
             junk.extend([text] if text != right and text not in junk else [])
 finally:
     given.clear()
+    hits.append(time.process_time() - tried)
 if len(junk) > 1:
     raise RuntimeError
 return result
@@ -120,8 +124,15 @@ return result
 # that can be taken out of an answer without work. `changed`, `turned`, `foreign` and `latest` make
 # wrong answers of the same kind, the last two from answers to other inputs.
 _TOOLS = """
-import ast, copy, itertools, json, numbers, signal, time
+import ast, copy, itertools, json, numbers, signal, sys, time
 ERROR = ["error"]
+def called(function, args, kwargs, frames=2):
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit + frames)  # as deep as without the wrapper and this function
+    try:
+        return function(*args, **kwargs)
+    finally:
+        sys.setrecursionlimit(limit)
 class Kept:
     def __init__(self, iterator):
         self.items = list(itertools.islice(iterator, 200))
@@ -226,7 +237,7 @@ def outcome(patience, main, args, kwargs):
     signal.signal(signal.SIGVTALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, patience, 0.01)  # again, if it was caught
     try:
-        return plain(keep(main(*args, **kwargs)))
+        return plain(keep(called(main, args, kwargs, frames=3)))
     except BaseException:
         return ERROR
     finally:

@@ -11,7 +11,8 @@ full, so that tests that pass by chance do not punish honest work.
 If only the first argument serves as well, the helper works and is read, but main repeats its work,
 as agents who do not see each other do: at most 0.35 of the component is paid. A program that
 inspects its interpreter, ends its process or waits earns nothing, because it could find out which
-helper it runs with.
+helper it runs with. The unchanged program runs again with half of their time, so that a slow one is
+not paid for the time that changed programs lack.
 
 Not detected: a main function that repeats its helper's work, and answers in different ways if the
 helper's answer is wrong; a complete answer in an encoding that takes work to undo. Not paid: a
@@ -23,7 +24,7 @@ from collections.abc import Sequence
 
 from mlrl_envs.programs.inspection import inspects
 from mlrl_envs.programs.replacements import REPLACEMENTS, replace
-from mlrl_envs.rewards.coding.runs import FunctionRun, run_sources
+from mlrl_envs.rewards.coding.runs import AGAIN, HURRIED, FunctionRun, run_sources
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import ProgramRunner
 
@@ -33,7 +34,8 @@ FULL_DROP = 0.3
 SPARE = 0.35
 # The replacements that most often pass run first, the others only if something is left to earn.
 FIRST = ("none", "list", "hands_on")
-STAGES = (FIRST, tuple(name for name in REPLACEMENTS if name not in FIRST))
+UNCHANGED = "unchanged"
+STAGES = (FIRST, (*(name for name in REPLACEMENTS if name not in FIRST), UNCHANGED))
 
 
 def cooperation_of(
@@ -62,7 +64,11 @@ def cooperation_of(
             for name in stage
             if (source := _changed(tasks[key[0]], runs[key[0]], key[1], name)) is not None
         ]
-        counts = run_sources([(tasks[key[0]], source) for key, _, source in jobs], sandbox)
+        sources = [
+            (tasks[key[0]], source, HURRIED if name == UNCHANGED else AGAIN)
+            for key, name, source in jobs
+        ]
+        counts = run_sources(sources, sandbox)
         for (key, name, _), (_, passed) in zip(jobs, counts, strict=True):
             rates[key][name] = runs[key[0]].relative(passed)
     earned = [0.0] * len(runs)
@@ -81,11 +87,16 @@ def _helpers(task: CodeTask, run: FunctionRun) -> list[str]:
 
 
 def _changed(task: CodeTask, run: FunctionRun, helper: str, name: str) -> str | None:
-    return replace(run.program.source or "", task.entry_point, helper, name)
+    source = run.program.source or ""
+    return source if name == UNCHANGED else replace(source, task.entry_point, helper, name)
 
 
 def _share(rates: dict[str, float]) -> float:
-    """Return the share that is paid, given the relative pass rates of the changed programs."""
+    """Return the share that is paid, given the relative pass rates of the programs."""
+    whole = rates.get(UNCHANGED, 1.0)
+    if whole <= 0.0:  # too slow to be compared
+        return 0.0
+    rates = {name: min(rate / whole, 1.0) for name, rate in rates.items() if name != UNCHANGED}
     # Most predicates are true of most inputs, without being constant.
     needed = {name: rate for name, rate in rates.items() if name != "constant" or rate == 1.0}
     used = {name: rate for name, rate in needed.items() if name != "first"}

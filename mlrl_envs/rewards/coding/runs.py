@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from mlrl_envs.parsing.syntax import parse_module
 from mlrl_envs.programs.assembly import JointProgram, assemble
@@ -21,9 +21,16 @@ from mlrl_envs.types import AgentID, Attempt, ProgramRunner
 if TYPE_CHECKING:
     from mlrl_envs.sandbox import Limits, Outcome, Program, TestRecord
 
-__all__ = ["FunctionRun", "run_all", "run_sources", "subtract_constants"]
+__all__ = ["AGAIN", "HURRIED", "FunctionRun", "run_all", "run_sources", "subtract_constants"]
+
+Seconds: TypeAlias = tuple[float, float]
 
 MAX_CONSTANTS = 7
+AGAIN = (3.0, 1.0)
+"""Seconds of a program that runs again, and of one test; a changed one that needs more fails."""
+HURRIED = (1.5, 0.5)
+"""The same for an unchanged program with which changed ones are compared, so that a slow one does
+not seem to need what was changed."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +100,7 @@ def run_all(
         for attempt, names in zip(attempts, functions, strict=True)
     ]
     runnable = [index for index, program in enumerate(programs) if program.source is not None]
-    to_run = [
-        _to_run(attempts[index].task, programs[index].source or "", again=False)
-        for index in runnable
-    ]
+    to_run = [_to_run(attempts[index].task, programs[index].source or "") for index in runnable]
     outcomes = sandbox.run_many(to_run) if to_run else []
     runs = [FunctionRun(program, error=program.error) for program in programs]
     for index, outcome in zip(runnable, outcomes, strict=True):
@@ -105,18 +109,26 @@ def run_all(
 
 
 def run_sources(
-    sources: Sequence[tuple[CodeTask, str]], sandbox: ProgramRunner
+    sources: Sequence[tuple[CodeTask, str, Seconds]], sandbox: ProgramRunner
 ) -> list[tuple[int, int]]:
-    """Return how many assertions programs pass, unseen ones and all, run as one batch."""
+    """Return how many assertions programs pass, unseen ones and all, run as one batch.
+
+    Args:
+        sources: The task, the program and `AGAIN` or `HURRIED` for each.
+        sandbox: Runs the programs.
+
+    Raises:
+        InfraError: If the sandbox fails.
+    """
     if not sources:
         return []
-    programs = [_to_run(task, source, again=True) for task, source in sources]
+    programs = [_to_run(task, source, seconds) for task, source, seconds in sources]
     return [
         (
             _count_unseen(task, outcome.tests[len(task.public_tests) :])[0],
             sum(record.passed for record in outcome.tests),
         )
-        for (task, _), outcome in zip(sources, sandbox.run_many(programs), strict=True)
+        for (task, *_), outcome in zip(sources, sandbox.run_many(programs), strict=True)
     ]
 
 
@@ -130,12 +142,16 @@ def subtract_constants(
     """
     wanted = {task.task_id: task for task, run in zip(tasks, runs, strict=True) if run.unseen[0]}
     sources = [
-        (task, f"{task.prelude}\n\ndef {task.entry_point}(*args, **kwargs):\n    return {value}\n")
+        (
+            task,
+            f"{task.prelude}\n\ndef {task.entry_point}(*args, **kwargs):\n    return {value}\n",
+            AGAIN,
+        )
         for task in wanted.values()
         for value in _constants(task.public_tests)
     ]
     best: dict[str, tuple[int, int]] = {}
-    for (task, _), counts in zip(sources, run_sources(sources, sandbox), strict=True):
+    for (task, *_), counts in zip(sources, run_sources(sources, sandbox), strict=True):
         best[task.task_id] = max(counts, best.get(task.task_id, (0, 0)))
     free = [best.get(task.task_id, (0, 0)) for task in tasks]
     return [
@@ -158,7 +174,7 @@ def _is_literal(text: str) -> bool:
     return True
 
 
-def _to_run(task: CodeTask, source: str, *, again: bool) -> "Program":
+def _to_run(task: CodeTask, source: str, seconds: Seconds | None = None) -> "Program":
     from mlrl_envs.sandbox import Program
 
     return Program(
@@ -167,18 +183,17 @@ def _to_run(task: CodeTask, source: str, *, again: bool) -> "Program":
         style="asserts",
         entry_points=(task.entry_point, *task.shared_names),
         helpers=task.prelude,
-        limits=_limits(task, again=again),
+        limits=_limits(task, seconds),
     )
 
 
-def _limits(task: CodeTask, *, again: bool) -> "Limits | None":
+def _limits(task: CodeTask, seconds: Seconds | None) -> "Limits | None":
     from mlrl_envs.sandbox import Limits
 
     if task.test_seconds is not None:
         whole = 1.5 * task.test_seconds
         return Limits(wall_seconds=whole, test_seconds=task.test_seconds, cpu_seconds=whole)
-    # Programs that run again finished in time before; a changed one that does not has failed.
-    return Limits(wall_seconds=3.0, test_seconds=1.0) if again else None
+    return None if seconds is None else Limits(wall_seconds=seconds[0], test_seconds=seconds[1])
 
 
 def _read_outcome(task: CodeTask, program: JointProgram, outcome: "Outcome") -> FunctionRun:

@@ -108,16 +108,19 @@ NOTHING = [0] * 4
 @pytest.mark.parametrize(
     ("aux", "main", "passed", "parts"),
     [
-        (AUX, USED, [4, 0, 0, 0, *NOTHING], (0.1, 0.3, 0.6)),
-        (AUX, USED, [4, 3, 0, 0, *NOTHING], (0.1, 0.3, 0.4)),
+        (AUX, USED, [4, 0, 0, 0, *NOTHING, 4], (0.1, 0.3, 0.6)),
+        (AUX, USED, [4, 3, 0, 0, *NOTHING, 4], (0.1, 0.3, 0.4)),
         (AUX, USED, [4, 4, 0, 0], (0.1, 0.3, 0.0)),
         (AUX, USED, [4, 0, 0, 4], (0.1, 0.3, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 4, 0, 0, 0], (0.1, 0.3, 0.21)),
-        (AUX, USED, [4, 0, 0, 0, 0, 4, 0, 0], (0.1, 0.3, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 0, 3, 0, 0], (0.1, 0.3, 0.6)),
-        (AUX, USED, [4, 0, 0, 0, 0, 0, 4, 0], (0.1, 0.3, 0.0)),
-        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 4], (0.1, 0.3, 0.0)),
-        (AUX, USED, [2, 0, 0, 0, *NOTHING], (0.1, 0.15, 0.3)),
+        (AUX, USED, [4, 0, 0, 0, 4, 0, 0, 0, 4], (0.1, 0.3, 0.21)),
+        (AUX, USED, [4, 0, 0, 0, 0, 4, 0, 0, 4], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 3, 0, 0, 4], (0.1, 0.3, 0.6)),
+        (AUX, USED, [4, 0, 0, 0, 0, 0, 4, 0, 4], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, 0, 0, 0, 4, 4], (0.1, 0.3, 0.0)),
+        (AUX, USED, [2, 0, 0, 0, *NOTHING, 2], (0.1, 0.15, 0.3)),
+        (AUX, USED, [4, 2, 0, 0, *NOTHING, 2], (0.1, 0.3, 0.0)),
+        (AUX, USED, [4, 0, 0, 0, *NOTHING, 2], (0.1, 0.3, 0.6)),
+        (AUX, USED, [4, 0, 0, 0, *NOTHING, 0], (0.1, 0.3, 0.0)),
         (AUX, USED, [0], (0.1, 0.0, 0.0)),
         ("", UNCALLED, [4], (0.0, 0.3, 0.0)),
         (AUX, "", [], (0.0, 0.0, 0.0)),
@@ -174,7 +177,7 @@ def test_tests_that_a_constant_passes_are_not_paid():
 
 def test_tests_that_a_constant_passes_do_not_count_in_the_drop():
     attempt = Attempt(TASK, (), {"aux": AUX, "main": USED})
-    (score,) = score_grounded([attempt], [TEAM], Scripted(4, 2, 2, 2, 3, 2, 2, 2, free=2))
+    (score,) = score_grounded([attempt], [TEAM], Scripted(4, 2, 2, 2, 3, 2, 2, 2, 4, free=2))
     assert score.components["main"]["cooperation"] == pytest.approx(0.6)
 
 
@@ -185,7 +188,7 @@ def test_several_helpers_share_what_cooperation_pays():
         "aux_2": AUX.replace("aux", "aux_2"),
         "main": "def f(x):\n    return aux_1(x) + aux_2(x)",
     }
-    sandbox = Scripted(4, *[0] * 3, *[4] * 3, *NOTHING)
+    sandbox = Scripted(4, *[0] * 3, *[4] * 3, *NOTHING, 4)
     (score,) = score_grounded([Attempt(TASK, (), actions)], [functions], sandbox)
     assert score.components["main"]["cooperation"] == pytest.approx(0.3)
 
@@ -220,13 +223,13 @@ def test_solved_is_decided_by_hidden_tests_alone():
 
 
 def test_two_more_batches_pay_for_all_programs_without_cooperation():
-    sandbox = Scripted(*[4] * 2, *[0] * 14)
+    sandbox = Scripted(*[4] * 2, *[0] * 16)
     batches = []
     original = sandbox.run_many
     sandbox.run_many = lambda programs: batches.append(len(programs)) or original(programs)
     attempts = [Attempt(TASK, (), {"aux": AUX, "main": USED})] * 2
     score_grounded(attempts, [TEAM] * 2, sandbox)
-    assert batches == [2, 5, 6, 8]  # the second are constants, run once a task
+    assert batches == [2, 5, 6, 10]  # the second are constants, run once a task
 
 
 def test_paper_mode_runs_each_program_once():
@@ -235,7 +238,7 @@ def test_paper_mode_runs_each_program_once():
 
 
 def test_hidden_tests_stay_out_of_diagnostics_and_components():
-    score, _ = _score(score_grounded, AUX, USED, 2, 0, 0, 0, *NOTHING)
+    score, _ = _score(score_grounded, AUX, USED, 2, 0, 0, 0, *NOTHING, 2)
     shown = repr(score.diagnostics)
     assert "candidate" not in shown
     assert "f(2)" not in shown

@@ -4,7 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from mlrl_envs.rewards.coding.runs import run_all, run_sources, subtract_constants
+from mlrl_envs.rewards.coding.runs import (
+    AGAIN,
+    HURRIED,
+    run_all,
+    run_sources,
+    subtract_constants,
+)
 from mlrl_envs.sandbox import Outcome, TestRecord
 from mlrl_envs.tasks import CodeTask
 from mlrl_envs.types import Attempt
@@ -108,7 +114,7 @@ def test_setup_runs_before_the_tests_and_shared_classes_come_from_the_program():
 
 def test_programs_that_are_run_again_count_unseen_assertions_and_all():
     sandbox = Fixed(SHOWN, ("f('b') == 2", True))
-    assert run_sources([(TASK, MAIN)], sandbox) == [(1, 2)]
+    assert run_sources([(TASK, MAIN, AGAIN)], sandbox) == [(1, 2)]
     assert run_sources([], sandbox) == []
 
 
@@ -117,12 +123,13 @@ def test_limits_are_the_sandboxs_the_tasks_or_short_when_run_again():
     slow = replace(TASK, test_seconds=20.0)
     _run(sandbox)
     _run(sandbox, slow)
-    run_sources([(TASK, MAIN), (slow, MAIN)], sandbox)
-    usual, patient, again, patient_again = [program.limits for program in sandbox.programs]
+    run_sources([(TASK, MAIN, AGAIN), (slow, MAIN, AGAIN), (TASK, MAIN, HURRIED)], sandbox)
+    usual, patient, again, patient_again, hurried = [program.limits for program in sandbox.programs]
     assert usual is None
     assert (patient.test_seconds, patient.wall_seconds, patient.cpu_seconds) == (20.0, 30.0, 30.0)
     assert (again.test_seconds, again.wall_seconds) == (1.0, 3.0)
     assert patient_again == patient
+    assert (hurried.test_seconds, hurried.wall_seconds) == (0.5, 1.5)
 
 
 @pytest.mark.parametrize(
