@@ -186,12 +186,13 @@ def message_of(text: str) -> str:
     """Return what an answer says to other agents, as one line of at most 200 characters.
 
     The content of the last `<move>...</move>` counts, without it the whole text. Characters that
-    are not printable become spaces. Any text is a message; an empty one is silence.
+    are not printable become spaces, and double quotation marks single ones, because observations
+    quote messages. Any text is a message; an empty one is silence.
     """
     tags = _TAG.findall(text[-MAX_READ_CHARS:])
     said = tags[-1] if tags else text[:MAX_READ_CHARS]
     shown = "".join(char if char.isprintable() else " " for char in said)
-    return " ".join(shown.split())[:MAX_MESSAGE_CHARS].strip()
+    return " ".join(shown.replace('"', "'").split())[:MAX_MESSAGE_CHARS].strip()
 
 
 def tagged(move: str) -> str:
