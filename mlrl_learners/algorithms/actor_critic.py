@@ -99,6 +99,7 @@ class ActorCritic(Team):
             Metrics by name, per agent, per policy and per critic.
 
         Raises:
+            ContractError: If an answer in the rollouts has no tokens.
             NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If an agent waits and `bootstrap_truncated` is set.
         """

@@ -145,6 +145,7 @@ class Madpo(OfflineTeam):
             Metrics by name: of the team (`preferences/accuracy`), per agent and per policy.
 
         Raises:
+            ContractError: If an answer in the rollouts has no tokens.
             NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If the file has no usable pairs.
         """

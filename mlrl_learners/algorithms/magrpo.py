@@ -88,6 +88,7 @@ class Magrpo(Team):
             Metrics by name, per agent (`aux/kl`) and per policy (`shared/loss`).
 
         Raises:
+            ContractError: If an answer in the rollouts has no tokens.
             NumericsError: If a reward, loss or gradient is not finite.
         """
         check_rollouts(rollouts)

@@ -170,6 +170,7 @@ class Marlhf:
             the validation pairs of the file, or on the collected pairs before training on them.
 
         Raises:
+            ContractError: If an answer in the rollouts has no tokens.
             NumericsError: If a reward, loss or gradient is not finite.
             ConfigError: If the file has no usable pairs.
         """

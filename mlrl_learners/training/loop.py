@@ -36,11 +36,11 @@ from mlrl_learners.training.collection import Collected
 from mlrl_learners.training.idle_updates import IdleUpdates
 from mlrl_learners.training.interrupt import interruptible
 from mlrl_learners.training.metrics import (
-    count_tokens,
     env_metrics,
     evaluation_metrics,
     opponent_metrics,
     rollout_metrics,
+    token_metrics,
 )
 from mlrl_learners.training.open_source import open_source
 from mlrl_learners.training.rollout_source import RolloutSource
@@ -185,7 +185,8 @@ class _Loop:
     ) -> None:
         self.plan, self.learner, self.source, self.draw = plan, learner, source, source.draw
         self.folder, self.loggers = folder, loggers if is_main() else ()
-        self.progress, self.idle = progress and is_main(), IdleUpdates()
+        self.progress = progress and is_main()
+        self.idle = IdleUpdates()
 
     def run(self) -> TrainResult:
         """Run the remaining iterations."""
@@ -222,8 +223,9 @@ class _Loop:
 
     def _iterate(self, iteration: int) -> dict[str, float]:
         started = time.perf_counter()
-        found, collected = self._collect(iteration), time.perf_counter()
+        found = self._collect(iteration)
         batch = found.batch
+        collected = time.perf_counter()
         self.folder.add_failures(iteration, batch.failures)
         self.folder.add_rollouts(iteration, batch.rollouts)
         own = [own_rollout(rollout) for rollout in batch.rollouts]
@@ -233,17 +235,15 @@ class _Loop:
             metrics["train/thrown_away"] = found.thrown_away
         metrics |= self.source.metrics(iteration)
         metrics |= self._update(iteration, own)
-        self.idle.see(metrics if is_main() else {})
+        if is_main():
+            self.idle.see(metrics)
         self.source.publish(iteration)
         self.draw.take_snapshot(iteration)
-        updated, counts = time.perf_counter(), count_tokens(own)
-        tokens, seconds = sum(counts.values()), updated - started
+        updated = time.perf_counter()
         metrics["time/rollout_seconds"] = collected - started
         metrics["time/update_seconds"] = updated - collected
-        metrics["time/tokens_per_second"] = tokens / seconds
-        metrics |= {f"{agent}/tokens_per_second": n / seconds for agent, n in counts.items()}
-        metrics["train/tokens"] = float(tokens)
-        self.folder.add_metrics(iteration, {"seconds": seconds, **metrics})
+        metrics |= token_metrics(own, updated - started)
+        self.folder.add_metrics(iteration, {"seconds": updated - started, **metrics})
         for logger in self.loggers:
             logger.log(metrics, iteration)
         if self.plan.eval_every and iteration % self.plan.eval_every == 0:

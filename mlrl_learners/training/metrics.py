@@ -20,6 +20,7 @@ __all__ = [
     "evaluation_metrics",
     "opponent_metrics",
     "rollout_metrics",
+    "token_metrics",
 ]
 
 
@@ -50,8 +51,8 @@ def rollout_metrics(rollouts: Sequence[Rollout]) -> dict[str, float]:
     metrics = {
         "train/return": mean_return,
         "train/return_std": math.sqrt(variance),
-        "train/solved_rate": _expected((share, _solved(step)) for _, step, share in ends),
-        "train/turns": _expected((share, turn + 1) for turn, _, share in ends),
+        "train/solved_rate": _weighted_mean((share, _solved(step)) for _, step, share in ends),
+        "train/turns": _weighted_mean((share, turn + 1) for turn, _, share in ends),
     }
     return metrics | _component_means(rollouts)
 
@@ -120,6 +121,14 @@ def count_tokens(rollouts: Sequence[Rollout]) -> dict[AgentID, int]:
     return counts
 
 
+def token_metrics(rollouts: Sequence[Rollout], seconds: float) -> dict[str, float]:
+    """Return the number of sampled tokens, and those per second of the team and of each agent."""
+    counts = count_tokens(rollouts)
+    tokens = sum(counts.values())
+    rates = {f"{agent}/tokens_per_second": n / seconds for agent, n in counts.items()}
+    return {"time/tokens_per_second": tokens / seconds, **rates, "train/tokens": float(tokens)}
+
+
 def _component_means(rollouts: Sequence[Rollout]) -> dict[str, float]:
     values: dict[str, list[float]] = defaultdict(list)
     for rollout in rollouts:
@@ -140,8 +149,8 @@ def _ends(root: Node) -> Iterator[tuple[int, JointStep, float]]:
                 yield node.turn, step, weight / len(node.steps)
 
 
-def _expected(values: Iterable[tuple[float, float]]) -> float:
-    """Return the mean of numbers, each after its weight."""
+def _weighted_mean(values: Iterable[tuple[float, float]]) -> float:
+    """Return the mean of the second numbers of pairs, weighted by the first."""
     weights, numbers = zip(*values, strict=True)
     total = math.fsum(weight * number for weight, number in zip(weights, numbers, strict=True))
     return total / math.fsum(weights)

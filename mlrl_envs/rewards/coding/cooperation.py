@@ -11,8 +11,8 @@ full, so that tests that pass by chance do not punish honest work.
 If only the first argument serves as well, the helper works and is read, but main repeats its work,
 as agents who do not see each other do: at most 0.35 of the component is paid. A program that
 inspects its interpreter, ends its process or waits earns nothing, because it could find out which
-helper it runs with. The unchanged program runs again with half of their time, so that a slow one is
-not paid for the time that changed programs lack.
+helper it runs with. The unchanged program runs again in half of the time that changed ones have, so
+that a slow one does not earn because they run out of it.
 
 Not detected: a main function that repeats its helper's work, and answers in different ways if the
 helper's answer is wrong; a complete answer in an encoding that takes work to undo. Not paid: a
